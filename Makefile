@@ -1,0 +1,31 @@
+# Each target makes the virtual environment it needs; nothing has to be installed by hand.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: demo test bench clean
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+	$(RUN) -m pip install --quiet --editable '.[test,lint]'
+	touch $@
+
+$(VENV)/bench-installed: $(VENV)/installed
+	$(RUN) -m pip install --quiet --editable '.[bench]'
+	touch $@
+
+demo: $(VENV)/installed
+	$(RUN) examples/breast_cancer.py
+
+test: $(VENV)/installed
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
+
+bench: $(VENV)/bench-installed
+	$(RUN) -m benchmarks
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Supervised dimensionality reduction: the few directions that keep the classes apart."""
