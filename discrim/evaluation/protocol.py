@@ -1,0 +1,222 @@
+"""Protocols: which rows train and which rows test, split after split.
+
+A protocol is a small value. Its splits follow from the seed and the pattern of the labels alone, never from
+the features or the method under test, so every method is judged on the same rows. Split i of a random holdout
+is the same split however many are asked for, so a longer run extends a shorter one.
+
+    holdout-80-20   four fifths train, one fifth tests, drawn anew 50 times
+    holdout-50-50   half trains, half tests, drawn anew 100 times
+    kfold           each of 10 folds tests once, the others train
+    inverted-kfold  each of 10 folds trains once, the others test
+    few-shot        2 (or 3, 5, …) rows of each class train, the rest tests, drawn anew 20 times
+
+All are stratified. Random splits share rows, so their scores are not independent; `ratio` is the
+n_test/n_train that the corrected tests of `discrim.evaluation.statistics` need.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Indices = NDArray[np.intp]
+Split = tuple[Indices, Indices]
+
+
+@dataclass(frozen=True)
+class Protocol(ABC):
+    """A named way to divide labelled rows into training and test rows, `n_splits` times."""
+
+    name: str
+    n_splits: int
+
+    def __post_init__(self) -> None:
+        if self.n_splits < 1:
+            raise ValueError(f"{self.name}: n_splits={self.n_splits}. Pass at least 1.")
+
+    def splits(self, y: ArrayLike, seed: int = 0) -> Iterator[Split]:
+        """Pairs (train, test) of ascending row numbers; a class too small for it is refused at once."""
+        codes, labels = class_codes(y)
+        self._check_class_counts(np.bincount(codes, minlength=len(labels)), labels)
+        return self._splits_of_codes(codes, seed)
+
+    def _splits_of_codes(self, codes: Indices, seed: int) -> Iterator[Split]:
+        for trains in self._training_masks(codes, seed):
+            yield np.flatnonzero(trains), np.flatnonzero(~trains)
+
+    def ratio(self, y: ArrayLike) -> float:
+        """n_test / n_train over all splits together."""
+        codes, labels = class_codes(y)
+        counts = np.bincount(codes, minlength=len(labels))
+        self._check_class_counts(counts, labels)
+        return self._ratio_of_counts(counts)
+
+    @abstractmethod
+    def _smallest_class(self) -> int:
+        """The fewest rows a class may have."""
+
+    @abstractmethod
+    def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
+        """One mask of the training rows for each split."""
+
+    @abstractmethod
+    def _ratio_of_counts(self, counts: Indices) -> float: ...
+
+    def _check_class_counts(self, counts: Indices, labels: list[Hashable]) -> None:
+        if len(labels) < 2:
+            found = f"only the class {labels[0]!r}" if labels else "no rows"
+            raise ValueError(f"{self.name}: y has {found}. Pass labels of at least two classes.")
+        least = self._smallest_class()
+        if counts.min() < least:
+            label, count = labels[int(counts.argmin())], int(counts.min())
+            raise ValueError(
+                f"{self.name}: class {label!r} has {count} row{'' if count == 1 else 's'}, but every class "
+                f"needs at least {least}. {self._remedy(count)}"
+            )
+
+    def _remedy(self, count: int) -> str:
+        return "Leave the class out or merge it with another."
+
+
+@dataclass(frozen=True)
+class Holdout(Protocol):
+    """A share of each class, drawn at random, tests; the rest trains."""
+
+    test_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.test_share < 1:
+            raise ValueError(f"{self.name}: test_share={self.test_share}. Pass a share between 0 and 1.")
+
+    def _smallest_class(self) -> int:
+        return 2
+
+    def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
+        n_train = np.bincount(codes) - self._test_counts(np.bincount(codes))
+        return _drawn_masks(codes, n_train, seed, self.n_splits)
+
+    def _ratio_of_counts(self, counts: Indices) -> float:
+        n_test = self._test_counts(counts).sum()
+        return float(n_test / (counts.sum() - n_test))
+
+    def _test_counts(self, counts: Indices) -> Indices:
+        """Whole numbers nearest to the share of each class with the right total, and one row on each side."""
+        wanted = self.test_share * counts
+        n_test = np.floor(wanted).astype(np.intp)
+        missing = int(np.rint(wanted.sum())) - int(n_test.sum())
+        by_remainder = np.argsort(n_test - wanted, kind="stable")
+        n_test[by_remainder[:missing]] += 1
+        return np.clip(n_test, 1, counts - 1)
+
+
+@dataclass(frozen=True)
+class Folds(Protocol):
+    """Each class is dealt out to `n_splits` folds; fold i tests in split i, or trains when inverted."""
+
+    inverted: bool = False
+
+    def __post_init__(self) -> None:
+        if self.n_splits < 2:
+            raise ValueError(f"{self.name}: n_splits={self.n_splits}, the number of folds. Pass at least 2.")
+
+    def _smallest_class(self) -> int:
+        return self.n_splits
+
+    def _remedy(self, count: int) -> str:
+        fewer = f"Pass n_splits ≤ {count}, or leave" if count >= 2 else "Leave"
+        return f"{fewer} the class out or merge it with another."
+
+    def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
+        fold = self._fold_of_row(codes, seed)
+        return ((fold == i) == self.inverted for i in range(self.n_splits))
+
+    def _fold_of_row(self, codes: Indices, seed: int) -> Indices:
+        # Dealing goes on where the previous class stopped, so the folds differ by one row at most.
+        shuffled = np.random.default_rng(seed).permutation(len(codes))
+        by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+        fold = np.empty(len(codes), dtype=np.intp)
+        fold[by_class] = np.arange(len(codes)) % self.n_splits
+        return fold
+
+    def _ratio_of_counts(self, counts: Indices) -> float:
+        return float(self.n_splits - 1) if self.inverted else 1.0 / (self.n_splits - 1)
+
+
+@dataclass(frozen=True)
+class FewShot(Protocol):
+    """`per_class` rows of each class, drawn at random, train; all other rows test."""
+
+    per_class: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.per_class < 1:
+            raise ValueError(f"{self.name}: per_class={self.per_class}. Pass at least 1.")
+
+    def _smallest_class(self) -> int:
+        return self.per_class + 1
+
+    def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
+        n_train = np.full(codes.max() + 1, self.per_class)
+        return _drawn_masks(codes, n_train, seed, self.n_splits)
+
+    def _ratio_of_counts(self, counts: Indices) -> float:
+        n_train = self.per_class * len(counts)
+        return float((counts.sum() - n_train) / n_train)
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    protocol.name: protocol
+    for protocol in (
+        Holdout("holdout-80-20", 50, test_share=0.2),
+        Holdout("holdout-50-50", 100, test_share=0.5),
+        Folds("kfold", 10),
+        Folds("inverted-kfold", 10, inverted=True),
+        FewShot("few-shot", 20, per_class=2),
+    )
+}
+
+
+def named_protocol(name: str, *, n_splits: int | None = None, per_class: int | None = None) -> Protocol:
+    """The protocol of that name, with its number of splits (folds) or of training rows per class changed."""
+    if name not in PROTOCOLS:
+        raise ValueError(f"No protocol is named {name!r}. There are: {', '.join(PROTOCOLS)}.")
+    protocol = PROTOCOLS[name]
+    changes: dict[str, Any] = {} if n_splits is None else {"n_splits": n_splits}
+    if per_class is not None:
+        if not isinstance(protocol, FewShot):
+            raise ValueError(
+                f"per_class={per_class} has no meaning for {name}. Leave it out, or take few-shot."
+            )
+        changes["per_class"] = per_class
+    return type(protocol)(**{**vars(protocol), **changes})
+
+
+def class_codes(y: ArrayLike) -> tuple[Indices, list[Hashable]]:
+    """Classes numbered in order of first appearance, so that renaming them changes no split."""
+    values = np.asarray(y)
+    if values.ndim != 1:
+        raise ValueError(f"y has shape {values.shape}. Pass one label per row.")
+    number: dict[Hashable, int] = {}
+    codes = np.fromiter(
+        (number.setdefault(label, len(number)) for label in values.tolist()), np.intp, count=len(values)
+    )
+    return codes, list(number)
+
+
+def _drawn_masks(codes: Indices, n_train: Indices, seed: int, n_splits: int) -> Iterator[NDArray[np.bool_]]:
+    """Masks with n_train[c] rows of each class c, drawn without replacement."""
+    counts = np.bincount(codes)
+    starts = np.cumsum(counts) - counts
+    place_in_class = np.arange(len(codes)) - np.repeat(starts, counts)
+    trains_at_place = place_in_class < np.repeat(n_train, counts)
+    for i in range(n_splits):
+        shuffled = np.random.default_rng((seed, i)).permutation(len(codes))
+        by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+        mask = np.empty(len(codes), dtype=bool)
+        mask[by_class] = trains_at_place
+        yield mask
