@@ -1,0 +1,125 @@
+"""A labelled table: the value that every file, catalogue name and download ends in."""
+
+import hashlib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from discrim.data.cells import TableError, plural, shortened
+
+_CHUNK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """Rows with a label each.
+
+    X : float64 array or CSR array, one row per sample; finite
+    y : labels as text, whatever the file held, so that every source of the same data gives the same labels
+    feature_names : the names of X's columns
+    target : the name of the label column
+    source : where it was read from
+    """
+
+    X: np.ndarray | csr_array
+    y: np.ndarray
+    feature_names: tuple[str, ...]
+    target: str
+    source: str
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    def class_counts(self) -> dict[str, int]:
+        return dict(sorted(Counter(self.y.tolist()).items()))
+
+    def digest(self) -> str:
+        """SHA-256 of the rows and labels in their order: equal only for the very same table."""
+        whole = hashlib.sha256(f"discrim rows\n{self.n_samples} {self.n_features}\n".encode())
+        for rows in _dense_chunks(self.X):
+            whole.update(rows.tobytes())
+        for label in self.y.tolist():
+            whole.update(label.encode() + b"\n")
+        return whole.hexdigest()
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the content, whatever the order of the rows and the names of the classes.
+
+        row   = SHA-256 of the row as little-endian float64, −0 written as 0
+        class = SHA-256 of the digests of its rows, sorted and joined
+        table = SHA-256 of "discrim content\\n<rows> <columns>\\n" and the classes' digests, sorted and joined
+
+        The order of the columns matters. Sources that name the classes differently (0/1 here, 1/2 there) or
+        shuffle the rows agree; one changed value, or one row in another class, does not.
+        """
+        of_class: dict[str, list[bytes]] = {label: [] for label in self.class_counts()}
+        labels = iter(self.y.tolist())
+        for rows in _dense_chunks(self.X):
+            for row in rows:
+                of_class[next(labels)].append(hashlib.sha256(row.tobytes()).digest())
+        classes = sorted(hashlib.sha256(b"".join(sorted(rows))).digest() for rows in of_class.values())
+        head = f"discrim content\n{self.n_samples} {self.n_features}\n".encode()
+        return hashlib.sha256(head + b"".join(classes)).hexdigest()
+
+    def __repr__(self) -> str:
+        kind = "sparse" if issparse(self.X) else "dense"
+        return (
+            f"LabelledTable({self.n_samples} rows × {self.n_features} features, {kind}; "
+            f"{len(self.class_counts())} classes in {self.target!r}; "
+            f"from {self.source})"
+        )
+
+
+def _dense_chunks(X: np.ndarray | csr_array) -> Iterator[np.ndarray]:
+    """Rows as C-ordered little-endian float64 without negative zeros, a few megabytes at a time."""
+    step = max(1, _CHUNK_BYTES // (8 * max(1, X.shape[1])))
+    for start in range(0, X.shape[0], step):
+        block = X[start : start + step]
+        dense = block.toarray() if issparse(block) else block
+        yield np.ascontiguousarray(dense, dtype="<f8") + 0.0  # −0 + 0 = +0
+
+
+def normal_text(text: str) -> str:
+    """Without surrounding blanks, and in Unicode's composed form: names that look the same are the same."""
+    return unicodedata.normalize("NFC", text.strip())
+
+
+def checked_labels(labels: Sequence[str], target: str, path: Path) -> np.ndarray:
+    """Labels as an array, or an error where they cannot be classes: all the same, or no two the same."""
+    counts = Counter(labels)
+    if len(counts) == 1:
+        raise TableError(
+            f"{path}, column {target!r}: every one of the {plural(len(labels), 'row')} has the label "
+            f"{shortened(labels[0])}. Telling classes apart takes at least two: is this the right target "
+            f"column?"
+        )
+    if len(counts) == len(labels):
+        raise TableError(
+            f"{path}, column {target!r}: {len(labels)} rows have {len(labels)} different labels (the first: "
+            f"{shortened(labels[0])}, {shortened(labels[1])}). This looks like an identifier or a "
+            f"measurement, not a class: name another target column, or group its values into classes."
+        )
+    return np.array(labels, dtype=np.str_)
+
+
+def checked_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Column names without duplicates; both places are named otherwise."""
+    first: dict[str, int] = {}
+    for position, name in enumerate(names, start=1):
+        if name in first:
+            raise TableError(
+                f"{path}: columns {first[name]} and {position} are both called {name!r}. Rename one of them "
+                f"(or, if the file has no line of column names, add one)."
+            )
+        first[name] = position
+    return tuple(names)
