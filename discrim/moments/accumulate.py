@@ -1,0 +1,246 @@
+"""The sums behind `ClassMoments`, gathered in one pass.
+
+Each block of rows is centred before it is squared, so nothing large is ever subtracted:
+
+    rows of class c, minus the class's pilot p_c       (its mean so far, as one double)
+    block mean b_c of what remains
+    Σ w (x−p)(x−p)ᵀ − W_b b bᵀ + W W_b/(W+W_b) (b−r)(b−r)ᵀ     added to the scatter around p + r
+
+The pilot and the remainder r are kept apart: at an offset of 1e8 their sum, as one double, would lose 1e-8.
+A class that grows by more than it had gets its rows centred on the block's own mean first; otherwise the pilot is
+already close, and the second term is at most half of the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from discrim.data.check import require_finite
+from discrim.data.rows import BLOCK_ROWS, LabelledRows, block_slices, dense_block
+
+Array = NDArray[np.float64]
+FEW_CLASSES = 32  # up to here every block is taken to touch every class
+SAFE = {
+    np.dtype(np.float64): (1e-150, 1e250),
+    np.dtype(np.float32): (1e-18, 1e30),
+}  # sums of squares that lose nothing
+
+
+@dataclass(frozen=True)
+class _CentredBlock:
+    """Rows of a block around their classes' pilots; `residue` is what of the block means is still in them."""
+
+    rows: NDArray[Any]
+    seen: Any  # the classes it may touch: an index into the accumulator's arrays
+    local: NDArray[np.intp]  # each row's position among them
+    mass: Array
+    pilots: Array
+    means: Array
+    residue: Array
+
+
+class Accumulator:
+    """Weights, means and scatters of classes 0..C−1 of (X · 2^−exponent), growing block by block."""
+
+    def __init__(self, n_classes: int, n_features: int, *, keep: str = "pooled", emphasis: Array | None = None) -> None:
+        shape = (n_classes, n_features)
+        self.weights = np.zeros(n_classes)
+        self.counts = np.zeros(n_classes, dtype=np.int64)
+        self.pilots = np.zeros(shape)
+        self.remainders = np.zeros(shape)
+        self.emphasis = np.ones(n_classes) if emphasis is None else emphasis
+        self.pooled = np.zeros((n_features, n_features)) if keep == "pooled" else None
+        self.each = np.zeros((n_classes, n_features, n_features)) if keep == "each" else None
+        self.exponent = 0
+        self._largest = 0.0  # the largest sum of squares of a block so far
+        self._pending: dict[int, list[Array]] = {1: [], -1: []}  # class rows yet to be squared into `pooled`
+        self._buffers: dict[str, NDArray[Any]] = {}
+
+    def add_rows(self, rows: LabelledRows) -> None:
+        """One pass over the rows."""
+        dtype = np.dtype(np.float32) if rows.X.dtype == np.float32 else np.dtype(np.float64)
+        for part in block_slices(*rows.shape):
+            weights = None if rows.weights is None else rows.weights[part]
+            block = dense_block(rows.X, part)
+            if not self._add_block(block, rows.codes[part], weights, dtype):
+                require_finite(rows.X)
+                self._rescale(block)
+                self._add_block(block, rows.codes[part], weights, dtype, force=True)
+        self.settle()
+
+    def add_sparse_means(self, rows: LabelledRows) -> None:
+        """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
+        mass = rows.class_totals
+        largest = float(np.abs(rows.X.data).max(initial=0.0))
+        if not np.isfinite(largest):
+            require_finite(rows.X)
+        if largest > 0 and not 1e-75 < largest < 1e75:
+            self.set_exponent(int(np.frexp(largest)[1]))
+        scaled = rows.X.astype(np.float64) * 0.5**self.exponent if self.exponent else rows.X
+        means = _class_sums(scaled, rows.codes, rows.weights, len(mass)) / mass[:, None]
+        self.merge(slice(None), mass, np.bincount(rows.codes, minlength=len(mass)), np.zeros_like(means), means)
+
+    def _add_block(
+        self,
+        block: NDArray[Any],
+        codes: NDArray[np.intp],
+        weights: Array | None,
+        dtype: np.dtype[Any],
+        force: bool = False,
+    ) -> bool:
+        """Add a block; False, with nothing changed, where its squares would leave the range of the numbers."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            part = self._centred(block, codes, weights, dtype)
+            product = self._pooled_product(part, weights)
+            size = float(np.vdot(part.rows, part.rows) if product is None else np.trace(product))
+        low, high = SAFE[dtype]
+        lost = not size < high or (max(size, self._largest) < low and part.rows.any())
+        if lost and not force:
+            return False
+        self._largest = max(self._largest, size)
+        if product is not None:
+            self.pooled += product
+        elif self.each is not None:
+            self._add_each(part, weights)
+        self._add_class_rows(part.seen, -1, part.mass, part.residue)
+        self.merge(part.seen, part.mass, np.bincount(part.local, minlength=len(part.mass)), part.pilots, part.means)
+        return True
+
+    def merge(self, seen: Any, mass: Array, counts: NDArray[Any], pilots: Array, remainders: Array) -> None:
+        """Add class means (pilot + remainder) of given mass; the scatter around them is added by the caller."""
+        old = self.weights[seen]
+        both = old + mass
+        gap = (pilots - self.pilots[seen]) + (remainders - self.remainders[seen])
+        gap[(old == 0) | (mass == 0)] = 0.0
+        share = np.divide(mass, both, out=np.zeros_like(both), where=both > 0)
+        self._add_class_rows(seen, 1, old * share, gap)
+        # the newer pilot is the mean so far: the old mean, as seen from it, is small again
+        moved = np.where((old > 0)[:, None], (self.pilots[seen] - pilots) + self.remainders[seen], remainders)
+        grown = (mass > 0)[:, None]
+        self.remainders[seen] = np.where(grown, moved + share[:, None] * gap, self.remainders[seen])
+        self.pilots[seen] = np.where(grown, pilots, self.pilots[seen])
+        self.weights[seen] = both
+        self.counts[seen] += counts
+
+    def _centred(
+        self, block: NDArray[Any], codes: NDArray[np.intp], weights: Array | None, dtype: np.dtype[Any]
+    ) -> _CentredBlock:
+        seen: Any = slice(None)
+        if len(self.weights) <= FEW_CLASSES:
+            local = codes
+        else:
+            seen, local = np.unique(codes, return_inverse=True)
+        block = self._scaled(block)
+        pilots = self._pilots_for(seen, block, local, dtype)
+        rows = self._minus_pilots(block, pilots, local, dtype)
+        mass = np.bincount(local, weights, minlength=len(pilots)).astype(np.float64)
+        means = _class_sums(rows, local, weights, len(pilots)) / np.where(mass > 0, mass, 1.0)[:, None]
+        young = (self.weights[seen] < mass)[:, None]
+        if young.any():
+            rows -= np.where(young, means, 0.0).astype(dtype)[local]
+        return _CentredBlock(rows, seen, local, mass, pilots.astype(np.float64), means, np.where(young, 0.0, means))
+
+    def _pilots_for(
+        self, seen: Any, block: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any]
+    ) -> NDArray[Any]:
+        """The mean so far of each class, or its first row."""
+        pilots = (self.pilots[seen] + self.remainders[seen]).astype(dtype)
+        new = self.weights[seen] == 0
+        if new.any():
+            first = np.full(len(pilots), -1, dtype=np.intp)
+            first[local[::-1]] = np.arange(len(local) - 1, -1, -1)
+            new &= first >= 0
+            pilots[new] = block[first[new]]
+        return pilots
+
+    def _minus_pilots(
+        self, block: NDArray[Any], pilots: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any]
+    ) -> NDArray[Any]:
+        """block − pilots[local], in a buffer that stays in the cache."""
+        out = self._buffer("centred", block.shape, dtype)
+        if len(pilots) == 1:
+            return np.subtract(block, pilots[0], out=out)
+        np.take(pilots, local, axis=0, out=out, mode="clip")
+        return np.subtract(block, out, out=out)
+
+    def _pooled_product(self, part: _CentredBlock, weights: Array | None) -> NDArray[Any] | None:
+        if self.pooled is None:
+            return None
+        emphasis = self.emphasis[part.seen]
+        rows = part.rows
+        if not (emphasis == 1).all():
+            weights = emphasis[part.local] * (1.0 if weights is None else weights)
+        if weights is not None:
+            rows *= np.sqrt(weights)[:, None].astype(rows.dtype)
+        return np.matmul(rows.T, rows, out=self._buffer("product", self.pooled.shape, rows.dtype))
+
+    def _add_each(self, part: _CentredBlock, weights: Array | None) -> None:
+        assert self.each is not None
+        rows = part.rows if weights is None else part.rows * np.sqrt(weights)[:, None].astype(part.rows.dtype)
+        numbers = np.arange(len(self.weights))[part.seen]
+        for c in np.unique(part.local):
+            of_class = rows[part.local == c]
+            self.each[numbers[c]] += of_class.T @ of_class
+
+    def _add_class_rows(self, seen: Any, sign: int, masses: Array, rows: Array) -> None:
+        """Add ± mass_c · row_c row_cᵀ to each class's scatter."""
+        scaled = rows * np.sqrt(masses)[:, None]
+        if self.pooled is not None:
+            scaled *= np.sqrt(self.emphasis[seen])[:, None]
+            self._pending[sign].append(scaled)
+            if sum(map(len, self._pending[sign])) > BLOCK_ROWS:
+                self.settle()
+        elif self.each is not None:
+            for c, row in zip(np.arange(len(self.weights))[seen], scaled, strict=True):
+                self.each[c] += sign * np.outer(row, row)
+
+    def settle(self) -> None:
+        """Square the class rows that were put off (one product for many blocks)."""
+        for sign, pending in self._pending.items():
+            if pending and self.pooled is not None:
+                rows = np.concatenate(pending)
+                self.pooled += sign * (rows.T @ rows)
+            pending.clear()
+
+    def _buffer(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        held = self._buffers.get(name)
+        if held is None or len(held) < shape[0] or held.dtype != dtype:
+            held = self._buffers[name] = np.empty(shape, dtype)
+        return held[: shape[0]]
+
+    def _scaled(self, block: NDArray[Any]) -> NDArray[Any]:
+        return block if self.exponent == 0 else np.ldexp(block, -self.exponent)
+
+    def _rescale(self, block: NDArray[Any]) -> None:
+        """Take the power of two at which the block's largest deviation is about 1 (and no entry overflows)."""
+        with np.errstate(over="ignore"):
+            deviation = float(np.ptp(block, axis=0).max())
+        largest = float(np.abs(block).max())
+        wanted = np.frexp(deviation if 0 < deviation < np.inf else largest)[1]
+        self.set_exponent(max(int(wanted), int(np.frexp(largest)[1]) - 1000))
+
+    def set_exponent(self, exponent: int) -> None:
+        """Count from now on in units of 2^exponent."""
+        self.settle()
+        change = self.exponent - exponent
+        for array, power in ((self.pilots, 1), (self.remainders, 1), (self.pooled, 2), (self.each, 2)):
+            if array is not None:
+                np.ldexp(array, power * change, out=array)
+        self._largest = float(np.ldexp(self._largest, 2 * change))
+        self.exponent = exponent
+
+
+def _class_sums(rows: Any, local: NDArray[np.intp], weights: Array | None, n_classes: int) -> NDArray[np.float64]:
+    """Weighted sum of the (dense or sparse) rows of each class."""
+    values = np.ones(len(local), rows.dtype) if weights is None else weights.astype(rows.dtype)
+    if n_classes == 1 and not sp.issparse(rows):
+        return (values @ rows).astype(np.float64)[None]
+    # one nonzero per column: faster than a dense product from two classes on
+    members = sp.csc_array((values, local, np.arange(len(local) + 1)), shape=(n_classes, len(local)))
+    sums = members @ rows
+    return (sums.toarray() if sp.issparse(sums) else sums).astype(np.float64)

@@ -1,0 +1,208 @@
+"""Class statistics that add up: `ClassMoments.of(A) + ClassMoments.of(B) == ClassMoments.of(A ∪ B)`.
+
+Weight, mean and scatter of each class, the value between the rows and every objective. Streaming, folds and clusters
+all come down to the `+`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.check import checked_labels, checked_weights
+from discrim.data.rows import LabelledRows
+from discrim.moments.accumulate import Accumulator
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMoments:
+    """W_c, μ_c = pilot_c + remainder_c and Σ_c e_c S_c (or every S_c) of the rows times 2^−exponent.
+
+    S_c = Σ_{i∈c} w_i (x_i−μ_c)(x_i−μ_c)ᵀ. The emphasis e_c is 1 unless class weights were known beforehand.
+    """
+
+    classes: NDArray[Any]
+    weights: Array
+    counts: NDArray[np.int64]
+    pilots: Array
+    remainders: Array
+    emphasis: Array
+    pooled: Array | None
+    each: Array | None
+    exponent: int
+    precision: float = float(np.finfo(np.float64).eps)  # of the numbers the scatters were summed in
+
+    @classmethod
+    def of(
+        cls, X: Any, y: Any, sample_weight: Any = None, *, keep: str = "pooled", emphasis: Array | None = None
+    ) -> ClassMoments:
+        """Statistics of a table and its labels.
+
+        keep: "pooled" (one d×d scatter), "each" (one per class, C·d² memory) or "means" (no scatter).
+        """
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        labels = checked_labels(cls, y, X.shape[0])
+        classes, codes = np.unique(labels, return_inverse=True)
+        rows = LabelledRows(X, codes, classes, checked_weights(sample_weight, X))
+        return cls.of_rows(rows, keep=keep, emphasis=emphasis)
+
+    @classmethod
+    def of_rows(cls, rows: LabelledRows, *, keep: str = "pooled", emphasis: Array | None = None) -> ClassMoments:
+        """Statistics of rows that were checked before."""
+        sums = Accumulator(rows.n_classes, rows.shape[1], keep=keep, emphasis=emphasis)
+        if rows.is_sparse and keep == "means":
+            sums.add_sparse_means(rows)
+        else:
+            sums.add_rows(rows)
+        precision = np.finfo(np.float32 if rows.X.dtype == np.float32 else np.float64).eps
+        return cls._from(sums, rows.classes, float(precision))
+
+    @classmethod
+    def _from(cls, sums: Accumulator, classes: NDArray[Any], precision: float) -> ClassMoments:
+        return cls(
+            classes,
+            sums.weights,
+            sums.counts,
+            sums.pilots,
+            sums.remainders,
+            sums.emphasis,
+            sums.pooled,
+            sums.each,
+            sums.exponent,
+            precision,
+        )
+
+    def __add__(self, other: ClassMoments) -> ClassMoments:
+        classes = np.unique(np.concatenate([self.classes, other.classes])) if self.is_labelled else self.classes
+        keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
+        sums = Accumulator(len(classes), self.n_features, keep=keep, emphasis=self._joint_emphasis(other, classes))
+        sums.set_exponent(max(self.exponent, other.exponent, key=lambda e: (e != 0, e)))
+        for part in (self, other):
+            positions = np.searchsorted(classes, part.classes) if self.is_labelled else np.zeros(1, dtype=np.intp)
+            part = part._in_units_of(sums.exponent)
+            if sums.pooled is not None and part.pooled is not None:
+                sums.pooled += part.pooled
+            if sums.each is not None and part.each is not None:
+                sums.each[positions] += part.each
+            sums.merge(positions, part.weights, part.counts, part.pilots, part.remainders)
+        sums.settle()
+        return self._from(sums, classes, max(self.precision, other.precision))
+
+    def _joint_emphasis(self, other: ClassMoments, classes: NDArray[Any]) -> Array:
+        if (self.emphasis == 1).all() and (other.emphasis == 1).all():
+            return np.ones(len(classes))
+        if not (np.array_equal(self.classes, other.classes) and np.array_equal(self.emphasis, other.emphasis)):
+            raise ValueError(
+                "Moments pooled with different class weights do not add up. Make both with keep='each', or with the "
+                "same emphasis for the same classes."
+            )
+        return self.emphasis
+
+    def _in_units_of(self, exponent: int) -> ClassMoments:
+        change = self.exponent - exponent
+        if change == 0:
+            return self
+        return ClassMoments(
+            self.classes,
+            self.weights,
+            self.counts,
+            np.ldexp(self.pilots, change),
+            np.ldexp(self.remainders, change),
+            self.emphasis,
+            None if self.pooled is None else np.ldexp(self.pooled, 2 * change),
+            None if self.each is None else np.ldexp(self.each, 2 * change),
+            exponent,
+            self.precision,
+        )
+
+    @property
+    def is_labelled(self) -> bool:
+        return self.classes[0] is not None
+
+    @property
+    def n_features(self) -> int:
+        return self.pilots.shape[1]
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def means(self) -> Array:
+        """μ_c in the units of the rows, each rounded to one double."""
+        return np.ldexp(self.pilots + self.remainders, self.exponent)
+
+    @property
+    def mean(self) -> Array:
+        """μ in the units of the rows, rounded to one double."""
+        return self.origin + self.mean_offset
+
+    @property
+    def origin(self) -> Array:
+        """The first class's pilot, in the units of the rows: a point near the data that was subtracted exactly."""
+        return np.ldexp(self.pilots[0], self.exponent)
+
+    @property
+    def mean_offset(self) -> Array:
+        """μ − origin, in the units of the rows."""
+        return np.ldexp(self._overall(), self.exponent)
+
+    def _from_origin(self) -> Array:
+        return (self.pilots - self.pilots[0]) + self.remainders
+
+    def _overall(self) -> Array:
+        return (self.weights / self.total_weight) @ self._from_origin()
+
+    def centred_means(self) -> Array:
+        """μ_c − μ, one row per class, in the moments' own units (like the scatters)."""
+        return self._from_origin() - self._overall()
+
+    def centred(self, points: Array) -> Array:
+        """Points of the feature space minus μ, in the moments' own units."""
+        return (np.ldexp(points, -self.exponent) - self.pilots[0]) - self._overall()
+
+    def scatter(self, class_weights: Array | float = 1.0) -> Array:
+        """Σ_c w_c S_c."""
+        wanted = np.broadcast_to(np.asarray(class_weights, dtype=np.float64), self.weights.shape)
+        if self.each is not None:
+            return np.tensordot(wanted, self.each, axes=1)
+        if self.pooled is None:
+            raise ValueError("These moments hold no scatter. Make them with keep='pooled' or keep='each'.")
+        if np.array_equal(wanted, self.emphasis):
+            return self.pooled
+        factor = wanted[0] / self.emphasis[0]
+        if not np.allclose(wanted, factor * self.emphasis, rtol=1e-14, atol=0):
+            raise ValueError(
+                "The classes' scatters were pooled with other weights and cannot be told apart. Make the moments with "
+                "keep='each'."
+            )
+        return factor * self.pooled
+
+    @property
+    def within(self) -> Array:
+        """S_w = Σ_c S_c."""
+        return self.scatter(1.0)
+
+    def between_rows(self) -> Array:
+        """Rows √W_c (μ_c − μ): their Gram matrix is S_b."""
+        return np.sqrt(self.weights)[:, None] * self.centred_means()
+
+    @property
+    def between(self) -> Array:
+        """S_b = Σ_c W_c (μ_c−μ)(μ_c−μ)ᵀ."""
+        rows = self.between_rows()
+        return rows.T @ rows
+
+    @property
+    def total(self) -> Array:
+        """S_t = S_w + S_b."""
+        return self.within + self.between

@@ -1,0 +1,162 @@
+"""The coordinates a problem is posed in.
+
+    features   the columns themselves                                   (n ≥ d)
+    rows       an orthonormal basis of the span of the centred rows     (n < d: never a d×d array)
+    operator   the columns, with A only as v ↦ Av                       (large or sparse, few directions)
+
+In each, rows and landmarks have coordinates, statistics and objective are posed in these, and `lift` carries the
+directions found back to the features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from discrim.data.check import require_finite
+from discrim.data.rows import LabelledRows
+from discrim.margins.margin_vectors import Margins
+from discrim.moments.class_moments import ClassMoments
+from discrim.solve.choose import Plan
+
+Array = NDArray[np.float64]
+RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """The features themselves."""
+
+    points: LabelledRows
+    margins: Margins
+    how: str
+    mean: Array | None = None  # of the rows, in the features, where the points' coordinates do not show it
+    as_operator: bool = False
+    is_resolved: bool = True  # whether every direction is there to nearly all digits
+    can_resolve: bool = False  # whether building it anew with resolve=True would show more
+
+    def lift(self, directions: Array) -> Array:
+        return directions
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GramBasis(Basis):
+    """Span of the centred rows H from their Gram matrix: HHᵀ = RᵀR (pivoted Cholesky), V = H_pivotsᵀ R⁻¹."""
+
+    rows: Any  # H, or the sparse rows that `centre` is implicitly taken from
+    centre: Array | None
+    pivots: NDArray[np.intp]
+    triangle: Array
+
+    def lift(self, directions: Array) -> Array:
+        combination = np.zeros((self.rows.shape[0], len(directions)))
+        combination[self.pivots] = la.solve_triangular(self.triangle, directions.T, check_finite=False)
+        lifted = np.asarray(self.rows.T @ combination).T
+        if self.centre is not None:
+            lifted = lifted - np.outer(combination.sum(axis=0), self.centre)
+        # R⁻¹ costs a few digits of orthogonality: one Newton step gives them back to orthonormal directions
+        kept = directions @ directions.T
+        if np.abs(kept - np.eye(len(kept))).max(initial=0.0) < 1e-12:
+            lifted = lifted - 0.5 * (lifted @ lifted.T - kept) @ lifted
+        return lifted
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SingularBasis(Basis):
+    """Span of the centred rows by QR and SVD, H = U S Vᵀ: nothing is squared."""
+
+    vectors: Array  # V
+
+    def lift(self, directions: Array) -> Array:
+        return directions @ self.vectors.T
+
+
+def build(plan: Plan, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
+    """The basis a plan asks for; `resolve` asks for directions below 1e-3 of the largest too."""
+    if plan.basis != "rows":
+        return Basis(points, margins, plan.reason, as_operator=plan.basis == "operator")
+    moments = ClassMoments.of_rows(points, keep="means")
+    if points.is_sparse:
+        rows, centre = _sparse_rows(points, margins.landmarks, moments)
+        return _gram_basis(plan, points, margins, moments, rows, centre)
+    H = _centred_rows(points, margins.landmarks, moments)
+    if resolve:
+        return _singular_basis(plan, points, margins, moments, H)
+    return _gram_basis(plan, points, margins, moments, H, None)
+
+
+def _sparse_rows(points: LabelledRows, landmarks: Array | None, moments: ClassMoments) -> tuple[Any, Array]:
+    """Sparse rows (and landmarks) as they are, and the mean that is to be taken off, times 2^−exponent."""
+    rows = points.X.astype(np.float64)
+    if landmarks is not None:
+        rows = sp.vstack([rows, sp.csr_array(landmarks)]).tocsr()
+    return rows * 0.5**moments.exponent, np.ldexp(moments.mean, -moments.exponent)
+
+
+def _centred_rows(points: LabelledRows, landmarks: Array | None, moments: ClassMoments) -> Array:
+    """Rows (and landmarks) around the mean, times 2^−exponent."""
+    stacked = points.X if landmarks is None else np.concatenate([points.X, landmarks])
+    H = np.subtract(stacked, moments.origin, dtype=np.float64)
+    H -= moments.mean_offset
+    return np.ldexp(H, -moments.exponent, out=H) if moments.exponent else H
+
+
+def _in_coordinates(points: LabelledRows, margins: Margins, moments: ClassMoments, Y: Array) -> dict[str, Any]:
+    """The points' and landmarks' coordinates, in the units of the features, and the mean."""
+    n = points.shape[0]
+    Y = np.ldexp(Y, moments.exponent) if moments.exponent else Y
+    landmarks = Y[n:] if margins.landmarks is not None else None
+    return {"points": points.moved(Y[:n]), "margins": Margins(landmarks, margins.pairs), "mean": moments.mean}
+
+
+def _gram_basis(
+    plan: Plan, points: LabelledRows, margins: Margins, moments: ClassMoments, rows: Any, centre: Array | None
+) -> Basis:
+    gram = _gram_matrix(rows, centre)
+    if not np.isfinite(gram).all():
+        require_finite(points.X)
+    size = len(gram)
+    largest = float(np.diag(gram).max(initial=0.0))
+    tolerance = size * float(np.finfo(np.float64).eps) * largest
+    upper, pivots, rank, _ = la.lapack.dpstrf(gram, tol=tolerance, overwrite_a=True)
+    rank = int(rank) if largest > 0 else 0
+    triangle = np.triu(upper[:rank, :rank])
+    order = np.asarray(pivots, dtype=np.intp) - 1
+    Y = np.zeros((size, rank))
+    Y[order] = np.triu(upper[:rank]).T
+    steps = np.diag(triangle)
+    return GramBasis(
+        **_in_coordinates(points, margins, moments, Y),
+        how=f"{plan.reason} (Gram matrix {size}×{size})",
+        # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction
+        is_resolved=bool(rank >= size - 1 and steps.min(initial=np.inf) >= RESOLVED * steps.max(initial=0.0)),
+        can_resolve=centre is None,
+        rows=rows,
+        centre=centre,
+        pivots=order[:rank],
+        triangle=triangle,
+    )
+
+
+def _gram_matrix(rows: Any, centre: Array | None) -> Array:
+    if centre is None:
+        return rows @ rows.T
+    products = (rows @ rows.T).toarray()
+    along = np.asarray(rows @ centre)
+    return products - along[:, None] - along + centre @ centre
+
+
+def _singular_basis(plan: Plan, points: LabelledRows, margins: Margins, moments: ClassMoments, rows: Array) -> Basis:
+    Q, R = la.qr(rows.T, mode="economic", check_finite=False)
+    left, singular, right = la.svd(R, check_finite=False)
+    rank = int((singular > max(rows.shape) * np.finfo(np.float64).eps * singular[0]).sum())
+    return SingularBasis(
+        **_in_coordinates(points, margins, moments, right[:rank].T * singular[:rank]),
+        how=f"{plan.reason} (QR and SVD: small directions are wanted)",
+        vectors=Q @ left[:, :rank],
+    )

@@ -1,0 +1,41 @@
+"""One table decides how a problem is solved; the choice and its reason stay with the fitted estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EXACT_SIDE = 5_000  # an eigendecomposition of this size still takes seconds
+DENSE_COLUMNS = 1_000  # sparse rows this short are cheap to make dense a block at a time
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which coordinates to pose the problem in ("features", "rows" or "operator"), and why."""
+
+    basis: str
+    reason: str
+
+
+def choose(n: int, d: int, *, sparse: bool, wanted: int | None, why_all: str | None = None) -> Plan:
+    """The plan for n×d rows; `wanted` directions, None for all there are (`why_all`: the method needs them all)."""
+    side = min(n, d)
+    few = wanted is not None and why_all is None and 10 * wanted <= side
+    if n >= d and d <= (DENSE_COLUMNS if sparse else EXACT_SIDE):
+        return Plan("features", f"n={n} ≥ d={d}: statistics of the features")
+    if n < d and n <= EXACT_SIDE:
+        return Plan("rows", f"n={n} < d={d}: coordinates in the span of the rows")
+    if few:
+        kind = "sparse" if sparse else "dense"
+        return Plan("operator", f"{wanted} of {side} directions of a large {kind} problem ({n}×{d}): products only")
+    if sparse and side > EXACT_SIDE:
+        raise ValueError(
+            f"A sparse table of {n}×{d} came. At this size only a few directions can be found without making it dense: "
+            + (
+                f"pass an int n_components ≤ {side // 10}."
+                if why_all is None
+                else f"reduce the columns first, as {why_all}."
+            )
+        )
+    if n >= d:
+        return Plan("features", f"many of {d} directions wanted: statistics of the features")
+    return Plan("rows", f"many of {n} directions wanted: coordinates in the span of the rows")

@@ -1,0 +1,38 @@
+"""How many directions to keep, from what was asked for and what there is."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.check import refuse_count, require_some_spread
+
+TIE = 1e-10  # neighbouring values closer than this share have no order of their own
+
+
+def kept_count(
+    request: int | float | None, values: NDArray[np.float64], total: float, rank: int, shape: tuple[int, int]
+) -> int:
+    """An int as it is, a fraction as the fewest values (descending) that reach it, None as the rank."""
+    require_some_spread(rank, *shape)
+    if request is None:
+        return min(rank, len(values))
+    if isinstance(request, int):
+        if request > min(rank, len(values)):
+            refuse_count(request, min(rank, len(values)), *shape)
+        _warn_of_tie(request, values)
+        return request
+    shares = np.cumsum(values) / total
+    return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
+
+
+def _warn_of_tie(k: int, values: NDArray[np.float64]) -> None:
+    if k < len(values) and values[k - 1] - values[k] <= TIE * abs(values[k - 1]):
+        warnings.warn(
+            f"Directions {k} and {k + 1} tie (values {values[k - 1]:.6g} and {values[k]:.6g}): which of them is kept "
+            f"is arbitrary. Keep {k - 1} or {k + 1} components to avoid the choice.",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,99 @@
+"""The leading directions of a spread, by the shape it comes in.
+
+A w = λ w,   λ_1 ≥ λ_2 ≥ … ,   WᵀW = I ,   the first loading near the largest in size is positive
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+Array = NDArray[np.float64]
+SMALL = 64  # below, the full eigendecomposition is as fast as part of it
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenpairs, largest first: directions as rows, their eigenvalues, tr A, the numerical rank, and how they came."""
+
+    directions: Array
+    values: Array
+    total: float
+    rank: int
+    how: str
+
+
+def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, definite: bool = True) -> Spectrum:
+    """All eigenpairs (wanted=None), or the first few and the rank."""
+    size = len(A)
+    total = float(np.trace(A))
+    if wanted is not None and definite and size > SMALL and wanted < size // 3:
+        pairs = _some_eigenpairs(A, wanted)
+        if pairs is not None:
+            rank = _rank_by_cholesky(A, precision)
+            return Spectrum(
+                pairs[1], pairs[0], total, rank, f"the first {wanted} eigenvectors of a {size}×{size} matrix"
+            )
+    values, vectors = la.eigh(A, driver="evd", check_finite=False)
+    values, directions = values[::-1], vectors.T[::-1]
+    rank = int((np.abs(values) > _threshold(size, precision) * np.abs(values).max(initial=0.0)).sum())
+    kept = size if wanted is None else wanted
+    return Spectrum(directions[:kept], values[:kept], total, rank, f"eigenvectors of a {size}×{size} matrix")
+
+
+def _some_eigenpairs(A: Array, wanted: int) -> tuple[Array, Array] | None:
+    """The largest eigenpairs; None where LAPACK fails or returns too few, as its evr driver at times does."""
+    size = len(A)
+    try:
+        values, vectors = la.eigh(A, subset_by_index=[size - wanted, size - 1], driver="evr", check_finite=False)
+    except la.LinAlgError:
+        return None
+    if len(values) < wanted or not np.isfinite(vectors).all():
+        return None
+    return values[::-1], vectors.T[::-1]
+
+
+def _threshold(size: int, precision: float) -> float:
+    """Eigenvalues below this share of the largest are rounding."""
+    return 4.0 * np.sqrt(size) * precision
+
+
+def _rank_by_cholesky(A: Array, precision: float) -> int:
+    largest = float(np.diag(A).max(initial=0.0))
+    if largest <= 0:
+        return 0
+    return int(la.lapack.dpstrf(A, tol=_threshold(len(A), precision) * largest)[2])
+
+
+def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spectrum:
+    """From A = ZᵀZ without squaring: small directions keep their digits."""
+    _, singular, directions = la.svd(Z, full_matrices=False, check_finite=False)
+    largest = singular.max(initial=0.0)
+    rank = int((singular > max(Z.shape) * precision * largest).sum())
+    kept = len(singular) if wanted is None else wanted
+    how = f"singular vectors of a {Z.shape[0]}×{Z.shape[1]} factor"
+    return Spectrum(directions[:kept], singular[:kept] ** 2, float(singular @ singular), rank, how)
+
+
+def spectrum_of_operator(A: LinearOperator, wanted: int, total: float) -> Spectrum:
+    """The first few eigenpairs by Lanczos iterations; the rank counts those found."""
+    start = np.random.default_rng(0).standard_normal(A.shape[0])  # fixed, so that a refit gives the same digits
+    values, vectors = eigsh(A, k=wanted, which="LA", v0=start, tol=0)
+    order = np.argsort(values)[::-1]
+    values, directions = values[order], np.ascontiguousarray(vectors.T[order])
+    largest = np.abs(values).max(initial=0.0)
+    rank = int((values > _threshold(A.shape[0], np.finfo(np.float64).eps) * largest).sum())
+    return Spectrum(directions, values, total, rank, f"{wanted} Lanczos vectors")
+
+
+def with_fixed_signs(directions: Array) -> Array:
+    """Each row with its first loading within 1e-6 of the largest absolute one positive."""
+    sizes = np.abs(directions)
+    near = sizes >= (1 - 1e-6) * sizes.max(axis=1, keepdims=True, initial=0.0)
+    first = np.argmax(near, axis=1)
+    signs = np.sign(directions[np.arange(len(directions)), first])
+    return directions * np.where(signs == 0, 1.0, signs)[:, None]
