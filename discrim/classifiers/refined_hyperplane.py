@@ -1,0 +1,231 @@
+"""A linear classifier refined: terms merged by a rule, and a linear SVM fitted to those that are left."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discrim.classifiers.merging_rules import MOST_FEATURES_TO_SPLIT, RULES, grouping_of
+from discrim.classifiers.pair_refinement import Refinement, Rule, Settings, refinement
+from discrim.classifiers.two_classes import Floats, Indices, Pair
+from discrim.data.check import labelled_rows, require_choice, require_finite, require_two_classes
+
+
+class RefinedHyperplane(ClassifierMixin, BaseEstimator):
+    """Margin-based refinement of a linear classifier.
+
+    aᵀz = c  →  u_k = Σ_{i∈I_k} a_i z_i  →  Σ_k b_k u_k = c̃ by linear SVM;  ρ = 2/√(Σ_k b_k² Σ_{i∈I_k} a_i²)
+
+    Takes any linear classifier, merges some of its terms a_i z_i, and separates the classes again by a linear
+    SVM in the space of the merged terms. Worth trying where LDA has few rows per feature. What helps there is
+    mostly the rescaling z_i → a_i z_i, so compare with rule "none"; and the margin need not grow.
+
+    Parameters
+    ----------
+    estimator : the linear classifier to refine, with `coef_` and `intercept_` once fitted; None for LDA.
+    rule : "sign" (terms that speak for the same class), "min" / "max" (the two smallest / largest |a_i|),
+        "discriminant-min" / "discriminant-max" (from the smallest / largest |a_i| on, while the sum
+        discriminates at least as well as each feature in it), "none" (rescaling only), "exhaustive-pairs"
+        (every pair tried, d(d−1)/2 SVMs), "exhaustive-splits" (every split in two groups, 2^(d−1) − 1 SVMs,
+        d ≤ 16), both judged by the margin; "best" (by cross-validation among the six before these); or the
+        groups themselves, such as [[0], [1, 2, 3]], where a feature in none of them stays alone.
+    C : cost of a row on the wrong side of its margin.
+    class_weight : "balanced" (both classes of a pair cost the same in all), None, or {label: factor}.
+    fallback : keep the initial hyperplane where the margin did not grow.
+    reference_class : the class of a pair in which features get mean 0 and variance 1: "minority", "majority",
+        or None to leave features as they are.
+    constant_features : features constant in that class: "drop" them (a warning names those that vary in the
+        other class), or "scale" them by their deviation over both classes, as when no other is left.
+    normalize : scale a to length 1 first, so that C has one meaning; the initial margin is then 2.
+    n_folds : folds for rule "best"; fewer where a class has fewer different rows.
+    tol, max_iter : where the SVM stops.
+
+    Attributes
+    ----------
+    coef_, intercept_ : the hyperplane in the space of X, one row for each pair of classes.
+    initial_coef_, initial_intercept_ : the same before refinement.
+    groups_ : groups of feature indices, the merged one first.
+    dropped_features_ : features that take no part, being constant in the reference class.
+    margin_initial_, margin_, accepted_ : 2/‖a‖, ρ, and whether ρ ≥ 2/‖a‖, all in standardised features.
+    rule_, n_iter_ : the rule that was applied, and the steps its SVM took.
+    refinements_ : everything about each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), …
+        With more than two classes groups, margins and the like are lists in this order; the class that wins
+        most of its pairs is predicted, ties by the sum of its decision values.
+
+    References
+    ----------
+    Dörksen and Lohweg (2018), Margin-based refinement for linear discriminant analysis, equations 13–17.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RefinedHyperplane().fit(X[50:], y[50:])
+    >>> model.groups_
+    [[2, 3], [0], [1]]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        rule: Rule = "sign",
+        C: float = 1.0,
+        class_weight: Any = "balanced",
+        fallback: bool = False,
+        reference_class: str | None = "minority",
+        constant_features: str = "drop",
+        normalize: bool = True,
+        n_folds: int = 5,
+        tol: float = 1e-4,
+        max_iter: int = 1_000_000,
+    ) -> None:
+        self.estimator = estimator
+        self.rule = rule
+        self.C = C
+        self.class_weight = class_weight
+        self.fallback = fallback
+        self.reference_class = reference_class
+        self.constant_features = constant_features
+        self.normalize = normalize
+        self.n_folds = n_folds
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RefinedHyperplane:
+        """Refine the classifier's hyperplane between each pair of classes."""
+        _refuse_sparse(X)
+        data = labelled_rows(self, X, y, sample_weight, supervised=True)
+        require_finite(data.X)
+        require_two_classes(self, data.classes)
+        settings = self._checked_settings()
+        self.classes_ = data.classes
+        rows, codes, weights, counts = _different_rows(data.X, data.codes, data.weights)
+        self.refinements_ = []
+        for low, high in combinations(range(len(data.classes)), 2):
+            chosen = np.flatnonzero((codes == low) | (codes == high))
+            labels, weighted = data.classes[[low, high]], data.weights is not None
+            pair = Pair(rows, codes == high, weights, counts, labels, weighted).part(chosen)
+            self.refinements_.append(refinement(pair, settings))
+        self._publish()
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Above 0 for `classes_[1]`; with more classes a column for each, its votes settled by values."""
+        check_is_fitted(self)
+        _refuse_sparse(X)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        values = rows @ self.coef_.T + self.intercept_
+        return values[:, 0] if len(self.classes_) == 2 else _votes(values, len(self.classes_))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of each row."""
+        values = self.decision_function(X)
+        return self.classes_[values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.intp)]
+
+    def merged_features(self, X: ArrayLike) -> Floats:
+        """The space of u in which the SVM was fitted, one column for each of `groups_`; for two classes."""
+        check_is_fitted(self)
+        if len(self.classes_) != 2:
+            raise ValueError(
+                f"merged_features is for two classes, but there are {len(self.classes_)}, each pair with "
+                "merged features of its own. Use refinements_[i].merged_features(X), with i the pair."
+            )
+        _refuse_sparse(X)
+        return self.refinements_[0].merged_features(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _checked_settings(self) -> Settings:
+        require_choice("constant_features", self.constant_features, ("drop", "scale"))
+        if self.reference_class is not None:
+            require_choice("reference_class", self.reference_class, ("minority", "majority"))
+        if self.class_weight is not None and not isinstance(self.class_weight, dict):
+            require_choice("class_weight", self.class_weight, ("balanced",))
+        if not self.C > 0:
+            raise ValueError(f"C={self.C!r} came; possible is any number above 0.")
+        if isinstance(self.rule, str):
+            require_choice("rule", self.rule, (*RULES, "best"))
+        else:
+            grouping_of(self.rule, self.n_features_in_)
+        if self.rule == "exhaustive-splits" and self.n_features_in_ > MOST_FEATURES_TO_SPLIT:
+            raise ValueError(
+                f"rule='exhaustive-splits' fits 2^(d−1) − 1 SVMs, and X has d = {self.n_features_in_} "
+                f"features. Pass at most {MOST_FEATURES_TO_SPLIT}, or rule='exhaustive-pairs': d(d−1)/2 SVMs."
+            )
+        return Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
+
+    def _publish(self) -> None:
+        """The attributes users read, from the refinements."""
+        pairs, d = self.refinements_, self.n_features_in_
+        initial = [p.standard.undone(p.initial.weights, p.initial.intercept, d) for p in pairs]
+        final = [p.standard.undone(p.refined.weights, p.refined.intercept, d) for p in pairs]
+        if self.fallback:
+            final = [new if p.accepted else old for p, old, new in zip(pairs, initial, final, strict=True)]
+        self.initial_coef_, self.initial_intercept_ = _stacked(initial)
+        self.coef_, self.intercept_ = _stacked(final)
+        self.groups_ = _of_pairs([p.groups for p in pairs])
+        self.rule_ = _of_pairs([p.rule for p in pairs])
+        self.n_iter_ = _of_pairs([p.n_iter for p in pairs])
+        self.margin_initial_ = _of_pairs([p.initial.margin for p in pairs])
+        self.margin_ = _of_pairs([p.refined.margin for p in pairs])
+        self.accepted_ = _of_pairs([p.accepted for p in pairs])
+        self.dropped_features_ = _of_pairs([np.setdiff1d(np.arange(d), p.standard.features) for p in pairs])
+        _warn_of_lost_features(pairs)
+
+
+def _different_rows(X: Floats, codes: Indices, weights: Floats | None) -> tuple[Floats, Indices, Floats, Indices]:
+    """Rows, class codes, weights and counts with equal rows of one class merged, in an order of their own.
+
+    So a weight of 2 is the same as a row that came twice, and the order of the rows changes nothing.
+    """
+    table = np.ascontiguousarray(np.column_stack([codes, X]), dtype=np.float64)
+    table += 0.0  # turns −0.0 into 0.0: equal numbers, equal bytes
+    as_bytes = table.view(np.dtype((np.void, table.strides[0]))).ravel()
+    _, first, place, counts = np.unique(as_bytes, return_index=True, return_inverse=True, return_counts=True)
+    totals = np.bincount(place, weights).astype(np.float64)
+    return table[first, 1:], codes[first], totals, counts
+
+
+def _votes(values: Floats, n_classes: int) -> Floats:
+    """Won pairs of each class, plus its summed decision values squeezed into (−½, ½) to settle ties."""
+    votes, confidence = np.zeros((2, len(values), n_classes))
+    for column, (low, high) in enumerate(combinations(range(n_classes), 2)):
+        for label, value in ((low, -values[:, column]), (high, values[:, column])):
+            votes[:, label] += (value > 0) | ((value == 0) & (label == low))
+            confidence[:, label] += value
+    return votes + confidence / (2 * (np.abs(confidence) + 1))
+
+
+def _stacked(hyperplanes: list[tuple[Floats, float]]) -> tuple[Floats, Floats]:
+    return np.array([coef for coef, _ in hyperplanes]), np.array([intercept for _, intercept in hyperplanes])
+
+
+def _of_pairs(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _warn_of_lost_features(pairs: list[Refinement]) -> None:
+    lost = sorted({int(feature) for pair in pairs for feature in pair.standard.lost})
+    if lost:
+        named = ", ".join(str(feature) for feature in lost[:10]) + (", …" if len(lost) > 10 else "")
+        warnings.warn(
+            f"{len(lost)} feature(s) are left out, being constant in the class all are standardised to, "
+            f"though they vary in the other: {named}. They may be the best there are. Pass "
+            "constant_features='scale' to keep them.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _refuse_sparse(X: Any) -> None:
+    if sp.issparse(X):
+        raise TypeError(
+            "A sparse X came, but RefinedHyperplane standardises features, which fills the table: dense data "
+            "is required. Pass X.toarray(), or reduce the columns first, e.g. with discrim.MarginPCA."
+        )
