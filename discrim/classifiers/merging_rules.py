@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Grouping = NDArray[np.intp]
 
-MOST_FEATURES_TO_SPLIT = 16  # 2¹⁵ − 1 splits, each with an SVM: half a minute for a hundred rows
+MOST_FEATURES_TO_SPLIT = 16  # 2¹⁵ − 1 splits, each with an SVM: about a minute for a hundred rows
 SLACK = 1e-9  # Algorithm 1 compares a discriminant with itself for a single feature: rounding must not decide
 COLUMNS_AT_ONCE = 64
 

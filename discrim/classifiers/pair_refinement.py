@@ -121,8 +121,23 @@ def linear_svm(rows: Floats, positive: Mask, costs: Floats, settings: Settings) 
         max_iter=settings.max_iter,
     )
     svm.fit(rows @ rows.T if wide else rows, positive, sample_weight=costs)
-    hyperplane = Hyperplane(svm.dual_coef_[0] @ rows[svm.support_], float(svm.intercept_[0]))
-    return hyperplane, int(svm.n_iter_[0])
+    weights = svm.dual_coef_[0] @ rows[svm.support_]
+    return Hyperplane(weights, best_intercept(rows @ weights, positive, costs)), int(svm.n_iter_[0])
+
+
+def best_intercept(values: Floats, positive: Mask, costs: Floats) -> float:
+    """The middle of all t that minimise Σ_i cost_i max(0, 1 − y_i(values_i + t)).
+
+    Where no row lies on its margin the SVM's intercept is free within an interval, and what a solver returns
+    then depends on the order of the rows.
+    """
+    # The slope in t rises from −(cost of the positive rows) by cost_i where row i enters or leaves the sum.
+    bends = np.where(positive, 1.0, -1.0) - values
+    order = np.argsort(bends, kind="stable")
+    slopes = np.cumsum(costs[order]) - costs[positive].sum()
+    flat = 1e-9 * costs.sum()
+    first, last = np.searchsorted(slopes, (-flat, flat))
+    return float((bends[order[first]] + bends[order[last]]) / 2)
 
 
 def best_rule(pair: Pair, settings: Settings) -> str:

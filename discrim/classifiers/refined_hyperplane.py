@@ -84,7 +84,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         constant_features: str = "drop",
         normalize: bool = True,
         n_folds: int = 5,
-        tol: float = 1e-4,
+        tol: float = 1e-6,
         max_iter: int = 1_000_000,
     ) -> None:
         self.estimator = estimator
