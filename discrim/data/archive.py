@@ -30,7 +30,7 @@ _LABELS = ("target", "y", "labels")
 class Archive:
     """What an .npz file holds: rows, and labels and column names if they are there."""
 
-    X: np.ndarray | csr_array
+    X: Any  # float64 array or CSR array
     labels: list[str] | None
     target: str | None
     feature_names: tuple[str, ...] | None
@@ -116,29 +116,22 @@ def _label_name(path: Path, names: Sequence[str], target: str | None) -> str | N
 
 def _labels(path: Path, name: str, values: np.ndarray, n_rows: int) -> list[str]:
     if values.shape != (n_rows,):
-        raise TableError(
-            f"{path}, array {name!r}: shape {values.shape}, but there are {plural(n_rows, 'row')}."
-        )
+        raise TableError(f"{path}, array {name!r}: shape {values.shape}, but there are {plural(n_rows, 'row')}.")
     if values.dtype.kind in "fc" and (bad := np.flatnonzero(~np.isfinite(values))).size:
-        raise TableError(
-            f"{path}, array {name!r}, row {bad[0] + 1}: {plural(bad.size, 'label')} missing (not finite)."
-        )
-    return [
-        normal_text(value.decode() if isinstance(value, bytes) else str(value)) for value in values.tolist()
-    ]
+        raise TableError(f"{path}, array {name!r}, row {bad[0] + 1}: {plural(bad.size, 'label')} missing (not finite).")
+    return [normal_text(value.decode() if isinstance(value, bytes) else str(value)) for value in values.tolist()]
 
 
-def _rows(path: Path, members: _Members) -> np.ndarray | csr_array:
+def _rows(path: Path, members: _Members) -> Any:
     if set(_CSR) <= set(members.names):
-        X: Any = _csr(path, members)
+        X = _csr(path, members)
     elif "X" in members.names:
         X = _numbers(path, "X", members["X"])
         if X.ndim != 2:
             raise TableError(f"{path}, array 'X': shape {X.shape}; rows × columns are needed.")
     else:
         raise TableError(
-            f"{path} holds {quoted(members.names)}. Needed: X, or {', '.join(_CSR)} of a CSR matrix; and "
-            f"target."
+            f"{path} holds {quoted(members.names)}. Needed: X, or {', '.join(_CSR)} of a CSR matrix; and target."
         )
     if 0 in X.shape:
         raise TableError(f"{path} is empty: {X.shape[0]} rows × {X.shape[1]} columns.")
@@ -164,19 +157,15 @@ def _csr(path: Path, members: _Members) -> csr_array:
     ):
         raise TableError(f"{path}: indices, indptr and shape (two numbers) of a CSR matrix must be integers.")
     try:
-        X = csr_array(
-            (_numbers(path, "data", values), indices, indptr), shape=tuple(shape.ravel().tolist()), copy=True
-        )
+        X = csr_array((_numbers(path, "data", values), indices, indptr), shape=tuple(shape.ravel().tolist()), copy=True)
         X.check_format(full_check=True)
     except (ValueError, IndexError, OverflowError) as error:
-        raise TableError(
-            f"{path}: data, indices, indptr and shape do not make a CSR matrix ({error})."
-        ) from error
+        raise TableError(f"{path}: data, indices, indptr and shape do not make a CSR matrix ({error}).") from error
     X.sum_duplicates()
     return X
 
 
-def _require_finite(path: Path, X: np.ndarray | csr_array) -> None:
+def _require_finite(path: Path, X: Any) -> None:
     bad = ~np.isfinite(X.data if issparse(X) else X)
     if not bad.any():
         return

@@ -40,13 +40,10 @@ class ColumnarFile:
         self._types = arrow("pyarrow.types", path)
         self._table = _read(path, max_bytes)
         self.names = tuple(
-            normal_text(name) or f"column {position}"
-            for position, name in enumerate(self._table.column_names, start=1)
+            normal_text(name) or f"column {position}" for position, name in enumerate(self._table.column_names, start=1)
         )
         if not self._table.num_rows:
-            raise TableError(
-                f"{path} has no rows." if self.names else f"{path} is empty: no columns and no rows."
-            )
+            raise TableError(f"{path} has no rows." if self.names else f"{path} is empty: no columns and no rows.")
 
     def take(self, numeric: Sequence[int], text: Sequence[int]) -> Taken:
         X = np.empty((self._table.num_rows, len(numeric)))
@@ -86,9 +83,7 @@ class ColumnarFile:
 
     def _is_number(self, kind: Any) -> bool:
         is_a = self._types
-        return bool(
-            is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind) or is_a.is_decimal(kind)
-        )
+        return bool(is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind) or is_a.is_decimal(kind))
 
     def _doubles(self, column: Any) -> np.ndarray:
         if self._types.is_decimal(column.type):

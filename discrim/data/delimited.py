@@ -177,9 +177,7 @@ class DelimitedFile:
         first = self._first_bytes()
         for mark, what in _FOREIGN.items():
             if first.startswith(mark):
-                raise TableError(
-                    f"{self.path} is {what}, not delimited text. Export it as CSV, or rename it."
-                )
+                raise TableError(f"{self.path} is {what}, not delimited text. Export it as CSV, or rename it.")
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
         return "utf-8-sig"
@@ -240,8 +238,7 @@ class _Unzipped(io.RawIOBase):
         self._seen += len(data)
         if self._seen > self._limit:
             raise TableError(
-                f"{self._path} unzips to more than {self._limit:,} bytes. If that is meant, pass a larger "
-                f"max_bytes."
+                f"{self._path} unzips to more than {self._limit:,} bytes. If that is meant, pass a larger max_bytes."
             )
         buffer[: len(data)] = data
         return len(data)

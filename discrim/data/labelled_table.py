@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from discrim.data.cells import TableError, plural, shortened
 
@@ -26,7 +27,7 @@ class LabelledTable:
     source : where it was read from
     """
 
-    X: np.ndarray | csr_array
+    X: Any
     y: np.ndarray
     feature_names: tuple[str, ...]
     target: str
@@ -80,7 +81,7 @@ class LabelledTable:
         )
 
 
-def _dense_chunks(X: np.ndarray | csr_array) -> Iterator[np.ndarray]:
+def _dense_chunks(X: Any) -> Iterator[np.ndarray]:
     """Rows as C-ordered little-endian float64 without negative zeros, a few megabytes at a time."""
     step = max(1, _CHUNK_BYTES // (8 * max(1, X.shape[1])))
     for start in range(0, X.shape[0], step):

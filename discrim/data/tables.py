@@ -174,14 +174,11 @@ def _check_columns(file: TableFile, features: Sequence[int]) -> None:
 def _labelled_archive(path: Path, target: str | None, drop: Collection[str], max_bytes: int) -> LabelledTable:
     if drop:
         raise TableError(
-            f"{path}: columns of .npz files cannot be dropped by name; save them without "
-            f"{quoted(list(drop))}."
+            f"{path}: columns of .npz files cannot be dropped by name; save them without {quoted(list(drop))}."
         )
     archive = read_archive(path, target, max_bytes)
     if archive.labels is None or archive.target is None:
-        raise TableError(
-            f"{path} holds rows but no labels: add an array called target with one label per row."
-        )
+        raise TableError(f"{path} holds rows but no labels: add an array called target with one label per row.")
     names = archive.feature_names or tuple(f"f{at}" for at in range(archive.X.shape[1]))
     y = checked_labels(archive.labels, archive.target, path)
     return LabelledTable(archive.X, y, checked_names(names, path), archive.target, str(path))
@@ -190,9 +187,7 @@ def _labelled_archive(path: Path, target: str | None, drop: Collection[str], max
 def _archive_features(archive: Archive, feature_names: Sequence[str], path: Path) -> np.ndarray | csr_array:
     if archive.feature_names is None:
         if archive.X.shape[1] != len(feature_names):
-            raise TableError(
-                f"{path} has {plural(archive.X.shape[1], 'column')}, but {len(feature_names)} are needed."
-            )
+            raise TableError(f"{path} has {plural(archive.X.shape[1], 'column')}, but {len(feature_names)} are needed.")
         return archive.X
     lacking = [name for name in feature_names if name not in archive.feature_names]
     if lacking:

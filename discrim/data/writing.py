@@ -76,9 +76,7 @@ def write_table(path: str | os.PathLike[str], columns: Any) -> None:
         with whole_file(path) as handle:
             _write_delimited(handle, table, "\t" if ending == "tsv" else ",", zipped=path.suffix == ".gz")
     else:
-        raise ValueError(
-            f"{path}: cannot write {path.suffix!r} files. Use .csv, .csv.gz, .tsv, .parquet or .feather."
-        )
+        raise ValueError(f"{path}: cannot write {path.suffix!r} files. Use .csv, .csv.gz, .tsv, .parquet or .feather.")
 
 
 def _columns(path: Path, columns: Any) -> dict[str, np.ndarray]:
@@ -103,9 +101,7 @@ def _arrow_ready(values: np.ndarray) -> Any:
     return values.tolist() if values.dtype.kind in "USO" else values
 
 
-def _write_delimited(
-    handle: IO[bytes], table: dict[str, np.ndarray], delimiter: str, *, zipped: bool
-) -> None:
+def _write_delimited(handle: IO[bytes], table: dict[str, np.ndarray], delimiter: str, *, zipped: bool) -> None:
     # No name and no time in the gzip header: the same table makes the same bytes.
     raw: Any = gzip.GzipFile(filename="", mode="wb", fileobj=handle, mtime=0) if zipped else handle
     text = io.TextIOWrapper(raw, encoding="utf-8", newline="", write_through=False)

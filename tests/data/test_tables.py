@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import discrim
 from discrim.data import columnar
 from discrim.data.tables import (
     LabelledTable,
@@ -140,9 +141,7 @@ def test_a_named_separator_never_glues_digits_together(file):
     refused(file("a;l\n1.5;x\n2;y\n3;y\n"), "line 2", "'1.5'", target="l", decimal=",")
 
 
-@pytest.mark.parametrize(
-    "options", [{"decimal": ",", "thousands": ","}, {"decimal": ""}, {"thousands": "00"}]
-)
+@pytest.mark.parametrize("options", [{"decimal": ",", "thousands": ","}, {"decimal": ""}, {"thousands": "00"}])
 def test_impossible_marks_are_refused(file, options):
     with pytest.raises(ValueError, match="single characters"):
         read_table(file(PLAIN), "label", **options)
@@ -166,22 +165,20 @@ def test_twenty_thousand_columns_are_quick(file):
     for i, row in enumerate(X):
         text.write(",".join(map(repr, row.tolist())) + f",{'ab'[i % 2]}\n")
     path = file(text.getvalue())
-    start = time.perf_counter()
+    start = time.process_time()
     table = read_table(path, "l")
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     np.testing.assert_array_equal(table.X, X)
-    assert seconds < 5  # 0.4 s on one core of 2023; a quadratic step over the columns takes minutes
-    start = time.perf_counter()
+    assert seconds < 10  # about one second; a step quadratic in the columns would take minutes
+    start = time.process_time()
     refused(path, "'l'", target="L1")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 10
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     X=st.lists(
-        st.tuples(
-            st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False)
-        ),
+        st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False)),
         min_size=3,
         max_size=8,
     ),
@@ -477,9 +474,7 @@ def test_npz_target_and_names(npz):
 
 def test_npz_repeated_entries_are_added(npz):
     parts = csr_parts(data=np.ones(4), indices=np.array([1, 1, 0, 2]), indptr=np.array([0, 2, 3, 4]))
-    np.testing.assert_array_equal(
-        read_table(npz(**parts), None).X.toarray(), [[0, 2, 0], [1, 0, 0], [0, 0, 1]]
-    )
+    np.testing.assert_array_equal(read_table(npz(**parts), None).X.toarray(), [[0, 2, 0], [1, 0, 0], [0, 0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -539,9 +534,7 @@ def test_npz_never_unpickles(tmp_path):
 
 def test_npz_headers_that_lie_about_sizes(tmp_path):
     content = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        content, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**9)}
-    )
+    np.lib.format.write_array_header_1_0(content, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**9)})
     path = tmp_path / "t.npz"
     with zipfile.ZipFile(path, "w") as files:
         files.writestr("X.npy", content.getvalue() + b"\0" * 64)
@@ -611,9 +604,7 @@ def test_columnar_types(arrow_file):
         }
     )
     table = read_table(path, "label")
-    np.testing.assert_array_equal(
-        table.X, [[1, 2.0**62, 0.5, 1, 1.25], [2, -5, 1.5, 0, -3.5], [255, 0, -2, 1, 0]]
-    )
+    np.testing.assert_array_equal(table.X, [[1, 2.0**62, 0.5, 1, 1.25], [2, -5, 1.5, 0, -3.5], [255, 0, -2, 1, 0]])
     assert table.y.tolist() == ["x", "y", "x"]
     assert read_table(path, "flag", one_hot=True).y.tolist() == ["True", "False", "True"]
 
@@ -629,15 +620,11 @@ def test_columnar_and_csv_give_the_same_table(arrow_file, file):
 def test_columnar_hazards(arrow_file):
     import pyarrow as pa
 
-    refused(
-        arrow_file({"a": [1, None, None], "label": ["x", "y", "x"]}), "row 2", "2 missing cells", "'a': 2"
-    )
+    refused(arrow_file({"a": [1, None, None], "label": ["x", "y", "x"]}), "row 2", "2 missing cells", "'a': 2")
     refused(arrow_file({"a": [1.0, np.nan, np.inf], "label": ["x", "y", "x"]}), "row 2", "1 missing cell")
     refused(arrow_file({"a": [1.0, 2.0, np.inf], "label": ["x", "y", "x"]}), "row 3", "'a'", "1 such cell")
     refused(arrow_file({"a": [1, 2, 3], "label": ["x", None, "x"]}), "row 2", "'label'")
-    refused(
-        arrow_file({"a": ["p", "q", "p"], "label": ["x", "y", "x"]}), "row 1", "'a'", "'p'", "one_hot=True"
-    )
+    refused(arrow_file({"a": ["p", "q", "p"], "label": ["x", "y", "x"]}), "row 1", "'a'", "'p'", "one_hot=True")
     refused(arrow_file({"a": [1, 2, 3], "label": ["x", "y", "z"]}), "3 different labels")
     refused(arrow_file({"a": [1, 2, 3], "label": ["x", "y", "x"]}), "Did you mean 'label'", target="labl")
     refused(arrow_file({"__index_level_0__": [1, 2, 3], "label": ["x", "y", "x"]}), "row number")
@@ -675,6 +662,17 @@ def test_the_extra_is_named_when_pyarrow_is_absent(tmp_path, monkeypatch):
     assert path.read_bytes() == b"PAR1"
 
 
+def script(code):
+    """A Python process of its own running `code`; it starts without the package's front door, which is slow."""
+    bare = f"""
+        import sys, types
+        package = sys.modules["discrim"] = types.ModuleType("discrim")
+        package.__path__ = {list(discrim.__path__)!r}
+    """
+    command = [sys.executable, "-c", textwrap.dedent(bare) + textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
 def test_reading_csv_and_npz_imports_no_optional_dependency(file):
     path = file(PLAIN)
     code = f"""
@@ -683,7 +681,8 @@ def test_reading_csv_and_npz_imports_no_optional_dependency(file):
         read_table({str(path)!r}, "label")
         assert not {{"pandas", "pyarrow", "sqlite3", "polars"}} & set(sys.modules)
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+    done = script(code)
+    assert done.returncode == 0, done.stderr
 
 
 # --- content hashes --------------------------------------------------------------------------------
@@ -696,9 +695,7 @@ def table_of(X, y):
 def test_fingerprint_equals_its_definition():
     X, y = [[1.0, -0.0], [2.5, 3.0], [1.0, 0.0]], ["p", "q", "p"]
     row = [hashlib.sha256(np.array(r, dtype="<f8").tobytes()).digest() for r in [[1, 0], [2.5, 3], [1, 0]]]
-    classes = sorted(
-        [hashlib.sha256(b"".join(sorted([row[0], row[2]]))).digest(), hashlib.sha256(row[1]).digest()]
-    )
+    classes = sorted([hashlib.sha256(b"".join(sorted([row[0], row[2]]))).digest(), hashlib.sha256(row[1]).digest()])
     expected = hashlib.sha256(b"discrim content\n3 2\n" + b"".join(classes)).hexdigest()
     assert table_of(X, y).fingerprint() == expected
 
@@ -832,6 +829,6 @@ def test_a_full_disk_is_an_oserror_that_names_the_path(tmp_path, name):
             assert error.filename == {str(path)!r}, repr(error)
             print("refused")
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    done = script(code)
     assert done.stdout.strip() == "refused", done.stderr
     assert os.listdir(tmp_path) == []

@@ -1,0 +1,510 @@
+"""The store of results: what was acknowledged is there, and what is no store is refused."""
+
+import errno
+import json
+import math
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import discrim
+from discrim.evaluation.run_lock import RunLock, StoreInUseError
+from discrim.evaluation.store import Store, StoreError, trial_key
+
+BARE_PACKAGE = f"""
+import sys, types
+package = sys.modules["discrim"] = types.ModuleType("discrim")
+package.__path__ = {list(discrim.__path__)!r}
+"""  # the store needs none of the estimators, which take seconds to import
+VERSIONS = {"discrim": "0.1.0", "numpy": "2.4"}
+
+
+def row(trial, status="ok", **changed):
+    reason = "" if status == "ok" else "it did not work"
+    base = {"trial": trial, "scores": {"accuracy": 0.5}, "seconds": 0.25, "status": status, "reason": reason}
+    return {**base, "versions": VERSIONS, **changed}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results.sqlite"
+
+
+def script(code, *arguments):
+    """A Python process of its own running `code`, its output a pipe. It starts without the package's front door."""
+    command = [sys.executable, "-c", BARE_PACKAGE + textwrap.dedent(code), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+# --- rows -----------------------------------------------------------------------------------------------------
+
+
+def test_rows_come_back_as_they_were_put(path):
+    trial = {"data": "größe ✓", "k": 5, "options": {"b": [1, 2.5, None, True], "a": "x"}}
+    scores = {"accuracy": 0.1 + 0.2, "tiny": 5e-324}
+    with Store(path) as store:
+        assert store.put(row(trial, scores=scores, seconds=1.5, reason=None))
+        (found,) = store.rows()
+    assert found == {**row(trial, scores=scores, seconds=1.5, reason=""), "key": trial_key(trial)}
+    with Store(path, read_only=True) as again:
+        assert again.rows() == [found]
+        assert len(again) == 1
+
+
+def test_scores_that_are_no_finite_numbers_stay_what_they_are(path):
+    scores = {"nan": math.nan, "up": math.inf, "down": -math.inf, "none": None, "np": np.float32(0.5), "n": np.int64(3)}
+    with Store(path) as store:
+        store.put(row({"k": 1}, scores=scores))
+    with Store(path, read_only=True) as store:
+        found = store.rows()[0]["scores"]
+    assert math.isnan(found.pop("nan"))
+    assert found == {"up": math.inf, "down": -math.inf, "none": None, "np": 0.5, "n": 3}
+
+
+def test_a_stored_row_can_be_put_into_another_store(path, tmp_path):
+    with Store(path) as store, Store(tmp_path / "other.sqlite") as other:
+        store.put(row({"k": 1}))
+        assert other.put(store.rows()[0])
+        assert other.rows() == store.rows()
+
+
+def test_rows_are_in_one_order_whoever_finished_first(tmp_path):
+    trials = [{"data": d, "k": k} for d in ("b", "a", "ä") for k in (2, 10, 1)]
+    tables = []
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(trials, len(trials))
+        with Store(tmp_path / f"{seed}.sqlite") as store:
+            for trial in shuffled:
+                store.put(row(trial))
+            tables.append(store.rows())
+    assert all(table == tables[0] for table in tables)
+    assert len(tables[0]) == 9
+
+
+def test_key_is_the_hash_of_canonical_json():
+    import hashlib
+
+    trial = {"z": 1, "a": {"y": [1.5, "ü"], "b": None}}
+    text = '{"a":{"b":null,"y":[1.5,"ü"]},"z":1}'
+    assert trial_key(trial) == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_key_sees_content_not_its_dress():
+    trial = {"a": 1, "b": [1, 2.5]}
+    assert trial_key({"b": (1, 2.5), "a": 1}) == trial_key(trial)
+    assert trial_key({"b": [np.int64(1), np.float64(2.5)], "a": np.int32(1)}) == trial_key(trial)
+    for other in ({"a": 1}, {"a": 1, "b": [2.5, 1]}, {"a": "1", "b": [1, 2.5]}, {"a": 1.0, "b": [1, 2.5]}):
+        assert trial_key(other) != trial_key(trial)
+
+
+@pytest.mark.parametrize(
+    ("trial", "words"),
+    [
+        ({"a": math.nan}, "trial.a is nan"),
+        ({"a": {"b": [0, math.inf]}}, r"trial.a.b\[1\] is inf"),
+        ({"a": {1, 2}}, "trial.a is a set"),
+        ({"a": np.zeros(2)}, "trial.a is a ndarray"),
+        ({1: "a"}, "names must be text"),
+    ],
+)
+def test_trials_that_have_no_canonical_form(path, trial, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        trial_key(trial)
+    with Store(path) as store:
+        with pytest.raises((TypeError, ValueError), match=words):
+            store.put(row(trial))
+        assert len(store) == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"status": "running"}, "'running'.*ok, failed, skipped"),
+        ({"status": "failed", "reason": ""}, "failed needs a reason"),
+        ({"status": "skipped", "reason": None}, "was skipped needs a reason"),
+        ({"seconds": math.nan}, "seconds=nan"),
+        ({"seconds": -1}, "seconds=-1"),
+        ({"extra": 1}, "extra"),
+    ],
+)
+def test_rows_that_make_no_sense(path, changed, words):
+    with Store(path) as store:
+        with pytest.raises(ValueError, match=words):
+            store.put(row({"k": 1}, **changed))
+        assert len(store) == 0
+    with Store(path) as store, pytest.raises(ValueError, match="fields"):
+        store.put({"trial": {"k": 1}})
+
+
+# --- what is missing ------------------------------------------------------------------------------------------
+
+
+def test_missing_are_the_trials_without_a_row(path):
+    trials = [{"k": k} for k in range(6)]
+    with Store(path) as store:
+        store.put(row(trials[1]))
+        store.put(row(trials[2], "failed"))
+        store.put(row(trials[4], "skipped"))
+        assert store.missing(trials) == [trials[0], trials[3], trials[5]]
+        assert store.missing(trials, retry_failed=True) == [trials[0], trials[2], trials[3], trials[5]]
+        assert store.missing([trials[5], trials[0], trials[5]]) == [trials[5], trials[0]]
+        assert store.has(trial_key(trials[2]))
+        assert not store.has(trial_key(trials[0]))
+
+
+def test_a_good_result_is_never_overwritten_a_failure_may_be(path):
+    with Store(path) as store:
+        assert store.put(row({"k": 1}, "failed"))
+        assert store.put(row({"k": 1}, scores={"accuracy": 0.9}))
+        assert not store.put(row({"k": 1}, scores={"accuracy": 0.1}))
+        assert not store.put(row({"k": 1}, "failed"))
+        (found,) = store.rows()
+    assert found["status"] == "ok"
+    assert found["reason"] == ""
+    assert found["scores"] == {"accuracy": 0.9}
+
+
+# --- durability -----------------------------------------------------------------------------------------------
+
+WRITER = """
+    import sys
+    from discrim.evaluation.store import Store
+    path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    with Store(path) as store:
+        for i in range(count):
+            trial = {"writer": name, "i": i}
+            store.put({"trial": trial, "scores": {"x": i, "pad": "p" * (i % 700)}, "seconds": 0.0, "status": "ok",
+                       "reason": "", "versions": {}})
+            print(i, flush=True)
+"""
+
+
+def test_kill_9_at_random_moments_loses_nothing_acknowledged(path):
+    acknowledged = 0
+    moments = random.Random(7)
+    for turn in range(8):
+        process = script(WRITER, path, turn, 10**9)
+        seen = [process.stdout.readline()]
+        killer = threading.Timer(moments.uniform(0.0, 0.25), os.kill, (process.pid, signal.SIGKILL))
+        killer.start()
+        seen += process.stdout.readlines()
+        process.wait()
+        process.stderr.close()
+        process.stdout.close()
+        done = {int(line) for line in seen if line.endswith("\n") and line.strip()}
+        with Store(path, read_only=True) as store:
+            stored = {found["trial"]["i"] for found in store.rows() if found["trial"]["writer"] == str(turn)}
+        assert done <= stored
+        assert stored == set(range(len(stored)))
+        assert len(stored) - len(done) <= 1
+        acknowledged += len(done)
+    assert acknowledged > 100
+    with Store(path) as store:
+        assert len(store) >= acknowledged
+        assert store.put(row({"after": "all"}))
+
+
+def test_two_writers_at_once_lose_and_spoil_nothing(path):
+    writers = [script(WRITER, path, name, 150) for name in "ab"]
+    for writer in writers:
+        _, complaint = writer.communicate(timeout=60)
+        assert writer.returncode == 0, complaint
+    with Store(path) as store:
+        assert {(r["trial"]["writer"], r["trial"]["i"]) for r in store.rows()} == {
+            (name, i) for name in "ab" for i in range(150)
+        }
+
+
+def test_many_processes_may_make_the_same_store_at_once(path):
+    makers = [script(WRITER, path, name, 3) for name in "abcd"]
+    for maker in makers:
+        _, complaint = maker.communicate(timeout=60)
+        assert maker.returncode == 0, complaint
+    with Store(path) as store:
+        assert len(store) == 12
+
+
+def test_a_writer_waits_its_turn_and_says_so_when_it_never_comes(path):
+    with Store(path) as store, Store(path, timeout=0.2) as other:
+        store._connection.execute("BEGIN IMMEDIATE")
+        start = time.monotonic()
+        with pytest.raises(StoreError, match=r"results\.sqlite is in use"):
+            other.put(row({"k": 1}))
+        assert time.monotonic() - start >= 0.15
+        store._connection.execute("COMMIT")
+        assert other.put(row({"k": 1}))
+
+
+def test_reading_goes_on_while_another_writes(path):
+    with Store(path) as store:
+        store.put(row({"k": 1}))
+        with Store(path, read_only=True, timeout=0.2) as reader:
+            store._connection.execute("BEGIN IMMEDIATE")
+            assert len(reader) == 1
+            store._connection.execute("ROLLBACK")
+            store.put(row({"k": 2}))
+            assert len(reader) == 2
+
+
+def test_each_statement_is_a_transaction_in_a_log_that_a_power_cut_cannot_spoil(path):
+    with Store(path) as store:
+        assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert store._connection.execute("PRAGMA synchronous").fetchone() == (1,)
+        assert not store._connection.in_transaction
+
+
+def test_a_full_disk_is_an_oserror_that_names_the_path_and_keeps_what_was_there(path):
+    with Store(path) as store:
+        store.put(row({"k": 0}))
+        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(OSError, match="No space left") as caught:
+            store.put(row({"k": 1}, scores={"pad": "x" * 100_000}))
+        assert caught.value.errno == errno.ENOSPC
+        assert caught.value.filename == str(path)
+        assert not store.has(trial_key({"k": 1}))
+    with Store(path) as store:
+        assert len(store) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
+def test_a_file_that_may_not_grow_is_an_oserror_that_names_the_path(path):
+    process = script(
+        """
+        import resource, sys
+        from discrim.evaluation.store import Store
+        with Store(sys.argv[1]) as store:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+            for i in range(100):
+                try:
+                    store.put({"trial": {"i": i}, "scores": {"pad": "x" * 4000}, "seconds": 0, "status": "ok",
+                               "reason": "", "versions": {}})
+                except OSError as error:
+                    assert error.filename == sys.argv[1], repr(error)
+                    break
+                print(i)
+            else:
+                sys.exit("never full")
+        """,
+        path,
+    )
+    out, complaint = process.communicate(timeout=60)
+    assert process.returncode == 0, complaint
+    with Store(path) as store:
+        assert {found["trial"]["i"] for found in store.rows()} == {int(line) for line in out.split()}
+        assert len(store) > 0
+
+
+# --- what is no store -----------------------------------------------------------------------------------------
+
+
+def test_a_store_is_not_made_by_reading(path):
+    with pytest.raises(FileNotFoundError) as caught:
+        Store(path, read_only=True)
+    assert caught.value.filename == str(path)
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(StoreError, match="never written"):
+        Store(path, read_only=True)
+    with Store(path) as store:
+        assert len(store) == 0
+
+
+def test_folders_and_missing_folders(tmp_path):
+    with pytest.raises(IsADirectoryError, match="folder"):
+        Store(tmp_path)
+    with pytest.raises(FileNotFoundError, match="folder") as caught:
+        Store(tmp_path / "no" / "results.sqlite")
+    assert caught.value.filename == str(tmp_path / "no" / "results.sqlite")
+
+
+def test_foreign_files_are_refused_and_not_touched(path):
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(StoreError, match=r"results\.sqlite is not a store of discrim"):
+        Store(path)
+    assert path.read_text() == "a,b\n1,2\n"
+    path.unlink()
+    with sqlite3.connect(path) as foreign:
+        foreign.execute("CREATE TABLE mine (x)")
+    foreign.close()
+    before = path.read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match="not a store of discrim"):
+            Store(path, read_only=read_only)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize(("version", "words"), [(2, "Upgrade discrim"), (0, "Start a new store")])
+def test_other_versions_are_refused(path, version, words):
+    Store(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.commit()
+    connection.close()
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match=f"version {version}.*{words}"):
+            Store(path, read_only=read_only)
+
+
+def test_damaged_files_are_refused_or_still_whole(path):
+    with Store(path) as store:
+        for k in range(300):
+            store.put(row({"k": k}, scores={"pad": "x" * 100}))
+        known = store.rows()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match=r"results\.sqlite is damaged.*\.recover"):
+            Store(path, read_only=read_only)
+    spoils, refused = random.Random(0), 0
+    for _ in range(25):
+        spoiled = bytearray(whole)
+        start = spoils.randrange(100, len(whole) - 600)
+        spoiled[start : start + 600] = spoils.randbytes(600)
+        path.write_bytes(bytes(spoiled))
+        try:
+            with Store(path, read_only=True) as store:
+                store.rows()
+        except StoreError:
+            refused += 1
+    assert refused > 12
+    path.write_bytes(whole)
+    with Store(path) as store:
+        assert store.rows() == known
+
+
+def test_a_row_that_is_no_json_is_damage(path):
+    with Store(path) as store:
+        store.put(row({"k": 1}))
+        store._connection.execute("UPDATE results SET scores = '{broken'")
+        with pytest.raises(StoreError, match=r"damaged.*broken"):
+            store.rows()
+
+
+def test_reading_where_nothing_may_be_written(path):
+    with Store(path) as store:
+        store.put(row({"k": 1}))
+    path.parent.chmod(0o555)
+    path.chmod(0o444)
+    try:
+        with Store(path, read_only=True) as store:
+            assert len(store) == 1
+            with pytest.raises(PermissionError):
+                store.put(row({"k": 2}))
+    finally:
+        path.parent.chmod(0o755)
+
+
+def test_names_with_signs_that_mean_something_in_addresses(tmp_path):
+    path = tmp_path / "a?mode=memory#100% ü.sqlite"
+    with Store(path) as store:
+        store.put(row({"k": 1}))
+    with Store(path, read_only=True) as store:
+        assert len(store) == 1
+    assert path.exists()
+
+
+# --- one run at a time ----------------------------------------------------------------------------------------
+
+HOLDER = """
+    import sys, time
+    from discrim.evaluation.run_lock import RunLock
+    with RunLock(sys.argv[1]):
+        print("held", flush=True)
+        time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_a_second_run_is_refused_with_the_first_ones_number(path):
+    holder = script(HOLDER, path, 60)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(StoreInUseError, match=rf"process {holder.pid}.*results\.sqlite"), RunLock(path):
+            pass
+        start = time.monotonic()
+        with pytest.raises(StoreInUseError), RunLock(path, wait=0.3):
+            pass
+        assert 0.3 <= time.monotonic() - start < 5
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_the_lock_dies_with_its_process_by_kill_9(path):
+    holder = script(HOLDER, path, 60)
+    assert holder.stdout.readline() == "held\n"
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.communicate()
+    with RunLock(path):
+        assert path.with_name("results.sqlite.lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_waiting_ends_when_the_other_run_does(path):
+    holder = script(HOLDER, path, 0.5)
+    assert holder.stdout.readline() == "held\n"
+    with RunLock(path, wait=30):
+        pass
+    assert holder.wait(timeout=10) == 0
+    holder.communicate()
+
+
+def test_one_process_cannot_hold_it_twice_nor_lose_it_by_trying(path):
+    with RunLock(path):
+        with pytest.raises(StoreInUseError, match="this one"), RunLock(path):
+            pass
+        other = script(HOLDER, path, 0)
+        assert other.communicate(timeout=30)[0] == ""
+        assert other.returncode != 0
+    with RunLock(path):
+        pass
+
+
+def test_links_to_one_store_share_its_lock(path, tmp_path):
+    path.touch()
+    (tmp_path / "link").symlink_to(path)
+    with RunLock(path), pytest.raises(StoreInUseError), RunLock(tmp_path / "link"):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_worker_does_not_keep_the_lock(path):
+    process = script(
+        """
+        import os, sys, time
+        from discrim.evaluation.run_lock import RunLock
+        RunLock(sys.argv[1]).__enter__()
+        if os.fork() == 0:
+            os.close(1)
+            os.close(2)
+            time.sleep(3)
+            os._exit(0)
+        print("held", flush=True)
+        os._exit(0)
+        """,
+        path,
+    )
+    assert process.stdout.readline() == "held\n"
+    process.communicate(timeout=30)
+    start = time.monotonic()
+    with RunLock(path, wait=1):
+        pass
+    assert time.monotonic() - start < 1.5
+
+
+def test_rows_are_plain_json_for_others_to_read(path):
+    with Store(path) as store:
+        store.put(row({"k": 1, "name": "ü"}))
+    connection = sqlite3.connect(path)
+    (trial,) = connection.execute("SELECT trial FROM results").fetchone()
+    connection.close()
+    assert json.loads(trial) == {"k": 1, "name": "ü"}
