@@ -7,9 +7,9 @@ leave every other term alone; the exhaustive ones propose many groupings, and th
 A grouping is an array that holds, for each feature, the number of its group.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def merged_pairs(d: int) -> Iterator[Grouping]:
     """All d(d−1)/2 ways to merge two of d features."""
     if d == 1:
         yield np.zeros(1, dtype=np.intp)
-    for pair in combinations(range(d), 2):
+    for pair in itertools.combinations(range(d), 2):
         yield one_merged(np.array(pair), d)
 
 
@@ -153,8 +153,9 @@ def renumbered(grouping: Grouping) -> Grouping:
 def groups_of(grouping: Grouping, features: Indices) -> list[list[int]]:
     """The groups as lists of features, `features` naming each place of the grouping."""
     order = np.argsort(grouping, kind="stable")
-    cuts = np.flatnonzero(np.diff(grouping[order])) + 1
-    return [group.tolist() for group in np.split(features[order], cuts)]
+    cuts = [0, *(np.flatnonzero(np.diff(grouping[order])) + 1).tolist(), len(order)]
+    named = features[order].tolist()
+    return [named[start:stop] for start, stop in itertools.pairwise(cuts)]
 
 
 def merged(values: Floats, grouping: Grouping) -> Floats:
@@ -182,7 +183,8 @@ def _two_first(sizes: Floats) -> Indices:
 
 
 def _class_mean(terms: Terms, of_class: NDArray[np.bool_]) -> Floats:
-    return np.average(terms.rows[of_class], axis=0, weights=terms.row_weights[of_class])
+    weights = np.where(of_class, terms.row_weights, 0.0)
+    return weights @ terms.rows / weights.sum()
 
 
 def _discriminating_run(terms: Terms, order: Indices) -> Indices:

@@ -92,23 +92,25 @@ def refinement(pair: Pair, settings: Settings) -> Refinement:
     if settings.rule == "best":
         settings = replace(settings, rule=best_rule(pair, settings))
     standard = _standard(pair, settings)
-    return _refinement_by_rule(pair, settings, standard, initial_hyperplane(pair, settings, standard))
+    standardised = standard.of_pair(pair)
+    return _refinement_by_rule(standardised, settings, standard, initial_hyperplane(standardised, settings))
 
 
-def initial_hyperplane(pair: Pair, settings: Settings, standard: Standard) -> Hyperplane:
+def initial_hyperplane(pair: Pair, settings: Settings) -> Hyperplane:
     """a and −c of the linear classifier, fitted to the standardised rows."""
     estimator = _default_estimator(settings) if settings.estimator is None else clone(settings.estimator)
-    rows, labels = standard(pair.rows), pair.labels[pair.positive.astype(np.intp)]
+    labels = pair.labels[pair.positive.astype(np.intp)]
     if not pair.weighted:  # each row as often as it came, so the estimator sees what it would see by itself
-        estimator.fit(np.repeat(rows, pair.counts, axis=0), np.repeat(labels, pair.counts))
+        as_they_came = np.repeat(np.arange(len(labels)), pair.counts)
+        estimator.fit(pair.rows[as_they_came], labels[as_they_came])
     elif has_fit_parameter(estimator, "sample_weight"):
-        estimator.fit(rows, labels, sample_weight=pair.weights)
+        estimator.fit(pair.rows, labels, sample_weight=pair.weights)
     else:
         raise TypeError(
             f"sample_weight came, but {type(estimator).__name__}.fit takes none. Leave the weights out, or "
             "pass an estimator that takes them, e.g. LogisticRegression or LinearSVC."
         )
-    return _hyperplane_of(estimator, rows.shape[1], settings.normalize)
+    return _hyperplane_of(estimator, pair.rows.shape[1], settings.normalize)
 
 
 def linear_svm(rows: Floats, positive: Mask, costs: Floats, settings: Settings) -> tuple[Hyperplane, int]:
@@ -144,13 +146,13 @@ def best_rule(pair: Pair, settings: Settings) -> str:
     """The rule most often right in cross-validation, rows counted as they cost; the first among equals."""
     right = dict.fromkeys(MERGED_SET, 0.0)
     for train, test in _inner_folds(pair, settings.n_folds):
-        training, held_out = pair.part(train), pair.part(test)
+        standard = _standard(pair.part(train), settings)
+        training, held_out = standard.of_pair(pair.part(train)), standard.of_pair(pair.part(test))
         costs = pair.costs(settings.class_weight)[test]
-        standard = _standard(training, settings)
-        initial = initial_hyperplane(training, settings, standard)
+        initial = initial_hyperplane(training, settings)
         for rule in right:
             refined = _refinement_by_rule(training, replace(settings, rule=rule), standard, initial).refined
-            values = standard(held_out.rows) @ refined.weights + refined.intercept
+            values = held_out.rows @ refined.weights + refined.intercept
             right[rule] += costs[(values > 0) == held_out.positive].sum()
     return max(right, key=lambda rule: round(right[rule] / pair.weights.sum(), 9))
 
@@ -162,13 +164,13 @@ def _standard(pair: Pair, settings: Settings) -> Standard:
 
 
 def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, initial: Hyperplane) -> Refinement:
-    """Of the groupings the rule proposes, the one of largest margin."""
-    rows, costs = standard(pair.rows), pair.costs(settings.class_weight)
+    """Of the groupings the rule proposes for a standardised pair, the one of largest margin."""
+    costs = pair.costs(settings.class_weight)
     if isinstance(settings.rule, str):
-        proposed = groupings(settings.rule, Terms(initial.weights, rows, pair.positive, pair.weights))
+        proposed = groupings(settings.rule, Terms(initial.weights, pair.rows, pair.positive, pair.weights))
     else:
-        proposed = iter([renumbered(grouping_of(settings.rule, pair.rows.shape[1])[standard.features])])
-    terms = rows * initial.weights
+        proposed = iter([_kept_grouping(settings.rule, standard)])
+    terms = pair.rows * initial.weights
     best: Refinement | None = None
     for grouping in proposed:
         in_merged, n_iter = linear_svm(merged(terms, grouping), pair.positive, costs, settings)
@@ -177,6 +179,10 @@ def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, init
             best = Refinement(settings.rule, standard, initial, grouping, in_merged, refined, n_iter)
     assert best is not None  # every rule proposes at least one grouping
     return best
+
+
+def _kept_grouping(groups: Sequence[Sequence[int]], standard: Standard) -> Grouping:
+    return renumbered(grouping_of(groups, standard.n_features)[standard.features])
 
 
 def _inner_folds(pair: Pair, n_folds: int) -> Iterator[tuple[Indices, Indices]]:

@@ -163,8 +163,8 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
     def _publish(self) -> None:
         """The attributes users read, from the refinements."""
         pairs, d = self.refinements_, self.n_features_in_
-        initial = [p.standard.undone(p.initial.weights, p.initial.intercept, d) for p in pairs]
-        final = [p.standard.undone(p.refined.weights, p.refined.intercept, d) for p in pairs]
+        initial = [p.standard.undone(p.initial.weights, p.initial.intercept) for p in pairs]
+        final = [p.standard.undone(p.refined.weights, p.refined.intercept) for p in pairs]
         if self.fallback:
             final = [new if p.accepted else old for p, old, new in zip(pairs, initial, final, strict=True)]
         self.initial_coef_, self.initial_intercept_ = _stacked(initial)

@@ -49,6 +49,7 @@ class Pair:
 class Standard:
     """z = (x − centre)/scale, on the features that are kept."""
 
+    n_features: int
     features: Indices
     centre: Floats
     scale: Floats
@@ -57,35 +58,42 @@ class Standard:
     @classmethod
     def none(cls, d: int) -> Standard:
         """Features as they are."""
-        return cls(np.arange(d), np.zeros(d), np.ones(d), np.arange(0))
+        return cls(d, np.arange(d), np.zeros(d), np.ones(d), np.arange(0))
 
     @classmethod
     def of(cls, pair: Pair, reference_class: str, constant_features: str) -> Standard:
         """Mean 0 and variance 1 in the smaller ("minority") or the larger ("majority") class."""
         of_class = _reference(pair, reference_class)
         centre, scale = _centre_and_scale(pair.rows[of_class], pair.weights[of_class])
-        overall = _centre_and_scale(pair.rows, pair.weights)[1]
         least = CONSTANT * np.abs(pair.rows).max(axis=0)
-        constant = scale <= least
+        constant = np.flatnonzero(scale <= least)
+        overall = _centre_and_scale(pair.rows[:, constant], pair.weights)[1]
+        lost = constant[overall > least[constant]]
         if constant_features == "scale" or _all_constant(constant, pair, of_class):
-            scale = np.where(constant, overall, scale)
-            constant = scale <= least
-        kept = np.flatnonzero(~constant)
-        return cls(kept, centre[kept], scale[kept], np.flatnonzero(constant & (overall > least)))
+            scale[constant] = overall
+            lost = lost[:0]
+        kept = np.flatnonzero(scale > least)
+        return cls(len(centre), kept, centre[kept], scale[kept], lost)
 
     def __call__(self, rows: Floats) -> Floats:
-        return (rows[:, self.features] - self.centre) / self.scale
+        standardised = rows[:, self.features]
+        standardised -= self.centre
+        standardised /= self.scale
+        return standardised
 
-    def undone(self, weights: Floats, intercept: float, d: int) -> tuple[Floats, float]:
-        """A hyperplane in z as the same hyperplane in all d features of x."""
-        coef = np.zeros(d)
+    def of_pair(self, pair: Pair) -> Pair:
+        return replace(pair, rows=self(pair.rows))
+
+    def undone(self, weights: Floats, intercept: float) -> tuple[Floats, float]:
+        """A hyperplane in z as the same hyperplane in all features of x."""
+        coef = np.zeros(self.n_features)
         coef[self.features] = weights / self.scale
         return coef, float(intercept - coef[self.features] @ self.centre)
 
 
-def _all_constant(constant: Mask, pair: Pair, of_class: Mask) -> bool:
+def _all_constant(constant: Indices, pair: Pair, of_class: Mask) -> bool:
     """Whether nothing is left to standardise to the class; then both classes give the scale, which is said."""
-    if constant.all():
+    if all_of_them := len(constant) == pair.rows.shape[1]:
         warnings.warn(
             f"All features are constant in class {pair.labels.tolist()[int(pair.positive[of_class][0])]!r}, to "
             "which they would be standardised, so they are scaled by their deviation over both classes. Pass "
@@ -93,7 +101,7 @@ def _all_constant(constant: Mask, pair: Pair, of_class: Mask) -> bool:
             UserWarning,
             stacklevel=6,
         )
-    return bool(constant.all())
+    return all_of_them
 
 
 def _reference(pair: Pair, which: str) -> Mask:
@@ -111,8 +119,10 @@ def _reference(pair: Pair, which: str) -> Mask:
 
 def _centre_and_scale(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Mean and population deviation of each column; squares of units, so that no unit overflows."""
-    centre = np.average(rows, axis=0, weights=weights)
+    shares = weights / weights.sum()
+    centre = shares @ rows
     away = rows - centre
-    unit = np.abs(away).max(axis=0)
+    unit = np.maximum(away.max(axis=0), -away.min(axis=0))
     unit[unit == 0] = 1.0
-    return centre, unit * np.sqrt(np.average((away / unit) ** 2, axis=0, weights=weights))
+    away /= unit
+    return centre, unit * np.sqrt(shares @ np.square(away, out=away))
