@@ -10,7 +10,7 @@ directions found back to the features.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,8 +78,39 @@ class SingularBasis(Basis):
 
 def build(plan: Plan, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
     """The basis a plan asks for; `resolve` asks for directions below 1e-3 of the largest too."""
-    if plan.basis != "rows":
-        return Basis(points, margins, plan.reason, as_operator=plan.basis == "operator")
+    if plan.basis == "features":
+        return Basis(points, margins, plan.reason)
+    points, margins, pilot = _near_origin(points, margins)
+    if plan.basis == "operator":
+        mean = None if pilot is None else ClassMoments.of_rows(points, keep="means").mean + pilot
+        return Basis(points, margins, plan.reason, mean=mean, as_operator=True)
+    basis = _basis_of_rows(plan, points, margins, resolve)
+    assert basis.mean is not None
+    return basis if pilot is None else replace(basis, mean=basis.mean + pilot)
+
+
+def _near_origin(points: LabelledRows, margins: Margins) -> tuple[LabelledRows, Margins, Array | None]:
+    """Sparse rows with the first row taken off the columns that have no zeros (they stay as sparse), and that row.
+
+    A column with zeros varies as much as it is large. One without can be large and hardly vary: squared, it would
+    drown all others.
+    """
+    if not points.is_sparse:
+        return points, margins, None
+    X = points.X if points.X.has_canonical_format else points.X.copy()
+    X.sum_duplicates()
+    full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+    if not full.any():
+        return points, margins, None
+    pilot = np.where(full, X[[0]].toarray().ravel(), X.dtype.type(0))
+    if not np.isfinite(pilot).all():
+        require_finite(points.X)
+    moved = sp.csr_array((X.data - pilot[X.indices], X.indices, X.indptr), shape=X.shape)
+    landmarks = None if margins.landmarks is None else margins.landmarks - pilot
+    return points.moved(moved), Margins(landmarks, margins.pairs), pilot.astype(np.float64)
+
+
+def _basis_of_rows(plan: Plan, points: LabelledRows, margins: Margins, resolve: bool) -> Basis:
     moments = ClassMoments.of_rows(points, keep="means")
     if points.is_sparse:
         rows, centre = _sparse_rows(points, margins.landmarks, moments)

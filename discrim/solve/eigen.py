@@ -81,7 +81,10 @@ def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spe
 
 def spectrum_of_operator(A: LinearOperator, wanted: int, total: float) -> Spectrum:
     """The first few eigenpairs by Lanczos iterations; the rank counts those found."""
-    start = np.random.default_rng(0).standard_normal(A.shape[0])  # fixed, so that a refit gives the same digits
+    # a fixed start, so that a refit gives the same digits; in the range of A, so that what A never touches stays 0
+    start = A @ np.random.default_rng(0).standard_normal(A.shape[0])
+    if not start.any():
+        return Spectrum(np.empty((0, A.shape[0])), np.empty(0), total or 0.0, 0, "a spread of zero")
     values, vectors = eigsh(A, k=wanted, which="LA", v0=start, tol=0)
     order = np.argsort(values)[::-1]
     values, directions = values[order], np.ascontiguousarray(vectors.T[order])
