@@ -35,3 +35,16 @@ def plain_value(value: Any, place: str, *, finite: bool = True) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     raise TypeError(f"{place} is a {type(value).__name__}; text, numbers, lists and dictionaries can be stored.")
+
+
+def sort_key(value: Any) -> tuple[int, Any]:
+    """A key that sorts plain values of any kind: 2 before 10, numbers before text, dictionaries by name and value."""
+    if value is None:
+        return 0, 0
+    if isinstance(value, int | float):
+        return 1, value
+    if isinstance(value, str):
+        return 2, value
+    if isinstance(value, Mapping):
+        return 4, [(name, sort_key(inner)) for name, inner in sorted(value.items())]
+    return 3, [sort_key(inner) for inner in value]

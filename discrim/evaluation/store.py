@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from discrim.evaluation.canonical import canonical_json, plain_value, trial_key
+from discrim.evaluation.canonical import canonical_json, plain_value, sort_key, trial_key
 
 _APPLICATION = 0x64736372  # "dscr", at its place in the header of the file
 _VERSION = 1
@@ -92,14 +92,15 @@ class Store:
         return [trial for key, trial in {trial_key(trial): trial for trial in trials}.items() if key not in done]
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows, ordered by their trial's JSON: the same rows make the same list, whoever finished first."""
+        """All rows, ordered by their trials, numbers as numbers: the same rows make the same list, always."""
         columns = ("key", *_FIELDS)
         with self._explained():
-            found = self._connection.execute(f"SELECT {', '.join(columns)} FROM results ORDER BY trial").fetchall()
+            found = self._connection.execute(f"SELECT {', '.join(columns)} FROM results ORDER BY key").fetchall()
         try:
-            return [_as_row(dict(zip(columns, values, strict=True))) for values in found]
+            rows = [_as_row(dict(zip(columns, values, strict=True))) for values in found]
         except json.JSONDecodeError as error:
             raise StoreError(f"{self.path} is damaged: a row holds {error.doc[:40]!r}.") from error
+        return sorted(rows, key=lambda row: sort_key(row["trial"]))
 
     def __len__(self) -> int:
         with self._explained():
@@ -129,7 +130,11 @@ class Store:
         return sqlite3.connect(location, uri=True, timeout=timeout, isolation_level=None)
 
     def _require_own(self) -> None:
+        # Seen in one transaction, or another process could make the table between two looks.
+        self._connection.execute("BEGIN")
         application, version = self._pragma("application_id"), self._pragma("user_version")
+        used = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        self._connection.execute("COMMIT")
         if application == _APPLICATION and version == _VERSION:
             return
         if application == _APPLICATION:
@@ -137,7 +142,7 @@ class Store:
                 f"{self.path} is a store of version {version}; this discrim knows version {_VERSION}. "
                 f"{'Upgrade discrim' if version > _VERSION else 'Start a new store'} to use it."
             )
-        if application or self._tables():
+        if application or used:
             raise StoreError(f"{self.path} is a database, but not a store of discrim. Name another file.")
         if self.read_only:
             raise StoreError(f"{self.path} holds no results: it was never written to.")
@@ -180,9 +185,6 @@ class Store:
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-    def _tables(self) -> list[str]:
-        return [name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")]
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
