@@ -219,7 +219,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """The points of the feature space, nearest to mean_, that have these components (least squares)."""
         projection = self._fitted()
         components = projection.components
-        scores = np.asarray(X, dtype=components.dtype)
+        table: Any = X
+        scores = np.asarray(table.toarray() if sp.issparse(table) else table, dtype=components.dtype)
         if scores.ndim != 2 or scores.shape[1] != len(components):
             raise ValueError(
                 f"inverse_transform takes what transform gives, n×{len(components)} numbers, but shape {scores.shape} "

@@ -146,7 +146,7 @@ def bhattacharyya_scores(means: Array, variances: Array, class_variances: Array,
     for a in range(len(shares) - 1):
         sums = floored[a] + floored[a + 1 :]
         distance = (means[a] - means[a + 1 :]) ** 2 / (4 * sums)
-        distance += 0.5 * np.log(sums / (2 * np.sqrt(floored[a] * floored[a + 1 :])))
+        distance += 0.5 * np.log(sums / (2 * np.sqrt(floored[a]) * np.sqrt(floored[a + 1 :])))
         scores += shares[a] * shares[a + 1 :] @ distance
     return scores
 

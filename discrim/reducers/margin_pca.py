@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check import require_choice, require_whole_weights
+from discrim.data.check import require_choice, require_finite, require_whole_weights
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.medians import class_medians
@@ -88,6 +88,7 @@ class MarginPCA(SpreadReducer):
             from discrim.margins.enemies import enemy_pairs, nearest_enemies  # numba is loaded only for this
 
             require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest")')
+            require_finite(rows.X)  # distances come before the sums that would show it
             nearest = nearest_enemies(rows.X, rows.codes, rows.n_classes, enemies=self.enemies)
             return Margins(pairs=enemy_pairs(nearest, rows.weights))
         return Margins()
