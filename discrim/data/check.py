@@ -11,12 +11,14 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from discrim.data.rows import LabelledRows
 
 STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
+WEIGHT_RANGE = 1e-100, 1e100  # the largest weight may lie here: some methods square them
 
 
 def labelled_rows(
@@ -26,28 +28,47 @@ def labelled_rows(
     X = checked_table(estimator, X, reset=reset)
     weights = checked_weights(sample_weight, X)
     labels = checked_labels(estimator, y, X.shape[0]) if supervised else np.zeros(X.shape[0], dtype=np.intp)
-    if weights is not None and not (kept := weights > 0).all():
-        X, labels, weights = X[kept], labels[kept], weights[kept]
+    numbers = None
+    if weights is not None and not (weights > 0).all():
+        numbers = np.flatnonzero(weights > 0)
+        X, labels, weights = X[numbers], labels[numbers], weights[numbers]
+        require_finite(X, numbers)
     if supervised:
         classes, codes = np.unique(labels, return_inverse=True)
     else:
         classes, codes = np.array([None]), labels
-    return LabelledRows(X, codes.astype(np.intp, copy=False), classes, weights)
+    return LabelledRows(X, codes.astype(np.intp, copy=False), classes, weights, numbers)
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X as float64 or float32, dense or CSR. That its numbers are finite shows in the first sums over it."""
-    if reset:
-        _require_unique_names(X)
-    X = validate_data(
-        estimator,
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-        reset=reset,
-    )
-    return X
+    _require_unique_names(X)
+    if np.ma.is_masked(X):
+        raise ValueError(
+            f"A masked array with {np.ma.count_masked(X)} masked cells came, and these cannot be left out one by one. "
+            "Fill them in first, e.g. X.filled(np.nan) and sklearn.impute.SimpleImputer."
+        )
+    kinds = [np.float64, np.float32]
+    try:
+        return validate_data(estimator, X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, reset=reset)
+    except ValueError as error:
+        if "could not convert string to float" in str(error):
+            _refuse_text(X, error)
+        raise
+
+
+def _refuse_text(X: Any, error: ValueError) -> None:
+    """Raise, naming the first cell that is no number."""
+    names = list(getattr(X, "columns", ()))
+    for (row, column), value in np.ndenumerate(np.asarray(X, dtype=object)):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            where = repr(names[column]) if names else column
+            raise ValueError(
+                f"could not convert string to float: {value!r} in row {row}, column {where}. Only numbers can be "
+                "reduced: leave the column out, or encode it first, e.g. with sklearn.preprocessing.OneHotEncoder."
+            ) from error
 
 
 def _require_unique_names(X: Any) -> None:
@@ -70,27 +91,35 @@ def checked_labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. It looks for directions "
             "that keep the classes apart: pass one label per row, or use discrim.PCA, which needs none."
         )
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(_unmixed(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)} "
             "labels. Pass one label per row."
         )
     _require_labels_present(labels)
-    check_classification_targets(labels)
+    if labels.dtype == object:
+        labels = _of_one_kind(labels)
+    if (kind := type_of_target(labels, input_name="y")) not in ("binary", "multiclass"):
+        raise ValueError(
+            f"Unknown label type: {kind}. Labels name classes: pass strings, whole numbers or bools, one per row. To "
+            "make classes of a measurement, cut it into ranges, e.g. with pandas.cut."
+        )
     return labels
+
+
+def _unmixed(y: Any) -> Any:
+    """A list that holds several types as it is: as an array, 1 and "a" and NaN would all turn into text."""
+    if isinstance(y, (list, tuple)) and len({type(v) for v in y}) > 1 and not any(np.ndim(v) for v in y):
+        return np.fromiter(y, dtype=object, count=len(y))
+    return y
 
 
 def _require_labels_present(labels: NDArray[Any]) -> None:
     if labels.dtype.kind == "f":
         missing = ~np.isfinite(labels)
     elif labels.dtype == object:
-        missing = np.array([v is None or v != v for v in labels], dtype=bool)
-        kinds = sorted({type(v).__name__ for v in labels[~missing]})
-        if len(kinds) > 1 and not {"str"}.isdisjoint(kinds):
-            raise ValueError(
-                f"Labels of mixed types came ({', '.join(kinds)}). Use one type throughout, e.g. y.astype(str)."
-            )
+        missing = np.array([_is_missing(v) for v in labels], dtype=bool)
     else:
         return
     if missing.any():
@@ -100,18 +129,60 @@ def _require_labels_present(labels: NDArray[Any]) -> None:
         )
 
 
+def _is_missing(label: Any) -> bool:
+    if isinstance(label, (float, np.floating)):
+        return not np.isfinite(label)
+    return label is None or type(label).__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
+
+
+def _of_one_kind(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that came as objects: text as it is, numbers and bools as arrays of these."""
+    one_of_each = {type(v): v for v in labels}
+    kinds = {_kind(np.asarray(v).dtype) for v in one_of_each.values()}
+    if len(kinds) > 1:
+        types = ", ".join(sorted(kind.__name__ for kind in one_of_each))
+        raise ValueError(f"Labels of mixed types came ({types}). Use one type throughout, e.g. y.astype(str).")
+    return np.array(labels.tolist()) if kinds <= {"numbers", "bools"} else labels
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    return {"O": "text", "U": "text", "T": "text", "b": "bools", "i": "numbers", "u": "numbers", "f": "numbers"}.get(
+        dtype.kind, str(dtype)
+    )
+
+
+def require_labels_of_one_kind(before: NDArray[Any], now: NDArray[Any]) -> None:
+    """Labels of two parts of a table: joined, 1 and "1" (or 1 and True) would become one class."""
+    if _kind(before.dtype) != _kind(now.dtype):
+        raise ValueError(
+            f"Labels of mixed types came: {_kind(before.dtype)} before ({before[:3].tolist()}), {_kind(now.dtype)} now "
+            f"({now[:3].tolist()}). Use one type throughout, e.g. y.astype(str)."
+        )
+
+
 def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     """One finite weight ≥ 0 per row, not all zero; None where none are given."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        first = int(np.argmax(weights < 0))
+        raise ValueError(
+            f"Negative values in data passed to `sample_weight`: {float(weights[first])} for row {first}. A weight "
+            "says how much a row counts: pass numbers ≥ 0, and 0 to leave a row out."
+        )
     if not weights.any():
         raise ValueError("Every sample_weight is zero, so no row is left. Give at least two rows a positive weight.")
+    if not WEIGHT_RANGE[0] <= (largest := float(weights.max())) <= WEIGHT_RANGE[1]:
+        raise ValueError(
+            f"The largest sample_weight is {largest}; possible are {WEIGHT_RANGE[0]} to {WEIGHT_RANGE[1]}. Divide the "
+            "weights by their mean: only their ratios choose directions."
+        )
     return weights
 
 
-def require_finite(X: Any) -> None:
-    """Raise, naming the first bad cell, where X holds NaN or infinity."""
+def require_finite(X: Any, numbers: NDArray[np.intp] | None = None) -> None:
+    """Raise, naming the first bad cell, where X holds NaN or infinity. `numbers`: its rows' in the table that came."""
     values = X.data if sp.issparse(X) else X
     bad = ~np.isfinite(values)
     if not bad.any():
@@ -123,6 +194,7 @@ def require_finite(X: Any) -> None:
     else:
         row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
         value = values[row, column]
+    row = row if numbers is None else int(numbers[row])
     what = "NaN" if np.isnan(value) else "infinity"
     raise ValueError(
         f"Input X contains NaN or infinity: {int(bad.sum())} cells, the first ({what}) in row {row}, column {column}. "
@@ -139,7 +211,7 @@ def require_finite_result(result: NDArray[Any], X: Any) -> None:
 def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise ValueError(
-            f"{type(estimator).__name__} needs at least two classes, but only one class came: {classes[0]!r}. "
+            f"{type(estimator).__name__} needs at least two classes, but only one class came: {classes.tolist()[0]!r}. "
             "Check the label column, or use discrim.PCA, which needs no labels."
         )
 
@@ -147,8 +219,8 @@ def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
 def require_some_spread(rank: int, n_rows: int, n_features: int) -> None:
     if rank == 0:
         raise ValueError(
-            f"The n_samples={n_rows} rows in {n_features} feature(s) are all equal as far as this method looks, so there "
-            "is no direction to find. Pass at least two rows that differ."
+            f"The n_samples={n_rows} rows in {n_features} feature(s) are all equal as far as this method looks, so "
+            "there is no direction to find. Pass at least two rows that differ."
         )
 
 
@@ -161,8 +233,8 @@ def require_streamable_sparse(X: Any) -> None:
         )
 
 
-def requested_count(n_components: Any) -> int | float | None:
-    """n_components as an int ≥ 1, a fraction in (0, 1), or None."""
+def requested_count(n_components: Any, name: str = "n_components") -> int | float | None:
+    """A count as an int ≥ 1, a fraction in (0, 1), or None."""
     if n_components is None:
         return None
     if isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool) and n_components >= 1:
@@ -170,14 +242,14 @@ def requested_count(n_components: Any) -> int | float | None:
     if isinstance(n_components, (float, np.floating)) and 0 < n_components < 1:
         return float(n_components)
     raise ValueError(
-        f"n_components={n_components!r} came; possible are an int ≥ 1, a fraction in (0, 1) of what there is to keep, "
+        f"{name}={n_components!r} came; possible are an int ≥ 1, a fraction in (0, 1) of what there is to keep, "
         "or None for all."
     )
 
 
-def refuse_count(wanted: int, available: int, n_rows: int, n_features: int, what: str = "directions") -> NoReturn:
+def refuse_count(wanted: int, available: int, n_rows: int, n_features: int) -> NoReturn:
     raise ValueError(
-        f"n_components={wanted}, but {n_rows} samples in {n_features} features span only {available} {what}. "
+        f"n_components={wanted}, but {n_rows} samples in {n_features} features span only {available} directions. "
         f"Pass n_components ≤ {available}, or None for all."
     )
 
@@ -192,7 +264,7 @@ def require_whole_weights(weights: NDArray[np.float64] | None, method: str) -> N
     if weights is not None and not (weights == np.round(weights)).all():
         first = int(np.argmax(weights != np.round(weights)))
         raise ValueError(
-            f"{method} takes whole-number sample weights (how often a row counts), but weight {weights[first]!r} came. "
+            f"{method} takes whole-number sample weights (how often a row counts), but {float(weights[first])} came. "
             "Pass integer weights, or another choice of pairs, which takes any weights."
         )
 
@@ -212,4 +284,81 @@ def warn_of_stream_after_fit(estimator: Any) -> None:
         f"fit are not part of it. To include them, give them to partial_fit of a new {type(estimator).__name__}().",
         UserWarning,
         stacklevel=3,
+    )
+
+
+def checked_priors(priors: Any, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Class probabilities: the classes' own shares (None), "equal", or given ones."""
+    if priors is None:
+        return shares
+    if isinstance(priors, str) and priors == "equal":
+        return np.full(len(shares), 1 / len(shares))
+    if isinstance(priors, str):
+        raise ValueError(f"priors={priors!r} came; possible are None, 'equal' or one probability per class.")
+    given = np.asarray(priors, dtype=np.float64)
+    if given.shape != shares.shape or (given <= 0).any() or abs(given.sum() - 1) > 1e-6:
+        raise ValueError(
+            f"priors must be {len(shares)} positive numbers (one per class, in the order of classes_) that sum to 1, "
+            f"but {given.tolist()} came."
+        )
+    return given
+
+
+def checked_shrinkage(shrinkage: Any, rules: tuple[str, ...]) -> float | str:
+    """A number in [0, 1] or the name of a rule."""
+    if isinstance(shrinkage, str) and shrinkage in rules:
+        return shrinkage
+    if isinstance(shrinkage, (int, float, np.number)) and not isinstance(shrinkage, bool) and 0 <= shrinkage <= 1:
+        return float(shrinkage)
+    listed = ", ".join(repr(r) for r in rules)
+    raise ValueError(f"shrinkage={shrinkage!r} came; possible are a number in [0, 1], {listed}.")
+
+
+def warn_of_singular_within(method: str) -> None:
+    warnings.warn(
+        "The within-class scatter is singular (fewer rows than columns, or columns that do not vary within classes), so "
+        f"{method} uses the total scatter instead: directions without any within-class deviation come first, and the "
+        "training classes look better apart than new rows will. RegularizedLDA is usually the better choice here.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def warn_of_filled_null_space(found: int, wanted: int) -> None:
+    warnings.warn(
+        f"The null space of the within-class scatter gives {found} of {wanted} discriminants (it shrinks as the rows "
+        "come to outnumber the columns); the others are OrthogonalLDA's. With n > d use FisherLDA or RegularizedLDA.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def refuse_pca_components(wanted: int, possible: int, n_rows: int, n_classes: int) -> NoReturn:
+    raise ValueError(
+        f"pca_components={wanted}, but {n_rows} samples of {n_classes} classes leave at most {possible} dimensions in "
+        f"which the within-class scatter is nonsingular. Pass pca_components ≤ {possible}, or None for that many."
+    )
+
+
+def checked_weight_parameter(weight: Any) -> float:
+    if isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool) and 0 <= weight < np.inf:
+        return float(weight)
+    raise ValueError(f"weight={weight!r} came; possible is a number ≥ 0 (how much the spread within classes counts).")
+
+
+def warn_of_no_positive_direction(weight: float) -> None:
+    warnings.warn(
+        f"Along no direction does the between-class spread outweigh {weight} times the spread within classes; only the "
+        "best one is kept. Pass an int n_components, or a smaller weight.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def warn_of_slow_solution(residual: float, max_iter: int) -> None:
+    warnings.warn(
+        f"The discriminants of this large problem were found to a relative residual of {residual:.1e} only, after "
+        f"{max_iter} steps. A larger shrinkage makes the problem easier.",
+        ConvergenceWarning,
+        stacklevel=2,
     )

@@ -7,7 +7,7 @@ blocks small enough to stay in the processor's cache.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ class LabelledRows:
     codes: NDArray[np.intp]
     classes: NDArray[Any]
     weights: NDArray[np.float64] | None = None
+    numbers: NDArray[np.intp] | None = None  # of the rows in the table that came, where some were left out
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -46,7 +47,7 @@ class LabelledRows:
 
     def moved(self, X: Any) -> LabelledRows:
         """The same labels and weights on other coordinates."""
-        return LabelledRows(X, self.codes, self.classes, self.weights)
+        return replace(self, X=X)
 
 
 def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:

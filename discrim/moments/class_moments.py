@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import checked_labels, checked_weights
+from discrim.data.check import checked_labels, checked_weights, require_labels_of_one_kind
 from discrim.data.rows import LabelledRows
 from discrim.moments.accumulate import Accumulator
 
@@ -78,6 +78,7 @@ class ClassMoments:
         )
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
+        require_labels_of_one_kind(self.classes, other.classes)
         classes = np.unique(np.concatenate([self.classes, other.classes])) if self.is_labelled else self.classes
         keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
         sums = Accumulator(len(classes), self.n_features, keep=keep, emphasis=self._joint_emphasis(other, classes))
@@ -186,6 +187,11 @@ class ClassMoments:
                 "keep='each'."
             )
         return factor * self.pooled
+
+    def per_weight(self, values: Array) -> Array:
+        """Eigenvalues of a scatter per unit of weight, in the units of the rows squared."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(values / self.total_weight, 2 * self.exponent)
 
     @property
     def within(self) -> Array:

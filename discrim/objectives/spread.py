@@ -9,6 +9,7 @@ The one description serves every way to solve it: as a d×d matrix, as a factor 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -119,7 +120,7 @@ def _incidence(pairs: Pairs, n_rows: int) -> sp.csr_array:
     return sp.csr_array((np.concatenate([values, -values]), where), shape=(m, n_rows))
 
 
-def _squared_norms(X: NDArray[np.float64] | sp.csr_array) -> Array:
+def _squared_norms(X: Any) -> Array:
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)

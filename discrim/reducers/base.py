@@ -40,15 +40,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Directions in a basis's coordinates (rows), their values in the moments' units, and what else a method found."""
+    """Directions in a basis's coordinates (rows), what the objective gives along them, and what else a method found."""
 
     directions: Array
-    values: Array
+    eigenvalues: Array
     ratios: Array
     rank: int
     how: str
     is_resolved: bool = True
     details: dict[str, Any] = field(default_factory=dict)
+    more_directions: dict[str, Array] = field(default_factory=dict)  # details that are rows in the coordinates too
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +91,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     # ------------------------------------------------------------------ what a method states
 
     @abstractmethod
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+    def _solve(self, basis: Basis, moments: ClassMoments, request: Any) -> Solution:
         """The directions, posed in the basis's coordinates."""
+
+    def _request(self) -> Any:
+        """n_components, checked."""
+        return requested_count(self.n_components)
 
     def _check_parameters(self) -> None:
         """Raise where a parameter is out of its range."""
@@ -103,6 +108,14 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _scatter_weights(self, totals: Array) -> Array | None:
         """Class weights to pool the scatters with, where they differ and are known before the pass."""
         return None
+
+    def _weighted(self, rows: LabelledRows) -> LabelledRows:
+        """The rows with what a method's own parameters say about their weights."""
+        return rows
+
+    def _wanted(self, request: Any, n_classes: int) -> int | None:
+        """How many directions will be looked for, where that is known before the fit."""
+        return request if isinstance(request, int) else None
 
     def _kept_statistics(self, *, streaming: bool) -> str:
         """Which scatters the objective needs: "pooled", "each" or "means"."""
@@ -121,13 +134,13 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the directions."""
         self._check_parameters()
-        request = requested_count(self.n_components)
+        request = self._request()
         rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
         if self._supervised:
             require_two_classes(self, rows.classes)
         self._moments = None
         self._labels = rows.classes
-        self._projection = self._project(rows, request)
+        self._projection = self._project(self._weighted(rows), request)
         return self
 
     @streamed
@@ -140,7 +153,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ) -> Self:
         """Add rows to the statistics; the directions are found when they are first asked for."""
         self._check_parameters()
-        requested_count(self.n_components)
+        self._request()
         so_far = getattr(self, "_moments", None)
         if so_far is None and getattr(self, "_projection", None) is not None:
             warn_of_stream_after_fit(self)
@@ -148,16 +161,16 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         require_streamable_sparse(rows.X)
         if classes is not None and self._supervised:
             require_known_labels(rows.classes, np.asarray(classes))
-        added = ClassMoments.of_rows(rows, keep=self._kept_statistics(streaming=True))
+        added = ClassMoments.of_rows(self._weighted(rows), keep=self._kept_statistics(streaming=True))
         self._moments = added if so_far is None else so_far + added
         self._labels = self._moments.classes
         self._dtype = rows.X.dtype
         self._projection = None
         return self
 
-    def _project(self, rows: LabelledRows, request: int | float | None) -> Projection:
+    def _project(self, rows: LabelledRows, request: Any) -> Projection:
         """The fit of rows: choose coordinates, gather statistics in them, solve, carry back."""
-        wanted = request if isinstance(request, int) else None
+        wanted = self._wanted(request, rows.n_classes)
         plan = choose(*rows.shape, sparse=rows.is_sparse, wanted=wanted, why_all=self._why_all_directions())
         margins = self._margins(rows)
         basis = build(plan, rows, margins)
@@ -166,28 +179,24 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             basis = build(plan, rows, margins, resolve=True)
             solution, moments = self._solve_in(basis, request)
         mean = moments.mean if basis.mean is None else basis.mean
-        return self._projection_of(solution, basis, moments, mean, rows.X.dtype)
+        return self._projection_of(solution, basis, mean, rows.X.dtype)
 
-    def _solve_in(self, basis: Basis, request: int | float | None) -> tuple[Solution, ClassMoments]:
+    def _solve_in(self, basis: Basis, request: Any) -> tuple[Solution, ClassMoments]:
         keep = "means" if basis.as_operator else self._kept_statistics(streaming=False)
         weights = self._scatter_weights(basis.points.class_totals) if keep == "pooled" else None
         moments = ClassMoments.of_rows(basis.points, keep=keep, emphasis=weights)
         return self._solve(basis, moments, request), moments
 
-    def _projection_of(
-        self, solution: Solution, basis: Basis, moments: ClassMoments, mean: Array, dtype: np.dtype[Any]
-    ) -> Projection:
-        components = with_fixed_signs(basis.lift(solution.directions))
-        with np.errstate(over="ignore", under="ignore"):
-            eigenvalues = np.ldexp(solution.values / moments.total_weight, 2 * moments.exponent)
+    def _projection_of(self, solution: Solution, basis: Basis, mean: Array, dtype: np.dtype[Any]) -> Projection:
+        lifted = {name: basis.lift(rows) for name, rows in solution.more_directions.items()}
         return Projection(
             mean,
-            np.ascontiguousarray(components, dtype=dtype),
-            eigenvalues,
+            np.ascontiguousarray(with_fixed_signs(basis.lift(solution.directions)), dtype=dtype),
+            solution.eigenvalues,
             solution.ratios,
             solution.rank,
             f"{solution.how}; {basis.how}",
-            solution.details,
+            solution.details | lifted,
         )
 
     def _fitted(self) -> Projection:
@@ -200,8 +209,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 require_two_classes(self, moments.classes)
             nobody = LabelledRows(np.empty((0, moments.n_features)), np.empty(0, np.intp), moments.classes)
             basis = Basis(nobody, Margins(), f"a stream of {moments.n_rows} rows: statistics of the features")
-            solution = self._solve(basis, moments, requested_count(self.n_components))
-            self._projection = self._projection_of(solution, basis, moments, moments.mean, self._dtype)
+            solution = self._solve(basis, moments, self._request())
+            self._projection = self._projection_of(solution, basis, moments.mean, self._dtype)
         return self._projection
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -109,7 +109,7 @@ class BayesErrorPCA(Reducer):
         }
         return Solution(
             directions[kept],
-            values[kept],
+            moments.per_weight(values[kept]),
             values[kept] / spectrum.total,
             spectrum.rank,
             spectrum.how,

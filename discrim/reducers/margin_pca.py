@@ -20,7 +20,7 @@ PAIRS = ("all", "mean", "median", "nearest")
 
 
 class MarginPCA(SpreadReducer):
-    """Maximum-margin principal components (M-PCA0, 1a, 1b, 2): PCA of the differences between rows of different classes.
+    """Maximum-margin principal components (M-PCA0, 1a, 1b, 2): PCA of differences between rows of different classes.
 
         maximise  tr WᵀAW  subject to  WᵀW = I,    A = Σ z zᵀ over differences z between classes
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import numpy as np
-
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.base import Reducer, Solution
@@ -31,24 +29,28 @@ class SpreadReducer(Reducer):
         wanted = request + 1 if isinstance(request, int) else None  # one more shows a tie at the cut
         spectrum = spectrum_of(spread, moments, basis, wanted)
         shape = (moments.n_rows, self.n_features_in_)
-        k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, shape)
-        values = np.maximum(spectrum.values[:k], 0.0)
+        k = self._count(request, spectrum, shape)
+        values = spectrum.values[:k]
         resolved = basis.is_resolved if request is None else values[-1] >= RESOLVED**2 * values[0]
         return Solution(
             spectrum.directions[:k],
-            values,
+            moments.per_weight(values),
             values / spectrum.total,
             spectrum.rank,
             spectrum.how,
             bool(resolved),
         )
 
+    def _count(self, request: int | float | None, spectrum: Spectrum, shape: tuple[int, int]) -> int:
+        """How many directions to keep."""
+        return kept_count(request, spectrum.values, spectrum.total, spectrum.rank, shape)
+
 
 def spectrum_of(spread: Spread, moments: ClassMoments, basis: Basis, wanted: int | None) -> Spectrum:
     """The spread's leading eigenpairs in the basis's coordinates, by the way that suits them."""
     if basis.as_operator:
         assert wanted is not None
-        total = spread.trace(moments, basis.points)
+        total = spread.trace(moments, basis.points) if spread.is_definite else None
         return spectrum_of_operator(spread.operator(moments, basis.points), wanted, total)
     if isinstance(basis, SingularBasis) and spread.is_definite:
         return spectrum_of_factor(spread.factor(moments, basis.points), wanted, precision=moments.precision)

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from discrim.data.check import require_finite
-from discrim.data.rows import LabelledRows
+from discrim.data.rows import LabelledRows, block_slices
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.choose import Plan
@@ -35,13 +35,22 @@ class Basis:
     points: LabelledRows
     margins: Margins
     how: str
-    mean: Array | None = None  # of the rows, in the features, where the points' coordinates do not show it
+    original: LabelledRows | None = None  # the rows in their features, where the points' coordinates are others
+    mean: Array | None = None  # their mean
     as_operator: bool = False
     is_resolved: bool = True  # whether every direction is there to nearly all digits
     can_resolve: bool = False  # whether building it anew with resolve=True would show more
 
     def lift(self, directions: Array) -> Array:
+        """Directions (rows) in the features."""
         return directions
+
+    def feature_variances(self, moments: ClassMoments) -> Array:
+        """Variance of each feature, in the moments' units squared (like the scatters)."""
+        if self.original is None and not self.as_operator:
+            total = np.diag(moments.within) + np.einsum("cd,cd->d", moments.between_rows(), moments.between_rows())
+            return total / moments.total_weight
+        return column_variances(self.original or self.points, moments.exponent)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,7 +151,12 @@ def _in_coordinates(points: LabelledRows, margins: Margins, moments: ClassMoment
     n = points.shape[0]
     Y = np.ldexp(Y, moments.exponent) if moments.exponent else Y
     landmarks = Y[n:] if margins.landmarks is not None else None
-    return {"points": points.moved(Y[:n]), "margins": Margins(landmarks, margins.pairs), "mean": moments.mean}
+    return {
+        "points": points.moved(Y[:n]),
+        "margins": Margins(landmarks, margins.pairs),
+        "original": points,
+        "mean": moments.mean,
+    }
 
 
 def _gram_basis(
@@ -191,3 +205,21 @@ def _singular_basis(plan: Plan, points: LabelledRows, margins: Margins, moments:
         how=f"{plan.reason} (QR and SVD: small directions are wanted)",
         vectors=Q @ left[:, :rank],
     )
+
+
+def column_variances(points: LabelledRows, exponent: int) -> Array:
+    """Weighted variance of each column of the rows times 2^−exponent."""
+    unlabelled = LabelledRows(points.X, np.zeros(points.shape[0], np.intp), np.array([None]), points.weights)
+    moments = ClassMoments.of_rows(unlabelled, keep="means")
+    if points.is_sparse:
+        squares = _weighted_sums(points.X.multiply(points.X).tocsr(), points.weights) / moments.total_weight
+        return np.maximum(np.ldexp(squares, -2 * exponent) - np.ldexp(moments.mean, -exponent) ** 2, 0.0)
+    total = np.zeros(points.shape[1])
+    for part in block_slices(*points.shape):
+        centred = np.ldexp((points.X[part] - moments.origin) - moments.mean_offset, -exponent)
+        total += _weighted_sums(centred**2, None if points.weights is None else points.weights[part])
+    return total / moments.total_weight
+
+
+def _weighted_sums(rows: Any, weights: Array | None) -> Array:
+    return np.asarray(rows.sum(axis=0) if weights is None else rows.T @ weights, dtype=np.float64).ravel()

@@ -28,6 +28,17 @@ def kept_count(
     return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
 
 
+def discriminant_count(
+    request: int | float | None, values: NDArray[np.float64], rank: int, shape: tuple[int, int]
+) -> int:
+    """Like `kept_count`, but None means all discriminants, and an int may go on past them, up to the rank."""
+    if isinstance(request, int) and request >= len(values):
+        if request > rank:
+            refuse_count(request, rank, *shape)
+        return request
+    return kept_count(request, values, float(values.sum()), len(values), shape)
+
+
 def _warn_of_tie(k: int, values: NDArray[np.float64]) -> None:
     if k < len(values) and values[k - 1] - values[k] <= TIE * abs(values[k - 1]):
         warnings.warn(

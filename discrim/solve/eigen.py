@@ -18,7 +18,10 @@ SMALL = 64  # below, the full eigendecomposition is as fast as part of it
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenpairs, largest first: directions as rows, their eigenvalues, tr A, the numerical rank, and how they came."""
+    """Eigenpairs, largest first: directions as rows, their eigenvalues, the numerical rank, and how they came.
+
+    `total` is the sum of all eigenvalues, of the positive ones only where A is not definite.
+    """
 
     directions: Array
     values: Array
@@ -40,6 +43,7 @@ def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, defini
             )
     values, vectors = la.eigh(A, driver="evd", check_finite=False)
     values, directions = values[::-1], vectors.T[::-1]
+    total = total if definite else float(values[values > 0].sum())
     rank = int((np.abs(values) > _threshold(size, precision) * np.abs(values).max(initial=0.0)).sum())
     kept = size if wanted is None else wanted
     return Spectrum(directions[:kept], values[:kept], total, rank, f"eigenvectors of a {size}×{size} matrix")
@@ -79,7 +83,7 @@ def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spe
     return Spectrum(directions[:kept], singular[:kept] ** 2, float(singular @ singular), rank, how)
 
 
-def spectrum_of_operator(A: LinearOperator, wanted: int, total: float) -> Spectrum:
+def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) -> Spectrum:
     """The first few eigenpairs by Lanczos iterations; the rank counts those found."""
     # a fixed start, so that a refit gives the same digits; in the range of A, so that what A never touches stays 0
     start = A @ np.random.default_rng(0).standard_normal(A.shape[0])
@@ -90,6 +94,7 @@ def spectrum_of_operator(A: LinearOperator, wanted: int, total: float) -> Spectr
     values, directions = values[order], np.ascontiguousarray(vectors.T[order])
     largest = np.abs(values).max(initial=0.0)
     rank = int((values > _threshold(A.shape[0], np.finfo(np.float64).eps) * largest).sum())
+    total = float(values[values > 0].sum()) if total is None else total  # not definite: of those found
     return Spectrum(directions, values, total, rank, f"{wanted} Lanczos vectors")
 
 

@@ -1,0 +1,84 @@
+"""A ratio: the between-class spread over the within-class spread, what LDA and its kin maximise.
+
+    maximise  tr (Wᵀ N W)⁻¹ Wᵀ B W ,    B = S_b/n = HᵀH ,  N = S_w/n or a relative of it
+
+Posed in coordinates in which the total scatter is not singular: constant columns, and combinations of columns that do
+not vary at all, say nothing about the classes and are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from discrim.moments.class_moments import ClassMoments
+
+Array = NDArray[np.float64]
+SINGULAR = 1e-11  # a pivot below this share of a column's own variance is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """S_w/n and H (rows √(n_c/n) (μ_c−μ)) in r coordinates, and the r×p `embedding` that leads back to the moments'."""
+
+    within: Array
+    means: Array  # H
+    shares: Array  # n_c / n
+    weight: float  # n
+    embedding: Array | None  # None: the moments' coordinates themselves
+    n_columns: int  # how many of the moments' coordinates vary at all
+
+    @property
+    def rank(self) -> int:
+        """Rank of the total scatter."""
+        return len(self.within)
+
+    @property
+    def total(self) -> Array:
+        """S_t/n."""
+        return self.within + self.means.T @ self.means
+
+    def embedded(self, directions: Array) -> Array:
+        """Directions (rows) in the moments' coordinates."""
+        return directions if self.embedding is None else directions @ self.embedding
+
+
+def ratio_of(moments: ClassMoments) -> Ratio:
+    """The ratio of given statistics, in the range of their total scatter."""
+    n = moments.total_weight
+    shares = moments.weights / n
+    within, means = moments.within / n, np.sqrt(shares)[:, None] * moments.centred_means()
+    variances = np.diag(within) + np.einsum("cd,cd->d", means, means)
+    varying = variances > 0
+    n_columns = int(varying.sum())
+    if n_columns < len(varying):
+        within, means = within[np.ix_(varying, varying)], means[:, varying]
+    embedding = _range_of(within + means.T @ means, moments.precision)
+    if embedding is not None:
+        within, means = embedding @ within @ embedding.T, means @ embedding.T
+    if n_columns < len(varying):
+        selection = np.eye(len(varying))[varying]
+        embedding = selection if embedding is None else embedding @ selection
+    return Ratio(within, means, shares, n, embedding, n_columns)
+
+
+def _range_of(total: Array, precision: float) -> Array | None:
+    """Orthonormal rows that span the range of a scatter; None where it is all of the space."""
+    if is_nonsingular(total, precision):
+        return None
+    values, vectors = la.eigh(total, driver="evd", check_finite=False)
+    kept = values > 4 * np.sqrt(len(total)) * precision * values[-1]
+    return vectors.T[kept]
+
+
+def is_nonsingular(scatter: Array, precision: float = 0.0) -> bool:
+    """Whether no column is a combination of the others, whatever the columns' scales."""
+    deviations = np.sqrt(np.diag(scatter))
+    if not len(deviations) or deviations.min() <= 0:
+        return not len(deviations)
+    correlations = scatter / np.outer(deviations, deviations)
+    threshold = max(SINGULAR, 100 * np.sqrt(len(scatter)) * precision)
+    return int(la.lapack.dpstrf(correlations, tol=threshold)[2]) == len(scatter)
