@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+import numpy as np
+
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.base import Reducer, Solution
@@ -31,11 +33,12 @@ class SpreadReducer(Reducer):
         shape = (moments.n_rows, self.n_features_in_)
         k = self._count(request, spectrum, shape)
         values = spectrum.values[:k]
-        resolved = basis.is_resolved if request is None else values[-1] >= RESOLVED**2 * values[0]
+        leading = basis.keeps_leading and values[-1] >= RESOLVED**2 * values[0]
+        resolved = basis.is_resolved if request is None else leading
         return Solution(
             spectrum.directions[:k],
             moments.per_weight(values),
-            values / spectrum.total,
+            values / spectrum.total if spectrum.total > 0 else np.zeros(k),
             spectrum.rank,
             spectrum.how,
             bool(resolved),
