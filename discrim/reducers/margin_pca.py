@@ -122,4 +122,5 @@ def _laplacian_factor(n_c: Array) -> Array:
     edges = np.repeat(n_c[:, None], C, axis=1) * (1 - np.eye(C))
     laplacian = np.block([[np.diag(edges.sum(axis=1)), -edges], [-edges.T, np.diag(edges.sum(axis=0))]])
     values, vectors = la.eigh(laplacian)
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    kept = values > 1e-12 * values[-1]  # the root of a zero that came out as 1e-16 would be a row of 1e-8
+    return np.sqrt(values[kept])[:, None] * vectors.T[kept]

@@ -25,6 +25,7 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.solve.choose import Plan
 
 Array = NDArray[np.float64]
+LEADING = 1e-6  # the squaring moves the largest directions by 1e-16 / this, and hides what lies below 1e-8
 RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
 
 
@@ -38,7 +39,8 @@ class Basis:
     original: LabelledRows | None = None  # the rows in their features, where the points' coordinates are others
     mean: Array | None = None  # their mean
     as_operator: bool = False
-    is_resolved: bool = True  # whether every direction is there to nearly all digits
+    keeps_leading: bool = True  # whether the largest directions are there to nearly all digits
+    is_resolved: bool = True  # whether every direction is
     can_resolve: bool = False  # whether building it anew with resolve=True would show more
 
     def lift(self, directions: Array) -> Array:
@@ -179,6 +181,7 @@ def _gram_basis(
         **_in_coordinates(points, margins, moments, Y),
         how=f"{plan.reason} (Gram matrix {size}×{size})",
         # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction
+        keeps_leading=bool(rank >= size - 1 and steps.min(initial=np.inf) >= LEADING * steps.max(initial=0.0)),
         is_resolved=bool(rank >= size - 1 and steps.min(initial=np.inf) >= RESOLVED * steps.max(initial=0.0)),
         can_resolve=centre is None,
         rows=rows,
