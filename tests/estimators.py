@@ -1,0 +1,64 @@
+"""The list of estimators, with the options that make them other methods, over which every law file is parametrised.
+
+A new method is one more line here. The facts say what a law may ask of it; the defaults are those of most methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from discrim import PCA, BayesErrorPCA, MarginPCA
+
+
+@dataclass(frozen=True)
+class Case:
+    """A method by name: `case(k)` makes the estimator that keeps k components."""
+
+    name: str
+    build: Callable[..., Any]
+    supervised: bool = True
+    streams: bool = True  # has partial_fit: its statistics add up
+    whole_weights: bool = False  # takes whole-number weights only
+    counts_enter: bool = False  # n itself enters, so that every row twice (or weights × 2) is another problem
+    rotates: bool = True  # X → XQ turns the directions with it
+    scales: bool = True  # X → sX leaves the directions, and 1e±300 is as good as 1
+    orthonormal: bool = True  # W Wᵀ = I
+    lanczos: bool = True  # a few directions can be had from products with X alone
+
+    def __call__(self, n_components: Any = 2) -> Any:
+        return self.build(n_components=n_components)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+CASES = [
+    Case("PCA", PCA, supervised=False),
+    Case("MarginPCA-all", partial(MarginPCA, pairs="all")),
+    Case("MarginPCA-mean", partial(MarginPCA, pairs="mean")),
+    Case("MarginPCA-median", partial(MarginPCA, pairs="median"), streams=False, rotates=False),
+    Case(
+        "MarginPCA-nearest", partial(MarginPCA, pairs="nearest"), streams=False, whole_weights=True, counts_enter=True
+    ),
+    Case(
+        "MarginPCA-any",
+        partial(MarginPCA, pairs="nearest", enemies="any"),
+        streams=False,
+        whole_weights=True,
+        counts_enter=True,
+    ),
+    Case("BayesErrorPCA", BayesErrorPCA, lanczos=False),
+    Case("BayesErrorPCA-bhattacharyya", partial(BayesErrorPCA, score="bhattacharyya"), lanczos=False),
+]
+SUPERVISED = [case for case in CASES if case.supervised]
+STREAMED = [case for case in CASES if case.streams]
+
+
+def over(cases: list[Case]) -> pytest.MarkDecorator:
+    """A test for each of the cases, called by its name."""
+    return pytest.mark.parametrize("case", cases, ids=str)

@@ -1,0 +1,128 @@
+"""The definitions, word for word: loops over samples and pairs, nothing clever, nothing fast."""
+
+import math
+
+import numpy as np
+
+
+def centred_rows(X, y):
+    mean = sum(X) / len(X)
+    return [x - mean for x in X]
+
+
+def all_differences(X, y):
+    """x_i − x_j for every pair of rows of different classes, once."""
+    n = len(X)
+    return [X[i] - X[j] for i in range(n) for j in range(i + 1, n) if y[i] != y[j]]
+
+
+def differences_to_means(X, y):
+    """x_i − mean of each other class."""
+    means = {c: sum(X[y == c]) / (y == c).sum() for c in set(y)}
+    return [x - means[c] for x, own in zip(X, y, strict=True) for c in sorted(means) if c != own]
+
+
+def differences_to_medians(X, y):
+    """x_i − per-feature median of each other class."""
+    medians = {c: np.median(X[y == c], axis=0) for c in set(y)}
+    return [x - medians[c] for x, own in zip(X, y, strict=True) for c in sorted(medians) if c != own]
+
+
+def nearest_row(X, i, candidates):
+    """The candidate nearest to row i, of equally near ones the lowest."""
+    return min(candidates, key=lambda j: (sum((X[i] - X[j]) ** 2), j))
+
+
+def nearest_pairs(X, y, enemies):
+    """{i, j} with j a nearest enemy of i, each pair once."""
+    found = set()
+    for i in range(len(X)):
+        others = [j for j in range(len(X)) if y[j] != y[i]]
+        groups = [[j for j in others if y[j] == c] for c in set(y) - {y[i]}] if enemies == "each" else [others]
+        found |= {frozenset((i, nearest_row(X, i, group))) for group in groups}
+    return sorted(tuple(sorted(pair)) for pair in found)
+
+
+def differences_to_nearest(enemies):
+    return lambda X, y: [X[i] - X[j] for i, j in nearest_pairs(X, y, enemies)]
+
+
+# the rows z of which a method's spread is Σ z zᵀ
+MARGIN_ROWS = {
+    "PCA": centred_rows,
+    "MarginPCA-all": all_differences,
+    "MarginPCA-mean": differences_to_means,
+    "MarginPCA-median": differences_to_medians,
+    "MarginPCA-nearest": differences_to_nearest("each"),
+    "MarginPCA-any": differences_to_nearest("any"),
+}
+
+
+def spread(rows):
+    """Σ z zᵀ."""
+    return sum(np.outer(z, z) for z in rows)
+
+
+def fixed_sign(direction):
+    """±direction, such that the first loading within 1e-6 of the largest absolute one is positive."""
+    largest = max(abs(v) for v in direction)
+    first = next(v for v in direction if abs(v) >= (1 - 1e-6) * largest)
+    return direction if first > 0 else -direction
+
+
+def correlation_ratio(feature, y):
+    """Σ_a p_a (w̄_a − w̄)² / λ of one feature, λ its population variance."""
+    mean, n = sum(feature) / len(feature), len(feature)
+    variance = sum((v - mean) ** 2 for v in feature) / n
+    return sum((y == a).sum() / n * (feature[y == a].mean() - mean) ** 2 for a in set(y)) / variance
+
+
+def bhattacharyya(feature, y):
+    """Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))] of one feature.
+
+    A class's deviation counts as at least 1e-3 of the whole feature's, as the documentation says.
+    """
+    labels, score, least = sorted(set(y)), 0.0, 1e-6 * feature.var()
+    for i, a in enumerate(labels):
+        for b in labels[i + 1 :]:
+            one, other = feature[y == a], feature[y == b]
+            v, w = max(one.var(), least), max(other.var(), least)
+            distance = 0.25 * (one.mean() - other.mean()) ** 2 / (v + w)
+            distance += 0.5 * math.log((v + w) / (2 * math.sqrt(v) * math.sqrt(w)))
+            score += len(one) * len(other) / len(y) ** 2 * distance
+    return score
+
+
+def normal_tail(x):
+    """Q(x), the chance that a standard normal is above x."""
+    return 0.5 * math.erfc(x / math.sqrt(2))
+
+
+def apparent_error(features, y):
+    """Σ_{a<b} p_a p_b Q(r_ab/2) / Σ_{a<b} p_a p_b, r_ab² by Γ and H, of uncorrelated features."""
+    labels, n = sorted(set(y)), len(y)
+    p = np.array([(y == a).sum() / n for a in labels])
+    gamma = np.zeros((len(labels), len(labels)))
+    for feature in features.T:
+        w = np.array([feature[y == a].mean() - feature.mean() for a in labels])
+        gamma += np.outer(w, w) / feature.var()
+    H = gamma @ np.linalg.inv(np.eye(len(labels)) - np.diag(p) @ gamma)
+    return weighted_over_pairs(p, lambda a, b: normal_tail(math.sqrt(H[a, a] + H[b, b] - 2 * H[a, b]) / 2))
+
+
+def mahalanobis_error(features, y):
+    """The same from what r_ab is: the within-class Mahalanobis distance of the means."""
+    labels, n = sorted(set(y)), len(y)
+    means = [features[y == a].mean(axis=0) for a in labels]
+    centred = features - np.array(means)[np.searchsorted(labels, y)]
+    inverse = np.linalg.inv(centred.T @ centred / n)
+
+    def error(a, b):
+        return normal_tail(math.sqrt((means[a] - means[b]) @ inverse @ (means[a] - means[b])) / 2)
+
+    return weighted_over_pairs(np.array([(y == a).sum() / n for a in labels]), error)
+
+
+def weighted_over_pairs(p, value):
+    pairs = [(a, b) for a in range(len(p)) for b in range(a + 1, len(p))]
+    return sum(p[a] * p[b] * value(a, b) for a, b in pairs) / sum(p[a] * p[b] for a, b in pairs)

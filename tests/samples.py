@@ -1,0 +1,20 @@
+"""Tables that the tests are made with."""
+
+import numpy as np
+
+
+def labelled(n, d, n_classes=3, seed=0):
+    """Classes of uneven size with means and deviations of their own; no two directions alike, no tied distances."""
+    rng = np.random.default_rng(seed)
+    shares = np.arange(n_classes, 0, -1) / np.arange(1, n_classes + 1).sum()
+    y = rng.permutation(np.searchsorted(np.cumsum(shares), (np.arange(n) + 0.5) / n))
+    rows = rng.standard_normal((n, d)) * np.geomspace(3.0, 0.3, d)
+    return rows * (1 + 0.4 * y)[:, None] + 1.5 * rng.standard_normal((n_classes, d))[y], y
+
+
+def graded(n, d, smallest, n_classes=2, seed=0):
+    """Wide rows whose centred singular values fall evenly, on a log scale, from 1 to `smallest`: (X, y, V)."""
+    rng = np.random.default_rng(seed)
+    U = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0][:, 1:]  # columns of sum zero
+    V = np.linalg.qr(rng.standard_normal((d, n - 1)))[0]
+    return (U * np.geomspace(1.0, smallest, n - 1)) @ V.T, np.arange(n) % n_classes, V

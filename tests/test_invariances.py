@@ -1,0 +1,146 @@
+"""What must not matter: the order of rows and columns, names, origin, axes, unit, repetition. For every estimator."""
+
+import numpy as np
+import pytest
+from estimators import CASES, SUPERVISED, over
+from geometry import most_turned, signs_differ
+
+ANGLE = 1e-9
+
+
+def assert_same(one, other, X, scores=None):
+    """The same directions with the same signs, values and features."""
+    assert most_turned(one.components_, other.components_) < ANGLE
+    assert not signs_differ(one.components_, other.components_)
+    np.testing.assert_allclose(other.eigenvalues_, one.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
+    assert other.rank_ == one.rank_
+    scores = one.transform(X) if scores is None else scores
+    np.testing.assert_allclose(other.transform(X), scores, atol=1e-8 * np.abs(scores).max())
+
+
+def weights_of_ones_twos_and_zeros(n, rng):
+    weights = np.resize([1, 2, 1, 1, 3, 0, 1, 2], n)
+    return rng.permutation(weights)
+
+
+@over(CASES)
+def test_order_of_rows(case, table, rng):
+    X, y = table
+    order = rng.permutation(len(X))
+    assert_same(case().fit(X, y), case().fit(X[order], y[order]), X)
+
+
+@over(SUPERVISED)
+def test_names_of_classes(case, table):
+    X, y = table
+    renamed = np.array(["zebra", "ant", "mole"])[y]  # in another order, too
+    fitted = case().fit(X, renamed)
+    assert_same(case().fit(X, y), fitted, X)
+    assert fitted.classes_.tolist() == ["ant", "mole", "zebra"]
+
+
+@over(CASES)
+def test_origin(case, table, rng):
+    X, y = table
+    shift = 10 * rng.standard_normal(X.shape[1])
+    one, other = case().fit(X, y), case().fit(X + shift, y)
+    assert_same(one, other, X + shift, one.transform(X))
+    np.testing.assert_allclose(other.mean_, one.mean_ + shift, atol=1e-12)
+
+
+@over([case for case in CASES if case.rotates])
+def test_axes(case, table, rng):
+    X, y = table
+    Q = np.linalg.qr(rng.standard_normal((X.shape[1],) * 2))[0]
+    one, other = case().fit(X, y), case().fit(X @ Q, y)
+    assert most_turned(one.components_ @ Q, other.components_) < ANGLE
+    np.testing.assert_allclose(other.eigenvalues_, one.eigenvalues_, rtol=1e-9)
+
+
+@over([case for case in CASES if case.scales])
+@pytest.mark.parametrize("unit", [1 / 7, 1000.0])
+def test_unit(case, table, unit):
+    X, y = table
+    one, other = case().fit(X, y), case().fit(unit * X, y)
+    assert most_turned(one.components_, other.components_) < ANGLE
+    assert not signs_differ(one.components_, other.components_)
+    np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
+
+
+@over(CASES)
+def test_order_of_columns(case, table, rng):
+    X, y = table
+    order = rng.permutation(X.shape[1])
+    one, other = case().fit(X, y), case().fit(X[:, order], y)
+    assert most_turned(one.components_[:, order], other.components_) < ANGLE
+    assert not signs_differ(one.components_[:, order], other.components_)
+    np.testing.assert_allclose(other.eigenvalues_, one.eigenvalues_, rtol=1e-9)
+
+
+@over([case for case in CASES if not case.counts_enter])
+def test_every_row_twice(case, table):
+    X, y = table
+    one, other = case().fit(X, y), case().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    assert most_turned(one.components_, other.components_) < ANGLE
+    np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
+
+
+@over([case for case in CASES if not case.counts_enter])
+@pytest.mark.parametrize("factor", [2, 0.37, 1e-9, 1e60])
+def test_weights_times_a_factor(case, table, rng, factor):
+    X, y = table
+    weights = rng.uniform(0.5, 2, len(X))
+    one, other = case().fit(X, y, sample_weight=weights), case().fit(X, y, sample_weight=factor * weights)
+    assert most_turned(one.components_, other.components_) < ANGLE
+    np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
+
+
+@over(CASES)
+def test_weights_are_repetition(case, table, rng):
+    X, y = table
+    weights = weights_of_ones_twos_and_zeros(len(X), rng)
+    repeated = case().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighted = case().fit(X, y, sample_weight=weights)
+    assert_same(repeated, weighted, X)
+    np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
+    assert most_turned(weighted.components_, case().fit(X, y).components_) > 1e-3  # weights do something
+
+
+@over([case for case in CASES if not case.whole_weights])
+def test_fractional_weights_are_repetition_in_another_unit(case, table, rng):
+    X, y = table
+    weights = weights_of_ones_twos_and_zeros(len(X), rng)
+    if case.counts_enter:
+        pytest.skip("the number of rows enters")
+    repeated = case().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighted = case().fit(X, y, sample_weight=weights / 8)
+    assert most_turned(repeated.components_, weighted.components_) < ANGLE
+
+
+@over(CASES)
+def test_weights_of_one_are_none(case, table):
+    X, y = table
+    assert_same(case().fit(X, y), case().fit(X, y, sample_weight=np.ones(len(X))), X)
+
+
+@over(CASES)
+@pytest.mark.parametrize("value", [0.0, 7.3, -1e6 / 3, 1e12 / 3])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_a_constant_column_changes_nothing(case, table, value, sparse):
+    X, y = table
+    appended = np.c_[X, np.full(len(X), value)]
+    if sparse:
+        appended = pytest.importorskip("scipy.sparse").csr_array(appended)
+    plain = case().fit(X, y)
+    fitted = case().fit(appended, y)
+    np.testing.assert_allclose(fitted.transform(appended), plain.transform(X), rtol=0, atol=1e-10)
+    assert fitted.rank_ == plain.rank_
+
+
+@over(CASES)
+def test_refit_gives_the_same_bits(case, table):
+    X, y = table
+    estimator = case()
+    first = estimator.fit(X, y).components_.copy()
+    np.testing.assert_array_equal(estimator.fit(X, y).components_, first)

@@ -1,0 +1,294 @@
+"""However the rows come and whichever way is chosen, the answer is one: the same subspace and the same values."""
+
+import tracemalloc
+
+import literal
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from estimators import CASES, STREAMED, over
+from geometry import largest_angle, most_turned, signs_differ
+from samples import graded, labelled
+
+from discrim import PCA, BayesErrorPCA, MarginPCA
+from discrim.reducers import base
+from discrim.solve.choose import Plan
+
+SPREADS = [case for case in CASES if case.name in literal.MARGIN_ROWS]
+
+
+def assert_agree(one, other, angle=1e-9, rtol=1e-9):
+    assert largest_angle(one.components_, other.components_) < angle
+    assert most_turned(one.components_, other.components_) < angle
+    assert not signs_differ(one.components_, other.components_)
+    np.testing.assert_allclose(other.eigenvalues_, one.eigenvalues_, rtol=rtol)
+    np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=rtol)
+    np.testing.assert_allclose(other.mean_, one.mean_, atol=rtol)
+
+
+@pytest.fixture
+def forced(monkeypatch):
+    """Make every fit pose its problem in one kind of coordinates."""
+
+    def force(basis):
+        monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan(basis, f"{basis}, for the test"))
+
+    return force
+
+
+# ---------------------------------------------------------------------- coordinates
+
+
+@over(CASES)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("basis", ["features", "rows", "operator"])
+def test_every_basis_gives_the_same_answer(case, table, basis, kind, forced):
+    X, y = table
+    if basis == "operator" and not case.lanczos:
+        pytest.skip("needs all directions")
+    wanted = case().fit(X, y)
+    forced(basis)
+    found = case().fit(X if kind == "dense" else sp.csr_array(X), y)
+    assert_agree(wanted, found)
+    assert f"{basis}, for the test" in found.solver_
+
+
+@over([case for case in CASES if case.lanczos])
+def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, monkeypatch):
+    monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.solve.choose.DENSE_COLUMNS", 10)
+    X, y = labelled(80, 40)
+    X = np.where(X > 0.5, X, 0.0)
+    found = case(3).fit(sp.csr_array(X), y)
+    monkeypatch.undo()
+    assert "products only" in found.solver_
+    assert_agree(case(3).fit(X, y), found)
+
+
+def text(n=250, d=40_000, seed=0):
+    """Counts as of words in texts, of two topics, and a table of their labels."""
+    X = sp.random(n, d, density=2e-4, random_state=np.random.default_rng(seed), format="lil")
+    y = np.arange(n) % 2
+    X[y == 1, :3] = 1.0
+    return X.tocsr(), y
+
+
+@over(CASES)
+def test_a_sparse_table_is_never_made_dense(case):
+    X, y = text()
+    case().fit(X, y)  # whatever is compiled or loaded once does not count
+    tracemalloc.start()
+    case().fit(X, y).transform(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.shape[0] * X.shape[1] * 8 / 2
+
+
+@over(CASES)
+def test_no_square_array_of_the_columns_where_rows_are_fewer(case):
+    X, y = labelled(20, 20_000)
+    case().fit(X, y)
+    tracemalloc.start()
+    case().fit(X, y).transform(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * X.nbytes  # d×d would be 1,000 times X
+
+
+# ---------------------------------------------------------------------- small directions
+
+
+@over(SPREADS)
+@pytest.mark.parametrize("smallest", [1e-2, 1e-4, 1e-6])
+def test_small_directions_of_wide_rows_by_qr_and_svd(case, smallest):
+    X, y, _ = graded(12, 50, smallest)
+    _, singular, directions = np.linalg.svd(np.array(literal.MARGIN_ROWS[case.name](X, y)), full_matrices=False)
+    rank = (singular > 1e-10 * singular[0]).sum()
+    fitted = case(None).fit(X, y)
+    assert fitted.rank_ == rank
+    assert ("QR and SVD" in fitted.solver_) == (smallest < 1e-3)
+    np.testing.assert_allclose(np.sqrt(fitted.eigenvalues_ * 12), singular[:rank], rtol=1e-13 / smallest)
+    assert most_turned(fitted.components_, directions[:rank]) < 1e-13 / smallest
+    np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(rank), atol=1e-12)
+
+
+@over(SPREADS)
+def test_directions_down_to_1e_9_of_the_largest_are_found(case):
+    X, y, _ = graded(10, 60, 1e-9)
+    _, singular, directions = np.linalg.svd(np.array(literal.MARGIN_ROWS[case.name](X, y)), full_matrices=False)
+    rank = (singular > 1e-12 * singular[0]).sum()
+    fitted = case(None).fit(X, y)
+    assert singular[rank - 1] < 1e-7 * singular[0]
+    assert fitted.rank_ == rank
+    assert largest_angle(fitted.components_, directions[:rank]) < 1e-6
+
+
+def test_principal_components_themselves_down_to_1e_9():
+    X, y, V = graded(10, 60, 1e-9)
+    assert most_turned(PCA().fit(X).components_, V.T) < 1e-6
+    np.testing.assert_allclose(np.sqrt(PCA().fit(X).eigenvalues_ * 10), np.geomspace(1, 1e-9, 9), rtol=1e-6)
+    chosen = BayesErrorPCA().fit(X, y)
+    assert most_turned(chosen.components_, V.T[chosen.selected_]) < 1e-6
+
+
+@over(SPREADS)
+@pytest.mark.parametrize("smallest", [1e-5, 1e-8, 1e-12])
+def test_large_directions_keep_their_digits_beside_small_ones(case, smallest):
+    X, y, _ = graded(40, 100, smallest)
+    directions = np.linalg.svd(np.array(literal.MARGIN_ROWS[case.name](X, y)), full_matrices=False)[2]
+    fitted = case(2).fit(X, y)
+    assert most_turned(fitted.components_, directions[:2]) < 1e-10
+
+
+def test_the_gram_matrix_serves_where_no_direction_is_small():
+    X, y = labelled(15, 40)
+    assert "Gram" in PCA(2).fit(X).solver_
+
+
+# ---------------------------------------------------------------------- streams
+
+
+def chunks_of_one_row(y):
+    return [[i] for i in range(len(y))]
+
+
+def chunks_of_one_class(y):
+    return [np.flatnonzero(y == c) for c in np.unique(y)]
+
+
+def uneven_chunks(y):
+    return np.split(np.arange(len(y)), [1, 2, 5, len(y) // 2])
+
+
+def last_class_late(y):
+    return [np.flatnonzero(y < y.max()), np.flatnonzero(y == y.max())]
+
+
+CHUNKINGS = [chunks_of_one_row, chunks_of_one_class, uneven_chunks, last_class_late]
+
+
+@over(STREAMED)
+@pytest.mark.parametrize("chunks", CHUNKINGS)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_stream_is_its_rows_at_once(case, table, chunks, kind):
+    X, y = table
+    given = X if kind == "dense" else sp.csr_array(X)
+    streamed = case()
+    for rows in chunks(y):
+        streamed.partial_fit(given[rows], y[rows])
+    assert_agree(case().fit(X, y), streamed, angle=1e-10, rtol=1e-11)
+    assert "stream" in streamed.solver_
+    if case.supervised:
+        assert streamed.classes_.tolist() == [0, 1, 2]
+
+
+@over(STREAMED)
+def test_a_weighted_stream(case, table, rng):
+    X, y = table
+    weights = rng.uniform(0.5, 2, len(X))
+    weights[::7] = 0
+    streamed = case()
+    for rows in uneven_chunks(y)[2:]:
+        streamed.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
+    kept = np.concatenate(uneven_chunks(y)[2:])
+    assert_agree(case().fit(X[kept], y[kept], sample_weight=weights[kept]), streamed, angle=1e-10, rtol=1e-11)
+
+
+@over(STREAMED)
+def test_a_stream_may_be_asked_in_between(case, table):
+    X, y = table
+    streamed = case()
+    half = len(y) // 2
+    streamed.partial_fit(X[:half], y[:half])
+    early = streamed.components_.copy()
+    streamed.partial_fit(X[half:], y[half:])
+    assert_agree(case().fit(X, y), streamed, angle=1e-10)
+    assert most_turned(early, streamed.components_) > 1e-3
+
+
+def test_scores_and_errors_of_a_stream():
+    X, y = labelled(50, 5)
+    for score in ("fisher", "bhattacharyya"):
+        streamed, whole = BayesErrorPCA(score=score), BayesErrorPCA(score=score).fit(X, y)
+        for rows in chunks_of_one_class(y):
+            streamed.partial_fit(X[rows], y[rows])
+        np.testing.assert_allclose(streamed.scores_, whole.scores_, rtol=1e-10)
+        np.testing.assert_array_equal(streamed.selected_, whole.selected_)
+        np.testing.assert_allclose(streamed.bayes_error_, whole.bayes_error_, rtol=1e-9)
+
+
+# ---------------------------------------------------------------------- numbers and memory
+
+
+@over(CASES)
+def test_float32_in_float32_out_and_right_to_its_digits(case, table):
+    X, y = table
+    single = X.astype(np.float32)
+    fitted, wanted = case().fit(single, y), case().fit(single.astype(np.float64), y)
+    assert fitted.components_.dtype == np.float32
+    assert fitted.transform(single).dtype == np.float32
+    assert fitted.inverse_transform(fitted.transform(single)).dtype == np.float32
+    assert_agree(wanted, fitted, angle=1e-6, rtol=1e-6)
+
+
+def as_memmap(X, folder):
+    path = folder / "rows.dat"
+    X.tofile(path)
+    return np.memmap(path, dtype=X.dtype, mode="r", shape=X.shape)
+
+
+LAYOUTS = {
+    "Fortran": lambda X, folder: np.asfortranarray(X),
+    "strided": lambda X, folder: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+    "reversed": lambda X, folder: X[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": lambda X, folder: X,  # as the fixture gives it
+    "memory-mapped": as_memmap,
+    "other byte order": lambda X, folder: X.astype(X.dtype.newbyteorder()),
+    "list": lambda X, folder: X.tolist(),
+}
+
+
+@over(CASES)
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_layout_in_memory_does_not_matter(case, table, layout, tmp_path):
+    X, y = table
+    given = layout(X, tmp_path)
+    fitted = case().fit(given, y)
+    assert_agree(case().fit(X.copy(), y), fitted, angle=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(fitted.transform(given), fitted.transform(X), atol=1e-11)
+
+
+@over(CASES)
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array, sp.coo_array, sp.lil_array, sp.dok_array])
+@pytest.mark.parametrize("shape", [(60, 6), (15, 40)], ids=["tall", "wide"])
+def test_sparse_formats(case, container, shape):
+    X, y = labelled(*shape)
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    fitted = case().fit(container(X), y)
+    assert_agree(case().fit(X, y), fitted)
+    np.testing.assert_allclose(fitted.transform(container(X)), fitted.transform(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+def test_every_sparse_container_of_scipy(name, kind):
+    X, y = labelled(30, 5)
+    X = np.where(X > 0, X, 0.0)
+    found = MarginPCA(2, pairs="mean").fit(getattr(sp, f"{name}_{kind}")(X), y)
+    assert_agree(MarginPCA(2, pairs="mean").fit(X, y), found)
+
+
+@over(CASES)
+@pytest.mark.parametrize("basis", ["features", "rows", "operator"])
+def test_repeated_and_unsorted_entries_of_a_sparse_table_add_up_and_stay(case, basis, forced):
+    X, y = labelled(24, 6)
+    halves = sp.csr_array(
+        (np.repeat(X.ravel() / 2, 2), np.tile(np.repeat(np.arange(6)[::-1], 2), 24), np.arange(0, 289, 12)),
+        shape=X.shape,
+    )
+    wanted = case().fit(X[:, ::-1], y)
+    if basis == "operator" and not case.lanczos:
+        pytest.skip("needs all directions")
+    forced(basis)
+    assert_agree(wanted, case().fit(halves, y))
+    assert halves.nnz == 288
