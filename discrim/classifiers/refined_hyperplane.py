@@ -10,12 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from discrim.classifiers.merging_rules import MOST_FEATURES_TO_SPLIT, RULES, grouping_of
 from discrim.classifiers.pair_refinement import Refinement, Rule, Settings, refinement
 from discrim.classifiers.two_classes import Floats, Indices, Pair
-from discrim.data.check import labelled_rows, require_choice, require_finite, require_two_classes
+from discrim.data.check import (
+    checked_table,
+    labelled_rows,
+    require_choice,
+    require_finite,
+    require_two_classes,
+)
 
 
 class RefinedHyperplane(ClassifierMixin, BaseEstimator):
@@ -119,10 +125,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Above 0 for `classes_[1]`; with more classes a column for each, its votes settled by values."""
-        check_is_fitted(self)
-        _refuse_sparse(X)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        values = rows @ self.coef_.T + self.intercept_
+        values = self._checked_rows(X) @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else _votes(values, len(self.classes_))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -132,14 +135,20 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
 
     def merged_features(self, X: ArrayLike) -> Floats:
         """The space of u in which the SVM was fitted, one column for each of `groups_`; for two classes."""
-        check_is_fitted(self)
+        rows = self._checked_rows(X)
         if len(self.classes_) != 2:
             raise ValueError(
                 f"merged_features is for two classes, but there are {len(self.classes_)}, each pair with "
                 "merged features of its own. Use refinements_[i].merged_features(X), with i the pair."
             )
+        return self.refinements_[0].merged_features(rows)
+
+    def _checked_rows(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
         _refuse_sparse(X)
-        return self.refinements_[0].merged_features(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = checked_table(self, X)
+        require_finite(rows)
+        return rows.astype(np.float64, copy=False)
 
     def _checked_settings(self) -> Settings:
         require_choice("constant_features", self.constant_features, ("drop", "scale"))

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from discrim.classifiers import merging_rules
 from discrim.classifiers.merging_rules import (
     MERGED_SET,
     RULES,
@@ -98,8 +99,10 @@ WRITTEN_OUT = {
 }
 
 
+@pytest.mark.parametrize("columns_at_once", [2, 64])
 @pytest.mark.parametrize("rule", MERGED_SET)
-def test_rule_is_its_definition_written_out(rule):
+def test_rule_is_its_definition_written_out(rule, columns_at_once, monkeypatch):
+    monkeypatch.setattr(merging_rules, "COLUMNS_AT_ONCE", columns_at_once)
     sizes = set()
     for seed in range(40):
         terms = random_terms(seed)
