@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,36 +21,31 @@ def table(n: int, d: int, seed: int = 0, dtype: type = np.float64) -> np.ndarray
     return (rng.standard_normal((n, d)) * np.linspace(1, 3, d) + 5).astype(dtype)
 
 
-def tall() -> list[Row]:
-    rows = []
+def tall() -> Iterator[Row]:
     for (n, d), goal in {(100_000, 100): 0.9, (10_000, 100): 1.0, (100_000, 500): 1.0, (20_000, 2000): 0.75}.items():
         X = table(n, d)
         theirs = decomposition.PCA(10, svd_solver="covariance_eigh")
         work = f"PCA {n}×{d} / scikit-learn's covariance_eigh"
-        rows.append(ratio_row("1", work, lambda X=X: PCA(10).fit(X), lambda X=X, t=theirs: t.fit(X), goal))
+        yield ratio_row("1", work, lambda X=X: PCA(10).fit(X), lambda X=X, t=theirs: t.fit(X), goal)
     X = table(2000, 20)
     angle = la.subspace_angles(PCA(3).fit(X).components_.T, PCA(3).fit(X + 1e8).components_.T).max()
     theirs_off = la.subspace_angles(
         decomposition.PCA(3, svd_solver="covariance_eigh").fit(X).components_.T,
         decomposition.PCA(3, svd_solver="covariance_eigh").fit(X + 1e8).components_.T,
     ).max()
-    rows.append({"row": "1", "work": "angle (rad) at offset 1e8, ours", "goal": 1e-6, "ratio": angle})
-    rows.append({"row": "1", "work": "angle (rad) at offset 1e8, scikit-learn's", "goal": None, "ratio": theirs_off})
-    return rows
+    yield {"row": "1", "work": "angle (rad) at offset 1e8, ours", "goal": 1e-6, "ratio": angle}
+    yield {"row": "1", "work": "angle (rad) at offset 1e8, scikit-learn's", "goal": None, "ratio": theirs_off}
 
 
-def supervised() -> list[Row]:
-    rows = []
+def supervised() -> Iterator[Row]:
     for n, d in ((10_000, 100), (100_000, 100), (100_000, 500)):
         X, y = table(n, d), np.arange(n) % 2
         for model in (MarginPCA(10), MarginPCA(10, pairs="mean"), BayesErrorPCA(10)):
             work = f"{model} {n}×{d} / our PCA"
-            rows.append(ratio_row("2", work, lambda m=model, X=X, y=y: m.fit(X, y), lambda X=X: PCA(10).fit(X), 1.15))
-    return rows
+            yield ratio_row("2", work, lambda m=model, X=X, y=y: m.fit(X, y), lambda X=X: PCA(10).fit(X), 1.15)
 
 
-def wide() -> list[Row]:
-    rows = []
+def wide() -> Iterator[Row]:
     for n, d in ((100, 5000), (300, 10_000), (500, 10_000)):
         X, y = table(n, d), np.arange(n) % 2
         for model in (PCA(10), MarginPCA(10, pairs="mean")):
@@ -57,11 +53,10 @@ def wide() -> list[Row]:
             for solver, goal in (("full", 0.1), ("auto", 0.5)):
                 theirs = decomposition.PCA(10, svd_solver=solver, random_state=0)
                 work = f"{model} {n}×{d} / scikit-learn's PCA({solver})"
-                rows.append(ratio_row("4", work, fit, lambda X=X, t=theirs: t.fit(X), goal, repeats=3))
-    return rows
+                yield ratio_row("4", work, fit, lambda X=X, t=theirs: t.fit(X), goal, repeats=3)
 
 
-def streamed() -> list[Row]:
+def streamed() -> Iterator[Row]:
     n, d, step = 2_000_000, 100, 20_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npy"
@@ -81,29 +76,27 @@ def streamed() -> list[Row]:
                 model.partial_fit(X[first : first + step], y[first : first + step])
             _ = model.components_
 
-        rows = [
-            ratio_row("7", "PCA stream of 2e6×100 from a memmap / one bare XᵀX", lambda: fitted(PCA(10)), bare, 1.3, 3),
-            ratio_row("7", "MarginPCA(mean) likewise", lambda: fitted(MarginPCA(10, pairs="mean")), bare, 1.3, 3),
-        ]
+        yield ratio_row(
+            "7", "PCA stream of 2e6×100 from a memmap / one bare XᵀX", lambda: fitted(PCA(10)), bare, 1.3, 3
+        )
+        yield ratio_row("7", "MarginPCA(mean) likewise", lambda: fitted(MarginPCA(10, pairs="mean")), bare, 1.3, 3)
         peak = peak_memory(lambda: fitted(PCA(10))) / 2**20
-    rows.append({"row": "7", "work": "peak MiB while streaming 1,526 MiB", "goal": 100.0, "ratio": peak})
-    return rows
+    yield {"row": "7", "work": "peak MiB while streaming 1,526 MiB", "goal": 100.0, "ratio": peak}
 
 
-def single() -> list[Row]:
-    rows = []
+def single() -> Iterator[Row]:
     for n, d in ((100_000, 100), (100_000, 500)):
         X = table(n, d)
         X32 = X.astype(np.float32)
         work = f"float32 PCA {n}×{d} / float64"
-        rows.append(ratio_row("9", work, lambda X=X32: PCA(10).fit(X), lambda X=X: PCA(10).fit(X), 0.6))
+        yield ratio_row("9", work, lambda X=X32: PCA(10).fit(X), lambda X=X: PCA(10).fit(X), 0.6)
     X = table(20_000, 50, dtype=np.float32) + np.float32(1e6)
     exact = PCA(5).fit(X.astype(np.float64))
     ours = PCA(5).fit(X)
     error = np.abs(ours.eigenvalues_ / exact.eigenvalues_ - 1).max()
-    rows.append({"row": "9", "work": "float32 relative error of variances at offset 1e6", "goal": 1e-6, "ratio": error})
-    return rows
+    yield {"row": "9", "work": "float32 relative error of variances at offset 1e6", "goal": 1e-6, "ratio": error}
 
 
-def measure() -> list[Row]:
-    return tall() + supervised() + wide() + streamed() + single()
+def measure() -> Iterator[Row]:
+    for part in (tall, supervised, wide, streamed, single):
+        yield from part()
