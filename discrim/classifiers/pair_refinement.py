@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from sklearn.utils.validation import has_fit_parameter
@@ -30,6 +29,7 @@ from discrim.classifiers.merging_rules import (
     renumbered,
 )
 from discrim.classifiers.two_classes import Floats, Indices, Mask, Pair, Standard
+from discrim.reducers.fisher_lda import FisherLDA
 
 Rule = str | Sequence[Sequence[int]]
 
@@ -203,7 +203,7 @@ def _inner_folds(pair: Pair, n_folds: int) -> Iterator[tuple[Indices, Indices]]:
 
 def _default_estimator(settings: Settings) -> Any:
     """Fisher's discriminant; classes that cost the same have the same prior."""
-    return LinearDiscriminantAnalysis(priors=[0.5, 0.5] if settings.class_weight == "balanced" else None)
+    return FisherLDA(priors="equal" if settings.class_weight == "balanced" else None)
 
 
 def _hyperplane_of(estimator: Any, d: int, normalize: bool) -> Hyperplane:
