@@ -82,10 +82,10 @@ def standardised_as_printed(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (X[:, kept] - reference[:, kept].mean(axis=0)) / reference[:, kept].std(axis=0)
 
 
-def trial(X, y, train, test, estimator, rules, inside) -> dict[str, tuple[np.ndarray, float]]:
+def trial(X, y, train, test, estimator, rules, options) -> dict[str, tuple[np.ndarray, float]]:
     """Predictions on the test rows and margin: initial classifier, each rule, the SVM alone."""
     warnings.simplefilter("ignore")
-    model = RefinedHyperplane(estimator, reference_class="minority" if inside else None)
+    model = RefinedHyperplane(estimator, **options)
     results = {}
     for rule in rules:
         model = clone(model).set_params(rule=rule).fit(X[train], y[train])
@@ -114,12 +114,13 @@ class Outcome:
         return float(np.mean(paired_t_test(gains).statistic)), float(np.mean(corrected.statistic)), corrected.p_value[0]
 
 
-def outcome(study: Study, protocol: Protocol, rules, repetitions: int, jobs: int, inside: bool) -> Outcome:
+def outcome(study: Study, protocol: Protocol, rules, repetitions: int, jobs: int, **options) -> Outcome:
+    """As printed, or with features standardised inside the split as the options say."""
     X, y = read(study.name)
-    if not inside:
-        X = standardised_as_printed(X, y)
+    if not options:
+        X, options = standardised_as_printed(X, y), {"reference_class": None}
     splits = [split for seed in range(repetitions) for split in protocol.splits(y, seed)]
-    results = Parallel(jobs)(delayed(trial)(X, y, *split, study.estimator, rules, inside) for split in splits)
+    results = Parallel(jobs)(delayed(trial)(X, y, *split, study.estimator, rules, options) for split in splits)
     small = smaller_class(y)
     accuracy, margin, f_measures = {}, {}, {}
     for method in results[0]:
@@ -157,9 +158,9 @@ def inverted_folds(repetitions: int, jobs: int) -> Iterator[str]:
     beside, accuracies, margins, tests = [], [], [], []
     for study in TABLES_1_AND_2:
         protocol = named_protocol("inverted-kfold", n_splits=study.folds)
-        done = outcome(study, protocol, rules, repetitions, jobs, inside=False)
+        done = outcome(study, protocol, rules, repetitions, jobs)
         slow = [r for r in EXHAUSTIVE if r == "exhaustive-pairs" or read(study.name)[0].shape[1] <= 16]
-        once = outcome(study, protocol, slow, 1, jobs, inside=False)
+        once = outcome(study, protocol, slow, 1, jobs)
         mean = {method: scores.mean() for method, scores in (once.accuracy | done.accuracy).items()}
         plain, corrected, _ = done.tests(study.rule, "initial")
         name = f"{study.name}, {study.initial}"
@@ -185,7 +186,7 @@ def f_tables(repetitions: int, jobs: int) -> Iterator[str]:
     rows = []
     for study in TABLE_3:
         protocol = named_protocol("inverted-kfold", n_splits=study.folds)
-        done = outcome(study, protocol, FAST, repetitions, jobs, inside=False)
+        done = outcome(study, protocol, FAST, repetitions, jobs)
         methods = ["initial", study.rule, "none", "sign", "SVM"]
         ours = [" / ".join(map(figure, done.f_measures[method])) for method in methods]
         printed = [" / ".join(map(figure, study.printed[i : i + 2])) for i in (0, 2)]
@@ -195,11 +196,23 @@ def f_tables(repetitions: int, jobs: int) -> Iterator[str]:
     yield from table(head, rows)
 
 
+def constant_features(repetitions: int, jobs: int) -> Iterator[str]:
+    rows = []
+    for study in TABLES_1_AND_2[:2]:
+        for choice in ("drop", "scale"):
+            options = {"reference_class": "minority", "constant_features": choice}
+            done = outcome(study, named_protocol("inverted-kfold"), ["none", "sign"], repetitions, jobs, **options)
+            cells = [figure(done.accuracy[method].mean()) for method in ("initial", "none", "sign", "SVM")]
+            rows.append([f"{study.name}, {study.initial}", f'"{choice}"', *cells])
+    yield "**Features constant in the reference class**, standardised inside the split: accuracy, %.\n"
+    yield from table(["data, initial", "constant_features", "initial", "none", "sign", "SVM alone"], rows)
+
+
 def holdouts(jobs: int) -> Iterator[str]:
     gains = []
     protocol = named_protocol("holdout-80-20")
     for study in TABLES_1_AND_2:
-        done = outcome(study, protocol, FAST, 1, jobs, inside=True)
+        done = outcome(study, protocol, FAST, 1, jobs, reference_class="minority")
         cells = [figure(done.accuracy["initial"].mean())]
         for method in [*FAST, "SVM"]:
             gain = (done.accuracy[method] - done.accuracy["initial"]).mean()
@@ -220,6 +233,7 @@ def main() -> None:
     lines = [
         *inverted_folds(options.repetitions, options.jobs),
         *f_tables(options.repetitions, options.jobs),
+        *constant_features(options.repetitions, options.jobs),
         *holdouts(options.jobs),
     ]
     if options.into is None:

@@ -241,24 +241,27 @@ def accuracies(X, y, trains):
     return (right & ~trains).sum(axis=1) / (~trains).sum(axis=1)
 
 
-@pytest.fixture(scope="module")
-def equal_methods():
-    """Per-split differences of two equally good methods on 2,000 data sets, 50 random 80/20 splits each.
+def equal_methods_under(protocol, n_rows, n_datasets):
+    """Per-split differences of two equally good methods on many data sets, and the protocol's ratio.
 
     The same classifier sees one of two sets of features of the same distribution: neither can be better.
     """
-    rng, y = np.random.default_rng(20), np.repeat([0, 1], 30)
-    protocol = named_protocol("holdout-80-20")
+    rng, y = np.random.default_rng(20), np.repeat([0, 1], n_rows // 2)
     masks = np.zeros((25, protocol.n_splits, len(y)), dtype=bool)
     for seed in range(len(masks)):
         for i, (train, _) in enumerate(protocol.splits(y, seed)):
             masks[seed, i, train] = True
     differences = [
         accuracies(first, y, masks[k % 25]) - accuracies(second, y, masks[k % 25])
-        for k in range(2000)
+        for k in range(n_datasets)
         for first, second in [rng.normal(size=(2, len(y), 3)) + 0.6 * y[:, None]]
     ]
     return np.array(differences).T, protocol.ratio(y)
+
+
+@pytest.fixture(scope="module")
+def equal_methods():
+    return equal_methods_under(named_protocol("holdout-80-20"), n_rows=60, n_datasets=2000)
 
 
 def test_corrected_test_rejects_equal_methods_about_five_times_in_a_hundred(equal_methods):
@@ -273,6 +276,12 @@ def test_sign_and_plain_t_tests_reject_equal_methods_far_too_often(equal_methods
     differences, _ = equal_methods
     assert 0.25 < np.mean(sign_test(differences).p_value < 0.05) < 0.32  # ± 0.01
     assert 0.5 < np.mean(paired_t_test(differences).p_value < 0.05) < 0.68
+
+
+def test_inverted_folds_overstate_by_the_plain_test_and_understate_by_the_corrected():
+    differences, ratio = equal_methods_under(named_protocol("inverted-kfold"), n_rows=200, n_datasets=800)
+    assert 0.3 < np.mean(paired_t_test(differences).p_value < 0.05) < 0.5
+    assert np.mean(corrected_t_test(differences, ratio).p_value < 0.05) < 0.01
 
 
 def test_corrected_interval_covers_and_students_does_not(equal_methods):
