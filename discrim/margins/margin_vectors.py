@@ -24,7 +24,11 @@ class Pairs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Landmarks: points of the feature space (one row each). Pairs: rows that face each other across classes."""
+    """Landmarks: points of the feature space (one row each). Pairs: rows that face each other across classes.
+
+    Duals: what each row (row of the matrix) pulls at each class (column) in a large-margin classifier.
+    """
 
     landmarks: Array | None = None
     pairs: Pairs | None = None
+    duals: Array | None = None

@@ -118,7 +118,7 @@ def _near_origin(points: LabelledRows, margins: Margins) -> tuple[LabelledRows, 
         require_finite(points.X)
     moved = sp.csr_array((X.data - pilot[X.indices], X.indices, X.indptr), shape=X.shape)
     landmarks = None if margins.landmarks is None else margins.landmarks - pilot
-    return points.moved(moved), Margins(landmarks, margins.pairs), pilot.astype(np.float64)
+    return points.moved(moved), replace(margins, landmarks=landmarks), pilot.astype(np.float64)
 
 
 def _basis_of_rows(plan: Plan, points: LabelledRows, margins: Margins, resolve: bool) -> Basis:
@@ -155,7 +155,7 @@ def _in_coordinates(points: LabelledRows, margins: Margins, moments: ClassMoment
     landmarks = Y[n:] if margins.landmarks is not None else None
     return {
         "points": points.moved(Y[:n]),
-        "margins": Margins(landmarks, margins.pairs),
+        "margins": replace(margins, landmarks=landmarks),
         "original": points,
         "mean": moments.mean,
     }
