@@ -1,0 +1,126 @@
+"""Methods and classifiers as the papers used them, where that is not how they should be used.
+
+They serve `discrim reproduce` alone; a study file names them. Each is called paper/… after the one it departs from.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from discrim.classifiers.refined_hyperplane import RefinedHyperplane
+from discrim.evaluation.baselines import indicators
+from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
+from discrim.evaluation.methods import METHODS, Method, named
+from discrim.reducers.margin_pca import MarginPCA
+from discrim.reducers.pca import PCA
+
+
+class Uncentred(TransformerMixin, BaseEstimator):
+    """A reducer's directions applied to rows whose mean is left where it is: X P."""
+
+    def __init__(self, reducer: Any = None) -> None:
+        self.reducer = reducer
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Uncentred:
+        self.components_ = self.reducer.fit(X, y).components_
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        return np.asarray(X) @ self.components_.T
+
+
+class LoadingProducts(TransformerMixin, BaseEstimator):
+    """PLS with X times its loadings for features, instead of the scores."""
+
+    def __init__(self, n_components: int = 2) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> LoadingProducts:
+        self.loadings_ = PLSRegression(self.n_components, scale=False).fit(X, indicators(y)).x_loadings_
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        return np.asarray(X) @ self.loadings_
+
+
+class InitialHyperplane(ClassifierMixin, BaseEstimator):
+    """The linear classifier that a refinement begins with, fitted as the refinement fits it."""
+
+    def __init__(self, estimator: Any = None) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> InitialHyperplane:
+        model = RefinedHyperplane(self.estimator, rule="none", reference_class=None).fit(X, y)
+        self.classes_, self.coef_, self.intercept_ = model.classes_, model.initial_coef_, model.initial_intercept_
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        side = np.asarray(X) @ self.coef_[0] + self.intercept_[0] > 0
+        return self.classes_[side.astype(np.intp)]
+
+
+def _uncentred(reducer: Any, n_components: int, **options: Any) -> Uncentred:
+    return Uncentred(reducer(n_components=n_components, **options))
+
+
+def _refined(rule: str, estimator: Any = None) -> RefinedHyperplane:
+    # The rows come standardised, before the split, as in the paper.
+    return RefinedHyperplane(estimator, rule=rule, reference_class=None)
+
+
+def _balanced_svm() -> SVC:
+    return SVC(kernel="linear", C=1.0, class_weight="balanced", max_iter=1_000_000)
+
+
+PAPER_METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("paper/pca", "PCA, rows not centred", partial(_uncentred, PCA)),
+        *(
+            Method(f"paper/margin-pca-{pairs}", "rows not centred", partial(_uncentred, MarginPCA, pairs=pairs))
+            for pairs in ("all", "mean", "median", "nearest")
+        ),
+        Method("paper/pls", "X times the loadings", LoadingProducts, ours=False, takes_sparse=False),
+    )
+}
+_RULES = ("sign", "min", "max", "discriminant-min", "discriminant-max", "none")
+PAPER_CLASSIFIERS: dict[str, Classifier] = {
+    classifier.name: classifier
+    for classifier in (
+        Classifier(
+            "paper/svm",
+            "LIBLINEAR without intercept",
+            partial(LinearSVC, fit_intercept=False, dual="auto", max_iter=5_000, random_state=0),
+        ),
+        Classifier(
+            "paper/logistic",
+            "LIBLINEAR without intercept",
+            partial(LogisticRegression, solver="liblinear", fit_intercept=False, random_state=0),
+        ),
+        Classifier("paper/tree", "nodes of 10 rows split", partial(DecisionTreeClassifier, min_samples_split=10)),
+        Classifier("paper/lda", "discriminant to be refined", InitialHyperplane, takes_sparse=False),
+        Classifier("paper/balanced-svm", "classes cost the same in all", _balanced_svm, takes_sparse=False),
+        *(Classifier(f"paper/lda refined by {rule}", "", partial(_refined, rule)) for rule in _RULES),
+        *(
+            Classifier(f"paper/balanced-svm refined by {rule}", "", partial(_refined, rule, _balanced_svm()))
+            for rule in _RULES
+        ),
+    )
+}
+
+
+def any_method(name: str) -> Method:
+    return named(name, METHODS | PAPER_METHODS, "method")
+
+
+def any_classifier(name: str) -> Classifier:
+    return named(name, CLASSIFIERS | PAPER_CLASSIFIERS, "classifier")

@@ -1,0 +1,217 @@
+"""One method on one split: a fit, its components cut to every K, and every classifier on them.
+
+Everything that learns (scale, reduction, classifier) sees the training rows alone. Where the components are nested the
+fit at the largest K serves all; it is always the largest K of the grid, not of what is left to do, so that a run that
+was stopped and taken up again gives the very same numbers. What goes wrong becomes a row with its reason.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import confusion_matrix
+
+from discrim.data.scaling import scaler
+from discrim.evaluation.grid import Cell, Work
+from discrim.evaluation.methods import Method, Sizes
+from discrim.evaluation.paper_conventions import any_classifier, any_method
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Training and test features for one K, or why there are none."""
+
+    train: Any = None
+    test: Any = None
+    seconds: float = 0.0
+    status: str = "ok"
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SplitData:
+    """Scaled rows and labels of one split."""
+
+    train: Any
+    test: Any
+    y_train: NDArray[Any]
+    y_test: NDArray[Any]
+    seed: int
+    classes: NDArray[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", np.unique(np.concatenate([self.y_train, self.y_test])))
+
+    @property
+    def sizes(self) -> Sizes:
+        n_rows, n_features = self.train.shape
+        return Sizes(n_rows, n_features, len(self.classes))
+
+
+def done(work: Work, X: Any, y: NDArray[Any], train: Any, test: Any, scale: str, seed: int) -> list[Row]:
+    """The rows of the wanted trials."""
+    wanted = {Cell(trial["method"], trial["k"], trial["classifier"]): trial for trial in work.wanted}
+    data = split_data(X, y, train, test, scale, seed_of(seed, work.split))
+    counts = sorted({cell.k for cell in work.cells})
+    features = features_by_count(any_method(work.method), counts, data)
+    return [_row(trial, features[cell.k], cell, data) for cell, trial in wanted.items()]
+
+
+def split_data(X: Any, y: NDArray[Any], train: Any, test: Any, scale: str, seed: int) -> SplitData:
+    """The two parts of a split, scaled by what the training part says."""
+    parts = X[train], X[test]
+    scaling = scaler(scale, sparse=issparse(X))
+    if scaling is not None:
+        parts = scaling.fit_transform(parts[0]), scaling.transform(parts[1])
+    return SplitData(*parts, y[train], y[test], seed)
+
+
+def seed_of(seed: int, split: int) -> int:
+    """A seed for each split, so that random methods draw anew in each."""
+    return int(np.random.SeedSequence((seed, split)).generate_state(1)[0])
+
+
+# ---------------------------------------------------------------------- features
+
+
+def features_by_count(method: Method, counts: list[int], data: SplitData) -> dict[int, Features]:
+    """Features for every K, by one fit where the components are nested."""
+    if method.build is None:
+        return {k: Features(data.train, data.test) for k in counts}
+    if issparse(data.train) and not method.takes_sparse:
+        why = Features(status="skipped", reason=f"{method.name} needs dense rows, and the table is sparse and large")
+        return dict.fromkeys(counts, why)
+    most = method.most_components(data.sizes)
+    beyond = Features(status="skipped", reason=_too_many(method, most, data.sizes))
+    possible = [k for k in counts if k <= most]
+    found = _nested(method, possible, data) if method.nested else {k: _fitted(method, k, data) for k in possible}
+    return {k: found.get(k, beyond) for k in counts}
+
+
+def _too_many(method: Method, most: int, sizes: Sizes) -> str:
+    return (
+        f"{method.name} has at most {most} component{'' if most == 1 else 's'} for {sizes.n_rows} training rows, "
+        f"{sizes.n_features} features and {sizes.n_classes} classes"
+    )
+
+
+def _nested(method: Method, counts: list[int], data: SplitData) -> dict[int, Features]:
+    """One fit at the largest K that the rows allow; a larger one that was refused is skipped with what was said."""
+    found: dict[int, Features] = {}
+    for at, largest in reversed(list(enumerate(counts))):
+        found[largest] = _fitted(method, largest, data)
+        if found[largest].status == "ok":
+            smaller = {k: _first(found[largest], k) for k in counts[:at]}
+            refused = {k: _refused(found[k]) for k in counts[at + 1 :]}
+            return {**smaller, largest: found[largest], **refused}
+    return found
+
+
+def _first(features: Features, k: int) -> Features:
+    return Features(features.train[:, :k], features.test[:, :k], features.seconds, reason=features.reason)
+
+
+def _refused(features: Features) -> Features:
+    """More components than the rows have: nothing failed, where fewer can be had."""
+    return Features(status="skipped" if features.reason.startswith("ValueError") else "failed", reason=features.reason)
+
+
+def _fitted(method: Method, k: int, data: SplitData) -> Features:
+    began = time.perf_counter()
+    try:
+        with _noted() as notes:
+            model = method.estimator(k, data.seed).fit(data.train, data.y_train)
+            parts = model.transform(data.train), model.transform(data.test)
+    except Exception as error:
+        return Features(status="failed", reason=_said(error), seconds=time.perf_counter() - began)
+    return Features(*parts, time.perf_counter() - began, reason="; ".join(notes))
+
+
+# ---------------------------------------------------------------------- classification
+
+
+def _row(trial: Row, features: Features, cell: Cell, data: SplitData) -> Row:
+    """The result row of one trial."""
+    began = time.perf_counter()
+    status, reason, scores = features.status, features.reason, {}
+    classifier = any_classifier(cell.classifier)
+    if status == "ok" and issparse(features.train) and not classifier.takes_sparse:
+        status, reason = "skipped", f"{classifier.name} needs dense rows, and the table is sparse and large"
+    elif status == "ok" and len(data.y_train) < classifier.least_rows:
+        status, reason = "skipped", f"{classifier.name} needs {classifier.least_rows} training rows or more"
+    elif status == "ok":
+        try:
+            with _noted() as notes:
+                model = classifier.build().fit(features.train, data.y_train)
+                scores = scores_of(data.y_test, model.predict(features.test), data.classes)
+            reason = "; ".join(filter(None, [reason, *notes]))
+        except Exception as error:
+            status, reason = "failed", _said(error)
+        else:
+            sizes = {"n_train": len(data.y_train), "n_test": len(data.y_test)}
+            scores |= sizes | {"fit_seconds": features.seconds} | margin_of(model)
+    seconds = time.perf_counter() - began
+    return {
+        "trial": trial,
+        "scores": scores,
+        "seconds": seconds,
+        "status": status,
+        "reason": reason,
+        "versions": versions(),
+    }
+
+
+def scores_of(actual: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> Row:
+    """Accuracy, balanced accuracy, mean F over classes, and the counts from which any of them follow."""
+    confusion = confusion_matrix(actual, predicted, labels=classes)
+    hits, of_class, called = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    tested = of_class > 0
+    f_measures = 2 * hits / np.maximum(of_class + called, 1)
+    return {
+        "accuracy": float(hits.sum() / len(actual)),
+        "balanced_accuracy": float((hits[tested] / of_class[tested]).mean()),
+        "f1": float(f_measures[tested].mean()),
+        "hits": hits.tolist(),
+        "actual": of_class.tolist(),
+        "predicted": called.tolist(),
+    }
+
+
+def margin_of(model: Any) -> Row:
+    """A refined hyperplane's margin belongs to its scores."""
+    return {"margin": float(model.margin_)} if np.isscalar(getattr(model, "margin_", None)) else {}
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Warnings are no results and are kept off the screen; that something did not converge is noted."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield notes
+    notes += sorted({f"did not converge: {str(one.message).splitlines()[0]}" for one in caught})
+
+
+def _said(error: Exception) -> str:
+    """The error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What the numbers depend on beside the trial."""
+    return {name: version(name) for name in ("discrim", "numpy", "scipy", "scikit-learn")}

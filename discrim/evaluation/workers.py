@@ -1,0 +1,99 @@
+"""Parcels of work done by several processes at once, results as they come.
+
+Each worker computes with one thread, so that two workers do not fight over two cores and the numbers do not depend on
+how many there are. A worker that is killed (out of memory, say) takes with it whatever was under way; that is done
+again, one parcel at a time, and only a parcel that kills its worker then too is given up.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from joblib import Parallel, cpu_count, delayed, parallel_config
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+Parcel = TypeVar("Parcel")
+_PARENT_LOOKS = 1.0  # seconds between looks whether the main process is still there
+
+
+class WorkerLostError(RuntimeError):
+    """The process that did this parcel ended without an answer, twice."""
+
+
+def number_of_jobs(jobs: int | None) -> int:
+    """None or -1: as many as there are cores."""
+    if jobs is None or jobs == -1:
+        return int(cpu_count())
+    if jobs < 1:
+        raise ValueError(f"jobs={jobs}. Pass at least 1, or -1 for one per core.")
+    return jobs
+
+
+def results(
+    job: Callable[[Parcel], Any], parcels: Sequence[Parcel], jobs: int
+) -> Iterator[tuple[Parcel, Any | WorkerLostError]]:
+    """Pairs of a parcel and job(parcel), in the order they are finished."""
+    if jobs == 1 or len(parcels) == 1:
+        with threadpool_limits(1):
+            yield from ((parcel, job(parcel)) for parcel in parcels)
+        return
+    left = list(range(len(parcels)))
+    while left:
+        given: list[int] = []
+        try:
+            for at, result in _in_processes(job, parcels, left, given, jobs):
+                left.remove(at)
+                yield parcels[at], result
+        except BrokenProcessPool:
+            suspects = [at for at in given if at in set(left)]
+            for at in suspects:
+                left.remove(at)
+                yield parcels[at], _alone(job, parcels[at])
+
+
+def _in_processes(
+    job: Callable[[Parcel], Any], parcels: Sequence[Parcel], left: list[int], given: list[int], jobs: int
+) -> Iterator[tuple[int, Any]]:
+    """Results by number; `given` gets the numbers of the parcels that workers were given."""
+
+    def calls() -> Iterator[Any]:
+        for at in tuple(left):
+            given.append(at)
+            yield delayed(_in_worker)(os.getpid(), job, at, parcels[at])
+
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(calls())
+
+
+def _alone(job: Callable[[Parcel], Any], parcel: Parcel) -> Any | WorkerLostError:
+    try:
+        # two workers, one of them idle: with one the parcel would be done in this process
+        ((_, result),) = _in_processes(job, [parcel], [0], [], 2)
+    except BrokenProcessPool:
+        return WorkerLostError("the process that computed it was killed, perhaps for want of memory")
+    return result
+
+
+def _in_worker(parent: int, job: Callable[[Parcel], Any], at: int, parcel: Parcel) -> tuple[int, Any]:
+    _leave_to_parent(parent)
+    return at, job(parcel)
+
+
+def _leave_to_parent(parent: int) -> None:
+    """Ctrl-C is the main process's to answer; and when that is gone, however it went, so is this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if any(thread.name == "discrim-parent" for thread in threading.enumerate()):
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="discrim-parent", daemon=True).start()
