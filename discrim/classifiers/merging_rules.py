@@ -95,11 +95,13 @@ def discriminant(values: Floats, positive: NDArray[np.bool_], row_weights: Float
 
     Free of the column's scale and origin (the paper's equation 6 says it grows with |s|; it does not).
     """
-    gap, spread = np.zeros((2, values.shape[1]))
-    for side, of_class in ((1.0, positive), (-1.0, ~positive)):
-        mean = np.average(values[of_class], axis=0, weights=row_weights[of_class])
-        gap += side * mean
-        spread += np.average((values[of_class] - mean) ** 2, axis=0, weights=row_weights[of_class])
+    of_class = positive.astype(np.intp)
+    shares = np.zeros((2, len(values)))  # two matrix products take all columns at once
+    shares[of_class, np.arange(len(values))] = row_weights
+    shares /= shares.sum(axis=1, keepdims=True)
+    means = shares @ values
+    away = values - means[of_class]
+    gap, spread = means[1] - means[0], (shares @ np.square(away, out=away)).sum(axis=0)
     squared = np.square(gap)
     return np.divide(squared, spread, out=np.where(squared > 0, np.inf, 0.0), where=spread > 0)
 

@@ -189,9 +189,7 @@ def named_protocol(name: str, *, n_splits: int | None = None, per_class: int | N
     changes: dict[str, Any] = {} if n_splits is None else {"n_splits": n_splits}
     if per_class is not None:
         if not isinstance(protocol, FewShot):
-            raise ValueError(
-                f"per_class={per_class} has no meaning for {name}. Leave it out, or take few-shot."
-            )
+            raise ValueError(f"per_class={per_class} has no meaning for {name}. Leave it out, or take few-shot.")
         changes["per_class"] = per_class
     return type(protocol)(**{**vars(protocol), **changes})
 

@@ -74,9 +74,7 @@ class Effect:
     """Share of splits won, a tie counting half."""
 
 
-def corrected_t_test(
-    differences: ArrayLike, ratio: float, *, alternative: Alternative = "two-sided"
-) -> TTest:
+def corrected_t_test(differences: ArrayLike, ratio: float, *, alternative: Alternative = "two-sided") -> TTest:
     """Corrected resampled t test of per-split differences; `ratio` is n_test/n_train (`Protocol.ratio`)."""
     if not ratio >= 0:
         raise ValueError(f"ratio={ratio}. Pass n_test/n_train of the splits, a number above 0.")
@@ -166,9 +164,7 @@ def friedman_test(scores: ArrayLike, *, higher_is_better: bool = True) -> Friedm
         chi_square,
         float(stats.chi2.sf(chi_square, freedom)),
         f_statistic,
-        float(stats.f.sf(f_statistic, freedom, freedom * (n_datasets - 1)))
-        if n_datasets > 1
-        else float("nan"),
+        float(stats.f.sf(f_statistic, freedom, freedom * (n_datasets - 1))) if n_datasets > 1 else float("nan"),
         table.mean(axis=0),
     )
 
@@ -180,9 +176,7 @@ def nemenyi_critical_difference(n_methods: int, n_datasets: int, *, alpha: float
     deviation of one mean, a difference of two has √2 times that: hence the √2.
     """
     if n_methods < 2 or n_datasets < 1:
-        raise ValueError(
-            f"{n_methods} methods on {n_datasets} data sets. Pass at least 2 methods and 1 data set."
-        )
+        raise ValueError(f"{n_methods} methods on {n_datasets} data sets. Pass at least 2 methods and 1 data set.")
     quantile = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)
     return float(quantile / np.sqrt(2) * _rank_error(n_methods, n_datasets))
 
@@ -219,9 +213,7 @@ def cliffs_delta(first: ArrayLike, second: ArrayLike) -> float:
 def _per_split(values: ArrayLike, least: int = 2) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or len(array) < least:
-        raise ValueError(
-            f"values have shape {array.shape}. Pass at least {least} splits along the first axis."
-        )
+        raise ValueError(f"values have shape {array.shape}. Pass at least {least} splits along the first axis.")
     return array
 
 

@@ -39,9 +39,7 @@ def test_ratio_is_that_of_the_rows_handed_out(protocol):
 
 @pytest.mark.parametrize("protocol", ALL, ids=str)
 def test_same_seed_same_splits_another_seed_others(protocol):
-    first, again, other = (
-        [tuple(train) for train, _ in protocol.splits(UNEVEN, seed)] for seed in (11, 11, 12)
-    )
+    first, again, other = ([tuple(train) for train, _ in protocol.splits(UNEVEN, seed)] for seed in (11, 11, 12))
     assert first == again
     assert first != other
     assert len(set(first)) == protocol.n_splits
