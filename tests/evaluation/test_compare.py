@@ -1,0 +1,119 @@
+"""`compare` from Python: what comes out, what is kept, what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_wine
+
+from discrim.evaluation.compare import Comparison, compare, grid_of, labelled_table, so_far
+from discrim.evaluation.run import run
+from discrim.evaluation.store import Store
+
+SMALL = {"methods": ["regularized-lda"], "n_components": [1, 2], "n_splits": 4, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def found(wine):
+    return compare(*wine, **SMALL)
+
+
+def test_table_best_and_verdict(found):
+    table = found.table()
+    assert isinstance(table, pd.DataFrame)
+    assert set(table["method"]) == {"regularized-lda", "pca", "raw"}  # what all are compared with takes part always
+    assert set(table["classifier"]) == {"svm", "5-nn"}
+    assert table["mean"].is_monotonic_decreasing
+    assert (table["low"] <= table["mean"]).all()
+    assert (table["mean"] <= table["high"]).all()
+    assert found.best.method == "regularized-lda"
+    assert found.best.k == 2
+    assert found.best.mean > 0.95
+    assert found.verdict.startswith("regularized-lda with 2 components and ")
+    assert "Against PCA with 2 components" in found.verdict
+    assert "against raw features" in found.verdict
+
+
+def test_a_data_frame_a_sparse_table_and_other_label_names_give_the_same(wine, found):
+    X, y = wine
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
+    for rows, labels in ((frame, pd.Series(y)), (csr_array(X), y), (X, np.array(["rot", "weiß", "rosé"])[y])):
+        again = compare(rows, labels, **SMALL)
+        assert again.table().drop(columns="seconds").equals(found.table().drop(columns="seconds"))
+
+
+def test_a_store_keeps_what_was_done(wine, tmp_path, monkeypatch):
+    first = compare(*wine, **SMALL, store=tmp_path / "kept.sqlite")
+    monkeypatch.setattr("discrim.evaluation.run.done", None)
+    again = compare(*wine, **SMALL, store=tmp_path / "kept.sqlite")
+    assert again.table().equals(first.table())
+
+
+def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
+    options = {"methods": ["pca"], "classifiers": ["5-nn"], "counts": [1, 2], "protocol": "holdout-80-20"}
+    grid = grid_of(labelled_table(*wine), "wine", n_splits=4, per_class=None, scale="standard", seed=0, **options)
+
+    def stop(done, total):
+        if done >= 8:  # two splits and the first method of a third: 3 trials in each
+            raise KeyboardInterrupt
+
+    with Store(tmp_path / "part") as store:
+        with pytest.raises(KeyboardInterrupt):
+            run(grid, store, jobs=1, progress=stop)
+        assert len(store) == 8
+        part = so_far(grid, store)
+    assert {row["trial"]["split"] for row in part.rows} == {0, 1}
+    assert {line.n_splits for line in part.lines} == {2}
+
+
+def test_where_nothing_worked_there_is_no_best():
+    grid = grid_of(
+        labelled_table(np.eye(4), list("aabb")),
+        "tiny",
+        methods=["pca"],
+        classifiers=["svm"],
+        counts=[1],
+        protocol="holdout-80-20",
+        n_splits=2,
+        per_class=None,
+        scale="none",
+        seed=0,
+    )
+    nothing = Comparison(grid, [])
+    assert nothing.best is None
+    assert "every trial failed" in nothing.verdict
+    assert len(nothing.table()) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"methods": ["pqa"]}, "No method is named 'pqa'"),
+        ({"classifiers": "svn"}, "No classifier is named 'svn'"),
+        ({"protocol": "loo"}, "No protocol is named 'loo'"),
+        ({"scale": "log"}, "No scale is named 'log'"),
+        ({"metric": "auc"}, "No score is named 'auc'"),
+        ({"n_components": "many"}, "n_components='many'"),
+        ({"n_components": [0, 2]}, "at least 1"),
+        ({"n_components": [14]}, "only 13 features"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_done(wine, options, message, monkeypatch):
+    monkeypatch.setattr("discrim.evaluation.compare.run", None)
+    with pytest.raises(ValueError, match=message):
+        compare(*wine, **options)
+
+
+def test_rows_that_cannot_be_compared_are_refused(wine):
+    X, y = wine
+    with pytest.raises(ValueError, match="missing or infinite"):
+        compare(np.where(X > 1000, np.nan, X), y)
+    with pytest.raises(ValueError, match="one label per row"):
+        compare(X, y[:-1])
+    with pytest.raises(ValueError, match="at least two classes"):
+        compare(X, np.zeros(len(X)))

@@ -1,0 +1,117 @@
+"""The registry keeps what its columns promise: nested components, limits, and features like the estimators' own."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.linear_model import Lasso
+from sklearn.preprocessing import StandardScaler
+
+from discrim.evaluation.baselines import MOST_NCA_ROWS, LassoSelection, NeighborhoodComponents
+from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare, named_classifiers
+from discrim.evaluation.methods import DEFAULT_METHODS, METHODS, Sizes, named_methods
+from discrim.evaluation.paper_conventions import PAPER_METHODS, any_classifier, any_method
+
+REDUCTIONS = {name: method for name, method in (METHODS | PAPER_METHODS).items() if method.build is not None}
+
+
+@pytest.fixture(scope="module", params=["tall", "wide"])
+def rows(request):
+    rng = np.random.default_rng(1)
+    n, d = {"tall": (60, 7), "wide": (24, 40)}[request.param]
+    y = np.array(["a", "b", "c"])[np.arange(n) % 3]
+    X = rng.normal(size=(n, d)) @ np.diag(np.linspace(1, 3, d))
+    X[:, :3] += 1.5 * np.eye(3)[np.arange(n) % 3]
+    return StandardScaler().fit_transform(X), y
+
+
+def fitted_features(method, k, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return method.estimator(k, 0).fit(X, y).transform(X)
+
+
+@pytest.mark.parametrize("name", [name for name, method in REDUCTIONS.items() if method.nested])
+def test_the_first_components_of_many_are_the_few(name, rows):
+    method, (X, y) = REDUCTIONS[name], rows
+    most = min(4, method.most_components(Sizes(*X.shape, 3)))
+    many = fitted_features(method, most, X, y)
+    for k in range(1, most):
+        few = fitted_features(method, k, X, y)
+        # random directions have one factor for all, which no classifier here can see
+        unit = np.linalg.norm(many[:, :k]) / np.linalg.norm(few)
+        np.testing.assert_allclose(unit * few, many[:, :k], atol=1e-7 * np.abs(many).max())
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_the_most_components_can_be_had(name, rows):
+    method, (X, y) = REDUCTIONS[name], rows
+    if name == "nca":
+        pytest.skip("slow, and bounded by the number of columns like the others")
+    most = method.most_components(Sizes(*X.shape, 3))
+    features = fitted_features(method, most, X, y)
+    assert features.shape[1] == most or name == "lasso"
+    assert np.isfinite(features).all()
+
+
+def test_names_are_found_once_in_order_or_refused():
+    assert [method.name for method in named_methods(["pca", "default"])] == [
+        "pca",
+        *(name for name in DEFAULT_METHODS if name != "pca"),
+    ]
+    assert len(named_methods(["all"])) == len(METHODS)
+    with pytest.raises(ValueError, match=r"No method is named 'pcaa'. Did you mean pca"):
+        named_methods(["pcaa"])
+    with pytest.raises(ValueError, match=r"No classifier is named 'svn'. Did you mean svm"):
+        named_classifiers(["svn"])
+    assert any_method("paper/pca").name == "paper/pca"
+    assert any_classifier("paper/svm").build().fit_intercept is False
+
+
+def test_lasso_takes_the_last_model_with_few_enough_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 12))
+    y = np.where(X[:, 3] + 0.5 * X[:, 7] + 0.2 * X[:, 1] + 0.3 * rng.normal(size=80) > 0, "yes", "no")
+    columns = (X - X.mean(axis=0)) / X.std(axis=0)
+    target = (y == "yes") - np.mean(y == "yes")
+    strongest = np.abs(columns.T @ target).max() / 80
+    for k in (1, 2, 3, 5):
+        models = [
+            np.flatnonzero(Lasso(alpha=a, fit_intercept=False, tol=1e-8, max_iter=10_000).fit(columns, target).coef_)
+            for a in strongest * np.logspace(0, -3, 100)[1:]
+        ]
+        expected = [held for held in models if len(held) <= k][-1]
+        assert LassoSelection(k).fit(X, y).selected_.tolist() == expected.tolist()
+
+
+def test_nca_sees_a_stratified_part_of_many_rows(monkeypatch):
+    seen = []
+
+    class Spy:
+        def __init__(self, *_, **__):
+            pass
+
+        def fit(self, X, y):
+            seen.append(np.unique(y, return_counts=True)[1].tolist())
+            return self
+
+    monkeypatch.setattr("discrim.evaluation.baselines.NeighborhoodComponentsAnalysis", Spy)
+    y = np.repeat(["a", "b"], [3000, 1000])
+    NeighborhoodComponents(1).fit(np.zeros((4000, 2)), y)
+    assert seen == [[MOST_NCA_ROWS * 3 // 4, MOST_NCA_ROWS // 4]]
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_no_classifier_sees_the_unit_of_the_features(name, rows):
+    X, y = rows
+    X = X[:, :4]
+    first, second = (CLASSIFIERS[name].build().fit(unit * X, y).predict(unit * X) for unit in (1.0, 2.0**-10))
+    assert (first == second).all()
+
+
+def test_unit_mean_square_is_the_same_for_sparse_rows():
+    X = np.random.default_rng(0).normal(3, 2, size=(30, 4))
+    dense, sparse = UnitMeanSquare().fit(X), UnitMeanSquare().fit(csr_array(X))
+    assert dense.unit_ == pytest.approx(sparse.unit_)
+    assert np.var(dense.transform(X), axis=0).mean() == pytest.approx(1)

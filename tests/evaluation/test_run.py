@@ -1,0 +1,186 @@
+"""Runs: only what is missing is done, the answer does not depend on how often a run was stopped or on its workers."""
+
+import os
+import signal
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from threadpoolctl import threadpool_info
+
+from discrim.evaluation.classifiers import named_classifiers
+from discrim.evaluation.compare import labelled_table
+from discrim.evaluation.grid import Grid, automatic_counts, product, training_sizes
+from discrim.evaluation.methods import METHODS, Method, Sizes, named_methods
+from discrim.evaluation.protocol import PROTOCOLS, named_protocol
+from discrim.evaluation.run import run
+from discrim.evaluation.run_lock import RunLock, StoreInUseError
+from discrim.evaluation.store import Store
+from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
+
+
+def grid(n_splits=3, methods=("pca", "fisher-lda", "raw"), protocol="holdout-80-20", **options):
+    table = labelled_table(*load_iris(return_X_y=True))
+    cells = product(named_methods(methods), (1, 2), named_classifiers(["svm", "5-nn"]), 4)
+    return Grid("iris", table, cells, named_protocol(protocol, n_splits=n_splits), **options)
+
+
+def scores(rows):
+    """What must not depend on how the run went: all but the seconds."""
+    timed = {"fit_seconds"}
+    return [(row["key"], {k: v for k, v in row["scores"].items() if k not in timed}, row["status"]) for row in rows]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "results.sqlite") as opened:
+        yield opened
+
+
+def test_a_run_does_every_trial_and_a_rerun_none(store, monkeypatch):
+    whole = grid()
+    rows = run(whole, store, jobs=1)
+    assert len(rows) == len(whole.trials) == 3 * (2 * 2 + 1) * 2
+    assert {row["status"] for row in rows} == {"ok"}
+    seen = []
+    monkeypatch.setattr("discrim.evaluation.run.done", None)  # nothing is left to be done by it
+    assert scores(run(grid(), store, jobs=1, progress=lambda *step: seen.append(step))) == scores(rows)
+    assert seen == [(30, 30)]
+
+
+def test_a_longer_run_extends_a_shorter_one(store):
+    first = run(grid(n_splits=2), store, jobs=1)
+    steps = []
+    second = run(grid(n_splits=3), store, jobs=1, progress=lambda done, total: steps.append((done, total)))
+    assert steps[0] == (20, 30)
+    assert steps[-1] == (30, 30)
+    assert set(dict.fromkeys(row["key"] for row in first)) < {row["key"] for row in second}
+
+
+def test_stopped_anywhere_and_resumed_the_rows_are_the_same(tmp_path):
+    with Store(tmp_path / "whole") as store:
+        expected = scores(run(grid(), store, jobs=1))
+    for stop_after in (1, 4, 7):
+        with Store(tmp_path / f"stopped-{stop_after}") as store:
+
+            def stop(done, total, limit=stop_after):
+                if done >= 2 * limit:
+                    raise KeyboardInterrupt
+
+            with pytest.raises(KeyboardInterrupt):
+                run(grid(), store, jobs=1, progress=stop)
+            assert 0 < len(store) < 30
+            assert scores(run(grid(), store, jobs=1)) == expected
+
+
+def test_the_number_of_workers_changes_nothing(tmp_path):
+    with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
+        assert scores(run(grid(), one, jobs=1)) == scores(run(grid(), two, jobs=2))
+
+
+def test_other_data_seed_scale_or_protocol_are_other_trials():
+    base = grid()
+    assert not base.keys & grid(seed=1).keys
+    assert not base.keys & grid(scale="none").keys
+    assert not base.keys & grid(protocol="holdout-50-50").keys
+    assert not grid(5, protocol="kfold").keys & grid(4, protocol="kfold").keys
+    assert base.keys < grid(n_splits=4).keys
+
+
+def test_a_failed_trial_is_kept_and_can_be_tried_again(store, monkeypatch):
+    class Broken:
+        def __init__(self, n_components):
+            pass
+
+        def fit(self, X, y):
+            raise RuntimeError("no")
+
+    monkeypatch.setitem(METHODS, "pca", Method("pca", "", Broken))
+    rows = run(grid(), store, jobs=1)
+    assert [row["trial"]["method"] for row in rows if row["status"] == "failed"] == ["pca"] * 12
+    monkeypatch.undo()
+    assert scores(run(grid(), store, jobs=1)) == scores(rows)
+    assert all(row["status"] == "ok" for row in run(grid(), store, jobs=1, retry_failed=True))
+
+
+def test_a_second_run_on_the_store_is_refused(store):
+    with RunLock(store.path), pytest.raises(StoreInUseError, match="works on"):
+        run(grid(), store, jobs=1)
+
+
+def test_a_class_too_small_for_the_protocol_is_refused_at_once():
+    table = labelled_table(np.arange(10.0)[:, None], ["a"] * 9 + ["b"])
+    with pytest.raises(ValueError, match="class 'b' has 1 row"):
+        Grid("small", table, (), named_protocol("holdout-80-20"))
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_protocol_runs(name, store):
+    rows = run(grid(n_splits=2, protocol=name), store, jobs=1)
+    assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_automatic_counts():
+    assert automatic_counts(Sizes(455, 30, 2)) == (1, 2, 5, 10)
+    assert automatic_counts(Sizes(455, 3, 2)) == (1, 2)
+    assert automatic_counts(Sizes(5, 2000, 2)) == (1, 2)
+    assert automatic_counts(Sizes(5000, 600, 26)) == (2, 5, 10, 25)
+    assert automatic_counts(Sizes(40, 1, 2)) == (1,)
+    assert training_sizes(grid().table, named_protocol("holdout-80-20")) == (120, 4, 3)
+
+
+# --- workers ------------------------------------------------------------------------------------------------------
+
+
+def double(number):
+    return 2 * number
+
+
+def kill_at_three(number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+def kill_at_three_once(marker, number):
+    if number == 3 and not os.path.exists(marker):
+        with open(marker, "w"):
+            pass
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+def test_results_come_with_their_parcels():
+    assert dict(results(double, range(5), 1)) == dict(results(double, range(5), 2)) == {i: 2 * i for i in range(5)}
+
+
+def test_a_parcel_that_kills_its_worker_costs_itself_only():
+    found = dict(results(kill_at_three, range(8), 2))
+    assert isinstance(found.pop(3), WorkerLostError)
+    assert found == {i: 2 * i for i in range(8) if i != 3}
+
+
+def test_a_worker_killed_from_outside_costs_nothing(tmp_path):
+    found = dict(results(partial(kill_at_three_once, str(tmp_path / "killed")), range(8), 2))
+    assert found == {i: 2 * i for i in range(8)}
+
+
+def threads_of_worker(number):
+    time.sleep(0.2)
+    np.ones((50, 50)) @ np.ones((50, 50))
+    return os.getpid(), max([pool["num_threads"] for pool in threadpool_info()], default=1)
+
+
+def test_each_worker_has_one_thread():
+    found = dict(results(threads_of_worker, range(6), 2)).values()
+    assert {threads for _, threads in found} == {1}
+    assert len({process for process, _ in found} - {os.getpid()}) == 2
+
+
+def test_numbers_of_jobs():
+    assert number_of_jobs(None) == number_of_jobs(-1) >= 1
+    assert number_of_jobs(3) == 3
+    with pytest.raises(ValueError, match="jobs=0"):
+        number_of_jobs(0)

@@ -1,0 +1,109 @@
+"""From rows to the answer: which K, which interval, which comparison, and what is left out."""
+
+import numpy as np
+import pytest
+
+from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
+from discrim.evaluation.summary import lines_of
+
+RATIO = 20 / 80
+
+
+def rows(method, k, accuracies, classifier="svm", status="ok", splits=None):
+    numbers = range(len(accuracies)) if splits is None else splits
+    return [
+        {
+            "trial": {"method": method, "k": k, "classifier": classifier, "split": split},
+            "scores": {"accuracy": accuracy, "f1": 1 - accuracy, "n_test": 20, "n_train": 80, "fit_seconds": 0.1 * k},
+            "status": status,
+        }
+        for split, accuracy in zip(numbers, accuracies, strict=True)
+    ]
+
+
+def noisy(mean, seed, n=20, deviation=0.02):
+    values = np.random.default_rng(seed).normal(0, deviation, n)
+    return (mean + values - values.mean()).tolist()
+
+
+def by_method(lines):
+    return {(line.method, line.classifier): line for line in lines}
+
+
+def test_the_smallest_count_within_one_standard_error_of_the_best():
+    values = noisy(0.90, 0)
+    error = corrected_t_test(values, RATIO).standard_error
+    below = (np.array(values) - 1.01 * error).tolist()
+    within = (np.array(values) - 0.99 * error).tolist()
+    (line,) = lines_of(rows("pca", 1, below) + rows("pca", 2, within) + rows("pca", 5, values))
+    assert (line.k, line.best_k) == (2, 5)
+    assert line.mean == pytest.approx(np.mean(within))
+    assert line.best_mean == pytest.approx(0.90)
+    interval = corrected_interval(within, RATIO)
+    assert (line.low, line.high) == pytest.approx((interval.low, interval.high))
+    assert list(line.curve) == [1, 2, 5]
+
+
+def test_comparisons_are_with_pca_at_the_same_count_and_with_raw_features():
+    lda, lda2, pca, pca2, raw = (noisy(mean, seed) for seed, mean in enumerate((0.90, 0.95, 0.80, 0.85, 0.93)))
+    both = rows("lda", 1, lda) + rows("lda", 2, lda2) + rows("pca", 1, pca) + rows("pca", 2, pca2)
+    found = by_method(lines_of(both + rows("raw", 30, raw)))
+    line = found["lda", "svm"]
+    assert line.k == 2
+    over_pca = corrected_t_test(np.subtract(lda2, pca2), RATIO)
+    assert line.against_pca.mean == pytest.approx(over_pca.mean)
+    assert line.against_pca.p_value == pytest.approx(over_pca.p_value)
+    assert line.against_raw.p_value == pytest.approx(corrected_t_test(np.subtract(lda2, raw), RATIO).p_value)
+    assert found["pca", "svm"].against_pca is None
+    assert found["raw", "svm"].against_raw is None
+    assert found["raw", "svm"].against_pca is None
+
+
+def test_p_values_of_a_column_are_adjusted_together():
+    everything = rows("pca", 1, noisy(0.8, 0))
+    for seed, mean in enumerate((0.81, 0.82, 0.83, 0.88), start=1):
+        everything += rows(f"m{seed}", 1, noisy(mean, seed))
+    found = [line.against_pca for line in lines_of(everything) if line.against_pca]
+    assert len(found) == 4
+    assert [one.adjusted for one in found] == pytest.approx(holm([one.p_value for one in found]).tolist())
+    assert {one.verdict for one in found} == {"better", "no difference shown"}
+
+
+def test_classifiers_are_not_mixed():
+    everything = rows("lda", 1, noisy(0.9, 0)) + rows("pca", 1, noisy(0.9, 1), "5-nn")
+    assert all(line.against_pca is None for line in lines_of(everything))
+
+
+def test_only_splits_that_both_have_are_compared():
+    values, others = noisy(0.9, 0, 6), noisy(0.8, 1, 4)
+    found = by_method(lines_of(rows("lda", 1, values) + rows("pca", 1, others, splits=[5, 1, 2, 0])))
+    test = corrected_t_test(np.subtract(np.array(values)[[5, 1, 2, 0]], others), RATIO)
+    assert found["lda", "svm"].against_pca.n_splits == 4
+    assert found["lda", "svm"].against_pca.p_value == pytest.approx(test.p_value)
+
+
+def test_a_count_that_some_splits_could_not_give_is_not_chosen():
+    (line,) = lines_of(rows("pca", 1, noisy(0.8, 0, 6)) + rows("pca", 2, [0.99, 0.99]))
+    assert line.k == line.best_k == 1
+    assert line.curve[2] == pytest.approx(0.99)
+
+
+def test_failed_and_skipped_rows_count_for_nothing():
+    good, bad = rows("pca", 1, noisy(0.8, 0, 5)), rows("lda", 1, [0.0] * 5, status="failed")
+    assert lines_of(good + bad) == lines_of(good)
+    assert lines_of(bad) == []
+
+
+def test_one_split_gives_a_mean_and_no_interval():
+    (line, _) = lines_of(rows("lda", 1, [0.9]) + rows("pca", 1, [0.8]))
+    assert line.mean == 0.9
+    assert np.isnan(line.low)
+    assert line.against_pca is None
+
+
+def test_best_first_and_of_equals_the_one_with_fewer_components():
+    everything = rows("a", 3, [0.9, 0.9]) + rows("b", 2, [0.9, 0.9]) + rows("c", 1, [0.95, 0.95])
+    assert [line.method for line in lines_of(everything)] == ["c", "b", "a"]
+    assert [line.method for line in lines_of(everything, "f1")] == ["b", "a", "c"]
+    with pytest.raises(ValueError, match=r"No score is named 'auc'. There are: accuracy"):
+        lines_of([], "auc")
