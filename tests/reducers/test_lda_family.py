@@ -241,7 +241,7 @@ def test_more_components_continue_with_pca_of_the_complement(X, y):
         assert model.n_discriminants_ == 2
         Q = la.orth(G[:2].T)
         rest = np.eye(X.shape[1]) - Q @ Q.T
-        values, vectors = la.eigh(rest @ (within + between) @ rest)
+        _, vectors = la.eigh(rest @ (within + between) @ rest)
         expected = vectors[:, ::-1][:, :3].T
         pads = G[2:] / np.linalg.norm(G[2:], axis=1)[:, None]
         np.testing.assert_allclose(np.abs(np.sum(pads * expected, axis=1)), 1.0, atol=1e-8)
