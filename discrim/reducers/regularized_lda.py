@@ -159,10 +159,11 @@ def ridge_discriminants(
     means = np.sqrt(shares)[:, None] * moments.centred_means()
     within = Spread(np.full(len(shares), 1 / n), means[:0])
     total = Spread(np.full(len(shares), 1 / n), means)
-    rank = min(points.shape[0] - 1, n_features)
+    variances = basis.feature_variances(moments)
+    rank = min(points.shape[0] - 1, int((variances > 0).sum()))  # but for collinear columns, which no product shows
     ridge = gamma * within.trace(moments, points) / rank
     product, of_total = within.operator(moments, points), total.operator(moments, points)
-    diagonal = (1 - gamma) * basis.feature_variances(moments) + ridge
+    diagonal = (1 - gamma) * variances + ridge
     Y = conjugate_gradients(lambda V: (1 - gamma) * product.matmat(V) + ridge * V, means.T, diagonal)
     values, vectors = la.eigh(means @ Y)
     kept = values > RANK * values[-1]

@@ -44,7 +44,10 @@ def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, defini
     values, vectors = la.eigh(A, driver="evd", check_finite=False)
     values, directions = values[::-1], vectors.T[::-1]
     total = total if definite else float(values[values > 0].sum())
-    rank = int((np.abs(values) > _threshold(size, precision) * np.abs(values).max(initial=0.0)).sum())
+    touched = np.abs(values) > _threshold(size, precision) * np.abs(values).max(initial=0.0)
+    rank = int(touched.sum())
+    if not definite:  # what A does not touch lies between the signs, and is no direction of the rows
+        values, directions = values[touched], directions[touched]
     kept = size if wanted is None else wanted
     return Spectrum(directions[:kept], values[:kept], total, rank, f"eigenvectors of a {size}×{size} matrix")
 
@@ -92,10 +95,11 @@ def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) ->
     values, vectors = eigsh(A, k=wanted, which="LA", v0=start, tol=0)
     order = np.argsort(values)[::-1]
     values, directions = values[order], np.ascontiguousarray(vectors.T[order])
-    largest = np.abs(values).max(initial=0.0)
-    rank = int((values > _threshold(A.shape[0], np.finfo(np.float64).eps) * largest).sum())
-    total = float(values[values > 0].sum()) if total is None else total  # not definite: of those found
-    return Spectrum(directions, values, total, rank, f"{wanted} Lanczos vectors")
+    touched = np.abs(values) > _threshold(len(start), np.finfo(np.float64).eps) * np.abs(values).max(initial=0.0)
+    if total is None:  # not definite: the sum of those found, without what A does not touch
+        values, directions = values[touched], directions[touched]
+        total = float(values[values > 0].sum())
+    return Spectrum(directions, values, total, int(touched.sum()), f"{wanted} Lanczos vectors")
 
 
 def with_fixed_signs(directions: Array) -> Array:
