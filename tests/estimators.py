@@ -12,7 +12,18 @@ from typing import Any
 
 import pytest
 
-from discrim import PCA, BayesErrorPCA, MarginPCA
+from discrim import (
+    PCA,
+    PCALDA,
+    BayesErrorPCA,
+    FisherLDA,
+    MarginPCA,
+    MaximumMarginCriterion,
+    NullSpaceLDA,
+    OrthogonalLDA,
+    RegularizedLDA,
+    UncorrelatedLDA,
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,7 @@ class Case:
     scales: bool = True  # X → sX leaves the directions, and 1e±300 is as good as 1
     orthonormal: bool = True  # W Wᵀ = I
     lanczos: bool = True  # a few directions can be had from products with X alone
+    lanczos_pads: bool = True  # more of them than there are discriminants, too
 
     def __call__(self, n_components: Any = 2) -> Any:
         return self.build(n_components=n_components)
@@ -37,23 +49,33 @@ class Case:
         return self.name
 
 
+NEAREST = {"streams": False, "whole_weights": True, "counts_enter": True}
+DISCRIMINANTS = {"orthonormal": False, "lanczos": False}
+
 CASES = [
     Case("PCA", PCA, supervised=False),
     Case("MarginPCA-all", partial(MarginPCA, pairs="all")),
     Case("MarginPCA-mean", partial(MarginPCA, pairs="mean")),
     Case("MarginPCA-median", partial(MarginPCA, pairs="median"), streams=False, rotates=False),
-    Case(
-        "MarginPCA-nearest", partial(MarginPCA, pairs="nearest"), streams=False, whole_weights=True, counts_enter=True
-    ),
-    Case(
-        "MarginPCA-any",
-        partial(MarginPCA, pairs="nearest", enemies="any"),
-        streams=False,
-        whole_weights=True,
-        counts_enter=True,
-    ),
+    Case("MarginPCA-nearest", partial(MarginPCA, pairs="nearest"), **NEAREST),
+    Case("MarginPCA-any", partial(MarginPCA, pairs="nearest", enemies="any"), **NEAREST),
     Case("BayesErrorPCA", BayesErrorPCA, lanczos=False),
     Case("BayesErrorPCA-bhattacharyya", partial(BayesErrorPCA, score="bhattacharyya"), lanczos=False),
+    Case("FisherLDA", FisherLDA, **DISCRIMINANTS),
+    Case("RegularizedLDA-0.3", partial(RegularizedLDA, shrinkage=0.3), orthonormal=False),
+    Case("RegularizedLDA-oas", partial(RegularizedLDA, shrinkage="oas"), **DISCRIMINANTS, counts_enter=True),
+    Case(
+        "RegularizedLDA-ledoit_wolf",
+        partial(RegularizedLDA, shrinkage="ledoit_wolf"),
+        **DISCRIMINANTS,
+        streams=False,
+        counts_enter=True,
+    ),
+    Case("UncorrelatedLDA", UncorrelatedLDA, **DISCRIMINANTS),
+    Case("OrthogonalLDA", OrthogonalLDA, lanczos=False),
+    Case("NullSpaceLDA", NullSpaceLDA, lanczos=False),
+    Case("PCALDA", PCALDA, **DISCRIMINANTS),
+    Case("MaximumMarginCriterion", MaximumMarginCriterion, lanczos_pads=False),
 ]
 SUPERVISED = [case for case in CASES if case.supervised]
 STREAMED = [case for case in CASES if case.streams]

@@ -2,10 +2,20 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from estimators import CASES, SUPERVISED, over
 from geometry import most_turned, signs_differ
 
+from discrim.reducers import base
+from discrim.solve.choose import Plan
+
 ANGLE = 1e-9
+
+
+@pytest.fixture(params=[2, 4], ids=["k=2", "k=4"])
+def k(request):
+    """As many components as three classes have discriminants, and more."""
+    return request.param
 
 
 def assert_same(one, other, X, scores=None):
@@ -25,122 +35,124 @@ def weights_of_ones_twos_and_zeros(n, rng):
 
 
 @over(CASES)
-def test_order_of_rows(case, table, rng):
+def test_order_of_rows(case, k, table, rng):
     X, y = table
     order = rng.permutation(len(X))
-    assert_same(case().fit(X, y), case().fit(X[order], y[order]), X)
+    assert_same(case(k).fit(X, y), case(k).fit(X[order], y[order]), X)
 
 
 @over(SUPERVISED)
-def test_names_of_classes(case, table):
+def test_names_of_classes(case, k, table):
     X, y = table
     renamed = np.array(["zebra", "ant", "mole"])[y]  # in another order, too
-    fitted = case().fit(X, renamed)
-    assert_same(case().fit(X, y), fitted, X)
+    fitted = case(k).fit(X, renamed)
+    assert_same(case(k).fit(X, y), fitted, X)
     assert fitted.classes_.tolist() == ["ant", "mole", "zebra"]
 
 
 @over(CASES)
-def test_origin(case, table, rng):
+def test_origin(case, k, table, rng):
     X, y = table
     shift = 10 * rng.standard_normal(X.shape[1])
-    one, other = case().fit(X, y), case().fit(X + shift, y)
+    one, other = case(k).fit(X, y), case(k).fit(X + shift, y)
     assert_same(one, other, X + shift, one.transform(X))
     np.testing.assert_allclose(other.mean_, one.mean_ + shift, atol=1e-12)
 
 
 @over([case for case in CASES if case.rotates])
-def test_axes(case, table, rng):
+def test_axes(case, k, table, rng):
     X, y = table
     Q = np.linalg.qr(rng.standard_normal((X.shape[1],) * 2))[0]
-    one, other = case().fit(X, y), case().fit(X @ Q, y)
+    one, other = case(k).fit(X, y), case(k).fit(X @ Q, y)
     assert most_turned(one.components_ @ Q, other.components_) < ANGLE
     np.testing.assert_allclose(other.eigenvalues_, one.eigenvalues_, rtol=1e-9)
 
 
 @over([case for case in CASES if case.scales])
 @pytest.mark.parametrize("unit", [1 / 7, 1000.0])
-def test_unit(case, table, unit):
+def test_unit(case, k, table, unit):
     X, y = table
-    one, other = case().fit(X, y), case().fit(unit * X, y)
+    one, other = case(k).fit(X, y), case(k).fit(unit * X, y)
     assert most_turned(one.components_, other.components_) < ANGLE
     assert not signs_differ(one.components_, other.components_)
     np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
 
 
 @over(CASES)
-def test_order_of_columns(case, table, rng):
+def test_order_of_columns(case, k, table, rng):
     X, y = table
     order = rng.permutation(X.shape[1])
-    one, other = case().fit(X, y), case().fit(X[:, order], y)
+    one, other = case(k).fit(X, y), case(k).fit(X[:, order], y)
     assert most_turned(one.components_[:, order], other.components_) < ANGLE
     assert not signs_differ(one.components_[:, order], other.components_)
     np.testing.assert_allclose(other.eigenvalues_, one.eigenvalues_, rtol=1e-9)
 
 
 @over([case for case in CASES if not case.counts_enter])
-def test_every_row_twice(case, table):
+def test_every_row_twice(case, k, table):
     X, y = table
-    one, other = case().fit(X, y), case().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    one, other = case(k).fit(X, y), case(k).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     assert most_turned(one.components_, other.components_) < ANGLE
     np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
 
 
 @over([case for case in CASES if not case.counts_enter])
-@pytest.mark.parametrize("factor", [2, 0.37, 1e-9, 1e60])
-def test_weights_times_a_factor(case, table, rng, factor):
+@pytest.mark.parametrize("factor", [0.37, 1e60])
+def test_weights_times_a_factor(case, k, table, rng, factor):
     X, y = table
     weights = rng.uniform(0.5, 2, len(X))
-    one, other = case().fit(X, y, sample_weight=weights), case().fit(X, y, sample_weight=factor * weights)
+    one, other = case(k).fit(X, y, sample_weight=weights), case(k).fit(X, y, sample_weight=factor * weights)
     assert most_turned(one.components_, other.components_) < ANGLE
     np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
 
 
 @over(CASES)
-def test_weights_are_repetition(case, table, rng):
+def test_weights_are_repetition(case, k, table, rng):
     X, y = table
     weights = weights_of_ones_twos_and_zeros(len(X), rng)
-    repeated = case().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    weighted = case().fit(X, y, sample_weight=weights)
+    repeated = case(k).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighted = case(k).fit(X, y, sample_weight=weights)
     assert_same(repeated, weighted, X)
     np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
-    assert most_turned(weighted.components_, case().fit(X, y).components_) > 1e-3  # weights do something
+    assert most_turned(weighted.components_, case(k).fit(X, y).components_) > 1e-3  # weights do something
 
 
 @over([case for case in CASES if not case.whole_weights])
-def test_fractional_weights_are_repetition_in_another_unit(case, table, rng):
+def test_fractional_weights_are_repetition_in_another_unit(case, k, table, rng):
     X, y = table
     weights = weights_of_ones_twos_and_zeros(len(X), rng)
     if case.counts_enter:
         pytest.skip("the number of rows enters")
-    repeated = case().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    weighted = case().fit(X, y, sample_weight=weights / 8)
+    repeated = case(k).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighted = case(k).fit(X, y, sample_weight=weights / 8)
     assert most_turned(repeated.components_, weighted.components_) < ANGLE
 
 
 @over(CASES)
-def test_weights_of_one_are_none(case, table):
+def test_weights_of_one_are_none(case, k, table):
     X, y = table
-    assert_same(case().fit(X, y), case().fit(X, y, sample_weight=np.ones(len(X))), X)
+    assert_same(case(k).fit(X, y), case(k).fit(X, y, sample_weight=np.ones(len(X))), X)
 
 
 @over(CASES)
-@pytest.mark.parametrize("value", [0.0, 7.3, -1e6 / 3, 1e12 / 3])
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_a_constant_column_changes_nothing(case, table, value, sparse):
+@pytest.mark.parametrize("value", [0.0, 7.3, -1e12 / 3])
+@pytest.mark.parametrize("path", ["dense", "sparse", "operator"])
+def test_a_constant_column_changes_nothing(case, k, table, value, path, monkeypatch):
     X, y = table
-    appended = np.c_[X, np.full(len(X), value)]
-    if sparse:
-        appended = pytest.importorskip("scipy.sparse").csr_array(appended)
-    plain = case().fit(X, y)
-    fitted = case().fit(appended, y)
-    np.testing.assert_allclose(fitted.transform(appended), plain.transform(X), rtol=0, atol=1e-10)
-    assert fitted.rank_ == plain.rank_
+    if path == "operator":
+        if not case.lanczos or (k > 2 and not case.lanczos_pads):
+            pytest.skip("needs all directions")
+        monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "for the test"))
+    make = np.asarray if path == "dense" else sp.csr_array
+    appended = make(np.c_[X, np.full(len(X), value)])
+    plain, fitted = case(k).fit(make(X), y), case(k).fit(appended, y)
+    np.testing.assert_allclose(fitted.transform(appended), plain.transform(make(X)), rtol=0, atol=1e-10)
+    assert path == "operator" or fitted.rank_ == plain.rank_
 
 
 @over(CASES)
-def test_refit_gives_the_same_bits(case, table):
+def test_refit_gives_the_same_bits(case, k, table):
     X, y = table
-    estimator = case()
+    estimator = case(k)
     first = estimator.fit(X, y).components_.copy()
     np.testing.assert_array_equal(estimator.fit(X, y).components_, first)

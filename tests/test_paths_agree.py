@@ -141,8 +141,7 @@ def test_large_directions_keep_their_digits_beside_small_ones(case, smallest):
 
 
 def test_the_gram_matrix_serves_where_no_direction_is_small():
-    X, y = labelled(15, 40)
-    assert "Gram" in PCA(2).fit(X).solver_
+    assert "Gram" in PCA(2).fit(labelled(15, 40)[0]).solver_
 
 
 # ---------------------------------------------------------------------- streams
@@ -176,7 +175,7 @@ def test_a_stream_is_its_rows_at_once(case, table, chunks, kind):
     streamed = case()
     for rows in chunks(y):
         streamed.partial_fit(given[rows], y[rows])
-    assert_agree(case().fit(X, y), streamed, angle=1e-10, rtol=1e-11)
+    assert_agree(case().fit(X, y), streamed, angle=1e-10, rtol=1e-11 if case.orthonormal else 1e-9)
     assert "stream" in streamed.solver_
     if case.supervised:
         assert streamed.classes_.tolist() == [0, 1, 2]
@@ -191,7 +190,8 @@ def test_a_weighted_stream(case, table, rng):
     for rows in uneven_chunks(y)[2:]:
         streamed.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
     kept = np.concatenate(uneven_chunks(y)[2:])
-    assert_agree(case().fit(X[kept], y[kept], sample_weight=weights[kept]), streamed, angle=1e-10, rtol=1e-11)
+    whole = case().fit(X[kept], y[kept], sample_weight=weights[kept])
+    assert_agree(whole, streamed, angle=1e-10, rtol=1e-11 if case.orthonormal else 1e-9)
 
 
 @over(STREAMED)
