@@ -1,0 +1,184 @@
+"""Models come back as they were, and what is not one is refused."""
+
+import errno
+import hashlib
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CASES
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from discrim import PCA, BayesErrorPCA, FisherLDA, RegularizedLDA
+from discrim.reducers.model_file import ModelFileError, about, load, save
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.discrim"
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_reducer_comes_back(case, table, path):
+    X, y = table
+    model = case(2).fit(X, y)
+    save(model, path)
+    again = load(path)
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    assert type(again) is type(model)
+    assert again.get_params() == model.get_params()
+    for name in ("components_", "mean_", "eigenvalues_", "explained_variance_ratio_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    assert (again.rank_, again.solver_, again.n_features_in_) == (model.rank_, model.solver_, model.n_features_in_)
+    if hasattr(model, "predict"):
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        np.testing.assert_array_equal(again.structure_coefficients_, model.structure_coefficients_)
+
+
+@pytest.mark.parametrize(
+    "names", [["b", "a", "größe ✓"], [3, -1, 2], [True, False, True], np.array(["x", "y", "z"], dtype=object)]
+)
+def test_labels_of_every_kind_come_back(names, table, path):
+    X, y = table
+    labels = np.asarray(names)[y]
+    model = FisherLDA().fit(X, labels)
+    save(model, path)
+    again = load(path)
+    assert again.classes_.dtype.kind == model.classes_.dtype.kind
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler()], ids=str)
+def test_a_pipeline_with_a_scaler_comes_back(scaler, table, path):
+    X, y = table
+    model = make_pipeline(scaler, RegularizedLDA(2)).fit(X, y)
+    save(model, path)
+    again = load(path)
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again[-1].path_.accuracies, model[-1].path_.accuracies)
+    again.fit(X, y)  # and is an ordinary pipeline
+
+
+def test_column_names_float32_and_what_was_said_come_back(table, path):
+    X, y = table
+    frame = pd.DataFrame(X.astype(np.float32), columns=[f"c {i}" for i in range(X.shape[1])])
+    model = BayesErrorPCA(2, score="bhattacharyya").fit(frame, y)
+    save(model, path, about={"target": "sort", "feature_names": list(frame.columns)})
+    again = load(path)
+    assert again.feature_names_in_.tolist() == list(frame.columns)
+    assert again.transform(frame).dtype == np.float32
+    assert about(path) == {"target": "sort", "feature_names": list(frame.columns)}
+
+
+def test_a_stream_keeps_its_directions_and_not_its_statistics(table, path):
+    X, _ = table
+    model = PCA(2).partial_fit(X[:8]).partial_fit(X[8:])
+    save(model, path)
+    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
+    assert load(path)._moments is None
+    assert model._moments is not None
+
+
+def test_the_same_model_makes_the_same_file(table, tmp_path):
+    model = PCA(2).fit(*table)
+    save(model, tmp_path / "a")
+    save(load(tmp_path / "a"), tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_saved_is_said(table, path):
+    X, y = table
+    with pytest.raises(NotFittedError):
+        save(PCA(2), path)
+    with pytest.raises(TypeError, match="RobustScaler, which cannot be saved"):
+        save(make_pipeline(RobustScaler(), PCA(2)).fit(X), path)
+    with pytest.raises(TypeError, match=r"RegularizedLDA.cv is a StratifiedKFold"):
+        save(RegularizedLDA(2, cv=StratifiedKFold(3)).fit(X, y), path)
+    assert not path.exists()
+
+
+def test_every_damaged_byte_is_noticed(table, path):
+    X, _ = table
+    save(PCA(1).fit(X[:, :3]), path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in {0, 5, 16, 40, 81, 82, len(whole) - 1, *rng.integers(len(whole), size=60).tolist()}:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(ModelFileError):
+            load(path)
+    for cut in (0, 3, 15, 50, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ModelFileError):
+            load(path)
+    path.write_bytes(whole + b"x")
+    with pytest.raises(ModelFileError, match="does not match its checksum"):
+        load(path)
+
+
+def test_foreign_files_are_refused_and_never_unpickled(path):
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ("a pickle was opened",))
+
+    for content in (pickle.dumps(Bomb()), b"", b"a,b\n1,2\n", b"PK\x03\x04", b"discrim model"):
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match="is not a model of discrim"):
+            load(path)
+    path.write_bytes(b"discrim model 2\nabc\n{}")
+    with pytest.raises(ModelFileError, match="format '2'; this discrim knows format 1"):
+        load(path)
+
+
+def forged(path, described, data=b""):
+    """A file with a right checksum and a wrong content."""
+    content = json.dumps(described).encode() + b"\n" + data
+    path.write_bytes(b"discrim model 1\n" + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {},
+        {"model": {"estimator": "system", "state": {}}, "arrays": []},
+        {"model": {"value": "Popen", "state": {}}, "arrays": []},
+        {"model": {"array": 0}, "arrays": [{"dtype": "|O", "shape": [1]}]},
+        {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": [10**12]}]},
+        {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": [-1]}]},
+        {"model": {"unknown": 0}, "arrays": []},
+    ],
+)
+def test_forged_descriptions_are_refused(described, path):
+    forged(path, described, b"12345678")
+    with pytest.raises(ModelFileError, match="holds no model that this discrim can read"):
+        load(path)
+
+
+def test_a_full_disk_leaves_the_old_model_and_names_the_path(path):
+    save(PCA(1).fit(np.eye(4)[:, :3]), path)
+    before = path.read_bytes()
+    code = f"""
+import numpy as np, resource, signal
+from discrim import PCA
+from discrim.reducers.model_file import save
+model = PCA(5).fit(np.random.default_rng(0).normal(size=(20, 2000)))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    save(model, {str(path)!r})
+except OSError as error:
+    print(error.errno, error.filename)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == f"{errno.EFBIG} {path}"
+    assert path.read_bytes() == before
+    assert [other.name for other in path.parent.iterdir()] == [path.name]
