@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.data.check import checked_shrinkage, requested_count
+from discrim.data.check import requested_count
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio, is_nonsingular
-from discrim.objectives.shrinkage import chosen_shrinkage, shrunk
+from discrim.objectives.ratio import Ratio
 from discrim.objectives.spread import Spread
 from discrim.reducers.base import Solution
-from discrim.reducers.discriminant import DiscriminantReducer, Posed
-from discrim.reducers.fisher_lda import classical
-from discrim.reducers.nearest_centroid import GaussianCentroid
+from discrim.reducers.discriminant import Posed
+from discrim.reducers.shrunk_discriminant import ShrunkDiscriminant, shrunk_discriminants
 from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
-from discrim.solve.discriminants import (
-    RANK,
-    Discriminants,
-    complement_by_products,
-    discriminants,
-    standardised,
-)
+from discrim.solve.discriminants import RANK, Discriminants, complement_by_products
 from discrim.solve.products import conjugate_gradients
 from discrim.solve.shrinkage_path import PATH, PathScores, score_path
 
 Array = NDArray[np.float64]
-RULES = ("ledoit_wolf", "oas", "cv")
 
 
-class RegularizedLDA(GaussianCentroid, DiscriminantReducer):
+class RegularizedLDA(ShrunkDiscriminant):
     """Regularised LDA: linear discriminants with a ridge on the within-class covariance.
 
         maximise  tr (G Σ_γ Gᵀ)⁻¹ G S_b Gᵀ ,   G Σ_γ Gᵀ = I ,   Σ_γ = (1−γ) S_w/n + γ τ I ,   τ = tr(S_w/n)/rank
@@ -89,62 +81,28 @@ class RegularizedLDA(GaussianCentroid, DiscriminantReducer):
     def _request(self) -> Any:
         return "cv" if self.n_components == "cv" else requested_count(self.n_components)
 
-    def _check_parameters(self) -> None:
-        checked_shrinkage(self.shrinkage, RULES)
-
-    def _why_not_streamed(self) -> str | None:
-        if self.shrinkage in ("ledoit_wolf", "cv") or self.n_components == "cv":
-            return (
-                f"shrinkage={self.shrinkage!r} with n_components={self.n_components!r} needs all rows at once. "
-                "Statistics suffice for a number or 'oas'."
-            )
-        return super()._why_not_streamed()
-
-    def _why_all_directions(self) -> str | None:
-        if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self.n_components == "cv":
-            return "only a fixed shrinkage above 0 goes without the whole within-class scatter"
-        return None
-
     def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         gamma, count, path = self._chosen(ratio, moments, basis)
-        sigma = shrunk(ratio.within, gamma, ratio.rank)
-        if is_nonsingular(sigma, moments.precision):
-            found = discriminants(ratio.means, sigma)
-        else:
-            found, sigma = classical(ratio, moments.precision, type(self).__name__), ratio.within
-        return Discriminants(found.directions, found.values, sigma, count, {"shrinkage": gamma, "path": path})
+        found = shrunk_discriminants(ratio, gamma, moments.precision, type(self).__name__)
+        return replace(found, count=count, details={"shrinkage": gamma, "path": path})
 
     def _chosen(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> tuple[float, int | None, PathScores | None]:
         """The shrinkage, the number of components where that is chosen too, and the path that was searched."""
         search_count = self.n_components == "cv"
         if self.shrinkage != "cv":
-            columns = int((basis.feature_variances(moments) > 0).sum())
-            gamma = chosen_shrinkage(self.shrinkage, ratio, moments, basis.points, columns)
+            gamma = self._fixed_shrinkage(ratio, moments, basis)
             if not search_count:
                 return gamma, None, None
         tried = PATH if self.shrinkage == "cv" else np.array([gamma])
-        path = score_path(basis.points, tried, self.cv, self.random_state, self.priors, every_count=search_count)
+        path = score_path(self._folds(basis), tried, self.priors, every_count=search_count)
         gamma, k = path.best()
         return gamma, k if search_count else None, path
-
-    def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
-        return standardised(pads, ratio.within, ratio.total)
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: Any) -> Solution:
         if not basis.as_operator:
             return super()._solve(basis, moments, request)
         posed, found = ridge_discriminants(moments, basis, float(self.shrinkage), request, self.n_features_in_)
         return self._solution(posed, found, moments, basis)
-
-    @property
-    def shrinkage_(self) -> float:
-        """The γ that was used."""
-        return self._fitted().details["shrinkage"]
-
-    @property
-    def path_(self) -> PathScores | None:
-        """What cross-validation tried, and how it did; None where nothing was searched."""
-        return self._fitted().details["path"]
 
 
 def ridge_discriminants(

@@ -1,16 +1,12 @@
 """The whole path of shrinkages, judged by cross-validation at the cost of a few fits.
 
-Fold statistics add up, so each training set's are the sum of the other folds' (added, never subtracted), and one
-eigendecomposition of its within-class covariance, V diag(e) Vᵀ, serves every γ:
+One eigendecomposition of each training set's within-class covariance, V diag(e) Vᵀ, serves every γ:
 
     Σ_γ⁻¹ = V diag(1/((1−γ)e + γτ)) Vᵀ
 """
 
 from __future__ import annotations
 
-import functools
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +14,11 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.model_selection import StratifiedKFold, check_cv
 
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.discriminants import COLLAPSED, principal
+from discrim.solve.folds import Folds
 
 Array = NDArray[np.float64]
 # none, then even steps of the odds γ/(1−γ), then all
@@ -45,60 +41,14 @@ class PathScores:
         return float(self.shrinkages[candidates[np.argmin(self.losses[candidates, k])]]), k + 1
 
 
-def score_path(
-    points: LabelledRows, shrinkages: Array, cv: Any, random_state: Any, priors: Any, *, every_count: bool
-) -> PathScores:
+def score_path(folds: Folds, shrinkages: Array, priors: Any, *, every_count: bool) -> PathScores:
     """Scores of the nearest-centroid rule; `every_count`: after 1, 2, … discriminants, else after all."""
-    totals: list[tuple[Array, Array, float]] = []
-    for training, test in _training_moments(points, cv, random_state):
-        totals.append(_fold_scores(training, _rows(points, test), shrinkages, priors, every_count))
+    totals = [_fold_scores(training, test, shrinkages, priors, every_count) for training, test in folds]
     columns = min(hits.shape[1] for hits, _, _ in totals)
     weight = sum(w for _, _, w in totals)
     hits = sum(h[:, :columns] for h, _, _ in totals)
     losses = sum(s[:, :columns] for _, s, _ in totals)
     return PathScores(shrinkages, np.asarray(hits) / weight, np.asarray(losses) / weight)
-
-
-def _rows(points: LabelledRows, index: NDArray[np.intp]) -> LabelledRows:
-    weights = None if points.weights is None else points.weights[index]
-    return LabelledRows(points.X[index], points.codes[index], points.classes, weights)
-
-
-def _training_moments(
-    points: LabelledRows, cv: Any, random_state: Any
-) -> Iterator[tuple[ClassMoments, NDArray[np.intp]]]:
-    """Training statistics and test rows of every split."""
-    splits = _splits(points, cv, random_state)
-    n = points.shape[0]
-    tests = np.sort(np.concatenate([test for _, test in splits]))
-    if np.array_equal(tests, np.arange(n)) and all(len(a) + len(b) == n for a, b in splits):
-        folds = [ClassMoments.of_rows(_rows(points, test)) for _, test in splits]
-        for i, (_, test) in enumerate(splits):
-            yield functools.reduce(lambda a, b: a + b, folds[:i] + folds[i + 1 :]), test
-    else:
-        for training, test in splits:
-            yield ClassMoments.of_rows(_rows(points, training)), test
-
-
-def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """(training, test) row numbers. Folds are drawn anew with a seed, else they are scikit-learn's unshuffled ones."""
-    n = points.shape[0]
-    if isinstance(cv, (int, np.integer)):
-        n_splits = max(2, min(int(cv), int(np.bincount(points.codes).max())))  # no more than the largest class has rows
-        cv = StratifiedKFold(n_splits, shuffle=random_state is not None, random_state=random_state)
-    given = not hasattr(cv, "split")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
-        splits = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes))
-    if given and points.numbers is not None:  # row numbers of the table that came, of which some rows were left out
-        position = np.full(points.numbers.max() + 1, -1)
-        position[points.numbers] = np.arange(n)
-        splits = [tuple(position[part][position[part] >= 0] for part in _cut(split, len(position))) for split in splits]
-    return [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in splits]
-
-
-def _cut(split: tuple[Any, Any], size: int) -> Iterator[NDArray[np.intp]]:
-    return (np.asarray(part)[np.asarray(part) < size] for part in split)
 
 
 def _fold_scores(

@@ -1,0 +1,71 @@
+"""Rows divided into training and test rows, several times, with the statistics of each part.
+
+Fold statistics add up: where the test rows divide the table, each training set's are the sum of the other folds'
+(added, never subtracted), at the cost of one pass.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from discrim.data.rows import LabelledRows
+from discrim.moments.class_moments import ClassMoments
+
+Indices = NDArray[np.intp]
+
+
+class Folds:
+    """Splits of labelled rows; iterating gives each split's training statistics and test rows."""
+
+    def __init__(self, points: LabelledRows, cv: Any, random_state: Any) -> None:
+        self.points = points
+        self.splits = _splits(points, cv, random_state)
+
+    def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
+        for i, (training, test) in enumerate(self.splits):
+            others = self._parts[:i] + self._parts[i + 1 :]
+            moments = functools.reduce(operator.add, others) if others else ClassMoments.of_rows(self.rows(training))
+            yield moments, self.rows(test)
+
+    @functools.cached_property
+    def _parts(self) -> list[ClassMoments]:
+        """Statistics of each fold; none where the test rows do not divide the table."""
+        n = self.points.shape[0]
+        tests = np.sort(np.concatenate([test for _, test in self.splits]))
+        divided = np.array_equal(tests, np.arange(n)) and all(len(a) + len(b) == n for a, b in self.splits)
+        return [ClassMoments.of_rows(self.rows(test)) for _, test in self.splits] if divided else []
+
+    def rows(self, index: Indices) -> LabelledRows:
+        """Some of the rows."""
+        points = self.points
+        weights = None if points.weights is None else points.weights[index]
+        return LabelledRows(points.X[index], points.codes[index], points.classes, weights)
+
+
+def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
+    """(training, test) row numbers. Folds are drawn anew with a seed, else they are scikit-learn's unshuffled ones."""
+    n = points.shape[0]
+    if isinstance(cv, (int, np.integer)):
+        n_splits = max(2, min(int(cv), int(np.bincount(points.codes).max())))  # no more than the largest class has rows
+        cv = StratifiedKFold(n_splits, shuffle=random_state is not None, random_state=random_state)
+    given = not hasattr(cv, "split")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        splits = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes))
+    if given and points.numbers is not None:  # row numbers of the table that came, of which some rows were left out
+        position = np.full(points.numbers.max() + 1, -1)
+        position[points.numbers] = np.arange(n)
+        splits = [tuple(position[part][position[part] >= 0] for part in _cut(split, len(position))) for split in splits]
+    return [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in splits]
+
+
+def _cut(split: tuple[Any, Any], size: int) -> Iterator[Indices]:
+    return (np.asarray(part)[np.asarray(part) < size] for part in split)
