@@ -362,3 +362,128 @@ def warn_of_slow_solution(residual: float, max_iter: int) -> None:
         ConvergenceWarning,
         stacklevel=2,
     )
+
+
+# ---------------------------------------------------------------------- rows of which some have no label
+
+
+def partly_labelled_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, unlabeled: Any
+) -> tuple[LabelledRows, NDArray[Any]]:
+    """Checked rows of positive weight and the sorted labels; rows without one are numbered like one more, last class.
+
+    Without a label are the rows whose label is missing (NaN, None) or equals `unlabeled`.
+    """
+    X = checked_table(estimator, X, reset=True)
+    weights = checked_weights(sample_weight, X)
+    known, labels = _known_labels(estimator, y, X.shape[0], unlabeled)
+    taken = np.ones(len(known), dtype=bool) if weights is None else weights > 0
+    classes, codes_of_known = np.unique(labels[taken[known]], return_inverse=True)
+    require_two_classes(estimator, classes)
+    codes = np.full(len(known), len(classes), dtype=np.intp)
+    codes[known & taken] = codes_of_known
+    numbers = None
+    if not taken.all():
+        numbers = np.flatnonzero(taken)
+        X, codes, weights = X[numbers], codes[numbers], None if weights is None else weights[numbers]
+    require_finite(X, numbers)
+    return LabelledRows(X, codes, np.arange(codes.max() + 1), weights, numbers), classes
+
+
+def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Which rows have a label, and these labels."""
+    if y is None:
+        checked_labels(estimator, y, n_rows)  # says what is wrong
+    given = column_or_1d(_unmixed(y), warn=True)
+    if len(given) != n_rows:
+        checked_labels(estimator, given, n_rows)
+    known = np.array([not (_is_absent(v) or (unlabeled is not None and v == unlabeled)) for v in given.tolist()])
+    if not known.any():
+        named = "" if unlabeled is None else f" or equals unlabeled={unlabeled!r}"
+        raise ValueError(
+            f"Input y contains NaN only: each of the {n_rows} labels is missing (NaN, None){named}. "
+            f"{type(estimator).__name__} takes rows without a label beside labelled rows of at least two classes."
+        )
+    return known, checked_labels(estimator, given[known], int(known.sum()))
+
+
+def _is_absent(label: Any) -> bool:
+    if isinstance(label, float):
+        return label != label
+    return label is None or type(label).__name__ in ("NAType", "NaTType")
+
+
+# ---------------------------------------------------------------------- parameters of the shift and its kin
+
+
+def checked_shift(shift: Any) -> float | str:
+    """A finite number ≥ 0 or "cv"."""
+    if isinstance(shift, str) and shift == "cv":
+        return shift
+    if isinstance(shift, (int, float, np.number)) and not isinstance(shift, bool) and 0 <= shift < np.inf:
+        return float(shift)
+    raise ValueError(
+        f"shift={shift!r} came; possible are a number ≥ 0 (how far the rows move relative to their spread; 0 is the "
+        "plain extractor, 0.3 to 10 are useful) and 'cv'."
+    )
+
+
+def require_positive(name: str, value: Any) -> None:
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+        raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
+
+
+def require_transformer(name: str, transformer: Any) -> None:
+    if isinstance(transformer, type) or not (hasattr(transformer, "fit") and hasattr(transformer, "transform")):
+        what = f"the class {transformer.__name__}" if isinstance(transformer, type) else f"{transformer!r}"
+        raise TypeError(
+            f"{name} must be a transformer, an object with fit and transform, but {what} came. Pass an instance such "
+            "as discrim.PCA(n_components=5), sklearn.decomposition.FastICA(n_components=5) or a Pipeline of them."
+        )
+
+
+def require_nonnegative(X: Any, extractor: str) -> None:
+    values = X.data if sp.issparse(X) else X
+    if values.size and values.min() < 0:
+        raise ValueError(
+            f"Negative values in data passed to {extractor}, which takes numbers ≥ 0 only; the smallest is "
+            f"{float(values.min())}. Scale the columns first, e.g. with MinMaxScaler (behind an embedding: "
+            "embedding=make_pipeline(RBFSampler(), MinMaxScaler(clip=True)))."
+        )
+
+
+def refuse_sparse(extractor: str) -> NoReturn:
+    raise TypeError(
+        f"Sparse data was passed, but dense data is required: the extractor {extractor} takes no sparse table. Use "
+        "X.toarray(), an embedding, or discrim.PCA as the extractor, which keeps X sparse."
+    )
+
+
+def refuse_fractional_weights(weight: float, extractor: str) -> NoReturn:
+    raise ValueError(
+        f"sample_weight holds {weight}, but the extractor {extractor} takes no weights, so that only whole numbers "
+        "(how often a row counts) are possible. Pass integer weights, or discrim.PCA as the extractor."
+    )
+
+
+def refuse_folds(label: Any) -> NoReturn:
+    raise ValueError(
+        f"shift='cv' holds out rows of each class, but class {label!r} has only one row. Pass a number as shift, e.g. "
+        "1.0, leave the class out, or pass a splitter as cv."
+    )
+
+
+def refuse_subspace_count(wanted: int, available: int, n_classes: int) -> NoReturn:
+    raise ValueError(
+        f"n_components={wanted}, but the SVM's weights for {n_classes} classes span only {available} directions. Pass "
+        f"n_components ≤ {available}, or None for all; MaxMarginShift gives more."
+    )
+
+
+def require_layer(n_components: Any, max_iter: Any, alpha: Any) -> None:
+    """Parameters of an autoencoder."""
+    for name, value in (("n_components", n_components), ("max_iter", max_iter)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"{name}={value!r} came; possible is an int ≥ 1.")
+    if isinstance(alpha, (bool, str)) or not isinstance(alpha, (int, float, np.number)) or not 0 <= alpha < np.inf:
+        raise ValueError(f"alpha={alpha!r} came; possible is a finite number ≥ 0 (how much large weights cost).")

@@ -1,0 +1,130 @@
+"""Max-margin data shifting: every labelled row moves away from the classes it could be taken for.
+
+    T[x_n] = x_n + σ² Σ_y α_n^y (η_{y_n} − η_y)        T[X] = X + σ² Aη,   η = Aᵀ(X − μ)
+
+α and η are the two sides of the Crammer–Singer SVM on the centred rows; A[n, y_n] = Σ_y α_n^y, A[n, y] = −α_n^y. With
+row weights v the dual of a row stands for v of it, so a single one moves by A_n/v_n. Rows without a label do not move.
+Because the rows are centred, the scatter of the shifted rows is the rows' own and a few rows more:
+
+    Σ_n v_n (T[x_n] − mean)(…)ᵀ = S_t + ηᵀ(2σ²I + σ⁴G)η,    G = Aᵀdiag(1/v)A − (Aᵀ1)(1ᵀA)/Σv
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from discrim.data.check import require_some_spread
+from discrim.data.rows import LabelledRows, block_slices, dense_block
+from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
+from discrim.moments.class_moments import ClassMoments
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """Where a large-margin classifier pulls the rows it came from."""
+
+    duals: Array  # A, n×C, zero for rows without a label
+    weights: Array | None  # v
+    class_coef: Array  # η, C×d, in the units of the rows
+    strength: float  # ‖Aη‖/‖X − μ‖: how far the rows move, relative to their spread, at σ² = 1
+    gap: float
+    n_iter: int
+
+    def sigma2(self, shift: float) -> float:
+        """σ² at which the rows move by `shift` times their spread."""
+        return shift / self.strength if self.strength > 0 else 0.0
+
+    def shifted(self, X: Any, shift: float) -> NDArray[Any]:
+        """T[X], made dense."""
+        pulls = self.duals if self.weights is None else self.duals / self.weights[:, None]
+        result = np.empty(X.shape, X.dtype)
+        for part in block_slices(*X.shape):
+            result[part] = dense_block(X, part) + (self.sigma2(shift) * pulls[part]) @ self.class_coef
+        return result
+
+
+def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, max_iter: int) -> Shift:
+    """The shift of rows, of which those with class numbers from n_classes on have no label.
+
+    The SVM sees the centred rows divided by one scalar, so that their mean square length is 1 and C has a unit.
+    """
+    X, offset, exponent = _near_unit(rows)
+    mean_square = _mean_square(X, offset, rows.weights)
+    require_some_spread(int(mean_square > 0), *rows.shape)
+    scale = float(np.sqrt(mean_square))
+    labelled = rows.codes < n_classes
+    weights = None if rows.weights is None else rows.weights[labelled]
+    svm = solve_crammer_singer(
+        X if labelled.all() else X[labelled],
+        rows.codes[labelled],
+        n_classes,
+        C=C,
+        sample_weight=weights,
+        fit_intercept=False,
+        tol=tol,
+        max_iter=max_iter,
+        random_state=0,  # the answer is one; a seed of the user's could only hide that
+        offset=offset,
+        scale=scale,
+    )
+    duals = np.zeros((len(labelled), n_classes))
+    duals[labelled] = svm.dual_coef
+    eta = np.ldexp(scale * svm.class_coef, exponent)
+    return Shift(duals, rows.weights, eta, _strength(svm, weights, rows), svm.gap, svm.n_iter)
+
+
+def _near_unit(rows: LabelledRows) -> tuple[Any, Array | None, int]:
+    """Rows times 2^−exponent: dense ones centred, sparse ones as they are with the mean that is to be taken off."""
+    moments = ClassMoments.of_rows(rows, keep="means")
+    if rows.is_sparse:
+        X = rows.X * 0.5**moments.exponent if moments.exponent else rows.X
+        return X, np.ldexp(moments.mean, -moments.exponent), moments.exponent
+    X = np.subtract(rows.X, moments.origin, dtype=np.float64)
+    X -= moments.mean_offset
+    return np.ldexp(X, -moments.exponent, out=X), None, moments.exponent
+
+
+def _mean_square(X: Any, offset: Array | None, weights: Array | None) -> float:
+    """Weighted mean of ‖x − offset‖²."""
+    if offset is None:
+        return float(np.average(np.einsum("nd,nd->n", X, X), weights=weights))
+    of_mean = float(offset @ offset)
+    squares = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+    total = float(np.average(squares, weights=weights))
+    return total - of_mean if total - of_mean > 1e-12 * total else 0.0  # a difference that may be rounding
+
+
+def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> float:
+    """‖Aη‖/‖X − μ‖, each row as often as it counts; in the SVM's units the latter is the root of the weight."""
+    A = svm.dual_coef if weights is None else svm.dual_coef / np.sqrt(weights)[:, None]
+    values, vectors = la.eigh(A.T @ A)  # so that no n×d array is formed
+    moves = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ svm.class_coef)
+    total = rows.shape[0] if rows.weights is None else rows.weights.sum()
+    return float(la.norm(moves) / np.sqrt(total))
+
+
+def class_pulls(points: LabelledRows, moments: ClassMoments, duals: Array, *, by_product: bool = False) -> Array:
+    """η = Aᵀ(X − μ) in the coordinates and units of the moments; sparse rows stay sparse if `by_product`."""
+    if by_product and points.is_sparse:
+        unit = 0.5**moments.exponent
+        centre = np.ldexp(moments.mean, -moments.exponent)
+        return np.asarray((points.X.T @ duals).T) * unit - np.outer(duals.sum(axis=0), centre)
+    eta = np.zeros((duals.shape[1], points.shape[1]))
+    for part in block_slices(*points.shape):
+        eta += duals[part].T @ moments.centred(dense_block(points.X, part).astype(np.float64, copy=False))
+    return eta
+
+
+def added_rows(eta: Array, duals: Array, weights: Array | None) -> Array:
+    """Rows whose Gram matrix is ηᵀ(2I + G)η: √(2 + e) qᵀη for the eigenpairs (e, q) of G. (With σA for A: any σ.)"""
+    v = np.ones(len(duals)) if weights is None else weights
+    centred = duals / np.sqrt(v)[:, None] - np.outer(np.sqrt(v), duals.sum(axis=0) / v.sum())
+    values, vectors = la.eigh(centred.T @ centred)
+    return np.sqrt(2 + np.maximum(values, 0.0))[:, None] * (vectors.T @ eta)

@@ -1,0 +1,110 @@
+"""The subspace of a multiclass SVM's weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+
+from discrim.data.check import refuse_subspace_count, require_positive
+from discrim.data.rows import LabelledRows
+from discrim.margins.margin_vectors import Margins
+from discrim.margins.shift import class_pulls
+from discrim.moments.class_moments import ClassMoments
+from discrim.reducers.base import Reducer, Solution
+from discrim.reducers.shifted_pca import shift_of
+from discrim.solve.basis import RESOLVED, Basis
+from discrim.solve.count import kept_count
+from discrim.solve.eigen import spectrum_of_factor
+
+Array = NDArray[np.float64]
+
+
+class MarginSubspace(Reducer):
+    """Margin subspace: the directions in which a large-margin classifier tells the classes apart.
+
+        maximise  tr WᵀηᵀηW  subject to  WᵀW = I,    η_y the Crammer–Singer SVM's weights for class y
+
+    The top right singular vectors of the weights, at most C − 1 of them. The limit of `MaxMarginShift(PCA())` for large
+    shifts is a near relative (the same span at C − 1 components); this one needs no shift to be chosen. Use it when few
+    components are to serve a linear classifier; for more than C − 1 use `MaxMarginShift`.
+
+    Parameters
+    ----------
+    n_components : int, fraction of Σ‖η_y‖² in (0, 1), or None for all, which are C − 1 at most.
+    C : weight of the hinge losses. The SVM sees centred rows divided by one number (mean square length 1), so that C
+        means the same on every data set.
+    tol, max_iter : relative duality gap at which the SVM stops, and its most passes over the rows.
+
+    Attributes
+    ----------
+    components_ (k×d), mean_, eigenvalues_ (squared singular values divided by the total weight),
+    explained_variance_ratio_, rank_, solver_, classes_, class_coef_ (C×d: η, which acts on x − mean_),
+    duality_gap_, n_iter_.
+
+    References
+    ----------
+    Crammer and Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from discrim.reducers.margin_subspace import MarginSubspace
+    >>> X, y = load_wine(return_X_y=True)
+    >>> MarginSubspace().fit(X, y).transform(X).shape
+    (178, 2)
+    """
+
+    def __init__(
+        self, n_components: int | float | None = None, *, C: float = 1.0, tol: float = 1e-10, max_iter: int = 10_000
+    ) -> None:
+        self.n_components = n_components
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        for name in ("C", "tol", "max_iter"):
+            require_positive(name, getattr(self, name))
+
+    def _why_not_streamed(self) -> str | None:
+        return "the SVM needs all rows at once. Use fit."
+
+    def _kept_statistics(self, *, streaming: bool) -> str:
+        return "means"
+
+    def _wanted(self, request: Any, n_classes: int) -> int | None:
+        return request if isinstance(request, int) else n_classes - 1
+
+    def _margins(self, rows: LabelledRows) -> Margins:
+        found = shift_of(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter)
+        self.duality_gap_, self.n_iter_ = found.gap, found.n_iter
+        return Margins(duals=found.duals)
+
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+        duals = basis.margins.duals
+        assert duals is not None
+        eta = class_pulls(basis.points, moments, duals, by_product=basis.as_operator)
+        # Σ_y η_y = 0: C − 1 contrasts of the weights hold all there is of them, and no rounding of that zero
+        spectrum = spectrum_of_factor(helmert(len(eta)) @ eta, None, precision=moments.precision)
+        if isinstance(request, int) and request > spectrum.rank > 0:
+            refuse_subspace_count(request, spectrum.rank, len(eta))
+        shape = moments.n_rows, self.n_features_in_
+        k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, shape)
+        values = spectrum.values[:k]
+        return Solution(
+            spectrum.directions[:k],
+            moments.per_weight(values),
+            values / spectrum.total,
+            spectrum.rank,
+            f"{spectrum.how} of the SVM's weights",
+            bool(basis.keeps_leading and values[-1] >= RESOLVED**2 * values[0]),
+            more_directions={"class_coef": np.ldexp(eta, moments.exponent)},
+        )
+
+    @property
+    def class_coef_(self) -> Array:
+        """η, one row of weights per class."""
+        return self._fitted().details["class_coef"]

@@ -1,0 +1,85 @@
+"""How far to shift: judged by the held-out accuracy of a linear classifier on the features."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import LinearSVC
+
+from discrim.data.check import refuse_folds
+from discrim.data.rows import LabelledRows
+from discrim.reducers.shifted_extractor import trained_extractors
+from discrim.reducers.shifted_pca import shift_of
+
+SHIFTS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+Rows = NDArray[np.intp]
+
+
+def held_out_accuracies(
+    extractor: Any, rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: Any, **svm: Any
+) -> dict[float, float]:
+    """Accuracy for each of SHIFTS: one SVM per split, with our PCA one scatter per split too."""
+    right, total = np.zeros(len(SHIFTS)), 0.0
+    unlabelled = np.flatnonzero(rows.codes == len(classes))
+    for training, test in _splits(rows, classes, cv, random_state):
+        present = np.unique(rows.codes[training])
+        part = _part(rows, np.concatenate([training, unlabelled]), present)
+        found = shift_of(part, len(present), **svm)
+        fitted = trained_extractors(extractor, part, classes[present], found, SHIFTS)
+        right += [_weight_right(one, rows, training, test) for one in fitted]
+        total += len(test) if rows.weights is None else rows.weights[test].sum()
+    return dict(zip(SHIFTS, (right / total).tolist(), strict=True))
+
+
+def best_shift(accuracies: dict[float, float]) -> float:
+    """The shift of highest accuracy, the smallest among equals."""
+    return max(accuracies, key=lambda shift: (accuracies[shift], -shift))
+
+
+def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: Any) -> Iterator[tuple[Rows, Rows]]:
+    """(training, test) numbers of labelled rows; folds are shuffled only if there is a seed for it."""
+    labelled = np.flatnonzero(rows.codes < len(classes))
+    codes = rows.codes[labelled]
+    if isinstance(cv, (int, np.integer)):
+        sizes = np.bincount(codes)
+        if sizes.min() < 2:
+            refuse_folds(classes[sizes.argmin()])
+        shuffle = random_state is not None
+        cv = StratifiedKFold(min(int(cv), int(sizes.min())), shuffle=shuffle, random_state=random_state)
+    if not hasattr(cv, "split"):  # pairs of row numbers of the table that came
+        yield from ((_labelled_rows(rows, a, labelled), _labelled_rows(rows, b, labelled)) for a, b in cv)
+        return
+    for training, test in cv.split(np.zeros(len(codes)), codes):
+        yield labelled[training], labelled[test]
+
+
+def _labelled_rows(rows: LabelledRows, numbers: Any, labelled: Rows) -> Rows:
+    """Where the labelled ones among numbered rows of the table that came are now."""
+    came = labelled if rows.numbers is None else rows.numbers[labelled]
+    return labelled[np.isin(came, np.asarray(numbers))]
+
+
+def _part(rows: LabelledRows, index: Rows, present: Rows) -> LabelledRows:
+    """Some of the rows; their classes renumbered, so that none is empty."""
+    codes = np.searchsorted(present, rows.codes[index])
+    weights = None if rows.weights is None else rows.weights[index]
+    return LabelledRows(rows.X[index], codes, np.arange(codes.max() + 1), weights)
+
+
+def _weight_right(fitted: Any, rows: LabelledRows, training: Rows, test: Rows) -> float:
+    """Weight of the test rows that a linear SVM, trained on the features of the training rows, gets right."""
+    features = np.asarray(fitted.transform(rows.X[training]), dtype=np.float64)
+    centre = features.mean(axis=0)
+    scale = float(np.sqrt(np.mean((features - centre) ** 2))) or 1.0  # rms 1, so that C = 1 fits any extractor
+    weights = None if rows.weights is None else rows.weights[training]
+    classifier = LinearSVC(dual=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Liblinear failed to converge")
+        classifier.fit((features - centre) / scale, rows.codes[training], sample_weight=weights)
+    hits = classifier.predict((np.asarray(fitted.transform(rows.X[test])) - centre) / scale) == rows.codes[test]
+    return float(hits.sum() if rows.weights is None else rows.weights[test] @ hits)
