@@ -24,7 +24,7 @@ def kept_count(
             refuse_count(request, min(rank, len(values)), *shape)
         _warn_of_tie(request, values)
         return request
-    shares = np.cumsum(values) / total
+    shares = np.cumsum(values[:rank]) / total  # what lies beyond may be negative, and sums must rise to be searched
     return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
 
 
