@@ -77,6 +77,8 @@ CASES = [
     Case("PCALDA", PCALDA, **DISCRIMINANTS),
     Case("MaximumMarginCriterion", MaximumMarginCriterion, lanczos_pads=False),
 ]
+# cross-validation chooses for these: the laws of row order and repetition are for given splits only
+CHOSEN_BY_FOLDS = [Case("RegularizedLDA-cv", RegularizedLDA, **DISCRIMINANTS, streams=False, counts_enter=True)]
 SUPERVISED = [case for case in CASES if case.supervised]
 STREAMED = [case for case in CASES if case.streams]
 

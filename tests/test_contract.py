@@ -1,0 +1,209 @@
+"""Every estimator, with every option, keeps scikit-learn's contract: its own checks, none expected to fail, and ours."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from estimators import CASES, CHOSEN_BY_FOLDS, STREAMED, SUPERVISED, over
+from geometry import most_turned
+from samples import labelled
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discrim import PCA, BayesErrorPCA, FisherLDA, MarginPCA
+
+EVERY = CASES + CHOSEN_BY_FOLDS
+X, Y = labelled(60, 6)
+
+
+@pytest.mark.filterwarnings("ignore:The null space:UserWarning", "ignore:The within-class scatter:UserWarning")
+@parametrize_with_checks([case(None) for case in EVERY] + [PCA(1), MarginPCA(1), BayesErrorPCA(0.9), FisherLDA(1)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@over(EVERY)
+def test_fitted_attributes_are_always_there(case, table):
+    X, y = table
+    fitted = case().fit(X, y)
+    d = X.shape[1]
+    assert fitted.components_.shape == (2, d)
+    assert fitted.mean_.shape == (d,)
+    assert fitted.eigenvalues_.shape == fitted.explained_variance_ratio_.shape == (2,)
+    assert isinstance(fitted.rank_, int)
+    assert isinstance(fitted.solver_, str)
+    assert fitted.solver_
+    assert fitted.n_features_in_ == d
+    assert fitted.n_components_ == 2
+    if case.supervised:
+        assert fitted.classes_.tolist() == [0, 1, 2]
+
+
+@over(STREAMED)
+def test_a_stream_has_the_same_attributes(case):
+    whole, streamed = case().fit(X, Y), case().partial_fit(X, Y)
+    names = [name for name in dir(whole) if name.endswith("_") and not name.startswith("_")]
+    assert names == [name for name in dir(streamed) if name.endswith("_") and not name.startswith("_")]
+    for name in names:
+        assert np.shape(getattr(whole, name)) == np.shape(getattr(streamed, name)), name
+
+
+@over(EVERY)
+def test_nothing_is_there_before_fit(case):
+    estimator = case()
+    for use in (estimator.transform, estimator.inverse_transform):
+        with pytest.raises(NotFittedError, match="fit"):
+            use(X)
+    assert not any(hasattr(estimator, name) for name in ("components_", "mean_", "eigenvalues_", "classes_", "rank_"))
+
+
+@over(EVERY)
+def test_fit_transform_is_fit_then_transform_with_weights_too(case):
+    weights = 1 + np.arange(len(Y)) % 3
+    np.testing.assert_allclose(
+        case().fit_transform(X, Y, sample_weight=weights), case().fit(X, Y, sample_weight=weights).transform(X)
+    )
+
+
+# ---------------------------------------------------------------------- n_components
+
+
+@over(CASES)
+def test_first_components_do_not_depend_on_how_many_are_kept(case, table):
+    X, y = table
+    assert most_turned(case(1).fit(X, y).components_, case(2).fit(X, y).components_[:1]) < 1e-9
+
+
+@over(CASES)
+def test_none_keeps_all_there_are_and_one_more_is_refused(case, table):
+    X, y = table
+    fitted = case(None).fit(X, y)
+    assert 1 <= len(fitted.components_) <= fitted.rank_ <= X.shape[1]
+    too_many = fitted.rank_ + 1
+    with pytest.raises(ValueError, match=f"n_components={too_many}, but {len(X)} samples in {X.shape[1]} features"):
+        case(too_many).fit(X, y)
+
+
+@over(CASES)
+@pytest.mark.parametrize("fraction", [0.3, 0.9, 0.999])
+def test_a_fraction_keeps_the_fewest_that_reach_it(case, table, fraction):
+    X, y = table
+    everything = case(None).fit(X, y)
+    shares = everything.scores_[everything.selected_] if hasattr(everything, "scores_") else everything.eigenvalues_
+    kept = len(case(fraction).fit(X, y).components_)
+    reached = np.cumsum(shares) / shares.sum()
+    assert reached[kept - 1] >= fraction * (1 - 1e-9)
+    assert kept == 1 or reached[kept - 2] < fraction
+
+
+@over(EVERY)
+@pytest.mark.parametrize("wrong", [0, -1, True, 1.0, 2.5, "many", float("nan"), [2]])
+def test_other_counts_are_refused(case, wrong):
+    with pytest.raises(ValueError, match="n_components=.* came; possible are an int ≥ 1, a fraction"):
+        case(wrong).fit(X, Y)
+
+
+# ---------------------------------------------------------------------- copies
+
+
+@over(EVERY)
+def test_clone_and_parameters(case):
+    estimator = case(3)
+    copy = clone(estimator)
+    assert copy.get_params() == estimator.get_params()
+    assert type(estimator)(**estimator.get_params()).get_params() == estimator.get_params()
+    assert copy.set_params(n_components=2).get_params()["n_components"] == 2
+    assert repr(copy).startswith(type(estimator).__name__)
+
+
+@over(EVERY)
+def test_pickle_of_a_fit(case):
+    fitted = case().fit(X, Y)
+    back = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(back.transform(X), fitted.transform(X))
+
+
+@over(STREAMED)
+def test_pickle_of_a_stream_goes_on_where_it_was(case):
+    streamed = case().partial_fit(X[:30], Y[:30])
+    back = pickle.loads(pickle.dumps(streamed)).partial_fit(X[30:], Y[30:])
+    np.testing.assert_allclose(back.transform(X), case().fit(X, Y).transform(X), atol=1e-9)
+
+
+# ---------------------------------------------------------------------- frames, names, pipelines
+
+
+@over(EVERY)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_in_and_out(case, library):
+    frames = pytest.importorskip(library)
+    names = list("abcdef")
+    frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
+    fitted = case().set_output(transform=library).fit(frame, Y)
+    out = fitted.transform(frame)
+    prefix = type(fitted).__name__.lower()
+    assert isinstance(out, frames.DataFrame)
+    assert list(out.columns) == [f"{prefix}0", f"{prefix}1"] == fitted.get_feature_names_out().tolist()
+    assert fitted.feature_names_in_.tolist() == names
+    np.testing.assert_allclose(out.to_numpy(), case().fit(X, Y).transform(X), atol=1e-10)
+
+
+@over(EVERY)
+def test_in_a_pipeline_and_a_search(case):
+    model = make_pipeline(StandardScaler(), case(), NearestCentroid())
+    name = type(case()).__name__.lower()
+    search = GridSearchCV(model, {f"{name}__n_components": [1, 2]}, cv=3, error_score="raise")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        search.fit(X, Y)
+    assert search.best_score_ > 0.5
+    assert search.predict(X).shape == Y.shape
+
+
+@over(EVERY)
+def test_weights_reach_the_reducer_through_a_pipeline(case):
+    weights = 1 + np.arange(len(Y)) % 3
+    name = type(case()).__name__.lower()
+    model = make_pipeline(case()).fit(X, Y, **{f"{name}__sample_weight": weights})
+    np.testing.assert_allclose(model.transform(X), case().fit(X, Y, sample_weight=weights).transform(X))
+
+
+# ---------------------------------------------------------------------- streams
+
+
+@over([case for case in EVERY if not case.streams])
+def test_no_partial_fit_where_statistics_do_not_add_up(case):
+    estimator = case()
+    assert not hasattr(estimator, "partial_fit")
+    with pytest.raises(AttributeError, match="has no partial_fit here: .* needs all rows at once.* (Use|suffice)"):
+        estimator.partial_fit(X, Y)
+
+
+@over(STREAMED)
+def test_a_fit_forgets_the_stream_and_a_stream_after_a_fit_starts_anew_and_says_so(case):
+    estimator = case().partial_fit(X[::-1] * 3, Y).fit(X, Y)
+    np.testing.assert_allclose(estimator.components_, case().fit(X, Y).components_, atol=1e-10)
+    with pytest.warns(UserWarning, match="partial_fit came after fit"):
+        estimator.partial_fit(X[:40], Y[:40])
+    np.testing.assert_allclose(estimator.components_, case().fit(X[:40], Y[:40]).components_, atol=1e-9)
+
+
+@over([case for case in STREAMED if case.supervised])
+def test_a_first_chunk_of_one_class_is_taken_and_only_use_asks_for_more(case):
+    streamed = case().partial_fit(X[Y == 1], Y[Y == 1], classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="needs at least two classes, but only one class came: 1"):
+        streamed.transform(X)
+    streamed.partial_fit(X[Y != 1], Y[Y != 1])
+    np.testing.assert_allclose(streamed.transform(X), case().fit(X, Y).transform(X), atol=1e-9)
+
+
+@over(SUPERVISED)
+def test_labels_are_needed(case):
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        case().fit(X)
