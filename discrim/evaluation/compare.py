@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +19,9 @@ from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, product, training_sizes
 from discrim.evaluation.methods import named_methods
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.run import Progress, rows_of, run
+from discrim.evaluation.run import rows_of, run
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import METRICS, Line, lines_of
+from discrim.evaluation.summary import METRICS, Line, lines_of, require_metric
 from discrim.evaluation.trial import Row
 
 DEFAULT_SPLITS = 20
@@ -58,15 +59,19 @@ class Comparison:
         best = self.best
         if best is None:
             return "No reduction could be judged: every trial failed or was skipped."
-        words = METRICS[self.metric]
         components = f"{best.k} component{'' if best.k == 1 else 's'}"
-        sentence = f"{best.method} with {components} and {best.classifier}: {words} {best.mean:.1%}"
-        against = [
-            f"{name} {100 * found.mean:+.1f} points ({found.verdict}, p = {found.adjusted:.2g})"
-            for name, found in ((f"PCA with {components}", best.against_pca), ("raw features", best.against_raw))
-            if found is not None
-        ]
-        return f"{sentence}. Against {', against '.join(against)}." if against else f"{sentence}."
+        others = ((f"PCA with {components}", best.against_pca), ("raw features", best.against_raw))
+        return " ".join(
+            [
+                f"Best: {best.method} with {components}, judged by {best.classifier}: {METRICS[self.metric]} "
+                f"{100 * best.mean:.1f} %.",
+                *(
+                    f"Over {name}: {100 * found.mean:+.1f} points, {found.verdict} (p = {found.adjusted:.2g})."
+                    for name, found in others
+                    if found is not None
+                ),
+            ]
+        )
 
     def table(self) -> Any:
         """The lines as a pandas data frame."""
@@ -147,7 +152,9 @@ def compare(
         scale=scale,
         seed=seed,
     )
-    return compared(grid, metric=metric, jobs=n_jobs, store=store)
+    require_metric(metric)
+    with opened_store(store) as kept:
+        return Comparison(grid, run(grid, kept, jobs=n_jobs), metric)
 
 
 def grid_of(
@@ -178,24 +185,15 @@ def grid_of(
     return Grid(name, table, cells, splitting, scale, seed)
 
 
-def compared(
-    grid: Grid,
-    *,
-    metric: str = "accuracy",
-    jobs: int | None = None,
-    store: str | Path | None = None,
-    progress: Progress | None = None,
-    retry_failed: bool = False,
-    wait: float = 0.0,
-) -> Comparison:
-    """The grid done, as far as the store does not have it."""
-    lines_of([], metric)  # a wrong name is refused before anything is done
-    options: dict[str, Any] = {"jobs": jobs, "progress": progress, "retry_failed": retry_failed, "wait": wait}
-    if store is not None:
-        with Store(store) as kept:
-            return Comparison(grid, run(grid, kept, **options), metric)
-    with tempfile.TemporaryDirectory(prefix="discrim-") as folder, Store(Path(folder) / "results") as kept:
-        return Comparison(grid, run(grid, kept, **options), metric)
+@contextmanager
+def opened_store(path: str | Path | None) -> Iterator[Store]:
+    """The store at `path`; for None one that is gone when the block ends."""
+    if path is not None:
+        with Store(path) as kept:
+            yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="discrim-") as folder, Store(Path(folder) / "results.sqlite") as kept:
+        yield kept
 
 
 def so_far(grid: Grid, store: Store, metric: str = "accuracy") -> Comparison:

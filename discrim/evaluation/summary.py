@@ -63,8 +63,7 @@ class Line:
 
 def lines_of(rows: Iterable[Row], metric: str = "accuracy") -> list[Line]:
     """The lines, best first; of equals the one with fewer components."""
-    if metric not in METRICS:
-        raise ValueError(f"No score is named {metric!r}. There are: {', '.join(METRICS)}.")
+    require_metric(metric)
     good = [row for row in rows if row["status"] == "ok"]
     ratio = test_to_train(good)
     scores = scores_by_cell(good, metric)
@@ -79,6 +78,11 @@ def lines_of(rows: Iterable[Row], metric: str = "accuracy") -> list[Line]:
         for line, pca, raw in zip(lines, over_pca, over_raw, strict=True)
     ]
     return sorted(lines, key=lambda line: (-round(line.mean, 12), line.k, line.method, line.classifier))
+
+
+def require_metric(metric: str) -> None:
+    if metric not in METRICS:
+        raise ValueError(f"No score is named {metric!r}. There are: {', '.join(METRICS)}.")
 
 
 def scores_by_cell(good: Iterable[Row], metric: str) -> dict[Cell, Scores]:

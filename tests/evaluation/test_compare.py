@@ -34,9 +34,9 @@ def test_table_best_and_verdict(found):
     assert found.best.method == "regularized-lda"
     assert found.best.k == 2
     assert found.best.mean > 0.95
-    assert found.verdict.startswith("regularized-lda with 2 components and ")
-    assert "Against PCA with 2 components" in found.verdict
-    assert "against raw features" in found.verdict
+    assert found.verdict.startswith("Best: regularized-lda with 2 components, judged by ")
+    assert "Over PCA with 2 components: +" in found.verdict
+    assert "Over raw features: " in found.verdict
 
 
 def test_a_data_frame_a_sparse_table_and_other_label_names_give_the_same(wine, found):

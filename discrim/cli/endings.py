@@ -1,0 +1,74 @@
+"""How a command ends: 0 all is well, 1 some trial failed, 2 refused with a message, 130 Ctrl-C, 143 SIGTERM."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NoReturn
+
+import typer
+
+from discrim.data.tables import MissingExtraError, TableError
+from discrim.evaluation.run_lock import StoreInUseError
+from discrim.evaluation.store import StoreError
+
+SOME_FAILED, REFUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+# The errors that say what came and what to do; any other is a fault of ours and shows its traceback.
+EXPECTED = (TableError, MissingExtraError, StoreError, StoreInUseError, OSError, ValueError)
+_IN_WORDS = {
+    errno.ENOENT: "there is no such file or folder",
+    errno.ENOSPC: "no space is left on the disk",
+    errno.EFBIG: "no space is left for a file of this size",
+    errno.EACCES: "permission denied",
+    errno.EISDIR: "this is a folder, not a file",
+}
+
+
+class TerminatedError(BaseException):
+    """SIGTERM came. Like KeyboardInterrupt no Exception, so that no trial takes it for its own failure."""
+
+
+def ending_cleanly(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its errors as one message on stderr and an exit code."""
+
+    @functools.wraps(command)
+    def wrapped(*arguments: Any, **options: Any) -> None:
+        previous = signal.signal(signal.SIGTERM, _terminate)
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            _end("Stopped.", INTERRUPTED)
+        except TerminatedError:
+            _end("Ended by SIGTERM.", TERMINATED)
+        except BrokenPipeError:
+            raise  # the reader of our output has gone
+        except EXPECTED as error:
+            _end(f"discrim: {in_words(error)}", REFUSED)
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+
+    return wrapped
+
+
+def in_words(error: Exception) -> str:
+    """The error as a sentence that names the file, where there is one."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error) or type(error).__name__
+    told = error.strerror or "it cannot be read or written"
+    if error.errno is not None and told == os.strerror(error.errno):
+        told = _IN_WORDS.get(error.errno, told)  # where the operating system's own words say little
+    return f"{error.filename}: {told}."
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise TerminatedError
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr, flush=True)
+    raise typer.Exit(code)

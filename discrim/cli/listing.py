@@ -1,0 +1,77 @@
+"""discrim methods, discrim datasets"""
+
+from __future__ import annotations
+
+from discrim.cli.endings import ending_cleanly
+from discrim.cli.screen import out, print_list
+from discrim.data import catalogue
+from discrim.evaluation.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIERS
+from discrim.evaluation.methods import DEFAULT_METHODS, METHODS
+
+_PLACES = {"scikit-learn": "scikit-learn", "folder": "DISCRIM_DATA", "cache": "cache", "openml": "download"}
+
+
+@ending_cleanly
+def methods() -> None:
+    """What can be compared: reductions and the classifiers that judge them. A star marks the defaults.
+
+    Example:
+
+    - `discrim methods`
+    """
+    print_list(
+        ("method", "", "what it is", "from"),
+        (
+            (
+                method.name,
+                "*" if method.name in DEFAULT_METHODS else "",
+                f"{method.gloss} ({method.note})" if method.note else method.gloss,
+                "discrim" if method.ours else "scikit-learn" if method.build else "",
+            )
+            for method in METHODS.values()
+        ),
+    )
+    out.print()
+    print_list(
+        ("classifier", "", "what it is"),
+        (
+            (classifier.name, "*" if classifier.name in DEFAULT_CLASSIFIERS else "", classifier.gloss)
+            for classifier in CLASSIFIERS.values()
+        ),
+    )
+
+
+@ending_cleanly
+def datasets() -> None:
+    """What can be called by name, and where it is: in scikit-learn, in the folder DISCRIM_DATA, in the cache, to be
+    downloaded from OpenML when it is used, or not on this machine.
+
+    Examples:
+
+    - `discrim datasets`
+
+    - `DISCRIM_DATA=~/data discrim compare leukemia`
+    """
+    print_list(
+        ("name", "rows", "features", "classes", "where", "what it is; from"),
+        (
+            (
+                one.name,
+                _number(one.n_samples),
+                _number(one.n_features),
+                _number(len(one.classes) or None),
+                _PLACES.get(catalogue.where(one.name).kind, "–"),
+                f"{one.title}; {one.origin}",
+            )
+            for one in catalogue.entries()
+        ),
+    )
+    out.print(
+        "\n– : not on this machine. Save it as NAME.csv.gz, labels in the last column, in the folder that the "
+        "environment\nvariable DISCRIM_DATA names.",
+        style="dim",
+    )
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else str(count)

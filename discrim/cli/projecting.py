@@ -1,0 +1,100 @@
+"""discrim project, discrim apply"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from scipy.sparse import issparse
+from sklearn.pipeline import make_pipeline
+
+from discrim.cli.endings import ending_cleanly
+from discrim.cli.options import Data, Decimal, Delimiter, Drop, Encoding, OneHot, Scale, Target
+from discrim.cli.screen import side
+from discrim.cli.tables_by_name import Reading, features, labelled, say_where_labels_are
+from discrim.data.scaling import scaler
+from discrim.data.tables import write_table
+from discrim.evaluation.methods import METHODS, named
+from discrim.reducers import model_file
+
+OURS = {name: method for name, method in METHODS.items() if method.ours}
+DEFAULT = next(iter(OURS))
+FEATURES_FILE = typer.Option("--out", help="File for the features: .csv, .tsv, .parquet or .feather.")
+MODEL_FILE = typer.Option("--model", help="File for the fitted model, for `discrim apply`.")
+
+
+@ending_cleanly
+def project(
+    data: Data,
+    target: Target = None,
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="A reduction of discrim, from `discrim methods`.")
+    ] = DEFAULT,
+    components: Annotated[int, typer.Option("-k", "--components", help="How many components.")] = 2,
+    scale: Scale = "standard",
+    out: Annotated[Path | None, FEATURES_FILE] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="File for the fitted model, for `discrim apply`.")
+    ] = None,
+    one_hot: OneHot = False,
+    drop: Drop = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = None,
+) -> None:
+    """Fit one reduction on all rows; write the features, the model, or both.
+
+    Examples:
+
+    - `discrim project flowers.csv --target species -k 2 --out features.csv --model flowers.discrim`
+
+    - `discrim project genes.parquet -t tissue --method margin-pca-mean -k 10 --out features.parquet`
+    """
+    if out is None and model is None:
+        raise ValueError("Nothing to write: name a file for the features with --out, for the model with --model.")
+    reduction = named(method, OURS, "reduction of discrim")
+    table = labelled(data, Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding))
+    say_where_labels_are(table, target, data)
+    scaling = scaler(scale, sparse=issparse(table.X))
+    steps = ([] if scaling is None else [scaling]) + [reduction.estimator(components, 0)]
+    fitted = make_pipeline(*steps).fit(table.X, table.y)
+    if model is not None:
+        kept = {"feature_names": list(table.feature_names), "target": table.target, "method": method, "scale": scale}
+        model_file.save(fitted, model, about=kept)
+        side.print(f"The model is in {model}.", markup=False)
+    if out is not None:
+        write_table(out, _columns(fitted, table.X) | {table.target: table.y})
+        side.print(f"{table.n_samples} rows × {components} components, and the labels, are in {out}.", markup=False)
+
+
+@ending_cleanly
+def apply(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `discrim project` wrote.")],
+    data: Data,
+    out: Annotated[Path, FEATURES_FILE],
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = None,
+) -> None:
+    """Features of new rows by a saved model; columns are found by name, in any order, labels or not.
+
+    Example:
+
+    - `discrim apply flowers.discrim new_flowers.csv --out new_features.csv`
+    """
+    fitted, kept = model_file.load(model), model_file.about(model)
+    names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
+    if not names:
+        raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
+    X = features(data, names, Reading(delimiter=delimiter, decimal=decimal, encoding=encoding))
+    columns = _columns(fitted, X)
+    write_table(out, columns)
+    side.print(f"{X.shape[0]} rows × {len(columns)} components are in {out}.", markup=False)
+
+
+def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
+    """The features by name."""
+    names = fitted.get_feature_names_out()
+    return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))

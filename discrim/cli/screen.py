@@ -1,0 +1,133 @@
+"""What a terminal shows: the ranked table and the answer, lists, and how far a run is."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from discrim.evaluation import run
+from discrim.evaluation.compare import Comparison, record
+from discrim.evaluation.methods import METHODS
+from discrim.evaluation.summary import METRICS, Difference, Line
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100)
+side = Console(stderr=True, highlight=False)
+_ROOM_FOR_P = 95  # columns
+_EXPLANATION = (
+    "K is the smallest within one standard error of the best; intervals are 95 %. Over PCA with the same K and over "
+    "raw features, in points: ▲ better, ▼ worse, by the corrected t test at 5 % after Holm"
+)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[run.Progress]:
+    """A bar with the time left on stderr; where that is no terminal, nothing."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=side, transient=True, disable=not side.is_terminal) as bar:
+        task = bar.add_task(escape(what), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def show_comparison(found: Comparison, next_step: str = "") -> None:
+    """The ranked table, what the marks mean, the answer in words, and what was skipped or failed."""
+    if found.lines:
+        out.print(comparison_table(found))
+        p_values = "." if out.width < _ROOM_FOR_P else "; its p value follows."
+        out.print(Text(_EXPLANATION + p_values, style="dim"))
+    out.print(Text("\n" + found.verdict, style="bold"))
+    if next_step:
+        out.print(Text(next_step), soft_wrap=True)
+    for line in notes(found.rows):
+        side.print(Text(line), soft_wrap=True)
+
+
+def comparison_table(found: Comparison) -> Table:
+    table = Table(title=heading(found), title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    table.add_column("classifier", no_wrap=True)
+    for name in ("K", f"{METRICS[found.metric]} % (interval)", "over PCA", "over raw"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for line in found.lines:
+        table.add_row(*_cells(line))
+    return table
+
+
+def heading(found: Comparison) -> Text:
+    grid = found.grid
+    table = grid.table
+    splits = max((line.n_splits for line in found.lines), default=0)
+    return Text(
+        f"{grid.name}: {table.n_samples} rows × {table.n_features} features, {len(table.class_counts())} classes; "
+        f"{grid.protocol.name}, {splits} splits, scale {grid.scale}"
+    )
+
+
+def _cells(line: Line) -> list[Text]:
+    interval = f" ({100 * line.low:.1f}–{100 * min(line.high, 1.0):.1f})" if line.n_splits > 1 else ""
+    texts = [line.method, line.classifier, str(line.k), f"{100 * line.mean:.1f}{interval}"]
+    return [*map(Text, texts), _difference(line.against_pca), _difference(line.against_raw)]
+
+
+def _difference(found: Difference | None) -> Text:
+    if found is None:
+        return Text("")
+    mark, style = {"better": ("▲", "green"), "worse": ("▼", "red")}.get(found.verdict, (" ", ""))
+    p_value = "" if out.width < _ROOM_FOR_P else " <.001" if found.adjusted < 0.001 else f" {found.adjusted:.3f}"
+    return Text(f"{100 * found.mean:+.1f} {mark}{p_value}", style=style)
+
+
+def notes(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Failures, skips and doubts, each reason once with how often it came."""
+    counted: Counter[tuple[str, str, str]] = Counter()
+    for row in rows:
+        if row["status"] != "ok" or row["reason"]:
+            counted[row["status"], row["trial"]["method"], row["reason"]] += 1
+    words = {"failed": "failed", "skipped": "skipped", "ok": "doubtful"}
+    lines = [
+        f"{words[status]}: {method}, {count} trial{'' if count == 1 else 's'}: {reason}"
+        for (status, method, reason), count in sorted(counted.items())
+    ]
+    said = {row["trial"]["method"] for row in rows}
+    return lines + [f"note: {name} is {METHODS[name].note}" for name in METHODS if name in said and METHODS[name].note]
+
+
+def print_json(found: Comparison) -> None:
+    """The comparison as one JSON document on stdout."""
+    grid, table = found.grid, found.grid.table
+    document = {
+        "data": grid.name,
+        "rows": table.n_samples,
+        "features": table.n_features,
+        "classes": table.class_counts(),
+        "protocol": grid.protocol.name,
+        "splits": grid.protocol.n_splits,
+        "scale": grid.scale,
+        "seed": grid.seed,
+        "metric": found.metric,
+        "verdict": found.verdict,
+        "lines": [record(line) | {"curve": line.curve} for line in found.lines],
+        "failures": [{**row["trial"], "reason": row["reason"]} for row in found.failures],
+        "skips": [{**row["trial"], "reason": row["reason"]} for row in found.skips],
+    }
+    print(json.dumps(document, ensure_ascii=False, indent=1))
+
+
+def print_list(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """A plain list with a heading for each column."""
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for cells in rows:
+        table.add_row(*map(Text, cells))
+    out.print(table)
