@@ -1,4 +1,4 @@
-"""Every estimator, with every option, keeps scikit-learn's contract: its own checks, none expected to fail, and ours."""
+"""Every estimator and option keeps scikit-learn's contract: its own checks, none expected to fail, and ours."""
 
 import pickle
 import warnings
@@ -105,7 +105,7 @@ def test_a_fraction_keeps_the_fewest_that_reach_it(case, table, fraction):
 @over(EVERY)
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.0, 2.5, "many", float("nan"), [2]])
 def test_other_counts_are_refused(case, wrong):
-    with pytest.raises(ValueError, match="n_components=.* came; possible are an int ≥ 1, a fraction"):
+    with pytest.raises(ValueError, match=r"n_components=.* came; possible are an int ≥ 1, a fraction"):
         case(wrong).fit(X, Y)
 
 
@@ -181,7 +181,7 @@ def test_weights_reach_the_reducer_through_a_pipeline(case):
 def test_no_partial_fit_where_statistics_do_not_add_up(case):
     estimator = case()
     assert not hasattr(estimator, "partial_fit")
-    with pytest.raises(AttributeError, match="has no partial_fit here: .* needs all rows at once.* (Use|suffice)"):
+    with pytest.raises(AttributeError, match=r"has no partial_fit here: .* needs all rows at once.* (Use|suffice)"):
         estimator.partial_fit(X, Y)
 
 

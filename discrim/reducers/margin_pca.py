@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from discrim.data.check import require_choice, require_finite, require_whole_weights
 from discrim.data.rows import LabelledRows
+from discrim.margins.enemies import enemy_pairs, nearest_enemies
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.medians import class_medians
 from discrim.moments.class_moments import ClassMoments
@@ -85,8 +86,6 @@ class MarginPCA(SpreadReducer):
         if self.pairs == "median":
             return Margins(landmarks=class_medians(rows))
         if self.pairs == "nearest":
-            from discrim.margins.enemies import enemy_pairs, nearest_enemies  # numba is loaded only for this
-
             require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest")')
             require_finite(rows.X)  # distances come before the sums that would show it
             nearest = nearest_enemies(rows.X, rows.codes, rows.n_classes, enemies=self.enemies)

@@ -1,0 +1,165 @@
+"""The house rules, held by reading every source file: which room may import which, and where imports may stand."""
+
+import ast
+import sys
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import discrim
+from discrim.reducers.base import Reducer
+
+PACKAGE = Path(discrim.__file__).parent
+# imports point from a line to the lines above it, or to other rooms of its own line
+STOREYS = [
+    ["data", "moments", "margins"],
+    ["objectives"],
+    ["solve"],
+    ["reducers"],
+    ["classifiers"],
+    ["evaluation"],
+    ["report"],
+    ["cli", "__main__"],
+]
+STOREY = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}
+CORE = {"numpy", "scipy", "sklearn"}  # with the standard library, what every installation has; numba is always late
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+MODULES = [name for name in FILES if name != "discrim"]
+
+
+def room(module):
+    return module.split(".")[1]
+
+
+@cache
+def imports(module):
+    """(imported name, whether it stands at the top of the module), typing-only imports aside."""
+    tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    inside = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for inner in ast.walk(node)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if id(node) in typing_only or not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        for name in imported_names(node):
+            found.append((name, id(node) not in inside))
+    return found
+
+
+def imported_names(node):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    assert node.level == 0, "imports are absolute"
+    # `from discrim.margins import enemies` imports a module, `from discrim.margins.enemies import f` a name
+    return [
+        f"{node.module}.{alias.name}" if f"{node.module}.{alias.name}" in FILES else node.module for alias in node.names
+    ]
+
+
+def of_house(module, *, top_only=False):
+    return {name for name, top in imports(module) if name in FILES and name != "discrim" and (top or not top_only)}
+
+
+@cache
+def needs_numba(module):
+    """Whether importing it imports numba."""
+    names = {name for name, top in imports(module) if top}
+    return any(name.split(".")[0] == "numba" for name in names) or any(
+        needs_numba(name) for name in of_house(module, top_only=True)
+    )
+
+
+def test_every_room_has_a_storey():
+    assert {room(module) for module in MODULES} <= set(STOREY)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_one_way(module):
+    above = [name for name in of_house(module) if STOREY[room(name)] > STOREY[room(module)]]
+    assert not above, f"{module} is used by the rooms of {above}, and may not use them"
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    tuple(TopologicalSorter({module: of_house(module) for module in MODULES}).static_order())
+
+
+def test_rooms_do_not_import_each_other_in_a_circle():
+    between = {room(module): set() for module in MODULES}
+    for module in MODULES:
+        between[room(module)] |= {room(name) for name in of_house(module)} - {room(module)}
+    tuple(TopologicalSorter(between).static_order())
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_only_numba_and_optional_dependencies_are_imported_late(module):
+    late = {name for name, top in imports(module) if not top}
+    always = CORE | set(sys.stdlib_module_names)
+    hidden = [name for name in late if (not needs_numba(name) if name in FILES else name.split(".")[0] in always)]
+    assert not hidden, f"{module} imports {hidden} inside a function: move the import to the top"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_numba_is_not_imported_by_what_everyone_imports(module):
+    if needs_numba(module):
+        assert module not in reached_from("discrim")
+
+
+def reached_from(start):
+    seen, waiting = set(), [start]
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += [name for name, top in imports(module) if top and name in FILES]
+    return seen
+
+
+def test_nothing_is_called_utils_common_or_misc():
+    parts = {part for path in PACKAGE.rglob("*") for part in path.relative_to(PACKAGE).with_suffix("").parts}
+    assert parts.isdisjoint({"utils", "util", "common", "misc", "helpers"})
+
+
+def reducers():
+    """Every class of the reducers' room that is built on its base."""
+    for module in MODULES:
+        if room(module) == "reducers" and not needs_numba(module):
+            for value in vars(import_module(module)).values():
+                if isinstance(value, type) and issubclass(value, Reducer) and value.__module__ == module:
+                    yield value
+
+
+@pytest.mark.parametrize("reducer", sorted(set(reducers()), key=lambda kind: kind.__name__))
+def test_the_walk_from_rows_to_directions_is_written_once(reducer):
+    for step in ("fit", "partial_fit", "transform", "inverse_transform"):
+        owner = next(kind for kind in reducer.__mro__ if step in vars(kind))
+        assert owner is Reducer, f"{reducer.__name__} has a {step} of its own, from {owner.__name__}"
+
+
+def test_an_estimator_is_abstract_or_final():
+    for reducer in set(reducers()):
+        makers = [kind.__name__ for kind in reducer.__mro__[1:] if issubclass(kind, Reducer) and not is_abstract(kind)]
+        assert not makers, f"{reducer.__name__} is built on {makers}, which can be used as they are"
+
+
+def is_abstract(kind):
+    return any(getattr(getattr(kind, name), "__isabstractmethod__", False) for name in dir(kind))

@@ -1,0 +1,55 @@
+"""What `import discrim` brings, and what it leaves alone until it is used."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import discrim
+
+HEAVY = ["numba", "pandas", "polars", "pyarrow", "dask", "plotly", "matplotlib", "faiss"]
+
+
+def modules_after(code):
+    """Names of the modules that a fresh interpreter holds after the code."""
+    listing = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    return set(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def test_import_is_light():
+    loaded = modules_after("import discrim")
+    of_scikit_learn = modules_after("import sklearn.base")  # which brings pandas where that is installed
+    assert (loaded - of_scikit_learn).isdisjoint(HEAVY)
+    assert "numba" not in loaded
+    assert "discrim.reducers.margin_pca" in loaded  # the probe looks at something
+
+
+FITS = """
+import numpy as np, discrim
+X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+discrim.MarginPCA(2, pairs={pairs!r}).fit(X, y)
+"""
+
+
+@pytest.mark.parametrize(("pairs", "compiled"), [("mean", False), ("nearest", True)])
+def test_numba_comes_with_the_first_search_for_nearest_enemies(pairs, compiled):
+    assert ("numba" in modules_after(FITS.format(pairs=pairs))) == compiled
+
+
+def test_every_public_name_is_there_and_explained():
+    lines = discrim.__doc__.splitlines()
+    for name in discrim.__all__:
+        assert hasattr(discrim, name)
+        gloss = [line.split(maxsplit=1)[1] for line in lines if line.split()[:1] == [name]]
+        assert len(gloss) == 1, f"{name} is not explained in the front door"
+        assert len(gloss[0].split()) <= 7
+
+
+def test_the_package_is_typed_and_has_a_version():
+    from importlib.metadata import version
+    from importlib.resources import files
+
+    assert (files("discrim") / "py.typed").is_file()
+    assert discrim.__version__ == version("discrim")
