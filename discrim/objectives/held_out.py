@@ -91,7 +91,7 @@ def inflation(held_out: Sequence[HeldOut]) -> float:
     return max(1.0, total / weight) if weight > 0 else 1.0
 
 
-def held_out_pair_errors(held_out: Sequence[HeldOut], subspace: Callable[[HeldOut], Array]) -> Array:
+def held_out_pair_errors(held_out: Sequence[HeldOut], subspace: Callable[[HeldOut], Array], classes: int) -> Array:
     """Error between each two classes in a subspace (C×C; NaN where too few rows were held out to tell).
 
     Along the unit vector u from training mean b to training mean a, in each part's own subspace:
@@ -100,7 +100,7 @@ def held_out_pair_errors(held_out: Sequence[HeldOut], subspace: Callable[[HeldOu
 
     the means taken from the midpoint of the training means, so that a and b may have been held out in different parts.
     """
-    sums = _PairSums(len(held_out[0].weights))
+    sums = _PairSums(classes)
     for part in held_out:
         sums.add(part, subspace(part))
     return sums.errors()
