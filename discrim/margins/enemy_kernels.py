@@ -281,9 +281,8 @@ def scan_tile(tile, r_start, r_stop, c_start, c_stop, each, search, bounds, scra
     while row < r_stop:
         row_stop = min(class_stop[row], r_stop)
         col = max(c_start, class_stop[row])
-        if not each and col == c_start:  # all classes that end before the tile's columns make one area
-            while row_stop < r_stop and class_stop[row_stop] <= c_start:
-                row_stop = min(class_stop[row_stop], r_stop)
+        if not each and col == c_start:  # blocks hold whole classes or parts of one: all these rows end before, too
+            row_stop = r_stop
         while col < c_stop:
             col_stop = min(class_stop[col], c_stop) if each else c_stop
             values = tile[row - r_start : row_stop - r_start, col - c_start : col_stop - c_start]
