@@ -110,21 +110,28 @@ def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> 
     return float(la.norm(moves) / np.sqrt(total))
 
 
-def class_pulls(points: LabelledRows, moments: ClassMoments, duals: Array, *, by_product: bool = False) -> Array:
-    """η = Aᵀ(X − μ) in the coordinates and units of the moments; sparse rows stay sparse if `by_product`."""
+def class_pulls(points: LabelledRows, exponent: int, duals: Array, *, by_product: bool = False) -> Array:
+    """η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse rows stay sparse if `by_product`."""
+    v = _weights(points.weights, len(duals))
+    # centred duals do the same: their columns sum to 0, so that any point near the rows can be taken off
+    duals = duals - np.outer(v, duals.sum(axis=0) / v.sum())
     if by_product and points.is_sparse:
-        unit = 0.5**moments.exponent
-        centre = np.ldexp(moments.mean, -moments.exponent)
-        return np.asarray((points.X.T @ duals).T) * unit - np.outer(duals.sum(axis=0), centre)
+        return np.asarray((points.X.T @ duals).T) * 0.5**exponent
     eta = np.zeros((duals.shape[1], points.shape[1]))
+    pilot = np.ldexp(dense_block(points.X, slice(0, 1)).astype(np.float64), -exponent)
     for part in block_slices(*points.shape):
-        eta += duals[part].T @ moments.centred(dense_block(points.X, part).astype(np.float64, copy=False))
+        block = dense_block(points.X, part).astype(np.float64, copy=False)
+        eta += duals[part].T @ (np.ldexp(block, -exponent) - pilot)
     return eta
 
 
 def added_rows(eta: Array, duals: Array, weights: Array | None) -> Array:
     """Rows whose Gram matrix is ηᵀ(2I + G)η: √(2 + e) qᵀη for the eigenpairs (e, q) of G. (With σA for A: any σ.)"""
-    v = np.ones(len(duals)) if weights is None else weights
+    v = _weights(weights, len(duals))
     centred = duals / np.sqrt(v)[:, None] - np.outer(np.sqrt(v), duals.sum(axis=0) / v.sum())
     values, vectors = la.eigh(centred.T @ centred)
     return np.sqrt(2 + np.maximum(values, 0.0))[:, None] * (vectors.T @ eta)
+
+
+def _weights(weights: Array | None, n_rows: int) -> Array:
+    return np.ones(n_rows) if weights is None else weights

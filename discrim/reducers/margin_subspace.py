@@ -86,7 +86,7 @@ class MarginSubspace(Reducer):
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         duals = basis.margins.duals
         assert duals is not None
-        eta = class_pulls(basis.points, moments, duals, by_product=basis.as_operator)
+        eta = class_pulls(basis.points, moments.exponent, duals, by_product=basis.as_operator)
         # Σ_y η_y = 0: C − 1 contrasts of the weights hold all there is of them, and no rounding of that zero
         spectrum = spectrum_of_factor(helmert(len(eta)) @ eta, None, precision=moments.precision)
         if isinstance(request, int) and request > spectrum.rank > 0:
