@@ -1,0 +1,169 @@
+"""The multiclass SVM of Crammer and Singer, both sides of it.
+
+    primal   min_η  ½ Σ_y ‖η_y‖² + Σ_n C_n max_y (1[y ≠ y_n] + η_y·x_n − η_{y_n}·x_n)
+    dual     max_A  Σ_n A[n, y_n] − ½ ‖AᵀX‖²   subject to  Σ_y A[n, y] = 0,  A[n, y] ≤ C_n 1[y = y_n]
+
+and η = AᵀX. An intercept is one more feature of value 1, penalised like the others (LIBLINEAR's way). The dual is
+solved row by row (Keerthi and others 2008): each row's subproblem is a projection, found exactly by sorting.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+if TYPE_CHECKING:
+    from discrim.margins.crammer_singer_descent import Centring, Descent
+    from discrim.margins.identical_rows import Groups
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CrammerSinger:
+    """A solution: weights, duals, and what shows how good they are."""
+
+    class_coef: Floats  # C×d, acting on (x − offset)/scale
+    intercept: Floats  # C
+    dual_coef: Floats  # n×C: A, whose rows sum to 0 exactly
+    primal: float
+    dual: float
+    gap: float  # (primal − dual)/primal
+    n_iter: int  # passes over the rows that still mattered
+    converged: bool
+
+
+def solve_crammer_singer(
+    X: Any,
+    codes: NDArray[np.intp],
+    n_classes: int,
+    *,
+    C: float,
+    sample_weight: Floats | None = None,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int,
+    random_state: Any,
+    warm_start: CrammerSinger | Floats | None = None,
+    offset: Floats | None = None,
+    scale: float = 1.0,
+) -> CrammerSinger:
+    """Weights and duals with (primal − dual)/primal ≤ tol, or a ConvergenceWarning that names what was reached.
+
+    X : dense or sparse, never written to; float64 or float32, C-contiguous or CSR, is taken without a copy.
+    codes : class number 0..n_classes − 1 of each row.
+    C, sample_weight : C_n = C·weight_n; rows of weight 0 take no part and have duals 0.
+    max_iter : passes over the rows that still matter; conjugate-gradient steps count as such.
+    warm_start : a solution (or its dual_coef) for the same rows and classes to start from.
+    offset, scale : the SVM sees (x − offset)/scale; a sparse X is not made dense for it.
+
+    Equal rows of one class are solved as one row of their total weight and share its duals in proportion to their
+    weights. Rows are visited in an order that is random but for `random_state` and the data, not the order of rows.
+    """
+    # Here and not above: these compile their loops with numba, which `import discrim` must not load.
+    from discrim.margins.crammer_singer_descent import Centring, Descent, problem_of, shared_duals
+    from discrim.margins.identical_rows import equal_rows
+    from discrim.margins.row_kernels import flat_table
+
+    codes = np.ascontiguousarray(codes, dtype=np.intp)
+    _require_sense(X, codes, n_classes, C, scale)
+    bound = np.full(len(codes), float(C)) if sample_weight is None else float(C) * np.asarray(sample_weight, float)
+    if offset is not None and not sp.issparse(X):
+        X, offset = np.asarray(X, dtype=np.float64) - offset, None  # differences first: exact where offsets are large
+    centring = Centring(offset, float(scale), bool(fit_intercept))
+    table = flat_table(X)
+    groups = equal_rows(table, codes)
+    group_bound = np.bincount(groups.first[groups.group], bound, minlength=len(codes)).astype(np.float64)
+    rows = groups.first[group_bound[groups.first] > 0]
+    problem = problem_of(table, X, codes, group_bound, rows, centring)
+    _require_finite_squares(problem.square)
+    descent = Descent(problem, table, rows, n_classes, check_random_state(random_state).randint(1, 2**31 - 1))
+    if warm_start is not None:
+        descent.start_from(_feasible_start(warm_start, groups, codes, group_bound, n_classes)[rows])
+    state = descent.run(tol, max_iter)
+    solution = CrammerSinger(
+        *_weights_of(descent, centring),
+        shared_duals(descent.A, groups, codes, bound, group_bound),
+        state.primal,
+        state.dual,
+        max(0.0, state.primal - state.dual) / state.primal,
+        descent.passes,
+        state.is_within(tol),
+    )
+    if not solution.converged:
+        _warn_of_gap(solution, tol)
+    return solution
+
+
+def _weights_of(descent: Descent, centring: Centring) -> tuple[Floats, Floats]:
+    """η and the intercepts."""
+    coef = descent.table.class_major(descent.weights.table, descent.n_classes)
+    totals = descent.weights.totals.copy()
+    if centring.offset is not None:
+        coef -= np.outer(totals, centring.offset)
+    return coef / centring.scale, totals if centring.intercept else np.zeros_like(totals)
+
+
+def _feasible_start(
+    warm_start: CrammerSinger | Floats, groups: Groups, codes: NDArray[np.intp], bound: Floats, n_classes: int
+) -> Floats:
+    """The nearest thing to the given duals that fits these rows: one row for each group, within its bound."""
+    given = warm_start.dual_coef if isinstance(warm_start, CrammerSinger) else np.asarray(warm_start, dtype=float)
+    if given.shape != (len(codes), n_classes):
+        raise ValueError(
+            f"warm_start has duals of shape {given.shape}, but there are {len(codes)} rows and {n_classes} classes. "
+            "Pass the solution for the same rows and classes, or None to start afresh."
+        )
+    alpha = np.zeros((len(codes), n_classes))
+    np.add.at(alpha, groups.first[groups.group], -given)
+    rows = np.arange(len(codes))
+    alpha[rows, codes] = 0.0
+    np.maximum(alpha, 0.0, out=alpha)
+    total = alpha.sum(axis=1)
+    alpha *= np.divide(bound, total, out=np.ones_like(total), where=total > bound)[:, None]
+    alpha *= -1.0
+    alpha[rows, codes] = np.minimum(total, bound)
+    return alpha
+
+
+def _require_sense(X: Any, codes: NDArray[np.intp], n_classes: int, C: float, scale: float) -> None:
+    if codes.shape != (X.shape[0],):
+        raise ValueError(
+            f"codes of shape {codes.shape} for {X.shape[0]} rows. Pass one class number for each row of X."
+        )
+    if codes.size and not 0 <= codes.min() <= codes.max() < n_classes:
+        raise ValueError(
+            f"codes from {codes.min()} to {codes.max()}, but n_classes={n_classes} allows 0 to {n_classes - 1}. "
+            "Number the classes from 0."
+        )
+    if n_classes < 2:
+        raise ValueError(f"n_classes={n_classes}, but a margin needs at least two classes to lie between.")
+    for name, value in (("C", C), ("scale", scale)):
+        if not 0 < value < np.inf:
+            raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
+
+
+def _require_finite_squares(square: Floats) -> None:
+    if not np.isfinite(square).all():
+        row = int(np.argmax(~np.isfinite(square)))
+        raise ValueError(
+            f"The squared length of row {row} is {square[row]}: X holds NaN, infinity, or numbers above 1e150, whose "
+            "squares are no longer finite. Drop or fill in such values, or scale X first."
+        )
+
+
+def _warn_of_gap(solution: CrammerSinger, tol: float) -> None:
+    warnings.warn(
+        f"The SVM stopped after {solution.n_iter} passes with a relative duality gap of {solution.gap:.1e}, above "
+        f"tol={tol:g}: its objective may be that much above the least. Bring the features to one scale (e.g. "
+        "StandardScaler), lower C, raise max_iter, or accept the gap by raising tol.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
