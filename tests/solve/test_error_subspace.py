@@ -1,0 +1,113 @@
+"""The subspace of least pairwise error: its limits, what it beats, and the nested ones inside it."""
+
+import numpy as np
+import pytest
+from scipy.linalg import subspace_angles
+
+from discrim.objectives.pairwise_error import PairwiseError
+from discrim.solve.error_subspace import completed, error_subspace, nested_axes
+from discrim.solve.stiefel import random_subspaces, tangent
+
+
+def classes(n_classes=7, q=5, scale=1.5, seed=0):
+    """Means along LDA's own axes (the widest first), and shares."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(n_classes, 5.0))
+    means = scale * rng.standard_normal((n_classes, q)) * np.linspace(1.5, 0.7, q)
+    means -= shares @ means
+    axes = np.linalg.svd(np.sqrt(shares)[:, None] * means)[2]
+    return means @ axes.T, shares
+
+
+def pair_distances(means, B):
+    a, b = np.triu_indices(len(means), 1)
+    return np.linalg.norm((means[a] - means[b]) @ B, axis=1)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_beats_its_starts_and_a_thousand_random_subspaces_and_lies_at_a_minimum(k, seed):
+    means, shares = classes(seed=seed)
+    objective = PairwiseError(means, shares)
+    B = error_subspace(means, shares, k, 8, 0)
+    loog = np.linalg.eigh(objective.loog_spread())[1][:, ::-1][:, :k]
+    rivals = [np.eye(5)[:, :k], loog, *random_subspaces(1000, 5, k, np.random.default_rng(seed))]
+    found = objective(B[None])[0][0]
+    assert found <= objective(np.stack(rivals))[0].min()
+    assert np.abs(tangent(B, objective(B[None])[1][0])).max() < 1e-10
+    np.testing.assert_allclose(B.T @ B, np.eye(k), atol=1e-12)
+
+
+def every_direction(q):
+    """Unit vectors all over the half circle or half sphere, as q×1 subspaces."""
+    if q == 2:
+        angles = np.linspace(0, np.pi, 20_001)
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)[:, :, None]
+    points = np.random.default_rng(0).standard_normal((200_000, q))
+    return (points / np.linalg.norm(points, axis=1)[:, None])[:, :, None]
+
+
+@pytest.mark.parametrize("q", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_means_far_apart_the_least_distance_is_the_largest_possible(q, seed):
+    means, shares = classes(5, q, seed=seed)
+    B = error_subspace(1e4 * means, shares, 1, 12, 0)
+    a, b = np.triu_indices(5, 1)
+    possible = np.abs((means[a] - means[b]) @ every_direction(q)[:, :, 0].T).min(axis=0).max()
+    assert pair_distances(means, B).min() >= possible * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("q", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_means_close_together_the_mean_distance_is_the_largest_possible(q, seed):
+    means, shares = classes(5, q, seed=seed)
+    weights = np.outer(shares, shares)[np.triu_indices(5, 1)]
+    B = error_subspace(1e-4 * means, shares, 1, 12, 0)
+    a, b = np.triu_indices(5, 1)
+    possible = (np.abs((means[a] - means[b]) @ every_direction(q)[:, :, 0].T).T @ weights).max()
+    assert weights @ pair_distances(means, B) >= possible * (1 - 1e-3)
+
+
+def test_it_parts_the_near_pair_where_lda_looks_at_the_far_class():
+    means = np.array([[0.0, 1.0], [0.0, -1.0], [20.0, 0.0]])
+    shares = np.full(3, 1 / 3)
+    means = means - means.mean(axis=0)
+    B = error_subspace(means, shares, 1, 4, 0)
+    assert pair_distances(means, np.eye(2)[:, :1]).min() == 0.0  # LDA's first axis leaves two classes on one point
+    assert pair_distances(means, B).min() > 1.5
+
+
+def test_seeds_signs_of_the_axes_and_order_of_the_classes_do_not_matter():
+    means, shares = classes(9, 6)
+    B = error_subspace(means, shares, 2, 8, 0)
+    order = np.random.default_rng(0).permutation(9)
+    flips = np.array([1, -1, -1, 1, 1, -1.0])
+    flipped = error_subspace(means[order] * flips, shares[order], 2, 8, 0)
+    assert np.max(subspace_angles(flips[:, None] * B, flipped)) < 1e-9
+    for seed in range(1, 4):
+        assert np.max(subspace_angles(B, error_subspace(means, shares, 2, 8, seed))) < 1e-9
+
+
+def test_nested_axes_lose_least_with_every_direction_dropped():
+    means, shares = classes(8, 5)
+    axes = nested_axes(means, shares)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(5), atol=1e-12)
+    rng = np.random.default_rng(0)
+    for size in range(5, 1, -1):
+        inside = PairwiseError(means @ axes[:, :size], shares)
+        kept = inside(np.eye(size)[None, :, :-1])[0][0]
+        assert kept <= inside(random_subspaces(1000, size, size - 1, rng))[0].min()
+        assert kept <= inside(np.stack([np.delete(np.eye(size), i, axis=1) for i in range(size)]))[0].min()
+
+
+def test_completed_keeps_the_subspace_and_orders_both_parts_by_spread():
+    means, shares = classes(8, 5)
+    spread = (means.T * shares) @ means
+    B = error_subspace(means, shares, 2, 4, 0)
+    whole = completed(B @ np.array([[0.6, -0.8], [0.8, 0.6]]), spread)
+    assert np.max(subspace_angles(whole[:, :2], B)) < 1e-12
+    np.testing.assert_allclose(whole.T @ whole, np.eye(5), atol=1e-12)
+    for part in (whole[:, :2], whole[:, 2:]):
+        along = part.T @ spread @ part
+        np.testing.assert_allclose(along, np.diag(np.diag(along)), atol=1e-12)
+        assert (np.diff(np.diag(along)) <= 0).all()

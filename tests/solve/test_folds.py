@@ -1,0 +1,58 @@
+"""Folds: training statistics by adding the others up, for every kind of split."""
+
+import numpy as np
+import pytest
+from samples import labelled
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+
+from discrim.data.rows import LabelledRows
+from discrim.moments.class_moments import ClassMoments
+from discrim.solve.folds import Folds
+
+
+def rows(n=41, weights=None, numbers=None):
+    X, y = labelled(n, 4)
+    return LabelledRows(X, y, np.arange(3), weights, numbers)
+
+
+@pytest.mark.parametrize("cv", [4, KFold(3), ShuffleSplit(3, random_state=0)], ids=["int", "folds", "random halves"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_training_statistics_are_those_of_the_training_rows(cv, weighted, rng):
+    points = rows(weights=rng.uniform(0.5, 2, 41) if weighted else None)
+    folds = Folds(points, cv, None)
+    assert len(list(folds)) == (4 if cv == 4 else 3)
+    for (training, test), (train_index, test_index) in zip(folds, folds.splits, strict=True):
+        wanted = ClassMoments.of_rows(folds.rows(train_index))
+        np.testing.assert_allclose(training.weights, wanted.weights)
+        np.testing.assert_allclose(training.means, wanted.means, atol=1e-13)
+        np.testing.assert_allclose(training.within, wanted.within, atol=1e-11)
+        np.testing.assert_array_equal(test.X, points.X[test_index])
+        np.testing.assert_array_equal(test.codes, points.codes[test_index])
+        assert set(train_index).isdisjoint(test_index)
+
+
+def test_an_int_gives_scikit_learns_unshuffled_folds_and_a_seed_shuffles_them():
+    points = rows()
+    plain = [test for _, test in Folds(points, 4, None).splits]
+    wanted = [test for _, test in StratifiedKFold(4).split(points.X, points.codes)]
+    assert all(np.array_equal(a, b) for a, b in zip(plain, wanted, strict=True))
+    drawn = [test for _, test in Folds(points, 4, 7).splits]
+    again = [test for _, test in Folds(points, 4, 7).splits]
+    assert all(np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(plain, drawn, strict=True))
+
+
+def test_given_row_numbers_count_in_the_table_that_came():
+    left = np.flatnonzero(np.arange(41) % 4 != 1)
+    whole = rows()
+    points = LabelledRows(whole.X[left], whole.codes[left], whole.classes, None, left)
+    given = [(np.arange(20, 41), np.arange(20)), (np.arange(20), np.arange(20, 41))]
+    for (train, test), (given_train, given_test) in zip(Folds(points, given, None).splits, given, strict=True):
+        np.testing.assert_array_equal(left[train], np.intersect1d(left, given_train))
+        np.testing.assert_array_equal(left[test], np.intersect1d(left, given_test))
+
+
+def test_no_more_folds_than_the_largest_class_has_rows():
+    X = np.arange(10.0)[:, None]
+    points = LabelledRows(X, np.repeat(np.arange(5), 2), np.arange(5))
+    assert len(Folds(points, 5, None).splits) == 2
