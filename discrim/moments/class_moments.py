@@ -82,7 +82,7 @@ class ClassMoments:
         classes = np.unique(np.concatenate([self.classes, other.classes])) if self.is_labelled else self.classes
         keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
         sums = Accumulator(len(classes), self.n_features, keep=keep, emphasis=self._joint_emphasis(other, classes))
-        sums.set_exponent(max(self.exponent, other.exponent, key=lambda e: (e != 0, e)))
+        sums.set_exponent(max(self, other, key=ClassMoments._size).exponent)
         for part in (self, other):
             positions = np.searchsorted(classes, part.classes) if self.is_labelled else np.zeros(1, dtype=np.intp)
             part = part._in_units_of(sums.exponent)
@@ -103,6 +103,14 @@ class ClassMoments:
                 "same emphasis for the same classes."
             )
         return self.emphasis
+
+    def _size(self) -> float:
+        """About log₂ of the largest number that was summed, in the units of the rows."""
+        deviation = 0.0 if self.pooled is None else float(np.sqrt(np.trace(self.pooled)))
+        if self.each is not None:
+            deviation = float(np.sqrt(np.einsum("cdd->", self.each)))
+        largest = max(deviation, np.abs(self.pilots).max(initial=0.0), np.abs(self.remainders).max(initial=0.0))
+        return float(np.frexp(largest)[1] + self.exponent) if largest > 0 else -np.inf
 
     def _in_units_of(self, exponent: int) -> ClassMoments:
         change = self.exponent - exponent

@@ -52,21 +52,22 @@ def chosen_shrinkage(
     """γ by a rule; `n_columns` counts the features that vary."""
     if not isinstance(rule, str):
         return float(rule)
+    unit = float(np.trace(ratio.within)) or 1.0  # g has none, and fourth powers leave the range of the numbers early
     if rule == "oas":
-        g = oas(ratio.within, ratio.weight, n_columns)
+        g = oas(ratio.within / unit, ratio.weight, n_columns)
     else:
-        g = ledoit_wolf(ratio.within, fourth_moment(points, moments), ratio.weight, n_columns)
+        g = ledoit_wolf(ratio.within / unit, fourth_moment(points, moments, unit), ratio.weight, n_columns)
     return in_our_unit(g, ratio.rank, n_columns)
 
 
-def fourth_moment(points: LabelledRows, moments: ClassMoments) -> float:
-    """Σ_i w_i ‖x_i − μ_{y_i}‖⁴, in the moments' own units."""
+def fourth_moment(points: LabelledRows, moments: ClassMoments, unit: float = 1.0) -> float:
+    """Σ_i w_i (‖x_i − μ_{y_i}‖² / unit)², in the moments' own units."""
     total = 0.0
     for part in block_slices(*points.shape):
         codes = points.codes[part]
         block = points.X[part].toarray() if sp.issparse(points.X) else points.X[part]
         scaled = np.ldexp(block.astype(np.float64, copy=False), -moments.exponent)
         centred = (scaled - moments.pilots[codes]) - moments.remainders[codes]
-        squares = np.einsum("ij,ij->i", centred, centred) ** 2
+        squares = (np.einsum("ij,ij->i", centred, centred) / unit) ** 2
         total += float(squares.sum() if points.weights is None else points.weights[part] @ squares)
     return total

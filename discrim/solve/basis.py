@@ -71,7 +71,8 @@ class GramBasis(Basis):
         if self.centre is not None:
             lifted = lifted - np.outer(combination.sum(axis=0), self.centre)
         # R⁻¹ costs a few digits of orthogonality: one Newton step gives them back to orthonormal directions
-        kept = directions @ directions.T
+        with np.errstate(over="ignore", invalid="ignore"):  # of discriminants in units of 1e-300
+            kept = directions @ directions.T
         if np.abs(kept - np.eye(len(kept))).max(initial=0.0) < 1e-12:
             lifted = lifted - 0.5 * (lifted @ lifted.T - kept) @ lifted
         return lifted
@@ -215,8 +216,9 @@ def column_variances(points: LabelledRows, exponent: int) -> Array:
     unlabelled = LabelledRows(points.X, np.zeros(points.shape[0], np.intp), np.array([None]), points.weights)
     moments = ClassMoments.of_rows(unlabelled, keep="means")
     if points.is_sparse:
-        squares = _weighted_sums(points.X.multiply(points.X).tocsr(), points.weights) / moments.total_weight
-        return np.maximum(np.ldexp(squares, -2 * exponent) - np.ldexp(moments.mean, -exponent) ** 2, 0.0)
+        scaled = points.X.astype(np.float64) * 0.5**exponent
+        squares = _weighted_sums(scaled.multiply(scaled).tocsr(), points.weights) / moments.total_weight
+        return np.maximum(squares - np.ldexp(moments.mean, -exponent) ** 2, 0.0)
     total = np.zeros(points.shape[1])
     for part in block_slices(*points.shape):
         centred = np.ldexp((points.X[part] - moments.origin) - moments.mean_offset, -exponent)
