@@ -45,6 +45,10 @@ class LabelledRows:
         """Total weight of each class."""
         return np.bincount(self.codes, self.weights, minlength=self.n_classes).astype(np.float64)
 
+    def unlabelled(self) -> LabelledRows:
+        """The same rows as one class."""
+        return LabelledRows(self.X, np.zeros(self.shape[0], np.intp), np.array([None]), self.weights)
+
     def moved(self, X: Any) -> LabelledRows:
         """The same labels and weights on other coordinates."""
         return replace(self, X=X)

@@ -141,8 +141,9 @@ class Accumulator:
         mass = np.bincount(local, weights, minlength=len(pilots)).astype(np.float64)
         means = _class_sums(rows, local, weights, len(pilots)) / np.where(mass > 0, mass, 1.0)[:, None]
         young = (self.weights[seen] < mass)[:, None]
-        if young.any():
-            rows -= np.where(young, means, 0.0).astype(dtype)[local]
+        if young.any() and (self.pooled is not None or self.each is not None):
+            shift = np.where(young, means, 0.0).astype(dtype)
+            rows -= shift[local] if len(shift) > 1 else shift
         return _CentredBlock(rows, seen, local, mass, pilots.astype(np.float64), means, np.where(young, 0.0, means))
 
     def _pilots_for(

@@ -177,7 +177,10 @@ class ClassMoments:
 
     def centred(self, points: Array) -> Array:
         """Points of the feature space minus μ, in the moments' own units."""
-        return (np.ldexp(points, -self.exponent) - self.pilots[0]) - self._overall()
+        scaled = np.ldexp(points, -self.exponent) if self.exponent else points
+        centred = scaled - self.pilots[0]
+        centred -= self._overall()
+        return centred
 
     def scatter(self, class_weights: Array | float = 1.0) -> Array:
         """Σ_c w_c S_c."""

@@ -80,7 +80,8 @@ class MarginPCA(SpreadReducer):
         return "each" if streaming and self.pairs == "all" else "pooled"
 
     def _scatter_weights(self, totals: Array) -> Array | None:
-        return self._class_weights(totals) if self.pairs == "all" else None
+        weights = self._class_weights(totals)
+        return None if (weights == weights[0]).all() else weights  # equal ones need no pass of their own
 
     def _margins(self, rows: LabelledRows) -> Margins:
         if self.pairs == "median":

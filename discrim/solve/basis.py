@@ -59,8 +59,9 @@ class Basis:
 class GramBasis(Basis):
     """Span of the centred rows H from their Gram matrix: HHᵀ = RᵀR (pivoted Cholesky), V = H_pivotsᵀ R⁻¹."""
 
-    rows: Any  # H, or the sparse rows that `centre` is implicitly taken from
+    rows: Any  # H times 2^−exponent, or the sparse rows that `centre` is implicitly taken from
     centre: Array | None
+    exponent: int
     pivots: NDArray[np.intp]
     triangle: Array
 
@@ -76,6 +77,13 @@ class GramBasis(Basis):
         if np.abs(kept - np.eye(len(kept))).max(initial=0.0) < 1e-12:
             lifted = lifted - 0.5 * (lifted @ lifted.T - kept) @ lifted
         return lifted
+
+    def feature_variances(self, moments: ClassMoments) -> Array:
+        if self.centre is not None:
+            return super().feature_variances(moments)
+        H, weights = self.rows[: self.points.shape[0]], self.points.weights
+        squares = np.einsum("ij,ij->j", H, H if weights is None else H * weights[:, None])
+        return np.ldexp(squares / moments.total_weight, 2 * (self.exponent - moments.exponent))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,7 +102,7 @@ def build(plan: Plan, points: LabelledRows, margins: Margins, *, resolve: bool =
         return Basis(points, margins, plan.reason)
     points, margins, pilot = _near_origin(points, margins)
     if plan.basis == "operator":
-        mean = None if pilot is None else ClassMoments.of_rows(points, keep="means").mean + pilot
+        mean = None if pilot is None else ClassMoments.of_rows(points.unlabelled(), keep="means").mean + pilot
         return Basis(points, margins, plan.reason, mean=mean, as_operator=True)
     basis = _basis_of_rows(plan, points, margins, resolve)
     assert basis.mean is not None
@@ -123,7 +131,7 @@ def _near_origin(points: LabelledRows, margins: Margins) -> tuple[LabelledRows, 
 
 
 def _basis_of_rows(plan: Plan, points: LabelledRows, margins: Margins, resolve: bool) -> Basis:
-    moments = ClassMoments.of_rows(points, keep="means")
+    moments = ClassMoments.of_rows(points.unlabelled(), keep="means")
     if points.is_sparse:
         rows, centre = _sparse_rows(points, margins.landmarks, moments)
         return _gram_basis(plan, points, margins, moments, rows, centre)
@@ -187,6 +195,7 @@ def _gram_basis(
         can_resolve=centre is None,
         rows=rows,
         centre=centre,
+        exponent=moments.exponent,
         pivots=order[:rank],
         triangle=triangle,
     )
@@ -213,8 +222,7 @@ def _singular_basis(plan: Plan, points: LabelledRows, margins: Margins, moments:
 
 def column_variances(points: LabelledRows, exponent: int) -> Array:
     """Weighted variance of each column of the rows times 2^−exponent."""
-    unlabelled = LabelledRows(points.X, np.zeros(points.shape[0], np.intp), np.array([None]), points.weights)
-    moments = ClassMoments.of_rows(unlabelled, keep="means")
+    moments = ClassMoments.of_rows(points.unlabelled(), keep="means")
     if points.is_sparse:
         scaled = points.X.astype(np.float64) * 0.5**exponent
         squares = _weighted_sums(scaled.multiply(scaled).tocsr(), points.weights) / moments.total_weight
