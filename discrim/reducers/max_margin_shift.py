@@ -124,7 +124,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             shift = best_shift(self.shift_scores_)
         found = shift_of(rows, len(classes), **svm)
         self.extractor_ = next(trained_extractors(extractor, rows, classes, found, [shift]))
-        self._n_features_out = self.extractor_.transform(rows.X[:1]).shape[1]
+        self._n_features_out = _features(self.extractor_, rows.X[:1]).shape[1]
         self.classes_ = classes
         self.shift_, self.sigma2_ = shift, found.sigma2(shift)
         self.class_coef_, self.duality_gap_, self.n_iter_ = found.class_coef, found.gap, found.n_iter
@@ -161,7 +161,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         require_finite(table)
         if self.embedding_ is not None:
             table = _table(self.embedding_.transform(table))
-        return _table(extractor.transform(table))
+        return _features(extractor, table)
 
     @available_if(_can_go_back)
     def inverse_transform(self, X: ArrayLike) -> Any:
@@ -235,6 +235,11 @@ def _for_every_row(duals: Array, numbers: NDArray[np.intp] | None, n_rows: int) 
 
 def _dense(X: Any) -> NDArray[Any]:
     return X.toarray() if sp.issparse(X) else X.copy()
+
+
+def _features(extractor: Any, X: Any) -> Any:
+    features = _table(extractor.transform(X))
+    return features.reshape(X.shape[0], -1) if features.ndim == 1 else features  # SparsePCA flattens a single row
 
 
 def _table(X: Any) -> Any:

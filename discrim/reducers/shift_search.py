@@ -48,7 +48,7 @@ def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: An
     if isinstance(cv, (int, np.integer)):
         sizes = np.bincount(codes)
         if sizes.min() < 2:
-            refuse_folds(classes[sizes.argmin()])
+            refuse_folds(classes.tolist()[sizes.argmin()])
         shuffle = random_state is not None
         cv = StratifiedKFold(min(int(cv), int(sizes.min())), shuffle=shuffle, random_state=random_state)
     if not hasattr(cv, "split"):  # pairs of row numbers of the table that came
