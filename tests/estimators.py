@@ -83,6 +83,14 @@ SUPERVISED = [case for case in CASES if case.supervised]
 STREAMED = [case for case in CASES if case.streams]
 
 
+# what some methods rightly say of some tables, which is not what the laws are about
+QUIET = pytest.mark.filterwarnings(
+    "ignore:The null space of the within-class scatter:UserWarning",
+    "ignore:The within-class scatter is singular:UserWarning",
+    "ignore:Along no direction does the between-class spread:UserWarning",
+)
+
+
 def over(cases: list[Case]) -> pytest.MarkDecorator:
     """A test for each of the cases, called by its name."""
     return pytest.mark.parametrize("case", cases, ids=str)

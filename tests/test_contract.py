@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from estimators import CASES, CHOSEN_BY_FOLDS, STREAMED, SUPERVISED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, QUIET, STREAMED, SUPERVISED, over
 from geometry import most_turned
 from samples import labelled
 from sklearn.base import clone
@@ -18,11 +18,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discrim import PCA, BayesErrorPCA, FisherLDA, MarginPCA
 
+pytestmark = QUIET
+
 EVERY = CASES + CHOSEN_BY_FOLDS
 X, Y = labelled(60, 6)
 
 
-@pytest.mark.filterwarnings("ignore:The null space:UserWarning", "ignore:The within-class scatter:UserWarning")
 @parametrize_with_checks([case(None) for case in EVERY] + [PCA(1), MarginPCA(1), BayesErrorPCA(0.9), FisherLDA(1)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)

@@ -3,7 +3,7 @@
 import literal
 import numpy as np
 import pytest
-from estimators import CASES, over
+from estimators import CASES, QUIET, over
 from samples import labelled
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import StratifiedShuffleSplit
@@ -15,6 +15,8 @@ from discrim import PCA, BayesErrorPCA, MarginPCA
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.basis import Basis
+
+pytestmark = QUIET
 
 SPREADS = [case for case in CASES if case.name in literal.MARGIN_ROWS]
 TABLES = {

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, SUPERVISED, over
+from estimators import CASES, QUIET, SUPERVISED, over
 from geometry import most_turned, signs_differ
 
 from discrim.reducers import base
 from discrim.solve.choose import Plan
+
+pytestmark = QUIET
 
 ANGLE = 1e-9
 

@@ -6,13 +6,15 @@ import literal
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, STREAMED, over
+from estimators import CASES, QUIET, STREAMED, over
 from geometry import largest_angle, most_turned, signs_differ
 from samples import graded, labelled
 
 from discrim import PCA, BayesErrorPCA, MarginPCA
 from discrim.reducers import base
 from discrim.solve.choose import Plan
+
+pytestmark = QUIET
 
 SPREADS = [case for case in CASES if case.name in literal.MARGIN_ROWS]
 

@@ -1,0 +1,343 @@
+"""Numbers that must come out right: offsets, gaps, scales, tables with little in them; judged by exact arithmetic."""
+
+import math
+import warnings
+
+import exact
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from estimators import CASES, QUIET, STREAMED, SUPERVISED, over
+from geometry import largest_angle, most_turned, signs_differ
+from samples import labelled
+
+from discrim import PCA, ClassMoments, MarginPCA
+
+pytestmark = QUIET
+
+OFFSETS = [0.0, 1.0, 1e2, 1e4, 1e6, 1e8]
+
+
+def in_chunks(X, y, size, weights=None, **keep):
+    """Moments of consecutive chunks, added up."""
+    parts = [slice(start, start + size) for start in range(0, len(X), size)]
+    moments = [ClassMoments.of(X[p], y[p], None if weights is None else weights[p], **keep) for p in parts]
+    return sum(moments[1:], start=moments[0])
+
+
+# ---------------------------------------------------------------------- offsets and gaps
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+def test_scatter_at_an_offset_in_any_chunking(offset, weighted, rng, monkeypatch):
+    X, y = labelled(200, 3)
+    X = X + offset
+    weights = rng.uniform(0.2, 3, len(X)) if weighted else None
+    within, total = exact.within(X, y, weights), exact.total(X, weights)
+    for block in (64, 4096):
+        monkeypatch.setattr("discrim.data.rows.BLOCK_ROWS", block)
+        moments = ClassMoments.of(X, y, weights)
+        assert exact.error(moments.within, within) < 1e-13
+        assert exact.error(moments.total, total) < 1e-13
+    for size in (1, 7, 90):
+        moments = in_chunks(X, y, size, weights)
+        assert exact.error(moments.within, within) < 1e-13
+        assert exact.error(moments.total, total) < 1e-13
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_scatters_of_each_class_at_an_offset(offset):
+    X, y = labelled(150, 3)
+    X = X + offset
+    whole, chunked = ClassMoments.of(X, y, keep="each"), in_chunks(X, y, 11, keep="each")
+    for c in range(3):
+        assert exact.error(whole.each[c], exact.total(X[y == c])) < 1e-13
+        assert exact.error(chunked.each[c], exact.total(X[y == c])) < 1e-13
+
+
+@over(CASES)
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "stream"])
+def test_directions_at_an_offset(case, table, offset, kind):
+    X, y = table
+    moved = X + offset
+    plain = case().fit(moved - offset, y)  # this subtraction is exact: the same rows, near the origin
+    if kind == "stream":
+        if not case.streams:
+            pytest.skip("does not stream")
+        fitted = case()
+        for rows in np.array_split(np.arange(len(y)), 4):
+            fitted.partial_fit(moved[rows], y[rows])
+    else:
+        fitted = case().fit(moved if kind == "dense" else sp.csr_array(moved), y)
+    assert most_turned(plain.components_, fitted.components_) < 1e-8
+    np.testing.assert_allclose(fitted.eigenvalues_, plain.eigenvalues_, rtol=1e-8)
+    assert fitted.rank_ == plain.rank_
+    if kind != "sparse":
+        np.testing.assert_allclose(fitted.transform(moved), plain.transform(moved - offset), atol=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+def test_float32_scatter_at_an_offset(offset):
+    X, y = labelled(300, 3)
+    X = (X + offset).astype(np.float32)
+    assert exact.error(ClassMoments.of(X, y).within, exact.within(X, y)) < 1e-6
+    assert exact.error(in_chunks(X, y, 7).within, exact.within(X, y)) < 1e-6
+
+
+@over(CASES)
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_float32_directions_at_an_offset(case, table, offset):
+    X, y = table
+    single = (X + offset).astype(np.float32)
+    plain = case().fit(single.astype(np.float64) - offset, y)
+    assert largest_angle(plain.components_, case().fit(single, y).components_) < 1e-6
+
+
+@pytest.mark.parametrize("gap", [1e4, 1e8])
+def test_scatter_within_classes_that_lie_far_apart(gap):
+    X, y = labelled(150, 3)
+    X = X + gap * y[:, None]
+    within = exact.within(X, y)
+    for moments in (ClassMoments.of(X, y), in_chunks(X, y, 1), in_chunks(X, y, 13)):
+        assert exact.error(moments.within, within) < 1e-12
+        assert exact.error(moments.total, exact.total(X)) < 1e-13
+
+
+def numacc(number):
+    """The univariate tables NumAcc1–4 of NIST's Statistical Reference Datasets, and their certified deviations."""
+    if number == 1:
+        return np.array([10000001.0, 10000003.0, 10000002.0]), 1.0
+    # a first value, then a little less and a little more by turns, each the double nearest to its decimal numeral
+    first, low, high = {
+        2: (1.2, 1.1, 1.3),
+        3: (1000000.2, 1000000.1, 1000000.3),
+        4: (10000000.2, 10000000.1, 10000000.3),
+    }[number]
+    return np.array([first] + [low, high] * 500), 0.1
+
+
+@pytest.mark.parametrize(("number", "digits"), [(1, 15), (2, 15), (3, 9.4), (4, 8.2)])
+def test_nist_standard_deviations(number, digits):
+    values, certified = numacc(number)
+    rows, labels, freedom = values[:, None], np.zeros(len(values), int), len(values) - 1
+    best = math.sqrt(exact.scatter(rows)[0, 0] / freedom)  # of the stored doubles, which are not quite the decimals
+    by_moments = math.sqrt(ClassMoments.of(rows, labels).within[0, 0] / freedom)
+    by_pca = math.sqrt(PCA().fit(rows).eigenvalues_[0] * len(values) / freedom)
+    for found in (by_moments, by_pca):
+        assert found == pytest.approx(best, rel=1e-15)
+        assert -math.log10(max(abs(found / certified - 1), 1e-15)) >= digits
+    in_many_parts = math.sqrt(in_chunks(rows, labels, 10).within[0, 0] / freedom)
+    assert in_many_parts == pytest.approx(best, rel=1e-14)
+
+
+# ---------------------------------------------------------------------- columns that add nothing
+
+
+def columns_that_add_nothing(X):
+    rng = np.random.default_rng(0)
+    return {
+        "constant": np.full(len(X), 1e9 / 3),
+        "zero": np.zeros(len(X)),
+        "twin": X[:, 0],
+        "sum": X @ rng.integers(1, 4, X.shape[1]),
+    }
+
+
+@over(CASES)
+@pytest.mark.parametrize("column", ["constant", "zero", "twin", "sum"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_columns_that_add_nothing_add_no_rank(case, table, column, kind):
+    X, y = table
+    more = np.c_[X, columns_that_add_nothing(X)[column]]
+    given = more if kind == "dense" else sp.csr_array(more)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted = case(None).fit(given, y)
+    assert len(said) <= 1
+    assert all(np.isfinite(a).all() for a in (fitted.transform(given), fitted.components_, fitted.eigenvalues_))
+    if column == "sum" and case.name == "MarginPCA-median":
+        return  # the median of a sum is not the sum of medians: the column does add a direction
+    assert fitted.rank_ == case(None).fit(X, y).rank_
+
+
+# ---------------------------------------------------------------------- scales
+
+
+@over([case for case in CASES if case.scales])
+@pytest.mark.parametrize("exponent", [-300, -70, 80, 300])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "stream"])
+def test_the_whole_table_times_one_factor(case, table, exponent, kind):
+    X, y = table
+    if kind == "stream" and not case.streams:
+        pytest.skip("does not stream")
+    scaled = X * 10.0**exponent
+    given = sp.csr_array(scaled) if kind == "sparse" else scaled
+    fitted = case().partial_fit(given, y) if kind == "stream" else case().fit(given, y)
+    plain = case().fit(X, y)
+    assert most_turned(plain.components_, fitted.components_) < 1e-9
+    assert not signs_differ(plain.components_, fitted.components_)
+    np.testing.assert_allclose(fitted.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-8)
+    assert fitted.rank_ == plain.rank_
+    assert np.isfinite(fitted.transform(given)).all()
+
+
+@over(STREAMED)
+@pytest.mark.parametrize("order", [1, -1], ids=["small first", "large first"])
+def test_a_stream_of_chunks_of_very_different_size(case, order):
+    X, y = labelled(60, 4)
+    parts = [(X[:30] * 1e-200, y[:30]), (X[30:], y[30:])][::order]
+    streamed = case()
+    for rows, labels in parts:
+        streamed.partial_fit(rows, labels)
+    whole = case().fit(*(np.concatenate(side) for side in zip(*parts, strict=True)))
+    assert most_turned(whole.components_, streamed.components_) < 1e-9
+
+
+@over([case for case in CASES if case.scales])
+@pytest.mark.parametrize("exponent", [-30, -18, 18, 34])
+def test_float32_times_one_factor(case, table, exponent):
+    X, y = table
+    scaled = (X * 10.0**exponent).astype(np.float32)
+    plain = case().fit(scaled.astype(np.float64), y)
+    fitted = case().fit(scaled, y)
+    assert largest_angle(plain.components_, fitted.components_) < 1e-6
+    assert fitted.components_.dtype == np.float32
+
+
+# ---------------------------------------------------------------------- tables with hardly anything in them
+
+
+@over(CASES)
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e200])
+@pytest.mark.parametrize("shape", [(12, 3), (4, 9)], ids=["tall", "wide"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_equal_rows(case, value, shape, kind):
+    X, y = np.full(shape, value), np.arange(shape[0]) % 2
+    with pytest.raises(ValueError, match=r"rows .* are all equal as far as this method looks.*Pass at least two rows"):
+        case(None).fit(kind(X), y)
+
+
+@over(CASES)
+@pytest.mark.parametrize("shape", [(12, 4), (12, 40)], ids=["tall", "wide"])
+def test_equal_rows_within_each_class(case, shape):
+    y = np.arange(12) % 3
+    means = np.random.default_rng(1).standard_normal((3, shape[1]))
+    fitted = case(None).fit(means[y], y)
+    kept = 1 if case.name == "PCALDA" else 2  # as many principal components as S_w has directions, but at least one
+    assert fitted.rank_ == 2
+    assert len(fitted.components_) == kept
+    assert largest_angle(fitted.components_, means[1:] - means[0]) < 1e-7
+    scores = fitted.transform(means[y])
+    np.testing.assert_allclose(scores, scores[:3][y], atol=1e-9 * np.abs(scores).max())
+
+
+@over(CASES)
+@pytest.mark.parametrize("shape", [(8, 4), (4, 9)], ids=["tall", "wide"])
+def test_classes_of_one_row_each(case, shape):
+    X = np.random.default_rng(2).standard_normal(shape)
+    fitted = case(None).fit(X, [f"only {i}" for i in range(len(X))])
+    rank = min(shape[0] - 1, shape[1])
+    assert fitted.rank_ == rank
+    assert largest_angle(fitted.components_, PCA(len(fitted.components_)).fit(X).components_) < 1e-7
+    assert np.isfinite(fitted.transform(X)).all()
+
+
+@over(CASES)
+def test_two_rows(case):
+    X = np.array([[1.0, 2.0, 3.0], [2.0, 0.0, 3.0]])
+    fitted = case(None).fit(X, ["a", "b"])
+    assert fitted.rank_ == 1
+    assert most_turned(fitted.components_, [[-1.0, 2.0, 0.0]]) < 1e-12
+
+
+@over(CASES)
+def test_one_column(case):
+    X, y = labelled(20, 1, 2)
+    fitted = case(None).fit(X, y)
+    assert fitted.rank_ == 1
+    assert fitted.components_.shape == (1, 1)
+    assert fitted.components_[0, 0] > 0
+    np.testing.assert_allclose(fitted.inverse_transform(fitted.transform(X)), X, atol=1e-12)
+
+
+@over(SUPERVISED)
+def test_one_class(case):
+    X, _ = labelled(20, 3)
+    with pytest.raises(ValueError, match=r"needs at least two classes, but only one class came: 'same'.*discrim.PCA"):
+        case().fit(X, ["same"] * 20)
+    with pytest.raises(ValueError, match="only one class came: 'same'"):
+        case().fit(X, ["same"] * 19 + ["other"], sample_weight=[1] * 19 + [0])
+
+
+@over(CASES)
+def test_one_row(case):
+    wanted = "needs at least two classes" if case.supervised else "Pass at least two rows that differ"
+    with pytest.raises(ValueError, match=wanted):
+        case(None).fit([[1.0, 2.0]], [0])
+
+
+# ---------------------------------------------------------------------- signs and ties
+
+
+@over(CASES)
+def test_the_first_loading_near_the_largest_is_positive(case, table):
+    X, y = table
+    for direction in case().fit(X, y).components_:
+        near = np.abs(direction) >= (1 - 1e-6) * np.abs(direction).max()
+        assert direction[np.argmax(near)] > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_signs_stay_where_two_loadings_are_equal_but_for_rounding(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)  # of two standardised columns the loadings are ±√½, both
+    wanted = np.sqrt(0.5) * np.array([[1.0, 1.0], [1.0, -1.0]])
+    for _ in range(4):
+        rows = rng.permutation(40)
+        found = PCA().fit(X[rows]).components_
+        np.testing.assert_allclose(found[np.argsort(found[:, 1])[::-1]], wanted, atol=1e-9)
+        streamed = PCA().partial_fit(X[rows[:9]]).partial_fit(X[rows[9:]])
+        np.testing.assert_allclose(streamed.components_, found, atol=1e-9)
+
+
+SQUARE = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+
+
+@pytest.mark.parametrize("make", [PCA, MarginPCA], ids=str)
+def test_a_tie_at_the_cut_is_told(make):
+    X, y = np.tile(SQUARE, (2, 1)), np.repeat([0, 1], 4)
+    with pytest.warns(UserWarning, match=r"Directions 1 and 2 tie .* is arbitrary. Keep 2 components"):
+        make(1).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(2).fit(X, y)
+        make(1).fit(X * [1.0, 1.01], y)
+
+
+# ---------------------------------------------------------------------- what is the user's stays as it was
+
+
+def everything(case, X, y, weights):
+    """Call all there is to call."""
+    fitted = case().fit(X, y, sample_weight=weights)
+    fitted.inverse_transform(fitted.transform(X))
+    if case.streams:
+        case().partial_fit(X, y, sample_weight=weights).transform(X)
+    if hasattr(fitted, "predict"):
+        fitted.predict(X)
+
+
+@over(CASES)
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.asfortranarray, sp.csr_array, sp.csc_array], ids=str)
+def test_nothing_is_written_to_what_came(case, table, kind):
+    X, y = (part.copy() for part in table)
+    given = X.astype(kind) if isinstance(kind, type) and issubclass(kind, np.floating) else kind(X)
+    weights = 1.0 + np.arange(len(y)) % 3
+    parts = [given.data, given.indices, given.indptr] if sp.issparse(given) else [given]
+    before = [part.copy() for part in (*parts, y, weights)]
+    everything(case, given, y, weights)
+    for was, now in zip(before, (*parts, y, weights), strict=True):
+        np.testing.assert_array_equal(was, now)
