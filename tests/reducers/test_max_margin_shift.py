@@ -413,7 +413,6 @@ def test_a_seed_reaches_an_extractor_without_one(rows):
         MaxMarginShift(),
         MaxMarginShift(PeerPCA(1)),
         MaxMarginShift(embedding="rff"),
-        MaxMarginShift(PCA(1), shift="cv", cv=2),
     ],
     ids=str,
 )
