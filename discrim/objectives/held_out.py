@@ -147,4 +147,4 @@ def _distances(points: Array, metric: Array) -> Array:
     """√((x_a − x_b)ᵀ metric (x_a − x_b)) of all pairs."""
     products = points @ metric @ points.T
     norms = np.diag(products)
-    return np.sqrt(np.maximum(norms[:, None] + norms - products - products.T, 0.0))
+    return np.sqrt(np.maximum(norms[:, None] + norms - (products + products.T), 0.0))

@@ -65,6 +65,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         rows pointed the wrong way, NaN where a class has too few rows. After partial_fit, which has no rows to hold
         out, as statistics foretell: fair with many rows, flattering with fewer rows than columns.
     bayes_error_ : their mean, weighted by p_a p_b.
+    spread_inflation_ : κ.
 
     With more than 1,000 classes, 1,000 of them, drawn by random_state, stand for all in the objective and in
     bayes_error_; there is no pair_errors_ then.
@@ -209,6 +210,11 @@ class BayesErrorLDA(ShrunkDiscriminant):
 
             details["pair_errors"] = held_out_pair_errors(details["held_out"], subspace, len(priors))
         return details["pair_errors"]
+
+    @property
+    def spread_inflation_(self) -> float:
+        """κ: how much wider new rows are taken to spread around their class means than training rows."""
+        return self._fitted().details["inflation"]
 
     @property
     def pair_errors_(self) -> Array:

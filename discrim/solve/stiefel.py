@@ -99,9 +99,9 @@ def orthonormal(W: Array) -> Array:
     return W @ np.linalg.inv(np.linalg.cholesky(W.mT @ W)).mT
 
 
-def random_subspaces(count: int, q: int, k: int, rng: np.random.Generator) -> Array:
-    """`count` subspaces drawn evenly (count×q×k)."""
-    return np.linalg.qr(rng.standard_normal((count, q, k)))[0]
+def random_subspaces(count: int, widths: Array, k: int, rng: np.random.Generator) -> Array:
+    """Spans of `count` times k normal vectors with deviations `widths` along the q axes (count×q×k)."""
+    return np.linalg.qr(widths[:, None] * rng.standard_normal((count, len(widths), k)))[0]
 
 
 def _norms(slopes: Array) -> Array:

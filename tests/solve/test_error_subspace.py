@@ -31,7 +31,7 @@ def test_it_beats_its_starts_and_a_thousand_random_subspaces_and_lies_at_a_minim
     objective = PairwiseError(means, shares)
     B = error_subspace(means, shares, k, 8, 0)
     loog = np.linalg.eigh(objective.loog_spread())[1][:, ::-1][:, :k]
-    rivals = [np.eye(5)[:, :k], loog, *random_subspaces(1000, 5, k, np.random.default_rng(seed))]
+    rivals = [np.eye(5)[:, :k], loog, *random_subspaces(1000, np.ones(5), k, np.random.default_rng(seed))]
     found = objective(B[None])[0][0]
     assert found <= objective(np.stack(rivals))[0].min()
     assert np.abs(tangent(B, objective(B[None])[1][0])).max() < 1e-10
@@ -96,7 +96,7 @@ def test_nested_axes_lose_least_with_every_direction_dropped():
     for size in range(5, 1, -1):
         inside = PairwiseError(means @ axes[:, :size], shares)
         kept = inside(np.eye(size)[None, :, :-1])[0][0]
-        assert kept <= inside(random_subspaces(1000, size, size - 1, rng))[0].min()
+        assert kept <= inside(random_subspaces(1000, np.ones(size), size - 1, rng))[0].min()
         assert kept <= inside(np.stack([np.delete(np.eye(size), i, axis=1) for i in range(size)]))[0].min()
 
 

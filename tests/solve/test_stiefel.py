@@ -16,7 +16,7 @@ def minus_trace(B):
 
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_leading_eigenvectors_are_found_to_the_last_digits(k, rng):
-    value, B = least(minus_trace, random_subspaces(4, 6, k, rng))
+    value, B = least(minus_trace, random_subspaces(4, np.ones(6), k, rng))
     values, vectors = np.linalg.eigh(A)
     assert value == pytest.approx(-values[::-1][:k].sum(), rel=1e-13)
     assert np.max(subspace_angles(B, vectors[:, ::-1][:, :k])) < 1e-10
@@ -24,16 +24,16 @@ def test_leading_eigenvectors_are_found_to_the_last_digits(k, rng):
 
 
 def test_no_step_goes_up(rng):
-    state = Descent.at(minus_trace, random_subspaces(5, 6, 2, rng))
+    state = Descent.at(minus_trace, random_subspaces(5, np.ones(6), 2, rng))
     for _ in range(25):
         after = descended(minus_trace, state, 1)
         assert (after.values <= state.values + 1e-12 * np.abs(state.values)).all()
         state = after
-    assert (state.values < minus_trace(random_subspaces(5, 6, 2, rng))[0]).all()
+    assert (state.values < minus_trace(random_subspaces(5, np.ones(6), 2, rng))[0]).all()
 
 
 def test_too_long_a_step_is_halved_not_taken(rng):
-    state = Descent.at(minus_trace, random_subspaces(1, 6, 2, rng))
+    state = Descent.at(minus_trace, random_subspaces(1, np.ones(6), 2, rng))
     before = state.values.copy()
 
     def with_a_wall(B):
@@ -69,13 +69,15 @@ def test_a_start_at_the_minimum_stays():
 
 
 def test_tangents_are_orthogonal_to_the_subspace(rng):
-    B = random_subspaces(3, 6, 2, rng)
+    B = random_subspaces(3, np.ones(6), 2, rng)
     slopes = tangent(B, rng.standard_normal((3, 6, 2)))
     np.testing.assert_allclose(B.mT @ slopes, 0.0, atol=1e-14)
 
 
 def test_random_subspaces_are_orthonormal_and_of_the_seed():
-    one, other = (random_subspaces(7, 5, 2, np.random.default_rng(3)) for _ in range(2))
+    one, other = (random_subspaces(7, np.ones(5), 2, np.random.default_rng(3)) for _ in range(2))
     np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(one.mT @ one, np.broadcast_to(np.eye(2), (7, 2, 2)), atol=1e-14)
-    assert random_subspaces(0, 5, 2, np.random.default_rng(3)).shape == (0, 5, 2)
+    assert random_subspaces(0, np.ones(5), 2, np.random.default_rng(3)).shape == (0, 5, 2)
+    leaning = random_subspaces(200, np.array([9.0, 1, 1, 1, 1]), 1, np.random.default_rng(3))
+    assert np.median(np.abs(leaning[:, 0, 0])) > 0.8
