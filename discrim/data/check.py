@@ -195,10 +195,10 @@ def require_finite(X: Any, numbers: NDArray[np.intp] | None = None) -> None:
         row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
         value = values[row, column]
     row = row if numbers is None else int(numbers[row])
-    what = "NaN" if np.isnan(value) else "infinity"
+    what, count = "NaN" if np.isnan(value) else "infinity", int(bad.sum())
     raise ValueError(
-        f"Input X contains NaN or infinity: {int(bad.sum())} cells, the first ({what}) in row {row}, column {column}. "
-        "Drop these rows or fill them in first, e.g. with sklearn.impute.SimpleImputer."
+        f"Input X contains NaN or infinity: {count} cell{'s' * (count > 1)}, the first ({what}) in row {row}, column "
+        f"{column}. Drop these rows or fill them in first, e.g. with sklearn.impute.SimpleImputer."
     )
 
 
@@ -316,9 +316,9 @@ def checked_shrinkage(shrinkage: Any, rules: tuple[str, ...]) -> float | str:
 
 def warn_of_singular_within(method: str) -> None:
     warnings.warn(
-        "The within-class scatter is singular (fewer rows than columns, or columns that do not vary within classes), so "
-        f"{method} uses the total scatter instead: directions without any within-class deviation come first, and the "
-        "training classes look better apart than new rows will. RegularizedLDA is usually the better choice here.",
+        "The within-class scatter is singular (fewer rows than columns, or columns that do not vary within classes), "
+        f"so {method} uses the total scatter instead: directions without any within-class deviation come first, and "
+        "the training classes look better apart than new rows will. RegularizedLDA is usually the better choice here.",
         UserWarning,
         stacklevel=2,
     )

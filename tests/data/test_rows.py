@@ -1,0 +1,46 @@
+"""Labelled rows: a table with class numbers and weights, walked in blocks."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from discrim.data import rows as rows_module
+from discrim.data.rows import LabelledRows, block_slices, dense_block
+
+
+@pytest.mark.parametrize(("n", "d"), [(0, 3), (1, 1), (63, 2), (64, 2), (65, 2), (10_000, 3), (300, 10**6)])
+def test_blocks_cover_every_row_once_in_order(n, d):
+    parts = list(block_slices(n, d))
+    assert [i for part in parts for i in range(part.start, part.stop)] == list(range(n))
+    assert all(part.stop - part.start <= rows_module.BLOCK_ROWS for part in parts)
+
+
+def test_blocks_of_long_rows_are_small():
+    widest = max(part.stop - part.start for part in block_slices(5000, 10_000))
+    assert widest * 10_000 * 8 <= rows_module.BLOCK_BYTES
+    assert max(part.stop - part.start for part in block_slices(5000, 10**7)) == 64  # but never tiny
+
+
+def test_a_dense_block_is_a_view_and_a_sparse_one_a_small_copy():
+    X = np.arange(12.0).reshape(6, 2)
+    assert np.shares_memory(dense_block(X, slice(2, 4)), X)
+    block = dense_block(sp.csr_array(X), slice(2, 4))
+    assert isinstance(block, np.ndarray)
+    np.testing.assert_array_equal(block, X[2:4])
+
+
+def test_class_totals_are_counts_or_weights():
+    X, codes, classes = np.zeros((5, 1)), np.array([0, 2, 2, 0, 2]), np.array(["a", "b", "c"])
+    np.testing.assert_array_equal(LabelledRows(X, codes, classes).class_totals, [2, 0, 3])
+    weights = np.array([0.5, 1, 2, 3, 4])
+    np.testing.assert_array_equal(LabelledRows(X, codes, classes, weights).class_totals, [3.5, 0, 7])
+
+
+def test_moved_rows_keep_labels_and_weights():
+    rows = LabelledRows(np.zeros((2, 3)), np.array([0, 1]), np.array(["a", "b"]), np.array([1.0, 2.0]))
+    moved = rows.moved(np.ones((2, 1)))
+    assert moved.shape == (2, 1)
+    assert moved.codes is rows.codes
+    assert moved.weights is rows.weights
+    assert moved.n_classes == 2
+    assert not moved.is_sparse

@@ -1,0 +1,102 @@
+"""The sums behind the moments: blocks that come one after the other, whatever is in them."""
+
+import exact
+import numpy as np
+import pytest
+from samples import labelled
+
+from discrim.data.rows import LabelledRows
+from discrim.moments import accumulate
+from discrim.moments.accumulate import Accumulator
+
+
+def rows_of(X, y, n_classes=None, weights=None):
+    return LabelledRows(X, np.asarray(y, np.intp), np.arange(n_classes or y.max() + 1), weights)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("discrim.data.rows.BLOCK_ROWS", 64)
+
+
+def summed(*tables, n_classes=3, keep="pooled"):
+    sums = Accumulator(n_classes, tables[0].shape[1], keep=keep)
+    for rows in tables:
+        sums.add_rows(rows)
+    return sums
+
+
+def test_rows_given_twice_are_all_there(small_blocks):
+    X, y = labelled(200, 3)
+    sums = summed(rows_of(X[:90], y[:90], 3), rows_of(X[90:], y[90:], 3))
+    assert exact.error(sums.pooled, exact.within(X, y)) < 1e-13
+    np.testing.assert_array_equal(sums.counts, np.bincount(y))
+    np.testing.assert_allclose(sums.pilots + sums.remainders, [X[y == c].mean(axis=0) for c in range(3)], rtol=1e-13)
+
+
+def test_rows_sorted_by_class_so_that_blocks_lack_most(small_blocks):
+    X, y = labelled(300, 3)
+    order = np.argsort(y, kind="stable")
+    sums = summed(rows_of(X[order] + 1e8, y[order], 3))
+    assert exact.error(sums.pooled, exact.within(X[order] + 1e8, y[order])) < 1e-13
+
+
+def test_a_class_that_drifts_far_from_its_first_rows(small_blocks):
+    X, y = labelled(256, 3)
+    X = X + 1e6 * np.arange(256)[:, None]
+    sums = summed(rows_of(X, y, 3), keep="each")
+    for c in range(3):
+        assert exact.error(sums.each[c], exact.total(X[y == c])) < 1e-13
+
+
+def test_a_first_row_far_off_does_not_spoil_the_other_classes(small_blocks):
+    X, y = labelled(200, 3)
+    X[0] = 1e12
+    sums = summed(rows_of(X, y, 3), keep="each")
+    for c in range(3):
+        assert exact.error(sums.each[c], exact.total(X[y == c])) < 1e-13
+
+
+def test_more_classes_than_are_kept_at_hand(small_blocks):
+    rng = np.random.default_rng(0)
+    n_classes = 2 * accumulate.FEW_CLASSES + 1
+    y = rng.integers(0, n_classes, 500)
+    X = rng.standard_normal((500, 3)) + 1e6
+    weights = rng.uniform(0.5, 2, 500)
+    for keep in ("pooled", "each"):
+        sums = Accumulator(n_classes, 3, keep=keep)
+        sums.add_rows(rows_of(X, y, n_classes, weights))
+        found = sums.pooled if keep == "pooled" else sums.each.sum(axis=0)
+        assert exact.error(found, exact.within(X, y, weights)) < 1e-13
+
+
+def test_a_block_of_another_size_changes_the_unit(small_blocks):
+    X, y = labelled(192, 3)
+    for factors in ((1.0, 1e200, 1e-200), (1e-200, 1.0, 1e200), (1e-300, 1e-290, 1e-300)):
+        scaled = X * np.repeat(factors, 64)[:, None]
+        sums = summed(rows_of(scaled, y, 3))
+        unit = 2.0 ** -float(sums.exponent)
+        assert exact.error(sums.pooled, exact.within(scaled * unit, y)) < 1e-13
+
+
+def test_a_new_unit_leaves_what_was_summed():
+    X, y = labelled(100, 3)
+    sums = summed(rows_of(X, y, 3), keep="each")
+    before = sums.each.copy(), sums.pilots + sums.remainders
+    sums.set_exponent(7)
+    np.testing.assert_array_equal(sums.each, before[0] / 2.0**14)
+    np.testing.assert_array_equal(sums.pilots + sums.remainders, before[1] / 2.0**7)
+
+
+def test_equal_rows_have_no_scatter_at_all():
+    X = np.full((500, 3), 0.1) * [1.0, 1e8, 1e-8]
+    sums = summed(rows_of(X, np.arange(500) % 3, 3, np.full(500, 0.3)))
+    assert not sums.pooled.any()
+    np.testing.assert_array_equal(sums.pilots + sums.remainders, X[:3])
+
+
+def test_bad_cells_are_named_by_their_row_in_the_table(small_blocks):
+    X, y = labelled(200, 3)
+    X[150, 2] = np.inf
+    with pytest.raises(ValueError, match=r"1 cell, the first \(infinity\) in row 150, column 2"):
+        summed(rows_of(X, y, 3))

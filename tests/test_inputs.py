@@ -1,0 +1,353 @@
+"""Whatever comes in: read rightly, or refused with what came, what is possible and what to do."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from estimators import CASES, QUIET, STREAMED, SUPERVISED, over
+from geometry import most_turned
+from samples import labelled
+
+from discrim import PCA, BayesErrorPCA, MarginPCA
+
+pytestmark = QUIET
+
+X, Y = labelled(30, 4)
+NAMES = np.array(["b", "a", "c"])[Y]
+
+
+def mean_margins(**options):
+    return MarginPCA(2, pairs="mean", **options)
+
+
+# ---------------------------------------------------------------------- cells that are no numbers
+
+
+BAD = {"NaN": np.nan, "infinity": np.inf, "minus infinity": -np.inf}
+CONTAINERS = {"dense": np.asarray, "float32": np.float32, "sparse": sp.csr_array, "csc": sp.csc_array}
+
+
+def spoiled(table, value):
+    """A copy with the value in row 7, column 2 and twice later on."""
+    X = table.copy()
+    X[7, 2] = X[9, 0] = X[9, 3] = value
+    return X
+
+
+@over(CASES)
+@pytest.mark.parametrize("value", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_bad_cells_are_named_and_counted(case, table, value, container):
+    X, y = table
+    what = "NaN" if np.isnan(value) else "infinity"
+    message = rf"Input X contains NaN or infinity: 3 cells, the first \({what}\) in row 7, column 2\. Drop .* fill"
+    bad = container(spoiled(X, value))
+    with pytest.raises(ValueError, match=message):
+        case().fit(bad, y)
+    with pytest.raises(ValueError, match=message):
+        case().fit(X, y).transform(bad)
+    if case.streams:
+        with pytest.raises(ValueError, match=message):
+            case().partial_fit(X, y).partial_fit(bad, y)
+
+
+def test_a_bad_chunk_leaves_the_stream_as_it_was():
+    streamed = mean_margins().partial_fit(X, Y)
+    before = streamed.components_.copy()
+    with pytest.raises(ValueError, match="row 7"):
+        streamed.partial_fit(spoiled(X, np.nan), Y)
+    np.testing.assert_array_equal(streamed.components_, before)
+
+
+def test_rows_left_out_by_weight_are_counted_still():
+    weights = np.ones(30)
+    weights[[0, 3]] = 0
+    with pytest.raises(ValueError, match="in row 7, column 2"):
+        mean_margins().fit(spoiled(X, np.nan), Y, sample_weight=weights)
+
+
+def test_inverse_transform_names_bad_cells_too():
+    fitted = mean_margins().fit(X, Y)
+    with pytest.raises(ValueError, match=r"2 cells, the first .NaN. in row 0, column 0"):
+        fitted.inverse_transform(np.full((1, 2), np.nan))
+
+
+# ---------------------------------------------------------------------- labels
+
+
+def categories(labels):
+    pandas = pytest.importorskip("pandas")
+    return pandas.Series(pandas.Categorical(labels, categories=["unused", "c", "b", "a", "never seen"]))
+
+
+LABELS = {
+    "strings": lambda: NAMES,
+    "unicode": lambda: np.array(["größe", "λ", "日本"])[Y],
+    "objects": lambda: NAMES.astype(object),
+    "list": lambda: NAMES.tolist(),
+    "tuple": lambda: tuple(NAMES.tolist()),
+    "negatives": lambda: np.array([-5, -1, 3])[Y],
+    "large integers": lambda: Y + 2**62,
+    "small unsigned": lambda: Y.astype(np.uint8),
+    "whole floats": lambda: Y.astype(float),
+    "integers as objects": lambda: Y.astype(object),
+    "dates": lambda: np.array(["2020-01-01", "2021-06-05", "1999-12-31"], "M8[D]")[Y],
+    "categories with unused levels": lambda: categories(NAMES),
+}
+
+
+@over(SUPERVISED)
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_kinds_of_labels(case, labels):
+    given = labels()
+    fitted = case().fit(X, given)
+    assert most_turned(case().fit(X, Y).components_, fitted.components_) < 1e-9
+    assert fitted.classes_.tolist() == sorted(set(np.asarray(given).tolist()))
+
+
+@over(SUPERVISED)
+def test_bools_are_two_classes(case):
+    fitted = case(1).fit(X, Y == 0)
+    assert fitted.classes_.tolist() == [False, True]
+    assert most_turned(case(1).fit(X, np.where(Y == 0, "yes", "no")).components_, fitted.components_) < 1e-9
+
+
+REFUSED_LABELS = {
+    "text and numbers": (lambda: ["a", 1, "a"] * 10, r"mixed types came \(int, str\). Use one type throughout"),
+    "text and numbers as objects": (lambda: np.array(["a", 1] * 15, object), r"mixed types came \(int, str\)"),
+    "bools and numbers": (lambda: [True, 2, 1] * 10, r"mixed types came \(bool, int\)"),
+    "text and NaN": (
+        lambda: ["a", float("nan"), "b"] * 10,
+        "contains NaN: 10 labels are missing .* first in row 1. Drop",
+    ),
+    "text and None": (
+        lambda: ["a", "b", None] * 10,
+        "10 labels are missing .* first in row 2. Drop these rows or give",
+    ),
+    "NaN": (lambda: np.where(Y == 0, np.nan, Y), "Input y contains NaN: .* labels are missing"),
+    "infinity": (lambda: np.where(Y == 0, np.inf, Y), "Input y contains NaN: .* missing or infinite"),
+    "measurements": (lambda: X[:, 0], "Unknown label type: continuous. .* pass strings, whole numbers or bools"),
+    "a table": (lambda: np.eye(3)[Y], r"y should be a 1d array, got an array of shape \(30, 3\)"),
+    "too few": (lambda: Y[:5], "X has 30 rows, y has 5 labels. Pass one label per row"),
+    "none": (lambda: None, "requires y to be passed, but the target y is None.* one label per row, or use discrim.PCA"),
+}
+
+
+@over(SUPERVISED)
+@pytest.mark.parametrize(("labels", "message"), REFUSED_LABELS.values(), ids=REFUSED_LABELS)
+def test_labels_that_are_refused(case, labels, message):
+    with pytest.raises(ValueError, match=message):
+        case().fit(X, labels())
+
+
+def test_missing_labels_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"Input y contains NaN: 15 labels are missing .* first in row 1"):
+        mean_margins().fit(X, pandas.array(["a", pandas.NA] * 15, dtype="string"))
+    with pytest.raises(ValueError, match="15 labels are missing"):
+        mean_margins().fit(X, np.array([pandas.NaT, "a"] * 15, dtype=object))
+
+
+def test_a_stream_keeps_to_one_kind_of_labels():
+    with pytest.raises(ValueError, match=r"mixed types came: numbers before \(\[0, 1, 2\]\), text now"):
+        mean_margins().partial_fit(X, Y).partial_fit(X, Y.astype(str))
+    with pytest.raises(ValueError, match=r"numbers before .* bools now"):
+        mean_margins().partial_fit(X, Y).partial_fit(X, Y == 1)
+
+
+def test_text_labels_of_a_stream_may_grow_longer():
+    streamed = mean_margins().partial_fit(X[Y < 2], NAMES[Y < 2])
+    streamed.partial_fit(X[Y == 2], np.array(["a much longer name"])[np.zeros((Y == 2).sum(), int)])
+    assert streamed.classes_.tolist() == ["a", "a much longer name", "b"]
+
+
+def test_labels_outside_the_named_classes():
+    with pytest.raises(ValueError, match=r"labels that are not among classes: \[2\]. Name every class .* classes=None"):
+        mean_margins().partial_fit(X, Y, classes=[0, 1])
+
+
+def test_pca_takes_no_notice_of_labels():
+    np.testing.assert_array_equal(PCA(2).fit(X, "whatever").components_, PCA(2).fit(X).components_)
+
+
+# ---------------------------------------------------------------------- tables
+
+
+WHOLE = np.random.default_rng(5).integers(-40, 41, (30, 4))
+KINDS = {
+    "int8": WHOLE.astype(np.int8),
+    "uint8": (WHOLE + 41).astype(np.uint8),
+    "int64 to 2^62": WHOLE * (2**62 // 41),
+    "uint64 to 2^63": (WHOLE + 41).astype(np.uint64) * np.uint64(2**63 // 82),
+    "bool": WHOLE > 0,
+    "float16": WHOLE.astype(np.float16),
+    "long double": WHOLE.astype(np.longdouble),
+    "objects": WHOLE.astype(object),
+    "list": WHOLE.tolist(),
+}
+
+
+@over(CASES)
+@pytest.mark.parametrize("given", KINDS.values(), ids=KINDS)
+def test_kinds_of_numbers(case, given):
+    fitted = case().fit(given, Y)
+    plain = case().fit(np.asarray(given).astype(np.float64), Y)
+    assert fitted.components_.dtype == fitted.transform(given).dtype == np.float64
+    assert most_turned(plain.components_, fitted.components_) < 1e-9
+
+
+REFUSED_TABLES = {
+    "one row of numbers": (X[:, 0], ValueError, "Expected 2D array, got 1D array"),
+    "three dimensions": (X[None], ValueError, "dim 3, while dim <= 2 is required"),
+    "no rows": (X[:0], ValueError, r"0 sample\(s\)"),
+    "no columns": (X[:, :0], ValueError, r"0 feature\(s\)"),
+    "complex": (X + 1j, ValueError, "Complex data not supported"),
+    "masked": (
+        np.ma.array(X, mask=X > 1),
+        ValueError,
+        "masked array with .* masked cells came.* Fill them in first, e.g. X.filled",
+    ),
+    "text": (
+        np.where(X > 1.5, "high", X.astype(str)),
+        ValueError,
+        "could not convert string to float: 'high' in row .*, column .*leave the column out, or encode it",
+    ),
+}
+
+
+@over(CASES)
+@pytest.mark.parametrize(("given", "kind", "message"), REFUSED_TABLES.values(), ids=REFUSED_TABLES)
+def test_tables_that_are_refused(case, given, kind, message):
+    with pytest.raises(kind, match=message):
+        case().fit(given, Y[: len(given)])
+
+
+# ---------------------------------------------------------------------- frames
+
+
+def frame(library, names="abcd"):
+    frames = pytest.importorskip(library)
+    return frames.DataFrame(dict(zip(names, X.T, strict=False)))
+
+
+libraries = pytest.mark.parametrize("library", ["pandas", "polars"])
+
+
+@libraries
+@over(CASES)
+def test_frames_with_other_columns_are_refused(case, library):
+    table = frame(library)
+    fitted = case().fit(table, Y)
+    np.testing.assert_allclose(fitted.transform(table), case().fit(X, Y).transform(X), atol=1e-10)
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        fitted.transform(table[list("dcba")])
+    with pytest.raises(ValueError, match=r"seen at fit time, yet now missing:\n- d"):
+        fitted.transform(table[list("abc")])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- z"):
+        fitted.transform(frame(library, "abcz"))
+
+
+@libraries
+def test_a_stream_of_frames_keeps_its_columns(library):
+    table = frame(library)
+    streamed = mean_margins().partial_fit(table, Y)
+    with pytest.raises(ValueError, match="same order"):
+        streamed.partial_fit(table[list("dcba")], Y)
+    with pytest.raises(ValueError, match="X has 3 features, but MarginPCA is expecting 4"):
+        mean_margins().partial_fit(X, Y).partial_fit(X[:, :3], Y)
+
+
+@over(CASES)
+def test_columns_of_one_name_are_refused_before_and_after_fit(case):
+    pandas = pytest.importorskip("pandas")
+    table = frame("pandas")
+    doubled = pandas.concat([table, table[["b"]]], axis=1)
+    message = "Column names must be unique, but 'b' came more than once. Rename the columns, or pass the table as an"
+    with pytest.raises(ValueError, match=message):
+        case().fit(doubled, Y)
+    with pytest.raises(ValueError, match=message):
+        case().fit(table, Y).transform(doubled)
+
+
+def test_a_text_column_of_a_frame_is_named():
+    table = frame("pandas").assign(colour="red")
+    with pytest.raises(ValueError, match=r"'red' in row 0, column 'colour'. .*leave the column out, or encode it"):
+        mean_margins().fit(table, Y)
+
+
+def test_missing_cells_of_a_frame_are_named():
+    pandas = pytest.importorskip("pandas")
+    table = frame("pandas").convert_dtypes()
+    table.loc[4, "c"] = pandas.NA
+    with pytest.raises(ValueError, match=r"1 cell, the first .NaN. in row 4, column 2"):
+        mean_margins().fit(table, Y)
+
+
+# ---------------------------------------------------------------------- weights
+
+
+REFUSED_WEIGHTS = {
+    "negative": (np.where(np.arange(30) == 4, -1.0, 1.0), "Negative values .*: -1.0 for row 4. .* pass numbers ≥ 0"),
+    "NaN": (np.where(np.arange(30) == 4, np.nan, 1.0), "sample_weight contains NaN"),
+    "infinite": (np.where(np.arange(30) == 4, np.inf, 1.0), "sample_weight contains infinity"),
+    "too few": (np.ones(5), r"sample_weight.shape == \(5,\), expected \(30,\)"),
+    "a table": (np.ones((30, 2)), "Sample weights must be 1D"),
+    "all zero": (np.zeros(30), "non-zero|Every sample_weight is zero"),
+    "too large to square": (
+        np.full(30, 1e200),
+        r"largest sample_weight is 1e\+200; possible are .* Divide the weights",
+    ),
+    "too small to square": (np.full(30, 1e-200), "largest sample_weight is 1e-200; possible are"),
+}
+
+
+@over(CASES)
+@pytest.mark.parametrize(("weights", "message"), REFUSED_WEIGHTS.values(), ids=REFUSED_WEIGHTS)
+def test_weights_that_are_refused(case, weights, message):
+    with pytest.raises(ValueError, match=message):
+        case().fit(X, Y, sample_weight=weights)
+
+
+@over([case for case in CASES if case.whole_weights])
+def test_fractions_are_refused_where_weights_are_counts(case):
+    with pytest.raises(ValueError, match=r"takes whole-number sample weights .*, but 0.5 came. Pass integer"):
+        case().fit(X, Y, sample_weight=np.full(30, 0.5))
+
+
+# ---------------------------------------------------------------------- options, scores, size
+
+
+def test_options_that_do_not_exist():
+    with pytest.raises(ValueError, match="pairs='medoid' came; possible are 'all', 'mean', 'median', 'nearest'"):
+        MarginPCA(pairs="medoid").fit(X, Y)
+    with pytest.raises(ValueError, match="enemies='one' came; possible are 'each', 'any'"):
+        MarginPCA(pairs="nearest", enemies="one").fit(X, Y)
+    with pytest.raises(ValueError, match="score='gini' came; possible are 'fisher', 'bhattacharyya'"):
+        BayesErrorPCA(score="gini").fit(X, Y)
+
+
+@over(CASES)
+def test_inverse_transform_of_something_else(case):
+    fitted = case().fit(X, Y)
+    with pytest.raises(ValueError, match=r"takes what transform gives, n×2 numbers, but shape \(30, 4\) came"):
+        fitted.inverse_transform(X)
+    with pytest.raises(ValueError, match=r"shape \(2,\) came"):
+        fitted.inverse_transform([1.0, 2.0])
+    scores = fitted.transform(X)
+    np.testing.assert_allclose(fitted.inverse_transform(sp.csr_array(scores)), fitted.inverse_transform(scores))
+
+
+@over(STREAMED)
+def test_a_stream_of_long_sparse_rows_is_refused_clearly(case):
+    rows = sp.random_array((6, 5001), density=0.01, rng=np.random.default_rng(0), format="csr")
+    message = "sparse table of 5001 columns, but a stream keeps a d×d scatter.*Use fit on all rows .*, or reduce"
+    with pytest.raises(ValueError, match=message):
+        case().partial_fit(rows, np.arange(6) % 2)
+
+
+def test_all_directions_of_a_large_sparse_table_are_refused_clearly():
+    rows = sp.random_array((5001, 5002), density=1e-4, rng=np.random.default_rng(0), format="csr")
+    labels = np.arange(5001) % 2
+    with pytest.raises(ValueError, match=r"sparse table of 5001×5002 came.* pass an int n_components ≤ 500"):
+        MarginPCA().fit(rows, labels)
+    with pytest.raises(ValueError, match="reduce the columns first, as BayesErrorPCA scores every component"):
+        BayesErrorPCA(2).fit(rows, labels)
