@@ -25,7 +25,7 @@ from discrim.cli.options import (
     Target,
     Wait,
 )
-from discrim.cli.screen import print_json, progress_bar, show_comparison, side
+from discrim.cli.screen import print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import Reading, labelled, name_of, say_where_labels_are
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import Comparison, grid_of, opened_store, so_far
@@ -123,7 +123,7 @@ def compare(
     else:
         show_comparison(found, _next_step(found, data, target))
     if store is not None:
-        side.print(f"{len(found.rows)} results are kept in {store}.", markup=False)
+        say(f"{len(found.rows)} results are kept in {store}.")
     if found.failures:
         raise typer.Exit(SOME_FAILED)
 
@@ -171,7 +171,7 @@ def _show_so_far(found: Comparison, running: Running) -> None:
         if running.store
         else "Nothing is kept; with --store FILE the next run would go on from here."
     )
-    side.print(f"{splits} of {total} splits were finished. {kept}", markup=False)
+    say(f"{splits} of {total} splits were finished. {kept}")
 
 
 def _next_step(found: Comparison, data: str, target: str | None) -> str:

@@ -56,7 +56,7 @@ def datasets() -> None:
         ("name", "rows", "features", "classes", "where", "what it is; from"),
         (
             (
-                one.name,
+                ", ".join((one.name, *one.aliases)),
                 _number(one.n_samples),
                 _number(one.n_features),
                 _number(len(one.classes) or None),

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from discrim.cli.endings import ending_cleanly
 from discrim.cli.options import Data, Decimal, Delimiter, Drop, Encoding, OneHot, Scale, Target
-from discrim.cli.screen import side
+from discrim.cli.screen import say
 from discrim.cli.tables_by_name import Reading, features, labelled, say_where_labels_are
 from discrim.data.scaling import scaler
 from discrim.data.tables import write_table
@@ -63,10 +63,10 @@ def project(
     if model is not None:
         kept = {"feature_names": list(table.feature_names), "target": table.target, "method": method, "scale": scale}
         model_file.save(fitted, model, about=kept)
-        side.print(f"The model is in {model}.", markup=False)
+        say(f"The model is in {model}.")
     if out is not None:
         write_table(out, _columns(fitted, table.X) | {table.target: table.y})
-        side.print(f"{table.n_samples} rows × {components} components, and the labels, are in {out}.", markup=False)
+        say(f"{table.n_samples} rows × {components} components, and the labels, are in {out}.")
 
 
 @ending_cleanly
@@ -91,7 +91,7 @@ def apply(
     X = features(data, names, Reading(delimiter=delimiter, decimal=decimal, encoding=encoding))
     columns = _columns(fitted, X)
     write_table(out, columns)
-    side.print(f"{X.shape[0]} rows × {len(columns)} components are in {out}.", markup=False)
+    say(f"{X.shape[0]} rows × {len(columns)} components are in {out}.")
 
 
 def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:

@@ -30,6 +30,11 @@ _EXPLANATION = (
 )
 
 
+def say(message: str) -> None:
+    """A line beside the answer, on stderr; as it is, on one line."""
+    side.print(Text(message), soft_wrap=True)
+
+
 @contextmanager
 def progress_bar(what: str) -> Iterator[run.Progress]:
     """A bar with the time left on stderr; where that is no terminal, nothing."""
@@ -42,6 +47,7 @@ def progress_bar(what: str) -> Iterator[run.Progress]:
 def show_comparison(found: Comparison, next_step: str = "") -> None:
     """The ranked table, what the marks mean, the answer in words, and what was skipped or failed."""
     if found.lines:
+        out.print(Text(heading(found), style="bold"))
         out.print(comparison_table(found))
         p_values = "." if out.width < _ROOM_FOR_P else "; its p value follows."
         out.print(Text(_EXPLANATION + p_values, style="dim"))
@@ -49,11 +55,11 @@ def show_comparison(found: Comparison, next_step: str = "") -> None:
     if next_step:
         out.print(Text(next_step), soft_wrap=True)
     for line in notes(found.rows):
-        side.print(Text(line), soft_wrap=True)
+        say(line)
 
 
 def comparison_table(found: Comparison) -> Table:
-    table = Table(title=heading(found), title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
     table.add_column("classifier", no_wrap=True)
     for name in ("K", f"{METRICS[found.metric]} % (interval)", "over PCA", "over raw"):
@@ -63,11 +69,11 @@ def comparison_table(found: Comparison) -> Table:
     return table
 
 
-def heading(found: Comparison) -> Text:
+def heading(found: Comparison) -> str:
     grid = found.grid
     table = grid.table
     splits = max((line.n_splits for line in found.lines), default=0)
-    return Text(
+    return (
         f"{grid.name}: {table.n_samples} rows × {table.n_features} features, {len(table.class_counts())} classes; "
         f"{grid.protocol.name}, {splits} splits, scale {grid.scale}"
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discrim.cli.screen import side
+from discrim.cli.screen import say
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.tables import read_features, read_table
@@ -50,7 +50,7 @@ def labelled(data: str, reading: Reading) -> LabelledTable:
 def say_where_labels_are(table: LabelledTable, target: str | None, data: str) -> None:
     """A column that was not named but taken for the labels is named."""
     if target is None and is_file(data):
-        side.print(f"Labels: {table.target!r}, the last column. Name another with --target.", markup=False)
+        say(f"Labels: {table.target!r}, the last column. Name another with --target.")
 
 
 def features(data: str, feature_names: list[str], reading: Reading) -> Any:

@@ -1,7 +1,7 @@
 """The reductions that can be compared, by name: one line each.
 
-A method is how to build it for K components, whether the first k of K components are the k components (then one fit
-serves every k), how many components it can have at most, and whether it takes sparse rows.
+A method is how to build it for K components, from which K on its components are nested (then one fit serves every K
+from there), how many components it can have at most, and whether it takes sparse rows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.decomposition import FastICA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.random_projection import GaussianRandomProjection
@@ -23,9 +24,12 @@ from discrim.evaluation.baselines import (
     NeighborhoodComponents,
     PartialLeastSquares,
 )
+from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.bayes_error_pca import BayesErrorPCA
 from discrim.reducers.fisher_lda import FisherLDA
 from discrim.reducers.margin_pca import MarginPCA
+from discrim.reducers.margin_subspace import MarginSubspace
+from discrim.reducers.max_margin_shift import MaxMarginShift
 from discrim.reducers.maximum_margin_criterion import MaximumMarginCriterion
 from discrim.reducers.null_space_lda import NullSpaceLDA
 from discrim.reducers.orthogonal_lda import OrthogonalLDA
@@ -41,6 +45,18 @@ class Sizes(NamedTuple):
     n_rows: int
     n_features: int
     n_classes: int
+
+
+def from_the_first(sizes: Sizes) -> float:
+    return 1
+
+
+def from_all_discriminants(sizes: Sizes) -> float:
+    return sizes.n_classes - 1
+
+
+def never(sizes: Sizes) -> float:
+    return np.inf
 
 
 def directions_of_rows(sizes: Sizes) -> int:
@@ -61,13 +77,13 @@ class Method:
     """A reduction by name.
 
     build : takes n_components, and random_state where `seeded`; None stands for the features as they are
-    nested : the first k of K components are the k components
+    nested_from : the K from which on the first components of more are the components of fewer: one fit serves them all
     """
 
     name: str
     gloss: str
     build: Callable[..., Any] | None
-    nested: bool = True
+    nested_from: Callable[[Sizes], float] = from_the_first
     most_components: Callable[[Sizes], int] = directions_of_rows
     seeded: bool = False
     takes_sparse: bool = True
@@ -80,7 +96,17 @@ class Method:
         return self.build(n_components=n_components, **({"random_state": seed} if self.seeded else {}))
 
 
+def _shifted_pca(n_components: int) -> MaxMarginShift:
+    return MaxMarginShift(PCA(n_components))
+
+
 _OURS = (
+    Method(
+        "bayes-error-lda",
+        "discriminants of least pairwise Bayes error",
+        BayesErrorLDA,
+        nested_from=from_all_discriminants,
+    ),
     Method("regularized-lda", "linear discriminants with a ridge chosen by cross-validation", RegularizedLDA),
     Method("fisher-lda", "classical linear discriminants", FisherLDA),
     Method("uncorrelated-lda", "discriminants with uncorrelated features, also for n < d", UncorrelatedLDA),
@@ -88,6 +114,13 @@ _OURS = (
     Method("null-space-lda", "class means apart where classes do not vary, for n < d", NullSpaceLDA),
     Method("pca-lda", "principal components, then discriminants", PCALDA),
     Method("max-margin-criterion", "between minus within-class scatter", MaximumMarginCriterion),
+    Method(
+        "margin-subspace",
+        "directions of a multiclass SVM's weights",
+        MarginSubspace,
+        most_components=fewer_than_classes,
+    ),
+    Method("max-margin-shift", "PCA of rows moved away from other classes", _shifted_pca),
     Method("margin-pca-all", "PCA of all differences between classes", partial(MarginPCA, pairs="all")),
     Method("margin-pca-mean", "PCA of differences to other classes' means", partial(MarginPCA, pairs="mean")),
     Method("margin-pca-median", "PCA of differences to other classes' medians", partial(MarginPCA, pairs="median")),
@@ -110,7 +143,7 @@ _BASELINES = (
         "ica",
         "independent components (FastICA)",
         partial(FastICA, whiten="unit-variance", max_iter=500),
-        nested=False,
+        nested_from=never,
         seeded=True,
         takes_sparse=False,
     ),
@@ -122,7 +155,7 @@ _BASELINES = (
         takes_sparse=False,
     ),
     _sklearn("pls", "partial least squares on the class indicators", PartialLeastSquares, takes_sparse=False),
-    _sklearn("lasso", "columns chosen along the lasso path", LassoSelection, nested=False, takes_sparse=False),
+    _sklearn("lasso", "columns chosen along the lasso path", LassoSelection, nested_from=never, takes_sparse=False),
     _sklearn(
         "lda",
         "scikit-learn's linear discriminant analysis",
@@ -134,7 +167,7 @@ _BASELINES = (
         "nca",
         "neighbourhood components analysis",
         NeighborhoodComponents,
-        nested=False,
+        nested_from=never,
         seeded=True,
         takes_sparse=False,
         note=f"fitted on at most {MOST_NCA_ROWS:,} training rows",
@@ -144,7 +177,15 @@ _BASELINES = (
 
 METHODS: dict[str, Method] = {method.name: method for method in (*_OURS, *_BASELINES)}
 RAW = METHODS["raw"]
-DEFAULT_METHODS = ("regularized-lda", "margin-pca-mean", "margin-pca-nearest", "bayes-error-pca", "pca", "raw")
+DEFAULT_METHODS = (
+    "bayes-error-lda",
+    "regularized-lda",
+    "margin-subspace",
+    "margin-pca-mean",
+    "bayes-error-pca",
+    "pca",
+    "raw",
+)
 
 
 def named_methods(names: Iterable[str]) -> tuple[Method, ...]:

@@ -97,7 +97,8 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
     most = method.most_components(data.sizes)
     beyond = Features(status="skipped", reason=_too_many(method, most, data.sizes))
     possible = [k for k in counts if k <= most]
-    found = _nested(method, possible, data) if method.nested else {k: _fitted(method, k, data) for k in possible}
+    alone = [k for k in possible if k < method.nested_from(data.sizes)]
+    found = {k: _fitted(method, k, data) for k in alone} | _nested(method, possible[len(alone) :], data)
     return {k: found.get(k, beyond) for k in counts}
 
 

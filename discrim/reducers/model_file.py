@@ -27,16 +27,22 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.writing import whole_file
+from discrim.objectives.held_out import HeldOut
+from discrim.reducers.autoencoder import Autoencoder
 from discrim.reducers.base import Projection, Reducer
+from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.bayes_error_pca import BayesErrorPCA
 from discrim.reducers.fisher_lda import FisherLDA
 from discrim.reducers.margin_pca import MarginPCA
+from discrim.reducers.margin_subspace import MarginSubspace
+from discrim.reducers.max_margin_shift import MaxMarginShift
 from discrim.reducers.maximum_margin_criterion import MaximumMarginCriterion
 from discrim.reducers.null_space_lda import NullSpaceLDA
 from discrim.reducers.orthogonal_lda import OrthogonalLDA
 from discrim.reducers.pca import PCA
 from discrim.reducers.pca_lda import PCALDA
 from discrim.reducers.regularized_lda import RegularizedLDA
+from discrim.reducers.shifted_pca import ShiftedPCA
 from discrim.reducers.uncorrelated_lda import UncorrelatedLDA
 from discrim.solve.shrinkage_path import PathScores
 
@@ -45,6 +51,7 @@ _VERSION = b"1"
 _ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
+        BayesErrorLDA,
         PCA,
         MarginPCA,
         BayesErrorPCA,
@@ -55,12 +62,16 @@ _ESTIMATORS: dict[str, Any] = {
         NullSpaceLDA,
         PCALDA,
         MaximumMarginCriterion,
+        MarginSubspace,
+        MaxMarginShift,
+        ShiftedPCA,
+        Autoencoder,
         StandardScaler,
         MinMaxScaler,
         MaxAbsScaler,
     )
 }
-_VALUES: dict[str, Any] = {kind.__name__: kind for kind in (Projection, PathScores)}
+_VALUES: dict[str, Any] = {kind.__name__: kind for kind in (Projection, PathScores, HeldOut)}
 
 
 class ModelFileError(ValueError):
@@ -141,7 +152,10 @@ def _described(value: Any, arrays: list[np.ndarray], place: str) -> Any:
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
     if isinstance(value, Mapping):
-        return {"map": {str(name): _described(one, arrays, f"{place}.{name}") for name, one in value.items()}}
+        items = [
+            [_described(key, arrays, place), _described(one, arrays, f"{place}.{key}")] for key, one in value.items()
+        ]
+        return {"map": items}
     if isinstance(value, list | tuple):
         return {"list": [_described(one, arrays, place) for one in value], "tuple": isinstance(value, tuple)}
     if isinstance(value, float) and not math.isfinite(value):
@@ -155,8 +169,8 @@ def _described(value: Any, arrays: list[np.ndarray], place: str) -> Any:
 
 
 def _state(estimator: Any) -> dict[str, Any]:
-    """All that a fitted estimator knows; of a stream the directions, solved now, without the statistics."""
-    if not isinstance(estimator, Reducer):
+    """All that an estimator knows; of a stream the directions, solved now, without the statistics."""
+    if not isinstance(estimator, Reducer) or not estimator.__sklearn_is_fitted__():
         return vars(estimator)
     estimator._fitted()
     return {**vars(estimator), "_moments": None}
@@ -199,13 +213,14 @@ def _restored(value: Any, arrays: list[np.ndarray]) -> Any:
     if "pipeline" in value:
         return Pipeline([(name, _restored(step, arrays)) for name, step in value["pipeline"]])
     if "estimator" in value:
-        estimator = _ESTIMATORS[value["estimator"]]()
+        kind = _ESTIMATORS[value["estimator"]]
+        estimator = kind.__new__(kind)
         vars(estimator).update(_restored(value["state"], arrays))
         return estimator
     if "value" in value:
         return _VALUES[value["value"]](**_restored(value["state"], arrays))
     if "map" in value:
-        return {name: _restored(one, arrays) for name, one in value["map"].items()}
+        return {_restored(key, arrays): _restored(one, arrays) for key, one in value["map"]}
     if "list" in value:
         items = [_restored(one, arrays) for one in value["list"]]
         return tuple(items) if value["tuple"] else items

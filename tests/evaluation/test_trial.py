@@ -46,7 +46,7 @@ def test_scores_are_those_of_a_plain_pipeline(iris):
     assert len({row["scores"]["accuracy"] for row in rows}) > 1
 
 
-def test_a_nested_method_is_fitted_once_and_at_the_largest_count_of_the_grid(iris, monkeypatch):
+def test_nested_components_are_fitted_once_and_at_the_largest_count_of_the_grid(iris, monkeypatch):
     X, y = iris
     fitted = []
 
@@ -55,8 +55,9 @@ def test_a_nested_method_is_fitted_once_and_at_the_largest_count_of_the_grid(iri
             fitted.append(self.n_components)
             return super().fit(X, y)
 
-    for nested, expected in ((True, [3]), (False, [1, 2, 3])):
-        monkeypatch.setitem(METHODS, "counting", Method("counting", "", Counting, nested=nested))
+    for least, expected in ((1, [3]), (2, [1, 3]), (np.inf, [1, 2, 3])):
+        method = Method("counting", "", Counting, nested_from=lambda sizes, least=least: least)
+        monkeypatch.setitem(METHODS, "counting", method)
         fitted.clear()
         cells = tuple(Cell("counting", k, "svm") for k in (1, 2, 3))
         only_one = ({**cells[0]._asdict(), "split": 0},)  # the others were done before

@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES
+from sklearn.decomposition import FactorAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from discrim import PCA, BayesErrorPCA, FisherLDA, RegularizedLDA
+from discrim import PCA, Autoencoder, BayesErrorPCA, FisherLDA, MaxMarginShift, RegularizedLDA
+from discrim.evaluation.methods import METHODS
 from discrim.reducers.model_file import ModelFileError, about, load, save
 
 
@@ -53,6 +55,22 @@ def test_labels_of_every_kind_come_back(names, table, path):
     again = load(path)
     assert again.classes_.dtype.kind == model.classes_.dtype.kind
     assert again.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.ours])
+def test_whatever_project_offers_can_be_saved(name, table, path):
+    X, y = table
+    model = make_pipeline(StandardScaler(), METHODS[name].estimator(1, seed=0)).fit(X, y)
+    save(model, path)
+    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
+    assert load(path).get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+
+
+def test_a_shift_with_another_extractor_of_ours_comes_back(table, path):
+    X, y = table
+    model = MaxMarginShift(Autoencoder(1, max_iter=5), random_state=0).fit(X, y)
+    save(model, path)
+    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler()], ids=str)
@@ -100,6 +118,8 @@ def test_what_cannot_be_saved_is_said(table, path):
     X, y = table
     with pytest.raises(NotFittedError):
         save(PCA(2), path)
+    with pytest.raises(TypeError, match=r"MaxMarginShift.extractor is a FactorAnalysis, which cannot be saved"):
+        save(MaxMarginShift(FactorAnalysis(1)).fit(X, y), path)
     with pytest.raises(TypeError, match="RobustScaler, which cannot be saved"):
         save(make_pipeline(RobustScaler(), PCA(2)).fit(X), path)
     with pytest.raises(TypeError, match=r"RegularizedLDA.cv is a StratifiedKFold"):
@@ -169,6 +189,7 @@ def test_a_full_disk_leaves_the_old_model_and_names_the_path(path):
     code = f"""
 import numpy as np, resource, signal
 from discrim import PCA
+from discrim.evaluation.methods import METHODS
 from discrim.reducers.model_file import save
 model = PCA(5).fit(np.random.default_rng(0).normal(size=(20, 2000)))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -1,0 +1,443 @@
+"""The command line end to end, in processes of its own: answers, faults of files, and every way a run can end."""
+
+import contextlib
+import csv
+import errno
+import gzip
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import labelled
+from typer.testing import CliRunner
+
+from discrim import FisherLDA
+from discrim.cli.commands import app
+from discrim.evaluation.run_lock import RunLock
+from discrim.reducers.model_file import load, save
+
+FAST = ["--methods", "fisher-lda", "-k", "1,2", "--classifiers", "5-nn", "--splits", "3", "--jobs", "1"]
+
+
+def start(*arguments, preexec=None, **environment):
+    """The real command in a process of its own."""
+    settings = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **environment}
+    return subprocess.Popen(
+        [sys.executable, "-m", "discrim", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=settings,
+        preexec_fn=preexec,
+    )
+
+
+def discrim(*arguments, **options):
+    """(exit code, stdout, stderr) of the real command."""
+    process = start(*arguments, **options)
+    out, err = process.communicate(timeout=240)
+    assert "Traceback" not in err
+    return process.returncode, out, err
+
+
+def here(*arguments):
+    """The same in this process, where many short calls are needed."""
+    result = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def write(path, X, y, names=None, target="sort"):
+    names = names or [f"x{at}" for at in range(X.shape[1])]
+    kind = gzip.open if path.suffix == ".gz" else open
+    with kind(path, "wt", encoding="utf-8") as handle:
+        rows = csv.writer(handle)
+        rows.writerow([*names, target])
+        rows.writerows([*values, label] for values, label in zip(X.tolist(), y, strict=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = labelled(90, 5)
+    return X, np.array(["a", "b", "c"])[y]
+
+
+@pytest.fixture
+def table(tmp_path, rows):
+    return write(tmp_path / "rows.csv", *rows)
+
+
+def figures(text):
+    """What a comparison says, without how long it took."""
+    document = json.loads(text)
+    for line in document["lines"]:
+        del line["seconds"]
+    return document
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def test_compare_prints_a_ranked_table_and_the_answer(table):
+    code, out, err = discrim("compare", table, "--target", "sort", *FAST)
+    assert code == 0
+    assert out.startswith("rows: 90 rows × 5 features, 3 classes; holdout-80-20, 3 splits, scale standard")
+    lines = [line.split() for line in out.splitlines()[2:5]]
+    assert {line[0] for line in lines} == {"fisher-lda", "pca", "raw"}
+    assert sorted((float(line[3]) for line in lines), reverse=True) == [float(line[3]) for line in lines]
+    assert "Best: " in out
+    assert f"discrim project {table} --target sort --method " in out
+    assert err == ""
+
+
+def test_every_format_gives_the_same_answer(tmp_path, rows, table):
+    X, y = rows
+    expected = figures(here("compare", table, "-t", "sort", "--json", *FAST)[1])
+    assert [line["n_splits"] for line in expected["lines"]] == [3, 3, 3]
+    frame = pd.DataFrame(X, columns=[f"x{at}" for at in range(5)]).assign(sort=y)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    frame.to_feather(tmp_path / "rows.feather")
+    frame.to_csv(tmp_path / "rows.tsv", sep="\t", index=False)
+    np.savez(tmp_path / "rows.npz", X=X, target=y)
+    write(tmp_path / "rows.csv.gz", X, y)
+    for ending in ("parquet", "feather", "tsv", "npz", "csv.gz"):
+        code, out, _ = here("compare", tmp_path / f"rows.{ending}", "--json", *FAST)
+        assert (code, figures(out)) == (0, expected)
+
+
+def test_quick_json_methods_and_other_scores():
+    code, out, _ = here("compare", "iris", "--quick", "--metric", "f1", "--jobs", "1", "--methods", "pca", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert (document["metric"], document["splits"]) == ("f1", 5)
+    assert {line["classifier"] for line in document["lines"]} == {"svm"}
+    assert document["lines"][0]["curve"]
+
+
+def test_skips_are_said_and_failures_set_the_exit_code(table, monkeypatch):
+    code, _, err = here("compare", table, *FAST[2:], "--methods", "lda", "-k", "2,3")
+    assert code == 0
+    assert "skipped: lda, 3 trials: lda has at most 2 components" in err
+
+    def broken(self, *_):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(FisherLDA, "fit", broken)
+    code, out, err = here("compare", table, *FAST)
+    assert code == 1
+    assert "failed: fisher-lda, 6 trials: RuntimeError: no luck" in err
+    assert "Best: pca" in out
+
+
+def test_project_and_apply(tmp_path, rows, table):
+    X, y = rows
+    out, model, again = tmp_path / "features.csv", tmp_path / "rows.discrim", tmp_path / "new.parquet"
+    command = ("project", table, "-t", "sort", "--method", "fisher-lda", "-k", "2", "--out", out, "--model", model)
+    code, _, _ = discrim(*command)
+    assert code == 0
+    features = pd.read_csv(out)
+    assert list(features.columns) == ["fisherlda0", "fisherlda1", "sort"]
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = FisherLDA(2).fit(scaled, y).transform(scaled)
+    np.testing.assert_allclose(features.iloc[:, :2], expected, atol=1e-10)
+    new = write(tmp_path / "new.csv", X[:, ::-1], y, names=[f"x{at}" for at in range(4, -1, -1)], target="ignored")
+    code, _, err = discrim("apply", model, new, "--out", again)
+    assert (code, err.strip()) == (0, f"90 rows × 2 components are in {again}.")
+    np.testing.assert_allclose(pd.read_parquet(again), expected, atol=1e-10)
+    assert type(load(model)[-1]) is FisherLDA
+
+
+def test_the_default_of_project_is_the_first_method_listed(tmp_path, table):
+    first = here("methods")[1].splitlines()[1].split()[0]
+    code, _, _ = here("project", table, "--model", tmp_path / "model")
+    assert code == 0
+    assert type(load(tmp_path / "model")[-1]).__name__.lower() == first.replace("-", "")
+
+
+def test_lists():
+    code, out, _ = here("methods")
+    assert code == 0
+    assert "regularized-lda" in out
+    assert "fitted on at most 2,000" in out
+    code, out, _ = discrim("datasets")
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.startswith("iris"))
+    assert line.split()[:5] == ["iris", "150", "4", "3", "scikit-learn"]
+
+
+@pytest.mark.parametrize("command", ["", "compare", "project", "apply", "methods", "datasets", "reproduce"])
+def test_help_has_examples(command):
+    code, out, _ = here(*filter(None, [command]), "--help")
+    assert code == 0
+    assert not command or f"discrim {command}" in out.replace("Usage: discrim", "")
+
+
+# --- what files can be --------------------------------------------------------------------------------------------
+
+
+def refused(*arguments):
+    """The one message of a refusal."""
+    code, out, err = here(*arguments)
+    assert code == 2
+    assert out == ""
+    message = [line for line in err.splitlines() if not line.startswith("Labels:")]
+    assert len(message) == 1
+    assert message[0].startswith("discrim: ")
+    return message[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (b"a,b,sort\n", "no rows"),
+        (b"a,b,sort\n1,2,x\n1,2\n", "line 3"),
+        (b"a,b,sort\n1,2,x\n3,,y\n", "line 3"),
+        (b"a,b,sort\n1,2,x\n3,nan,y\n1,1,y\n", "'b'"),
+        (b"a,b,sort\n1,2,x\n3,inf,y\n1,1,y\n", "'b'"),
+        (b"a,b,sort\n1,2,x\n3,red,y\n1,1,y\n", "red"),
+        (b"a,a,sort\n1,2,x\n3,4,y\n1,1,y\n", "columns 1 and 2 are both called 'a'"),
+        (b"a,b,sort\n1,2,x\n3,4,x\n", "every one of the 2 rows"),
+        (b"a,b,sort\n1,2,x\n3,4,y\n", "different labels"),
+        (b"a;b;sort\n1,5;2,5;x\n3,5;4,5;y\n1,5;1,5;y\n", "decimal"),
+        ("a,größe,sort\n1,2,x\n3,4,y\n1,1,y\n".encode("latin-1"), "encoding"),
+        (b"\x00\x01\x02\x03" * 20, "file.csv"),
+    ],
+)
+def test_malformed_files_are_refused_with_their_place(content, said, tmp_path):
+    path = tmp_path / "file.csv"
+    path.write_bytes(content)
+    message = refused("compare", path, "--target", "sort")
+    assert str(path) in message
+    assert said in message
+
+
+def test_wrong_names_are_refused_with_the_right_ones(table, tmp_path):
+    assert "has no column 'sorte' (target)" in refused("compare", table, "--target", "sorte")
+    assert "there is no such file" in refused("compare", tmp_path / "nothing.csv")
+    assert "Did you mean 'iris'" in refused("compare", "irs")
+    assert "Leave out --target" in refused("compare", "iris", "--target", "sort")
+    assert "No method is named 'pcaa'" in refused("compare", table, "--methods", "pcaa")
+    assert "whole numbers with commas" in refused("compare", table, "-k", "two")
+    assert "only 5 features" in refused("compare", table, "-k", "6")
+    assert "Nothing to write" in refused("project", table)
+    assert "n_components=6" in refused("project", table, "-k", "6", "--out", tmp_path / "x.csv")
+    assert "cannot write '.xlsx'" in refused("project", table, "--out", tmp_path / "x.xlsx")
+    assert "no such file" in refused("project", table, "--out", tmp_path / "missing" / "x.csv")
+    assert "class 'b' has 1 row" in refused(
+        "compare", write(tmp_path / "one.csv", np.eye(5), list("aaaab")), "--target", "sort"
+    )
+
+
+def test_models_that_are_none_or_do_not_fit_are_refused(tmp_path, table, rows):
+    assert "is not a model of discrim" in refused("apply", table, table, "--out", tmp_path / "x.csv")
+    here("project", table, "--model", tmp_path / "model")
+    other = write(tmp_path / "other.csv", rows[0][:, :4], rows[1])
+    assert "'x4'" in refused("apply", tmp_path / "model", other, "--out", tmp_path / "x.csv")
+    save(FisherLDA(1).fit(*rows), tmp_path / "bare")
+    assert "does not say which columns" in refused("apply", tmp_path / "bare", table, "--out", tmp_path / "x.csv")
+
+
+def test_text_columns_are_named_and_one_hot_takes_them(tmp_path, rows):
+    X, y = rows
+    frame = pd.DataFrame(X[:, :2], columns=["x0", "x1"])
+    frame["colour"] = np.array(["red", "grün", "blue"])[np.arange(90) % 3]
+    frame["sort"] = y
+    frame.to_csv(tmp_path / "text.csv", index=False)
+    message = refused("compare", tmp_path / "text.csv", *FAST)
+    assert "'colour'" in message
+    assert "one_hot" in message or "one-hot" in message
+    code, out, _ = here("compare", tmp_path / "text.csv", "--one-hot", *FAST)
+    assert code == 0
+    assert "90 rows × 5 features" in out
+    model = tmp_path / "model"
+    assert here("project", tmp_path / "text.csv", "--one-hot", "--model", model)[0] == 0
+    assert here("apply", model, tmp_path / "text.csv", "--out", tmp_path / "out.csv")[0] == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 90
+
+
+def test_names_and_labels_in_any_script_and_formulas_stay_text(tmp_path, rows):
+    X, y = rows
+    labels = np.array(["Ωμέγα", "=cmd()", "猫 [bold]"])[np.searchsorted(["a", "b", "c"], y)]
+    names = ["größe", "[red]x[/red]", "価格", "a b", "x;y"]
+    path = write(tmp_path / "größe [x].csv", X, labels, names=names, target="κλάση")
+    code, out, _ = discrim("compare", path, "--target", "κλάση", *FAST)
+    assert code == 0
+    assert out.startswith("größe [x]: 90 rows")
+    code, _, _ = discrim("project", path, "--target", "κλάση", "--out", tmp_path / "out.csv")
+    assert code == 0
+    assert set(pd.read_csv(tmp_path / "out.csv")["κλάση"]) == {"Ωμέγα", "'=cmd()", "猫 [bold]"}
+
+
+def test_twenty_thousand_columns(tmp_path):
+    X, y = labelled(24, 20_000)
+    path = write(tmp_path / "wide.csv.gz", X.round(3), [f"class {label}" for label in y])
+    options = ("--target", "sort", "-k", "2", "--splits", "2", "--jobs", "1", "--classifiers", "svm")
+    code, out, _ = discrim("compare", path, "--methods", "regularized-lda,margin-pca-mean", *options)
+    assert code == 0
+    assert "24 rows × 20000 features" in out
+    model = tmp_path / "wide.discrim"
+    code, _, _ = discrim("project", path, "--target", "sort", "--model", model, "--out", tmp_path / "out.csv")
+    assert code == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 24
+
+
+# --- how runs end -------------------------------------------------------------------------------------------------
+
+LONG = ["--methods", "fisher-lda,margin-pca-mean", "-k", "1,2,3", "-c", "svm,naive-bayes", "--splits", "30"]
+N_TRIALS = (3 * 3 + 1) * 2 * 30
+
+
+def n_results(store):
+    """How many rows another process has committed."""
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db,
+    ):
+        return db.execute("SELECT count(*) FROM results").fetchone()[0]
+    return 0
+
+
+def wait_for(process, store, count):
+    deadline = time.monotonic() + 120
+    while n_results(store) < count and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert n_results(store) >= count
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, rows):
+    """The figures of the long run, never stopped."""
+    table = write(tmp_path_factory.mktemp("whole") / "rows.csv", *rows)
+    code, out, _ = here("compare", table, *LONG, "--jobs", "1", "--json")
+    assert code == 0
+    return figures(out)
+
+
+def test_killed_at_random_moments_and_resumed_the_table_is_the_same(tmp_path, table, whole):
+    store, moments, kept = tmp_path / "results.sqlite", random.Random(5), 0
+    for jobs in (1, 2):
+        process = start("compare", table, *LONG, "--store", store, "--jobs", jobs, "--json")
+        wait_for(process, store, kept + moments.randint(20, 150))
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert n_results(store) >= kept
+        kept = n_results(store)
+    assert 0 < kept < N_TRIALS
+    code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 2, "--json")
+    assert code == 0
+    assert figures(out) == whole
+    assert n_results(store) == N_TRIALS
+    assert f"{N_TRIALS} results are kept in {store}." in err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_path, table, whole):
+    store = tmp_path / "results.sqlite"
+    process = start("compare", table, *LONG, "--store", store, "--jobs", 2, preexec=os.setsid)
+    wait_for(process, store, 60)
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in err
+    assert "Best: " in out
+    assert f"of 30 splits were finished. All finished trials are kept in {store}" in err
+    kept = n_results(store)
+    assert 60 <= kept < N_TRIALS
+    again, out, _ = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
+    assert (again, figures(out)) == (0, whole)
+
+
+def test_workers_do_not_outlive_a_killed_run(tmp_path, table):
+    store = tmp_path / "results.sqlite"
+    process = start("compare", table, *LONG, "--store", store, "--jobs", 2, preexec=os.setsid)
+    wait_for(process, store, 20)
+    workers = children(process.pid)
+    assert len(workers) >= 2
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 20
+    while any(alive(worker) for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(alive(worker) for worker in workers)
+
+
+def children(parent):
+    """Processes that the parent started."""
+    with open(f"/proc/{parent}/task/{parent}/children") as handle:
+        return [int(one) for one in handle.read().split()]
+
+
+def alive(process):
+    try:
+        with open(f"/proc/{process}/stat") as handle:
+            return handle.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_two_runs_at_once_one_is_refused_or_waits(tmp_path, table, whole):
+    store = tmp_path / "results.sqlite"
+    first = start("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
+    wait_for(first, store, 1)
+    waiting = start("compare", table, *LONG, "--store", store, "--jobs", 1, "--json", "--wait", 100)
+    code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 1)
+    assert (code, out) == (2, "")
+    assert f"Another run (process {first.pid}) works on {store}" in err
+    for process in (first, waiting):
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        assert figures(out) == whole
+
+
+def test_a_store_that_is_none_is_refused_and_left_as_it_is(tmp_path, table):
+    path = tmp_path / "notes.txt"
+    path.write_text("not a store")
+    assert f"{path} is not a store of discrim" in refused("compare", table, *FAST, "--store", path)
+    assert path.read_text() == "not a store"
+    assert "folder for the store does not exist" in refused("compare", table, *FAST, "--store", tmp_path / "a" / "b")
+    with RunLock(tmp_path / "held"):
+        assert "Another run" in refused("compare", table, *FAST, "--store", tmp_path / "held")
+
+
+def limited(size):
+    """A file may not grow past `size` bytes: what a full disk does, without needing one."""
+    import resource
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def test_a_full_disk_ends_the_run_with_the_path_and_what_was_kept_stays(tmp_path, table, whole):
+    store = tmp_path / "results.sqlite"
+    code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, preexec=limited(120_000))
+    assert code == 2
+    assert str(store) in err
+    assert "disk" in err or "space" in err
+    kept = n_results(store)
+    assert 0 < kept < N_TRIALS
+    code, out, _ = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
+    assert (code, figures(out)) == (0, whole)
+
+
+def test_a_full_disk_leaves_no_half_of_a_file(tmp_path, table):
+    out, model = tmp_path / "out" / "features.csv", tmp_path / "out" / "model.discrim"
+    out.parent.mkdir()
+    for arguments in (("--out", out), ("--model", model)):
+        code, _, err = discrim("project", table, *arguments, preexec=limited(500))
+        assert code == 2
+        assert f"{arguments[1]}: no space is left" in err
+        assert os.strerror(errno.EFBIG) not in err
+    assert list(out.parent.iterdir()) == []
