@@ -537,7 +537,7 @@ CHECKED = [
     RefinedHyperplane(),
     RefinedHyperplane(LogisticRegression()),
     *[RefinedHyperplane(RidgeClassifier(), rule=rule) for rule in MERGED_SET],
-    RefinedHyperplane(RidgeClassifier(), rule="best", n_folds=3),
+    RefinedHyperplane(RidgeClassifier(), rule="best", n_folds=2),
     RefinedHyperplane(RidgeClassifier(), reference_class="majority", constant_features="scale"),
     RefinedHyperplane(RidgeClassifier(), reference_class=None, normalize=False),
     RefinedHyperplane(RidgeClassifier(), fallback=True, class_weight=None),
