@@ -52,8 +52,7 @@ class Spread:
         parts = [self.rows]
         if self.class_weights.any():
             scales = np.sqrt(self._row_weights(points))[:, None]
-            X = np.ldexp(points.X.astype(np.float64, copy=False), -moments.exponent)
-            parts.append(((X - moments.pilots[points.codes]) - moments.remainders[points.codes]) * scales)
+            parts.append(_centred(points, slice(None), moments) * scales)
         if self.pairs is not None:
             parts.append(self._differences(points, slice(None), moments.exponent))
         return np.concatenate(parts)
@@ -82,16 +81,27 @@ class Spread:
 
     def trace(self, moments: ClassMoments, points: LabelledRows) -> float:
         """tr A without forming it."""
-        unit = 4.0**-moments.exponent
         total = float(np.vdot(self.rows, self.rows))
         if self.class_weights.any():
-            squares = _squared_norms(points.X) * unit
+            total += self._trace_of_rows(moments, points)
+        if self.pairs is not None and points.is_sparse:
+            scaled = points.X.astype(np.float64) * 0.5**moments.exponent
+            total += float(_squared_norms(_incidence(self.pairs, points.shape[0]) @ scaled).sum())
+        elif self.pairs is not None:
+            for part in block_slices(len(self.pairs.weight), points.shape[1]):
+                total += float(_squared_norms(self._differences(points, part, moments.exponent)).sum())
+        return total
+
+    def _trace_of_rows(self, moments: ClassMoments, points: LabelledRows) -> float:
+        """Σ_i w_{y_i} ‖x_i − μ_{y_i}‖². Sparse rows lie near the origin: the means' share can be subtracted there."""
+        weights = self._row_weights(points)
+        if points.is_sparse:
             means = np.ldexp(moments.means, -moments.exponent)
-            of_means = self.class_weights * moments.weights @ np.einsum("cd,cd->c", means, means)
-            total += float(self._row_weights(points) @ squares - of_means)
-        if self.pairs is not None:
-            incidence = _incidence(self.pairs, points.shape[0])
-            total += float(_squared_norms(incidence @ points.X).sum() * unit)
+            of_means = self.class_weights * moments.weights @ _squared_norms(means)
+            return float(weights @ _squared_norms(points.X.astype(np.float64) * 0.5**moments.exponent) - of_means)
+        total = 0.0
+        for part in block_slices(*points.shape):
+            total += float(weights[part] @ _squared_norms(_centred(points, part, moments)))
         return total
 
     def _row_weights(self, points: LabelledRows) -> Array:
@@ -104,6 +114,13 @@ class Spread:
         gap = gap.toarray() if sp.issparse(gap) else gap
         scaled = np.ldexp(gap.astype(np.float64, copy=False), -exponent)
         return scaled * np.sqrt(self.pairs.weight[part])[:, None]
+
+
+def _centred(points: LabelledRows, part: slice, moments: ClassMoments) -> Array:
+    """Dense rows around their classes' means, in the moments' units."""
+    codes = points.codes[part]
+    scaled = np.ldexp(points.X[part].astype(np.float64, copy=False), -moments.exponent)
+    return (scaled - moments.pilots[codes]) - moments.remainders[codes]
 
 
 def _membership(points: LabelledRows) -> sp.csr_array:

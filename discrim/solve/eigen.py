@@ -92,7 +92,7 @@ def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) ->
     start = A @ np.random.default_rng(0).standard_normal(A.shape[0])
     if not start.any():
         return Spectrum(np.empty((0, A.shape[0])), np.empty(0), total or 0.0, 0, "a spread of zero")
-    values, vectors = eigsh(A, k=wanted, which="LA", v0=start, tol=0)
+    values, vectors = eigsh(A, k=wanted, which="LA", v0=start / np.abs(start).max(), tol=0)
     order = np.argsort(values)[::-1]
     values, directions = values[order], np.ascontiguousarray(vectors.T[order])
     touched = np.abs(values) > _threshold(len(start), np.finfo(np.float64).eps) * np.abs(values).max(initial=0.0)
