@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench study clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -16,7 +16,7 @@ $(VENV)/bench-installed: $(VENV)/installed
 	touch $@
 
 demo: $(VENV)/installed
-	$(RUN) examples/breast_cancer.py
+	$(RUN) -m discrim compare breast_cancer --store demo.sqlite
 
 test: $(VENV)/installed
 	$(RUN) -m ruff check .
@@ -26,6 +26,10 @@ test: $(VENV)/installed
 
 bench: $(VENV)/bench-installed
 	$(RUN) -m benchmarks
+
+study: $(VENV)/installed
+	$(RUN) examples/wide_study.py
+	$(RUN) examples/refinement_study.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
