@@ -70,11 +70,11 @@ def solve_crammer_singer(
     # Here and not above: these compile their loops with numba, which `import discrim` must not load.
     from discrim.margins.crammer_singer_descent import Centring, Descent, problem_of, shared_duals
     from discrim.margins.identical_rows import equal_rows
-    from discrim.margins.row_kernels import flat_table
+    from discrim.margins.row_kernels import flat_table, read_only
 
-    codes = np.ascontiguousarray(codes, dtype=np.intp)
+    codes = read_only(np.ascontiguousarray(codes, dtype=np.intp))
     _require_sense(X, codes, n_classes, C, scale)
-    bound = np.full(len(codes), float(C)) if sample_weight is None else float(C) * np.asarray(sample_weight, float)
+    bound = float(C) * _row_weights(sample_weight, len(codes))
     if offset is not None and not sp.issparse(X):
         X, offset = np.asarray(X, dtype=np.float64) - offset, None  # differences first: exact where offsets are large
     centring = Centring(offset, float(scale), bool(fit_intercept))
@@ -148,6 +148,19 @@ def _require_sense(X: Any, codes: NDArray[np.intp], n_classes: int, C: float, sc
     for name, value in (("C", C), ("scale", scale)):
         if not 0 < value < np.inf:
             raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
+
+
+def _row_weights(sample_weight: Floats | None, n_rows: int) -> Floats:
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,) or not ((weights >= 0) & np.isfinite(weights)).all():
+        raise ValueError(
+            f"sample_weight of shape {weights.shape} came for {n_rows} rows. Pass one finite number ≥ 0 for each row."
+        )
+    if not weights.any():
+        raise ValueError("Every sample_weight is zero, so no row is left. Give at least two rows a positive weight.")
+    return weights
 
 
 def _require_finite_squares(square: Floats) -> None:

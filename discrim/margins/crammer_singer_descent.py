@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discrim.margins.crammer_singer_face import face_step
 from discrim.margins.crammer_singer_kernels import Active, Problem, Room, Weights, collect, screen, sweep
+from discrim.margins.crammer_singer_walk import SEARCH_PASSES, walk_face
 from discrim.margins.identical_rows import Groups
 from discrim.margins.row_kernels import Table, row_square
 
@@ -87,7 +87,7 @@ class Descent:
         self.n_open = 0
         self.passes = 0
         self._warm = False
-        self._image: Weights | None = None
+        self._walking: tuple[Weights, Weights] | None = None  # room for a walk, made when first needed
         self._clearing = self.weights.table.size * n_rows / max(len(table.values), 1)  # in products with a row
         self._wait, self._since, self._walk = FIRST_WAIT, 0, FIRST_WALK
         self._place_zero_rows()
@@ -149,24 +149,29 @@ class Descent:
                 return state
 
     def _round(self, goal: float, max_iter: int) -> None:
+        """Sweeps and walks until the gap met on the way is down to the goal, or it is time to look again."""
         last = min(self.passes + ROUND_SWEEPS, max_iter)
-        while True:
+        while self.passes < last:
             self.n_open, gap, gain, work = sweep(
                 self.problem, self.weights, self.A, self.active, self.n_open, self.seed, self.room
             )
             self.passes += 1
             self._since += 1
-            if gap <= goal or self.n_open == 0 or self.passes >= last:
+            if gap <= goal or self.n_open == 0:
                 return
             if self._since >= self._wait:
                 self._walk_face(gain / work, max_iter)
+        self.collect()  # after many sweeps, what rounding has added to the weights may show in the gap
 
     def _walk_face(self, sweep_rate: float, max_iter: int) -> None:
         """A walk on the face; longer and sooner again if it gained more for its work than the last sweep did."""
-        if self._image is None:
-            self._image = self._no_weights()
-        most = min(self._walk, max_iter - self.passes)
-        passes, gain, work = face_step(self.problem, self.weights, self.A, self.rows, most, self._image, self.room)
+        most = min(self._walk, max_iter - self.passes - SEARCH_PASSES)
+        if most < 1:
+            return
+        if self._walking is None:
+            self._walking = (self._no_weights(), self._no_weights())
+        image, stopped = self._walking
+        passes, gain, work = walk_face(self.problem, self.weights, self.A, self.rows, most, image, stopped, self.room)
         self.passes += passes
         work += passes * self._clearing
         if gain > sweep_rate * work:
@@ -182,21 +187,17 @@ def shared_duals(A: Floats, groups: Groups, codes: NDArray[np.intp], bound: Floa
     Multiples of the last digit of C_n add up without rounding, in any order, as long as the sum is at most C_n: so
     each row sums to 0 exactly, and A[n, y_n] ≤ C_n, A[n, y] ≤ 0 hold exactly.
     """
-    first = groups.first[groups.group]
+    first, rows = groups.first[groups.group], np.arange(len(codes))
     present = bound > 0
     share = np.divide(bound, group_bound[first], out=np.zeros_like(bound), where=present)
-    rows = np.arange(len(codes))
-    full = present & (A[first, codes] >= group_bound[first])
-    n_classes = A.shape[1]
-    # A touch less than all, so that after rounding down no sum can be above C_n.
-    alpha = A[first] * (-share * (1 - 2.0**-50 * n_classes))[:, None]
-    alpha[rows, codes] = 0.0
     grid = np.where(present, np.spacing(bound), 1.0)[:, None]
+    alpha = A[first] * -share[:, None]
+    alpha[rows, codes] = 0.0
     alpha = np.floor(alpha / grid) * grid
-    total = alpha.sum(axis=1)
-    largest = alpha.argmax(axis=1)
-    alpha[rows[full], largest[full]] += (bound - total)[full]
-    total[full] = bound[full]
+    full = np.flatnonzero(present & (A[first, codes] >= group_bound[first] * (1 - 1e-14)))
+    largest = alpha[full].argmax(axis=1)
+    alpha[full, largest] = 0.0
+    alpha[full, largest] = bound[full] - alpha[full].sum(axis=1)
     dual = -alpha
-    dual[rows, codes] = total
+    dual[rows, codes] = alpha.sum(axis=1)
     return dual + 0.0  # no −0

@@ -1,10 +1,7 @@
-"""Conjugate gradients on the face of the dual's feasible set that the present duals lie in.
+"""The face of the dual's feasible set that the present duals lie in: which duals are free, and the dual along them.
 
-Sweeps find out which duals are zero or at their bound soon, but then creep where rows are nearly dependent. With
-those held, the dual is a plain quadratic in the free ones (in each row those sum to zero), and conjugate gradients,
-divided by ‖x̃_n‖², walk it down in far fewer passes. They stop as soon as their path leaves the feasible set in more
-than a few places; the point reached is projected back row by row, and the dual is maximised along the way to it, so
-that it never falls.
+A dual is free if it is below its bound. In each row the free ones move while they sum to the same, so a face is the
+set of rows with two or more of them, and the dual on it a plain quadratic.
 """
 
 from __future__ import annotations
@@ -16,13 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discrim.margins.crammer_singer_kernels import clear
-from discrim.margins.crammer_singer_rows import add_totals, sort_descending, to_gradient, water_level
+from discrim.margins.crammer_singer_rows import add_totals, to_gradient
 from discrim.margins.row_kernels import dense_add, dense_products, sparse_add, sparse_products
-
-OUTSIDE = 0.1  # share of free duals that may leave the feasible set before the walk stops
-REDUCTION = 0.01  # of the squared gradient at which the face counts as solved
-SHORTER = 0.25  # factor of each shorter trial where the projection spoils the step
-TRIALS = 3
 
 
 class Face(NamedTuple):
@@ -70,7 +62,7 @@ def face_of(problem, A, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _combine(problem, face, steps, weights, spare):  # type: ignore[no-untyped-def]
+def combine(problem, face, steps, weights, spare):  # type: ignore[no-untyped-def]
     """The weights that steps of the free duals add up to."""
     values, indices, indptr, _, _, _, along, _, _ = problem
     rows, start, classes = face
@@ -86,7 +78,7 @@ def _combine(problem, face, steps, weights, spare):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _gradient(problem, face, weights, loss, out, spare):  # type: ignore[no-untyped-def]
+def face_gradient(problem, face, weights, loss, out, spare):  # type: ignore[no-untyped-def]
     """Gradient by the free duals, its mean taken off in each row."""
     values, indices, indptr, codes, _, _, along, unit, constant = problem
     rows, start, classes = face
@@ -107,29 +99,7 @@ def _gradient(problem, face, weights, loss, out, spare):  # type: ignore[no-unty
 
 
 @njit(cache=True)
-def _scaled(squares, rows, start, residual, out):  # type: ignore[no-untyped-def]
-    """out = residual/‖x̃‖²; returns their product."""
-    total = 0.0
-    for f in range(rows.shape[0]):
-        for t in range(start[f], start[f + 1]):
-            out[t] = residual[t] / squares[rows[f]]
-            total += out[t] * residual[t]
-    return total
-
-
-@njit(cache=True)
-def _n_outside(codes, bounds, A, rows, start, classes, walk):  # type: ignore[no-untyped-def]
-    outside = 0
-    for f in range(rows.shape[0]):
-        i = rows[f]
-        for t in range(start[f], start[f + 1]):
-            y = classes[t]
-            outside += A[i, y] + walk[t] > (bounds[i] if y == codes[i] else 0.0)
-    return outside
-
-
-@njit(cache=True)
-def _dot(a, b):  # type: ignore[no-untyped-def]
+def inner(a, b):  # type: ignore[no-untyped-def]
     total = 0.0
     for k in range(a.shape[0]):
         total += a[k] * b[k]
@@ -137,116 +107,8 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _combination(target, factor, source, share):  # type: ignore[no-untyped-def]
-    """target = factor·target + share·source"""
-    for k in range(target.shape[0]):
-        target[k] = factor * target[k] + share * source[k]
-
-
-@njit(cache=True)
-def _conjugate_gradients(problem, A, face, gradient, most, image, spare):  # type: ignore[no-untyped-def]
-    """Towards the optimum of the face, bounds ignored; the walk and how many steps it took."""
-    rows, start, classes = face
-    walk, residual = np.zeros_like(gradient), np.zeros_like(gradient)
-    direction, curved = np.empty_like(gradient), np.empty_like(gradient)
-    _combination(residual, 0.0, gradient, -1.0)
-    size = _scaled(problem.square, rows, start, residual, direction)
-    goal = REDUCTION * size
-    steps = 0
-    while steps < most and size > goal:
-        steps += 1
-        _combine(problem, face, direction, image, spare)
-        _gradient(problem, face, image, 0.0, curved, spare)
-        curvature = _dot(direction, curved)
-        if curvature <= 0.0:
-            break
-        _combination(walk, 1.0, direction, size / curvature)
-        _combination(residual, 1.0, curved, -size / curvature)
-        if _n_outside(problem.codes, problem.bound, A, rows, start, classes, walk) > OUTSIDE * walk.shape[0]:
-            break
-        new_size = _scaled(problem.square, rows, start, residual, curved)
-        _combination(direction, new_size / size, curved, 1.0)
-        size = new_size
-    return walk, steps
-
-
-@njit(cache=True)
-def _project(codes, bounds, A, rows, start, classes, walk, scale, ordered, out):  # type: ignore[no-untyped-def]
-    """out = (nearest feasible point to A + scale·walk) − A, row by row."""
-    for f in range(rows.shape[0]):
-        i, low, high = rows[f], start[f], start[f + 1]
-        code, bound = codes[i], bounds[i]
-        own = -np.inf
-        own_at = -1
-        others = np.intp(0)
-        for t in range(low, high):
-            pull = -(A[i, classes[t]] + scale * walk[t])
-            if classes[t] == code:
-                own = pull
-                own_at = t
-            else:
-                ordered[others] = pull
-                others += 1
-        sort_descending(ordered, others)
-        level, full = water_level(ordered, others, own, bound)
-        total = 0.0
-        for t in range(low, high):
-            y = classes[t]
-            if y != code:
-                alpha = max(0.0, level - (ordered[0] + A[i, y] + scale * walk[t]))
-                total += alpha
-                out[t] = -alpha - A[i, y]
-        if own_at >= 0:
-            out[own_at] = (bound if full else min(total, bound)) - A[i, code]
-
-
-@njit(cache=True)
-def _advance(codes, bounds, A, rows, start, classes, steps, length):  # type: ignore[no-untyped-def]
-    for f in range(rows.shape[0]):
-        i = rows[f]
-        for t in range(start[f], start[f + 1]):
-            y = classes[t]
-            A[i, y] = min(A[i, y] + length * steps[t], bounds[i] if y == codes[i] else 0.0)
-
-
-@njit(cache=True)
-def _square_of(problem, face, steps, image, curved, spare):  # type: ignore[no-untyped-def]
+def square_of(problem, face, steps, image, curved, spare):  # type: ignore[no-untyped-def]
     """‖Σ steps x̃‖² as steps·(its gradient): no difference of large numbers, unlike the norm of the weights."""
-    _gradient(problem, face, image, 0.0, curved, spare)
-    return _dot(steps, curved)
-
-
-@njit(cache=True)
-def face_step(problem, weights, A, live, most, image, room):  # type: ignore[no-untyped-def]
-    """One walk on the face. Returns passes taken, gain of the dual, and products."""
-    face = face_of(problem, A, live)
-    rows, start, classes = face
-    n_free = classes.shape[0]
-    if n_free == 0:
-        return 0, 0.0, 0
-    gradient = np.empty(n_free)
-    steps = np.empty(n_free)
-    curved = np.empty(n_free)
-    _gradient(problem, face, weights, 1.0, gradient, room.spare)
-    walk, passes = _conjugate_gradients(problem, A, face, gradient, most, image, room.spare)
-    scale = 1.0
-    slope = 0.0
-    square = 0.0
-    for _ in range(TRIALS):
-        _project(problem.codes, problem.bound, A, rows, start, classes, walk, scale, room.ordered, steps)
-        _combine(problem, face, steps, image, room.spare)
-        slope = _dot(gradient, steps)
-        square = _square_of(problem, face, steps, image, curved, room.spare)
-        passes += 1
-        if slope < 0.0 and -slope > 0.3 * square:
-            break
-        scale *= SHORTER
-    work = 2 * passes * n_free
-    if slope >= 0.0 or square <= 0.0:
-        return passes, 0.0, work
-    length = min(1.0, -slope / square)
-    _advance(problem.codes, problem.bound, A, rows, start, classes, steps, length)
-    _combination(weights.table.reshape(-1), 1.0, image.table.reshape(-1), length)
-    _combination(weights.totals, 1.0, image.totals, length)
-    _combination(weights.offset, 1.0, image.offset, length)
-    return passes, -length * slope - 0.5 * length * length * square, work
+    combine(problem, face, steps, image, spare)
+    face_gradient(problem, face, image, 0.0, curved, spare)
+    return inner(steps, curved)

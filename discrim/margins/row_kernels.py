@@ -49,7 +49,7 @@ def flat_table(X: Any) -> Table:
         X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float64, np.float32) else np.float64)
         # One type for writable and read-only input: half the compiling.
         return Table(
-            _locked(X.reshape(-1)), _locked(np.empty(0, np.uint32)), _locked(np.empty(0, np.int64)), X.shape[1]
+            read_only(X.reshape(-1)), read_only(np.empty(0, np.uint32)), read_only(np.empty(0, np.int64)), X.shape[1]
         )
     X = X.tocsr()
     if X.dtype not in (np.float64, np.float32):
@@ -59,10 +59,10 @@ def flat_table(X: Any) -> Table:
         X.sum_duplicates()
     # Unsigned, since for signed indices every access asks first whether it counts from the end.
     indices = X.indices.astype(np.int32, copy=False).view(np.uint32)
-    return Table(_locked(X.data), _locked(indices), _locked(X.indptr.astype(np.int64)), X.shape[1])
+    return Table(read_only(X.data), read_only(indices), read_only(X.indptr.astype(np.int64)), X.shape[1])
 
 
-def _locked(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only view: one type, and so one compilation, for writable and read-only input."""
     view = array.view()
     view.flags.writeable = False
