@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from doctest import DocTestFinder, DocTestRunner
 
 import numpy as np
 import pytest
@@ -27,6 +28,15 @@ X, Y = labelled(60, 6)
 @parametrize_with_checks([case(None) for case in EVERY] + [PCA(1), MarginPCA(1), BayesErrorPCA(0.9), FisherLDA(1)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", sorted({type(case()) for case in EVERY}, key=lambda kind: kind.__name__))
+def test_the_example_of_the_documentation_runs(kind):
+    third_line = kind.__doc__.splitlines()[2]
+    assert third_line.startswith(8 * " "), f"the objective should stand there as a formula: {third_line}"
+    example = DocTestFinder(recurse=False).find(kind, kind.__name__)[0]
+    assert example.examples
+    assert DocTestRunner().run(example).failed == 0
 
 
 @over(EVERY)

@@ -55,7 +55,7 @@ class BayesErrorPCA(Reducer):
     >>> from discrim import BayesErrorPCA
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> BayesErrorPCA(n_components=3).fit(X, y).selected_
-    array([0, 2, 5])
+    array([ 0,  3, 10])
     """
 
     def __init__(self, n_components: int | float | None = None, *, score: str = "fisher") -> None:
