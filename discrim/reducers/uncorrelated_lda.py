@@ -46,7 +46,7 @@ class UncorrelatedLDA(DiscriminantReducer):
     >>> from discrim import UncorrelatedLDA
     >>> X, y = load_wine(return_X_y=True)
     >>> UncorrelatedLDA().fit(X, y).eigenvalues_.round(2)
-    array([0.9 , 0.8 ])
+    array([0.9 , 0.81])
     """
 
     def __init__(
