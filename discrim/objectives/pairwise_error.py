@@ -58,10 +58,12 @@ class PairwiseError:
         if self._differences is None:
             parts = [self._of_many_pairs(one) for one in B]
             return np.array([value for value, _ in parts]), np.stack([gradient for _, gradient in parts])
-        apart = self._differences @ B
-        logs, weights = self._logs_and_weights(np.sqrt(np.vecdot(apart, apart)))
-        apart *= weights[:, :, None]
-        return logs, self._differences.T @ apart
+        count, q, k = B.shape
+        apart = (B.transpose(2, 0, 1).reshape(k * count, q) @ self._differences.T).reshape(k, count, -1)
+        logs, weights = self._logs_and_weights(np.sqrt(np.einsum("ksp,ksp->sp", apart, apart)))
+        apart *= weights
+        gradients = (apart.reshape(k * count, -1) @ self._differences).reshape(k, count, q)
+        return logs, gradients.transpose(1, 2, 0)
 
     def _of_many_pairs(self, B: Array) -> tuple[float, Array]:
         """The same for one subspace, from numbers per pair only: Σ w d dᵀ = MᵀLM with the Laplacian L of the w."""

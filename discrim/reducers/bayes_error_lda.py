@@ -46,7 +46,8 @@ class BayesErrorLDA(ShrunkDiscriminant):
         More than there are discriminants continue with PCA of the orthogonal complement.
     shrinkage : γ in [0, 1], "ledoit_wolf", "oas", or "cv" to choose it by the accuracy of the nearest-centroid rule.
     cv : number of stratified folds, a scikit-learn splitter, or a list of (training, test) row numbers; for "cv", and
-        for the error that is reported.
+        for the error that is reported. None, at another shrinkage: no folds, a fit in a third of the time, and errors
+        as statistics foretell.
     nested : True for components of which the first 1, 2, … serve on their own (a little less good together than k
         chosen at once); False for the widest first.
     priors : class probabilities p, in the objective and for prediction: None (as in the data), "equal", or one number
@@ -63,7 +64,8 @@ class BayesErrorLDA(ShrunkDiscriminant):
     pair_errors_ : C×C, how often new rows of two classes are mistaken for each other in these components (equal priors,
         Gaussian): from held-out class means along training directions, over the folds of cv; above ½ where training
         rows pointed the wrong way, NaN where a class has too few rows. After partial_fit, which has no rows to hold
-        out, as statistics foretell: fair with many rows, flattering with fewer rows than columns.
+        out, as statistics foretell: fair with many rows, flattering with fewer rows than columns. For a large sparse
+        table, which is taken by products only, from the first fold alone, as is κ.
     bayes_error_ : their mean, weighted by p_a p_b.
     spread_inflation_ : κ.
 
@@ -112,7 +114,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
     # ------------------------------------------------------------------ fitting
 
     def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        folds = self._folds(basis) if basis.points.shape[0] and moments.counts.max() > 1 else None
+        folds = self._folds(basis) if self._can_hold_out(basis, moments) else None
         gamma, path = self._chosen(ratio, moments, basis, folds)
         found = shrunk_discriminants(ratio, gamma, moments.precision, type(self).__name__)
         classes = WhitenedClasses.of(found, ratio)
@@ -126,6 +128,11 @@ class BayesErrorLDA(ShrunkDiscriminant):
         rotation = self._rotation(classes.means, ratio.shares, details)
         along = ratio.means @ classes.directions.T @ rotation
         return Discriminants(rotation.T @ classes.directions, np.vecdot(along.T, along.T), found.metric, k, details)
+
+    def _can_hold_out(self, basis: Basis, moments: ClassMoments) -> bool:
+        """Whether there are rows (not only statistics, as of a stream) and folds wanted."""
+        wanted = self.cv is not None or self.shrinkage == "cv"
+        return wanted and basis.points.shape[0] > 0 and bool(moments.counts.max() > 1)
 
     def _chosen(
         self, ratio: Ratio, moments: ClassMoments, basis: Basis, folds: Folds | None
@@ -168,7 +175,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         B = self._subspace(paired, priors, details, self.n_init)
         whole = completed(B, (means.T * shares) @ means)
         if self.nested:
-            whole[:, :k] = whole[:, :k] @ nested_axes(paired @ whole[:, :k], priors)
+            whole[:, :k] = whole[:, :k] @ nested_axes(paired @ whole[:, :k], priors, self.n_init, details["seed"])
         return whole
 
     def _subspace(self, means: Array, priors: Array, details: dict[str, Any], n_random: int) -> Array:
@@ -185,7 +192,8 @@ class BayesErrorLDA(ShrunkDiscriminant):
         q, k = len(found.values), self._count(found.values, posed.rank, moments)
         if k > len(posed.directions):
             posed, found = ridge_discriminants(moments, basis, gamma, k, size)
-        seen = tuple(held_out_by_products(self._folds(basis), gamma))
+        held_out = self._can_hold_out(basis, moments)
+        seen = tuple(held_out_by_products(self._folds(basis), gamma)) if held_out else ()
         details = found.details | self._pairing(moments, seen, inflation(seen), min(k, q))
         if k < q or self.nested:
             means = moments.centred_means() @ found.directions.T

@@ -10,9 +10,8 @@ from discrim.objectives.pairwise_error import PairwiseError
 from discrim.solve.stiefel import least, random_subspaces
 
 Array = NDArray[np.float64]
-DRAWN = 1_000  # random subspaces that are weighed to find a few good starts …
-PAIRS_WEIGHED = 2**15  # … or as many as make so many pairs of classes
-STARTS = 3  # axes from which the direction to be dropped is looked for
+DRAWN = 400  # random subspaces that are weighed to find a few good starts …
+PAIRS_WEIGHED = 2**14  # … or as many as make so many pairs of classes
 
 
 def error_subspace(means: Array, shares: Array, k: int, n_random: int, seed: int) -> Array:
@@ -24,42 +23,42 @@ def error_subspace(means: Array, shares: Array, k: int, n_random: int, seed: int
     objective = PairwiseError(means, shares)
     loog = la.eigh(objective.loog_spread())[1][:, ::-1][:, :k]
     own = np.stack([np.eye(means.shape[1])[:, :k], loog])
-    return least(objective, np.concatenate([own, _best_of_random(objective, k, n_random, seed)]))[1]
+    random = _random_candidates(objective, k, n_random, seed)
+    return least(objective, np.concatenate([own, _best(objective, random, n_random)]))[1]
 
 
-def _best_of_random(objective: PairwiseError, k: int, wanted: int, seed: int) -> Array:
-    """The best of subspaces of which half are drawn evenly, half by the spread of the class means (wanted×q×k)."""
+def nested_axes(means: Array, shares: Array, n_random: int, seed: int) -> Array:
+    """Orthonormal columns (k×k): the first j of them span, among the subspaces of the first j+1, that of least error.
+
+    One direction is dropped at a time, the one whose loss costs least.
+    """
+    k, spread = means.shape[1], (means.T * shares) @ means
+    kept, dropped = _principal_axes(np.eye(k), spread), []
+    for size in range(k, 1, -1):
+        objective = PairwiseError(means @ kept, shares)
+        without_one = np.stack([np.delete(np.eye(size), axis, axis=1) for axis in range(size)])
+        candidates = np.concatenate([without_one, _random_candidates(objective, size - 1, n_random, seed)])
+        B = least(objective, _best(objective, candidates, n_random + 2))[1]
+        dropped.append(kept @ la.qr(B)[0][:, -1])  # which is orthogonal to B
+        kept = _principal_axes(kept @ B, spread)
+    return np.stack([kept[:, 0], *dropped[::-1]], axis=1)
+
+
+def _random_candidates(objective: PairwiseError, k: int, wanted: int, seed: int) -> Array:
+    """Subspaces of which half are drawn evenly, half by the spread of the class means (at least `wanted`, S×q×k)."""
     means, shares = objective.means, objective.shares
     drawn = max(wanted, min(DRAWN, PAIRS_WEIGHED // len(objective.pair_shares))) if wanted else 0
     # signs of LDA's directions are arbitrary: with these, the random starts lie the same way to the class means
     widths = np.where(shares @ means**3 < 0, -1.0, 1.0) * np.sqrt(shares @ means**2)
     rng = np.random.default_rng(seed)
-    halves = [
-        random_subspaces(drawn - drawn // 2, np.sign(widths), k, rng),
-        random_subspaces(drawn // 2, widths, k, rng),
-    ]
-    candidates = np.concatenate(halves)
-    if drawn > wanted:
-        candidates = candidates[np.argsort(objective(candidates)[0], kind="stable")[:wanted]]
-    return candidates
+    halves = (drawn - drawn // 2, np.sign(widths)), (drawn // 2, widths)
+    return np.concatenate([random_subspaces(count, along, k, rng) for count, along in halves])
 
 
-def nested_axes(means: Array, shares: Array) -> Array:
-    """Orthonormal columns (k×k): the first j of them span, among the subspaces of the first j+1, that of least error.
-
-    One direction is dropped at a time, the one whose loss costs least.
-    """
-    k = means.shape[1]
-    kept, dropped = np.eye(k), []
-    for size in range(k, 1, -1):
-        objective = PairwiseError(means @ kept, shares)
-        without_one = np.stack([np.delete(np.eye(size), axis, axis=1) for axis in range(size)])
-        cheapest = np.argsort(objective(without_one)[0], kind="stable")[:STARTS]
-        B = least(objective, without_one[cheapest])[1]
-        rotation = la.qr(B)[0]  # its last column is orthogonal to B's
-        dropped.append(kept @ rotation[:, -1])
-        kept = kept @ B
-    return np.stack([kept[:, 0], *dropped[::-1]], axis=1)
+def _best(objective: PairwiseError, candidates: Array, wanted: int) -> Array:
+    if len(candidates) <= wanted:
+        return candidates
+    return candidates[np.argsort(objective(candidates)[0], kind="stable")[:wanted]]
 
 
 def completed(B: Array, spread: Array) -> Array:

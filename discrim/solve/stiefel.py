@@ -19,7 +19,7 @@ FIRST_ANGLE = 0.3  # radians, of the first step
 LARGEST_ANGLE = 1.0
 ENOUGH = 1e-4  # of the decrease a slope promises, so that a step counts as one downhill
 ROUNDING = 1e-13  # a rise by this share is none: near the minimum f says nothing any more, but the slope does
-RACE = ((15, 3), (30, 1))  # after so many steps, go on with so many of the starts
+RACE = ((8, 3), (12, 1))  # after so many steps, go on with so many of the starts
 SETTLED = 1e-11  # of the slope
 
 
@@ -71,14 +71,12 @@ def _stepped(objective: Objective, state: Descent, lengths: Array, turn: int) ->
     slopes = tangent(B, gradients)
     goal = state.values - ENOUGH * state.steps * lengths**2 + ROUNDING * np.abs(state.values)
     downhill = values <= goal
-    steps = np.where(downhill, _curvature_step(B - state.B, slopes - state.slopes, turn), state.steps / 2)
-    taken = downhill[:, None, None]
-    return Descent(
-        np.where(taken, B, state.B),
-        np.where(downhill, values, state.values),
-        np.where(taken, slopes, state.slopes),
-        steps,
-    )
+    steps = _curvature_step(B - state.B, slopes - state.slopes, turn)
+    if not downhill.all():
+        uphill = ~downhill
+        B[uphill], values[uphill], slopes[uphill] = state.B[uphill], state.values[uphill], state.slopes[uphill]
+        steps[uphill] = state.steps[uphill] / 2
+    return Descent(B, values, slopes, steps)
 
 
 def _curvature_step(moves: Array, changes: Array, turn: int) -> Array:
@@ -105,4 +103,5 @@ def random_subspaces(count: int, widths: Array, k: int, rng: np.random.Generator
 
 
 def _norms(slopes: Array) -> Array:
-    return np.linalg.norm(slopes.reshape(len(slopes), -1), axis=1)
+    flat = slopes.reshape(len(slopes), -1)
+    return np.sqrt(np.vecdot(flat, flat))

@@ -90,7 +90,7 @@ def test_seeds_signs_of_the_axes_and_order_of_the_classes_do_not_matter():
 
 def test_nested_axes_lose_least_with_every_direction_dropped():
     means, shares = classes(8, 5)
-    axes = nested_axes(means, shares)
+    axes = nested_axes(means, shares, 8, 0)
     np.testing.assert_allclose(axes.T @ axes, np.eye(5), atol=1e-12)
     rng = np.random.default_rng(0)
     for size in range(5, 1, -1):
