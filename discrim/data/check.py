@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
 
 from discrim.data.rows import LabelledRows
 
@@ -26,8 +26,21 @@ def labelled_rows(
 ) -> LabelledRows:
     """Checked rows of positive weight, their class numbers and labels (one class, None, when not supervised)."""
     X = checked_table(estimator, X, reset=reset)
-    weights = checked_weights(sample_weight, X)
-    labels = checked_labels(estimator, y, X.shape[0]) if supervised else np.zeros(X.shape[0], dtype=np.intp)
+    labels = checked_labels(type(estimator).__name__, y, X.shape[0]) if supervised else None
+    return _kept_rows(X, labels, checked_weights(sample_weight, X))
+
+
+def plain_labelled_rows(X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+    """The same for those who come without an estimator."""
+    _require_unique_names(X)
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    return _kept_rows(X, checked_labels("ClassMoments", y, X.shape[0]), checked_weights(sample_weight, X))
+
+
+def _kept_rows(X: Any, labels: NDArray[Any] | None, weights: NDArray[np.float64] | None) -> LabelledRows:
+    """Rows of positive weight; None for labels makes them one class."""
+    supervised = labels is not None
+    labels = np.zeros(X.shape[0], dtype=np.intp) if labels is None else labels
     numbers = None
     if weights is not None and not (weights > 0).all():
         numbers = np.flatnonzero(weights > 0)
@@ -84,11 +97,11 @@ def _require_unique_names(X: Any) -> None:
         )
 
 
-def checked_labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
+def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
     """y as one label per row."""
     if y is None:
         raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. It looks for directions "
+            f"{who} requires y to be passed, but the target y is None. It looks for directions "
             "that keep the classes apart: pass one label per row, or use discrim.PCA, which needs none."
         )
     labels = column_or_1d(_unmixed(y), warn=True)
@@ -295,13 +308,55 @@ def checked_priors(priors: Any, shares: NDArray[np.float64]) -> NDArray[np.float
         return np.full(len(shares), 1 / len(shares))
     if isinstance(priors, str):
         raise ValueError(f"priors={priors!r} came; possible are None, 'equal' or one probability per class.")
-    given = np.asarray(priors, dtype=np.float64)
-    if given.shape != shares.shape or (given <= 0).any() or abs(given.sum() - 1) > 1e-6:
+    try:
+        given = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if given.shape != shares.shape or not (given > 0).all() or abs(given.sum() - 1) > 1e-6:
         raise ValueError(
             f"priors must be {len(shares)} positive numbers (one per class, in the order of classes_) that sum to 1, "
-            f"but {given.tolist()} came."
+            f"but {priors!r} came."
         )
     return given
+
+
+def checked_class_weight(class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A factor on the weights of each class: "balanced" makes the classes' totals equal, a dict names factors."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return totals.sum() / (len(totals) * totals)
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight={class_weight!r} came; possible are None, 'balanced' or a dict by label.")
+    factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
+    if not ((factors > 0) & np.isfinite(factors)).all():
+        raise ValueError(f"class_weight={class_weight!r} came, but the factors must be positive numbers.")
+    return factors
+
+
+def require_different_means(differ: bool) -> None:
+    if not differ:
+        raise ValueError(
+            "The means of all classes coincide, so no direction tells them apart by their means. Check the label "
+            "column; MarginPCA(pairs='nearest') and BayesErrorPCA(score='bhattacharyya') look beyond the means."
+        )
+
+
+def require_folds(cv: Any, largest_class: int) -> None:
+    if cv < 2:
+        raise ValueError(f"cv={cv} came; folds are at least 2. Pass an int ≥ 2, a splitter, or a list of splits.")
+    if largest_class < 2:
+        raise ValueError(
+            "Every class has one row only, so no row can be held out for a search. Pass shrinkage as a number, and "
+            "n_components as an int or None."
+        )
+
+
+def checked_row_numbers(numbers: Any, n_rows: int) -> NDArray[np.intp]:
+    """Row numbers of one side of a split, from numbers or from a mask."""
+    array = np.asarray(numbers)
+    array = np.flatnonzero(array) if array.dtype == bool else array.astype(np.intp)
+    if len(array) and not (-n_rows <= array.min() and array.max() < n_rows):
+        raise ValueError(f"cv names row {int(array.max())}, but {n_rows} rows came. Rows are numbered from 0.")
+    return array
 
 
 def checked_shrinkage(shrinkage: Any, rules: tuple[str, ...]) -> float | str:
@@ -393,10 +448,10 @@ def partly_labelled_rows(
 def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Which rows have a label, and these labels."""
     if y is None:
-        checked_labels(estimator, y, n_rows)  # says what is wrong
+        checked_labels(type(estimator).__name__, y, n_rows)  # says what is wrong
     given = column_or_1d(_unmixed(y), warn=True)
     if len(given) != n_rows:
-        checked_labels(estimator, given, n_rows)
+        checked_labels(type(estimator).__name__, given, n_rows)
     known = np.array([not (_is_absent(v) or (unlabeled is not None and v == unlabeled)) for v in given.tolist()])
     if not known.any():
         named = "" if unlabeled is None else f" or equals unlabeled={unlabeled!r}"
@@ -404,7 +459,7 @@ def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[
             f"Input y contains NaN only: each of the {n_rows} labels is missing (NaN, None){named}. "
             f"{type(estimator).__name__} takes rows without a label beside labelled rows of at least two classes."
         )
-    return known, checked_labels(estimator, given[known], int(known.sum()))
+    return known, checked_labels(type(estimator).__name__, given[known], int(known.sum()))
 
 
 def _is_absent(label: Any) -> bool:

@@ -64,14 +64,18 @@ class Accumulator:
     def add_rows(self, rows: LabelledRows) -> None:
         """One pass over the rows."""
         dtype = np.dtype(np.float32) if rows.X.dtype == np.float32 else np.dtype(np.float64)
+        unit = 1.0 if rows.weights is None else 2.0 ** np.frexp(rows.weights.max())[1]  # float32 ends at 1e38
         for part in block_slices(*rows.shape):
-            weights = None if rows.weights is None else rows.weights[part]
+            weights = None if rows.weights is None else rows.weights[part] / unit
             block = dense_block(rows.X, part)
             if not self._add_block(block, rows.codes[part], weights, dtype):
                 require_finite(rows.X)
                 self._rescale(block)
                 self._add_block(block, rows.codes[part], weights, dtype, force=True)
         self.settle()
+        for sums in (self.weights, self.pooled, self.each):
+            if sums is not None and unit != 1.0:
+                sums *= unit
 
     def add_sparse_means(self, rows: LabelledRows) -> None:
         """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
@@ -82,7 +86,9 @@ class Accumulator:
         if largest > 0 and not 1e-75 < largest < 1e75:
             self.set_exponent(int(np.frexp(largest)[1]))
         scaled = rows.X.astype(np.float64) * 0.5**self.exponent if self.exponent else rows.X
-        means = _class_sums(scaled, rows.codes, rows.weights, len(mass)) / mass[:, None]
+        weights = None if rows.weights is None else rows.weights / rows.weights.max()  # float32 ends at 1e38
+        sums = _class_sums(scaled, rows.codes, weights, len(mass))
+        means = sums / np.bincount(rows.codes, weights, minlength=len(mass))[:, None]
         self.merge(slice(None), mass, np.bincount(rows.codes, minlength=len(mass)), np.zeros_like(means), means)
 
     def _add_block(

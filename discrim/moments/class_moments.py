@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import checked_labels, checked_weights, require_labels_of_one_kind
+from discrim.data.check import plain_labelled_rows, require_labels_of_one_kind
 from discrim.data.rows import LabelledRows
 from discrim.moments.accumulate import Accumulator
 
@@ -45,11 +45,7 @@ class ClassMoments:
 
         keep: "pooled" (one d×d scatter), "each" (one per class, C·d² memory) or "means" (no scatter).
         """
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        labels = checked_labels(cls, y, X.shape[0])
-        classes, codes = np.unique(labels, return_inverse=True)
-        rows = LabelledRows(X, codes, classes, checked_weights(sample_weight, X))
-        return cls.of_rows(rows, keep=keep, emphasis=emphasis)
+        return cls.of_rows(plain_labelled_rows(X, y, sample_weight), keep=keep, emphasis=emphasis)
 
     @classmethod
     def of_rows(cls, rows: LabelledRows, *, keep: str = "pooled", emphasis: Array | None = None) -> ClassMoments:
@@ -79,6 +75,7 @@ class ClassMoments:
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         require_labels_of_one_kind(self.classes, other.classes)
+        self._require_same_kind(other)
         classes = np.unique(np.concatenate([self.classes, other.classes])) if self.is_labelled else self.classes
         keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
         sums = Accumulator(len(classes), self.n_features, keep=keep, emphasis=self._joint_emphasis(other, classes))
@@ -93,6 +90,14 @@ class ClassMoments:
             sums.merge(positions, part.weights, part.counts, part.pilots, part.remainders)
         sums.settle()
         return self._from(sums, classes, max(self.precision, other.precision))
+
+    def _require_same_kind(self, other: ClassMoments) -> None:
+        mine, theirs = ((m.n_features, m.pooled is None, m.each is None) for m in (self, other))
+        if mine != theirs:
+            raise ValueError(
+                f"Moments of {self.n_features} and {other.n_features} features, or kept in different ways, do not add "
+                "up. Make both with the same columns and the same `keep`; in a stream, keep the estimator's parameters."
+            )
 
     def _joint_emphasis(self, other: ClassMoments, classes: NDArray[Any]) -> Array:
         if (self.emphasis == 1).all() and (other.emphasis == 1).all():

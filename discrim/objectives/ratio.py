@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discrim.moments.class_moments import ClassMoments
 
 Array = NDArray[np.float64]
+ROUNDING = 1e-13  # a within-class deviation below this share of the total one
 SINGULAR = 1e-11  # a pivot below this share of a column's own variance is rounding
 
 
@@ -29,7 +30,6 @@ class Ratio:
     shares: Array  # n_c / n
     weight: float  # n
     embedding: Array | None  # None: the moments' coordinates themselves
-    n_columns: int  # how many of the moments' coordinates vary at all
 
     @property
     def rank(self) -> int:
@@ -40,6 +40,12 @@ class Ratio:
     def total(self) -> Array:
         """S_t/n."""
         return self.within + self.means.T @ self.means
+
+    @property
+    def means_differ(self) -> bool:
+        """Whether the class means differ by more than rounding."""
+        between = np.einsum("cd,cd->d", self.means, self.means)
+        return bool((between > ROUNDING**2 * (np.diag(self.within) + between)).any())
 
     def embedded(self, directions: Array) -> Array:
         """Directions (rows) in the moments' coordinates."""
@@ -53,32 +59,39 @@ def ratio_of(moments: ClassMoments) -> Ratio:
     within, means = moments.within / n, np.sqrt(shares)[:, None] * moments.centred_means()
     variances = np.diag(within) + np.einsum("cd,cd->d", means, means)
     varying = variances > 0
-    n_columns = int(varying.sum())
-    if n_columns < len(varying):
+    if not varying.all():
         within, means = within[np.ix_(varying, varying)], means[:, varying]
     embedding = _range_of(within + means.T @ means, moments.precision)
     if embedding is not None:
         within, means = embedding @ within @ embedding.T, means @ embedding.T
-    if n_columns < len(varying):
+    if not varying.all():
         selection = np.eye(len(varying))[varying]
         embedding = selection if embedding is None else embedding @ selection
-    return Ratio(within, means, shares, n, embedding, n_columns)
+    return Ratio(within, means, shares, n, embedding)
 
 
 def _range_of(total: Array, precision: float) -> Array | None:
     """Orthonormal rows that span the range of a scatter; None where it is all of the space."""
     if is_nonsingular(total, precision):
         return None
-    values, vectors = la.eigh(total, driver="evd", check_finite=False)
+    # judged on correlations, so that a feature in small units is not taken for rounding
+    deviations = np.sqrt(np.diag(total))
+    values, vectors = la.eigh(total / np.outer(deviations, deviations), driver="evd", check_finite=False)
     kept = values > 4 * np.sqrt(len(total)) * precision * values[-1]
-    return vectors.T[kept]
+    return la.qr(deviations[:, None] * vectors[:, kept], mode="economic", check_finite=False)[0].T
 
 
-def is_nonsingular(scatter: Array, precision: float = 0.0) -> bool:
-    """Whether no column is a combination of the others, whatever the columns' scales."""
-    deviations = np.sqrt(np.diag(scatter))
-    if not len(deviations) or deviations.min() <= 0:
-        return not len(deviations)
+def is_nonsingular(scatter: Array, precision: float = 0.0, total: Array | None = None) -> bool:
+    """Whether no column is a combination of the others, whatever the columns' scales.
+
+    A deviation that is rounding beside the column's deviation in `total` counts as none.
+    """
+    deviations = np.sqrt(np.maximum(np.diag(scatter), 0.0))
+    least = 0.0 if total is None else ROUNDING * np.sqrt(np.diag(total))
+    if (deviations <= least).any():
+        return False
+    if not len(deviations):
+        return True
     factor, broken = la.lapack.dpotrf(scatter / np.outer(deviations, deviations), lower=1)
     threshold = max(SINGULAR, 100 * np.sqrt(len(scatter)) * precision)
     # a pivot is the share of a column's variance that the columns before it leave unexplained

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -85,8 +86,11 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     n_components: Any
     _supervised = True
+    _uses_every_direction = False  # whether even one direction depends on all others, the smallest too
     _projection: Projection | None
     _moments: ClassMoments | None
+    _declared: NDArray[Any] | None
+    _dtype: np.dtype[Any]
 
     # ------------------------------------------------------------------ what a method states
 
@@ -138,9 +142,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
         if self._supervised:
             require_two_classes(self, rows.classes)
-        self._moments = None
-        self._labels = rows.classes
-        self._projection = self._project(self._weighted(rows), request)
+        projection = self._project(self._weighted(rows), request)
+        self._moments, self._labels, self._projection = None, rows.classes, projection
         return self
 
     @streamed
@@ -159,12 +162,16 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             warn_of_stream_after_fit(self)
         rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised, reset=so_far is None)
         require_streamable_sparse(rows.X)
-        if classes is not None and self._supervised:
-            require_known_labels(rows.classes, np.asarray(classes))
+        if classes is not None:
+            self._declared = np.asarray(classes)
+        elif so_far is None:
+            self._declared = None
+        if self._supervised and self._declared is not None:
+            require_known_labels(rows.classes, self._declared)
         added = ClassMoments.of_rows(self._weighted(rows), keep=self._kept_statistics(streaming=True))
         self._moments = added if so_far is None else so_far + added
         self._labels = self._moments.classes
-        self._dtype = rows.X.dtype
+        self._dtype = rows.X.dtype if so_far is None else np.result_type(self._dtype, rows.X.dtype)
         self._projection = None
         return self
 
@@ -174,6 +181,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         plan = choose(*rows.shape, sparse=rows.is_sparse, wanted=wanted, why_all=self._why_all_directions())
         margins = self._margins(rows)
         basis = build(plan, rows, margins)
+        if self._uses_every_direction and basis.can_resolve and not basis.is_resolved:
+            basis = build(plan, rows, margins, resolve=True)
         solution, moments = self._solve_in(basis, request)
         if not solution.is_resolved and basis.can_resolve:
             basis = build(plan, rows, margins, resolve=True)
@@ -235,9 +244,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"inverse_transform takes what transform gives, n×{len(components)} numbers, but shape {scores.shape} "
                 "came."
             )
-        gram = components.astype(np.float64) @ components.T.astype(np.float64)
-        back = np.linalg.pinv(gram, hermitian=True) @ components
-        points = scores @ back.astype(components.dtype) + projection.mean
+        lengths = np.abs(components).max(axis=1).astype(np.float64)
+        back = la.pinv(components / lengths[:, None]).T  # of unit rows: their own lengths may be far apart
+        points = (scores / lengths) @ back + projection.mean
         require_finite_result(points, scores)
         return points.astype(components.dtype, copy=False)
 

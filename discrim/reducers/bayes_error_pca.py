@@ -58,6 +58,8 @@ class BayesErrorPCA(Reducer):
     array([ 0,  3, 10])
     """
 
+    _uses_every_direction = True
+
     def __init__(self, n_components: int | float | None = None, *, score: str = "fisher") -> None:
         self.n_components = n_components
         self.score = score

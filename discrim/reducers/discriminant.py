@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import compute_sample_weight
 
-from discrim.data.check import checked_priors, require_some_spread
+from discrim.data.check import checked_class_weight, checked_priors, require_different_means, require_some_spread
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio, ratio_of
@@ -39,6 +38,7 @@ class DiscriminantReducer(NearestCentroid):
 
     priors: Any
     class_weight: Any
+    _uses_every_direction = True
 
     @abstractmethod
     def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
@@ -57,7 +57,7 @@ class DiscriminantReducer(NearestCentroid):
     def _weighted(self, rows: LabelledRows) -> LabelledRows:
         if self.class_weight is None:
             return rows
-        factors = compute_sample_weight(self.class_weight, rows.classes[rows.codes])
+        factors = checked_class_weight(self.class_weight, rows.classes, rows.class_totals)[rows.codes]
         return replace(rows, weights=factors * (1.0 if rows.weights is None else rows.weights))
 
     def _why_not_streamed(self) -> str | None:
@@ -69,6 +69,8 @@ class DiscriminantReducer(NearestCentroid):
         ratio = ratio_of(moments)
         shape = (moments.n_rows, self.n_features_in_)
         require_some_spread(ratio.rank, *shape)
+        checked_priors(self.priors, ratio.shares)
+        require_different_means(ratio.means_differ)
         found = self._discriminants(ratio, moments, basis)
         k = found.count or discriminant_count(request, found.values, ratio.rank, shape)
         directions = found.directions[:k]
@@ -100,7 +102,7 @@ class DiscriminantReducer(NearestCentroid):
         lifted = {"discriminants": posed.whitened * unit, "covariances": posed.covariances}
         return Solution(
             posed.directions * unit,
-            values,
+            np.ldexp(values, 2 * moments.exponent) if found.has_unit else values,
             values / found.values.sum(),
             posed.rank,
             posed.how,

@@ -71,7 +71,7 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
 
 def classical(ratio: Ratio, precision: float, method: str) -> Discriminants:
     """Eigenvectors of S_w⁻¹S_b, or of S_t⁺S_b in the same scale where S_w is singular."""
-    if is_nonsingular(ratio.within, precision):
+    if is_nonsingular(ratio.within, precision, ratio.total):
         return discriminants(ratio.means, ratio.within)
     warn_of_singular_within(method)
     found = uncorrelated(ratio.means, ratio.total)

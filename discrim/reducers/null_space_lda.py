@@ -24,7 +24,7 @@ class NullSpaceLDA(DiscriminantReducer):
         maximise  tr G S_b Gᵀ   subject to   G S_w Gᵀ = 0 ,  G Gᵀ = I
 
     For n < d (microarrays, faces), where such directions exist: every training class becomes a point. Directions that
-    the null space of S_w cannot give are filled from OrthogonalLDA, with a warning.
+    the null space of S_w cannot give are filled from OrthogonalLDA, after the others and with a warning.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class NullSpaceLDA(DiscriminantReducer):
         self.class_weight = class_weight
 
     def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        found = null_space(ratio.means, ratio.within)
+        found = null_space(ratio.means, ratio.within, moments.precision)
         others = orthogonal(ratio.means, ratio.total)
         missing = len(others.values) - len(found.values)
         if missing <= 0:
@@ -75,7 +75,9 @@ class NullSpaceLDA(DiscriminantReducer):
         fill = la.svd(beside, full_matrices=False)[2][:missing]
         filled = by_between_spread(fill, ratio.means)
         return Discriminants(
-            np.concatenate([found.directions, filled.directions]), np.concatenate([found.values, filled.values])
+            np.concatenate([found.directions, filled.directions]),
+            np.concatenate([found.values, filled.values]),
+            has_unit=True,
         )
 
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:

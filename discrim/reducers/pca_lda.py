@@ -14,7 +14,8 @@ from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.fisher_lda import classical
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
-from discrim.solve.discriminants import COLLAPSED, Discriminants, standardised, within_shares
+from discrim.solve.count import kept_count
+from discrim.solve.discriminants import Discriminants, collapsed_share, standardised, within_shares
 from discrim.solve.eigen import spectrum_of_matrix
 
 Array = NDArray[np.float64]
@@ -73,22 +74,25 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
             ratio.shares,
             ratio.weight,
             None,
-            len(principal),
         )
         found = classical(inner, moments.precision, type(self).__name__)
-        return Discriminants(found.directions @ principal, found.values)
+        return Discriminants(found.directions @ principal, found.values, details={"pca_components": len(principal)})
+
+    @property
+    def pca_components_(self) -> int:
+        """How many principal components came before the discriminants."""
+        return self._fitted().details["pca_components"]
 
     def _principal_directions(self, ratio: Ratio, moments: ClassMoments) -> Array:
         spectrum = spectrum_of_matrix(ratio.total, None, precision=moments.precision)
         # rank S_w, which is n − C for n < d; unlike n it is the same for repeated rows and for weights
-        possible = max(1, int((within_shares(ratio.within, ratio.total)[0] > COLLAPSED).sum()))
+        least = collapsed_share(ratio.rank, moments.precision)
+        possible = max(1, int((within_shares(ratio.within, ratio.total)[0] > least).sum()))
         request = requested_count(self.pca_components, "pca_components")
         if isinstance(request, int) and request > possible:
             refuse_pca_components(request, possible, moments.n_rows, len(ratio.shares))
-        if isinstance(request, float):
-            shares = np.cumsum(spectrum.values) / spectrum.total
-            request = min(int(np.searchsorted(shares, request)) + 1, possible)
-        return spectrum.directions[: possible if request is None else request]
+        shape = (moments.n_rows, self.n_features_in_)
+        return spectrum.directions[: kept_count(request, spectrum.values, spectrum.total, possible, shape)]
 
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
         return standardised(pads, ratio.within, ratio.total)

@@ -71,8 +71,6 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
 def shrunk_discriminants(ratio: Ratio, gamma: float, precision: float, method: str) -> Discriminants:
     """All discriminants at a shrinkage: G Σ_γ Gᵀ = I, or classical ones where Σ_γ is singular."""
     sigma = shrunk(ratio.within, gamma, ratio.rank)
-    if is_nonsingular(sigma, precision):
-        found = discriminants(ratio.means, sigma)
-        return Discriminants(found.directions, found.values, sigma)
-    found = classical(ratio, precision, method)
-    return Discriminants(found.directions, found.values, ratio.within)
+    if is_nonsingular(sigma, precision, ratio.total):
+        return discriminants(ratio.means, sigma)
+    return classical(ratio, precision, method)

@@ -40,7 +40,7 @@ def discriminant_count(
 
 
 def _warn_of_tie(k: int, values: NDArray[np.float64]) -> None:
-    if k < len(values) and values[k - 1] - values[k] <= TIE * abs(values[k - 1]):
+    if k < len(values) and abs(values[k - 1] - values[k]) <= TIE * abs(values[k - 1]):
         others = f"{k - 1} or {k + 1}" if k > 1 else "2"
         warnings.warn(
             f"Directions {k} and {k + 1} tie (values {values[k - 1]:.6g} and {values[k]:.6g}): which of them is kept "

@@ -33,6 +33,7 @@ class Discriminants:
     metric: Array | None = None
     count: int | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    has_unit: bool = False  # whether the values carry the rows' unit squared
 
 
 def discriminants(means: Array, cost: Array) -> Discriminants:
@@ -41,7 +42,7 @@ def discriminants(means: Array, cost: Array) -> Discriminants:
     whitened = la.solve_triangular(L, means.T, lower=True, check_finite=False).T
     values, directions = principal(whitened)
     back = la.solve_triangular(L, directions.T, trans=1, lower=True, check_finite=False)
-    return Discriminants(back.T, values)
+    return Discriminants(back.T, values, cost)
 
 
 def principal(rows: Array) -> tuple[Array, Array]:
@@ -65,7 +66,7 @@ def uncorrelated(means: Array, total: Array) -> Discriminants:
     found = discriminants(means, total)
     directions = found.directions.copy()
     starts = np.flatnonzero(np.diff(found.values, prepend=np.inf) < -TIED)
-    for first, last in zip(starts, [*starts[1:], len(directions)], strict=True):
+    for first, last in zip(starts, [*starts, len(directions)][1:], strict=True):
         if last - first > 1:
             rotation, _, _ = la.svd(directions[first:last], full_matrices=False)
             directions[first:last] = rotation.T[::-1] @ directions[first:last]
@@ -82,18 +83,23 @@ def by_between_spread(orthonormal: Array, means: Array) -> Discriminants:
     """The same span, rotated to the principal axes of the class means in it."""
     along = means @ orthonormal.T
     values, vectors = la.eigh(along.T @ along)
-    return Discriminants(vectors.T[::-1] @ orthonormal, np.maximum(values[::-1], 0.0))
+    return Discriminants(vectors.T[::-1] @ orthonormal, np.maximum(values[::-1], 0.0), has_unit=True)
 
 
-def null_space(means: Array, within: Array) -> Discriminants:
+def null_space(means: Array, within: Array, precision: float = 0.0) -> Discriminants:
     """NLDA: the largest between-class spread where the classes have no within-class spread at all (may be empty)."""
     shares, directions = within_shares(within, within + means.T @ means)
-    null = directions[shares <= COLLAPSED]
+    null = directions[shares <= collapsed_share(len(within), precision)]
     if not len(null):
-        return Discriminants(null, np.empty(0))
+        return Discriminants(null, np.empty(0), has_unit=True)
     orthonormal = la.qr(null.T, mode="economic")[0].T
     spread, directions = principal(means @ orthonormal.T)
-    return Discriminants(directions @ orthonormal, spread)
+    return Discriminants(directions @ orthonormal, spread, has_unit=True)
+
+
+def collapsed_share(size: int, precision: float) -> float:
+    """A share of the variance within classes up to this is rounding, of numbers of the given precision."""
+    return max(COLLAPSED, float(10 * np.sqrt(size) * precision))
 
 
 def within_shares(within: Array, total: Array) -> tuple[Array, Array]:
@@ -140,5 +146,8 @@ def standardised(directions: Array, cost: Array, total: Array) -> Array:
 
 def whitened_span(directions: Array, cost: Array, total: Array) -> Array:
     """Rows of the same span with A cost Aᵀ = I; where the cost vanishes in it, the total takes its place."""
-    shares, vectors = within_shares(directions @ cost @ directions.T, directions @ total @ directions.T)
+    of_cost = directions @ cost @ directions.T
+    if np.abs(of_cost - np.eye(len(of_cost))).max(initial=0.0) < 1e-6:
+        return directions  # as they came
+    shares, vectors = within_shares(of_cost, directions @ total @ directions.T)
     return (vectors @ directions) / np.sqrt(np.where(shares > COLLAPSED, shares, 1.0))[:, None]

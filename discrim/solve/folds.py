@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from discrim.data.check import checked_row_numbers, require_folds
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 
@@ -54,7 +55,9 @@ def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indi
     """(training, test) row numbers. Folds are drawn anew with a seed, else they are scikit-learn's unshuffled ones."""
     n = points.shape[0]
     if isinstance(cv, (int, np.integer)):
-        n_splits = max(2, min(int(cv), int(np.bincount(points.codes).max())))  # no more than the largest class has rows
+        largest = int(np.bincount(points.codes).max())
+        require_folds(cv, largest)
+        n_splits = min(int(cv), largest)  # no more than the largest class has rows
         cv = StratifiedKFold(n_splits, shuffle=random_state is not None, random_state=random_state)
     given = not hasattr(cv, "split")
     with warnings.catch_warnings():
@@ -64,7 +67,7 @@ def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indi
         position = np.full(points.numbers.max() + 1, -1)
         position[points.numbers] = np.arange(n)
         splits = [tuple(position[part][position[part] >= 0] for part in _cut(split, len(position))) for split in splits]
-    return [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in splits]
+    return [(checked_row_numbers(a, n), checked_row_numbers(b, n)) for a, b in splits]
 
 
 def _cut(split: tuple[Any, Any], size: int) -> Iterator[Indices]:

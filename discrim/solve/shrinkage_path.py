@@ -67,7 +67,9 @@ def _fold_scores(
     judged = _Judged.of(test, present)
     inverses, possible = _inverse_variances(values, means, shrinkages)
     judge = _after_each if every_count else _after_all
-    found = np.array(list(judge(rows, vectors, means, inverses, shares, logs, judged)))
+    lists = list(judge(rows, vectors, means, inverses, shares, logs, judged))
+    longest = max(map(len, lists))  # without a ridge there may be fewer discriminants
+    found = np.array([judgements + judgements[-1:] * (longest - len(judgements)) for judgements in lists])
     hits = np.where(possible[:, None], found[..., 0], -np.inf)
     return hits, found[..., 1], float(judged.weights.sum())
 

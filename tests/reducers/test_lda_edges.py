@@ -1,0 +1,204 @@
+"""Where linear discriminant analysis meets data at the edge of its definition."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from discrim import (
+    PCA,
+    PCALDA,
+    BayesErrorLDA,
+    ClassMoments,
+    FisherLDA,
+    MarginPCA,
+    NullSpaceLDA,
+    OrthogonalLDA,
+    RegularizedLDA,
+    UncorrelatedLDA,
+)
+
+y = np.repeat([0, 1, 2], 20)
+
+
+def sample(seed=0, d=4):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(60, d)) + 2 * rng.normal(size=(3, d))[y]
+
+
+@pytest.mark.parametrize("model", [FisherLDA(), UncorrelatedLDA()], ids=str)
+@pytest.mark.parametrize(("unit", "dtype"), [(1e-9, np.float64), (1e-4, np.float32)])
+def test_a_doubled_column_does_not_hide_a_feature_in_small_units(model, unit, dtype):
+    rng = np.random.default_rng(0)
+    large, telling = rng.normal(size=60), (3 * y + 0.3 * rng.normal(size=60)) * unit
+    assert model.fit(np.c_[large, telling].astype(dtype), y).score(np.c_[large, telling].astype(dtype), y) == 1.0
+    doubled = np.c_[large, telling, large].astype(dtype)
+    assert model.fit(doubled, y).score(doubled, y) == 1.0
+    assert model.rank_ == 2
+
+
+@pytest.mark.filterwarnings("ignore:The within-class scatter is singular")
+@pytest.mark.parametrize(
+    "model", [FisherLDA(), RegularizedLDA(shrinkage=0.1), BayesErrorLDA(1, shrinkage=0.1)], ids=str
+)
+def test_equal_rows_within_classes_are_one_row_each(model):
+    for seed in range(10):
+        points = np.random.default_rng(seed).normal(size=(2, 6))
+        twice = np.repeat([0, 1], 2)
+        once, repeated = (model.fit(points[i], i).components_.copy() for i in (np.array([0, 1]), twice))
+        np.testing.assert_allclose(repeated, once, rtol=1e-8, atol=1e-10)
+
+
+def test_statistics_of_different_kinds_do_not_add_up_silently():
+    X = sample()
+    with pytest.raises(ValueError, match="kept in different ways, do not add up"):
+        ClassMoments.of(X, y) + ClassMoments.of(X, y, keep="each")
+    with pytest.raises(ValueError, match="Moments of 4 and 3 features"):
+        ClassMoments.of(X, y) + ClassMoments.of(X[:, :3], y)
+    model = MarginPCA(pairs="mean").partial_fit(X, y)
+    with pytest.raises(ValueError, match="keep the estimator's parameters"):
+        model.set_params(pairs="all").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e200, 1e-200])
+def test_inverse_transform_with_features_in_very_different_units(factor):
+    X = sample(d=3) * [1e5, 1, 1e-5] * factor
+    model = FisherLDA(3).fit(X, y)
+    features = model.transform(X)
+    np.testing.assert_allclose(model.transform(model.inverse_transform(features)), features, atol=1e-4)
+
+
+def test_null_space_in_single_precision():
+    W = np.random.default_rng(5).normal(size=(9, 9))
+    labels = np.arange(9) % 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        double, single = (NullSpaceLDA().fit(W.astype(t), labels).eigenvalues_ for t in (np.float64, np.float32))
+    np.testing.assert_allclose(single, double, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:The null space")
+@pytest.mark.parametrize("model", [OrthogonalLDA(), NullSpaceLDA()], ids=str)
+def test_eigenvalues_with_a_unit_are_in_the_rows_units(model):
+    X = sample()
+    plain = model.fit(X, y).eigenvalues_.copy()
+    np.testing.assert_allclose(model.fit(X * 2.0**-270, y).eigenvalues_, plain * 2.0**-540, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e50, 1e-60])
+def test_extreme_weights_in_single_precision(weight):
+    X = sample().astype(np.float32)
+    weights = np.full(60, weight)
+    for model in (PCA(2), FisherLDA()):
+        plain = model.fit(X, y).eigenvalues_.copy()
+        np.testing.assert_allclose(model.fit(X, y, sample_weight=weights).eigenvalues_, plain, rtol=1e-5)
+
+
+def test_balanced_classes_count_the_weights():
+    X, weights = sample(), np.where(y == 0, 3.0, 1.0)
+    repeated = np.repeat(np.arange(60), weights.astype(int))
+    weighted = FisherLDA(class_weight="balanced").fit(X, y, sample_weight=weights)
+    twice = FisherLDA(class_weight="balanced").fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(weighted.eigenvalues_, twice.eigenvalues_, rtol=1e-9)
+    FisherLDA(class_weight={0: 2.0}).partial_fit(X[20:], y[20:])  # the class may come later
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FisherLDA(),
+        FisherLDA(1),
+        UncorrelatedLDA(),
+        OrthogonalLDA(),
+        NullSpaceLDA(),
+        RegularizedLDA(shrinkage=0.1),
+        PCALDA(),
+        BayesErrorLDA(1),
+    ],
+    ids=str,
+)
+def test_classes_with_one_mean_are_named(model):
+    cross = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
+    with pytest.raises(ValueError, match="means of all classes coincide"):
+        model.fit(np.r_[cross, cross], np.repeat([0, 1], 4))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (RegularizedLDA(priors=[0.5, 0.5]), "priors must be 3 positive numbers"),
+        (FisherLDA(priors=[np.nan] * 3), "priors must be 3 positive numbers"),
+        (FisherLDA(priors=["a", "b", "c"]), "priors must be 3 positive numbers"),
+        (FisherLDA(class_weight={0: -1}), "factors must be positive"),
+        (FisherLDA(class_weight="even"), "possible are None, 'balanced' or a dict"),
+        (RegularizedLDA(cv=1), "folds are at least 2"),
+        (RegularizedLDA(cv=[([0, 1, 20, 40], [99])]), "cv names row 99, but 60 rows came"),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range_are_named(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(sample(), y)
+
+
+def test_a_search_needs_rows_to_hold_out():
+    with pytest.raises(ValueError, match="no row can be held out"):
+        RegularizedLDA().fit(sample()[:3], [0, 1, 2])
+
+
+def test_masks_are_splits_too():
+    X, held_out = sample(), np.arange(60) % 3 == 0
+    masks = RegularizedLDA(cv=[(~held_out, held_out)]).fit(X, y)
+    numbers = RegularizedLDA(cv=[(np.flatnonzero(~held_out), np.flatnonzero(held_out))]).fit(X, y)
+    np.testing.assert_array_equal(masks.path_.accuracies, numbers.path_.accuracies)
+
+
+def test_the_number_of_discriminants_may_differ_along_the_path():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), 6)
+    X = np.c_[rng.normal(size=24), rng.normal(size=(4, 4))[labels]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert 1 <= RegularizedLDA("cv").fit(X, labels).n_components_ <= 3
+
+
+def test_a_graded_wide_table_is_solved_and_warned_of_once():
+    X = np.random.default_rng(0).normal(size=(60, 300)) * np.logspace(0, -6, 300)
+    with pytest.warns(UserWarning, match="singular") as caught:
+        FisherLDA().fit(X, y)
+    assert len(caught) == 1
+
+
+def test_a_failed_refit_leaves_the_model_as_it_was():
+    X = sample()
+    model = FisherLDA().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="n_components=9"):
+        model.set_params(n_components=9).fit(X[:40], y[:40])
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_stream_remembers_the_classes_it_was_told():
+    X = sample()
+    model = FisherLDA().partial_fit(X[:40], y[:40], classes=[0, 1])
+    with pytest.raises(ValueError, match=r"not among classes: \[2\]"):
+        model.partial_fit(X, y)
+
+
+def test_moments_take_what_fits_take():
+    X = sample()
+    expected = ClassMoments.of(X, y).within
+    np.testing.assert_allclose(ClassMoments.of(pd.DataFrame(X), y).within, expected)
+    np.testing.assert_allclose(ClassMoments.of(sp.coo_array(X), y).within, expected, rtol=1e-12)
+    weights = np.where(y == 2, 0.0, 1.0)
+    assert ClassMoments.of(X, y, weights).classes.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="ClassMoments requires y"):
+        ClassMoments.of(X, None)
+
+
+def test_pca_lda_says_how_many_components_it_used():
+    X = sample(d=6)
+    assert PCALDA().fit(X, y).pca_components_ == 6
+    assert PCALDA(pca_components=3).fit(X, y).pca_components_ == 3
