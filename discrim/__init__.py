@@ -1,25 +1,25 @@
 """discrim: the few directions that keep the classes apart.
 
-    BayesErrorLDA            least pairwise error; the default
-    RegularizedLDA           linear discriminants with a ridge
-    FisherLDA                classical linear discriminants
-    UncorrelatedLDA          discriminants with uncorrelated features
-    OrthogonalLDA            orthonormal discriminants, n < d
-    NullSpaceLDA             where classes do not vary
-    PCALDA                   principal components, then discriminants
-    MaximumMarginCriterion   between minus within-class scatter
-    PCA                      directions of largest variance
-    MarginPCA                directions of largest between-class differences
-    BayesErrorPCA            principal components of least error
-    MaxMarginShift           any extractor on shifted rows
-    max_margin_shift         the shifted rows themselves
-    MarginSubspace           directions of an SVM's weights
-    Autoencoder              one sigmoid layer, for MaxMarginShift
-    CrammerSingerSVC         multiclass SVM with its duals
-    RefinedHyperplane        a linear classifier, margins refined
-    ClassMoments             class statistics that add up
-    compare                  which reduction helps, with evidence
-    save, load               models as plain, checked files
+BayesErrorLDA            least pairwise error; the default
+RegularizedLDA           linear discriminants with a ridge
+FisherLDA                classical linear discriminants
+UncorrelatedLDA          discriminants with uncorrelated features
+OrthogonalLDA            orthonormal discriminants, n < d
+NullSpaceLDA             where classes do not vary
+PCALDA                   principal components, then discriminants
+MaximumMarginCriterion   between minus within-class scatter
+PCA                      directions of largest variance
+MarginPCA                directions of largest between-class differences
+BayesErrorPCA            principal components of least error
+MaxMarginShift           any extractor on shifted rows
+max_margin_shift         the shifted rows themselves
+MarginSubspace           directions of an SVM's weights
+Autoencoder              one sigmoid layer, for MaxMarginShift
+CrammerSingerSVC         multiclass SVM with its duals
+RefinedHyperplane        a linear classifier, margins refined
+ClassMoments             class statistics that add up
+compare                  which reduction helps, with evidence
+save, load               models as plain, checked files
 """
 
 from importlib import import_module
