@@ -61,11 +61,11 @@ SIZES = ((1_000, 100, 10), (1_000, 100, 30), (10_000, 100, 10), (10_000, 100, 30
 
 
 def whole_fits() -> Iterator[Row]:
-    for shrinkage in (0.1, "cv"):
+    for shrinkage, cv in ((0.1, None), (0.1, 5), ("cv", 5)):
         for n, d, n_classes in ((10_000, 100, 10), (300, 5_000, 10)):
             X, y = classes(n, d, n_classes)
-            ours, theirs = (kind(K, shrinkage=shrinkage) for kind in (BayesErrorLDA, RegularizedLDA))
-            work = f"fit, shrinkage={shrinkage!r}, {n}×{d} / RegularizedLDA"
+            ours, theirs = (kind(K, shrinkage=shrinkage, cv=cv) for kind in (BayesErrorLDA, RegularizedLDA))
+            work = f"fit, shrinkage={shrinkage!r}, cv={cv}, {n}×{d} / RegularizedLDA"
             yield ratio_row(
                 "bayes error",
                 work,

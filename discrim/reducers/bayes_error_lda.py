@@ -46,7 +46,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         More than there are discriminants continue with PCA of the orthogonal complement.
     shrinkage : γ in [0, 1], "ledoit_wolf", "oas", or "cv" to choose it by the accuracy of the nearest-centroid rule.
     cv : number of stratified folds, a scikit-learn splitter, or a list of (training, test) row numbers; for "cv", and
-        for the error that is reported. None, at another shrinkage: no folds, a fit in a third of the time, and errors
+        for the error that is reported. None, at another shrinkage: no folds, a fit in half the time, and errors
         as statistics foretell.
     nested : True for components of which the first 1, 2, … serve on their own (a little less good together than k
         chosen at once); False for the widest first.
