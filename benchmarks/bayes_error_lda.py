@@ -18,9 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.timing import Row, cpu_seconds, medians, ratio_row
-from discrim.moments.class_moments import ClassMoments
-from discrim.reducers.bayes_error_lda import BayesErrorLDA
-from discrim.reducers.regularized_lda import RegularizedLDA
+from discrim import BayesErrorLDA, ClassMoments, RegularizedLDA
 from discrim.solve.error_subspace import error_subspace
 
 ROWS = ("bayes error",)

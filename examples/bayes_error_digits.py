@@ -15,9 +15,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
+from discrim import BayesErrorLDA, RegularizedLDA
 from discrim.data.tables import read_table
-from discrim.reducers.bayes_error_lda import BayesErrorLDA
-from discrim.reducers.regularized_lda import RegularizedLDA
 
 SHARED = ("satimage", "isolet1560", "vehicle", "letter", "opencv_digits", "orl", "yale")
 COUNTS = (1, 2, 3, 5)

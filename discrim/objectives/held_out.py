@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import NEAREST, pair_error
-from discrim.objectives.ratio import Ratio
 
 Array = NDArray[np.float64]
+NOTHING_LEFT = 1e-6  # of 1 − a: with as many directions as rows, training rows say nothing of others
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +49,21 @@ class HeldOut:
         return cls(trained, means, features.weights, scatter, features.total_weight - float(seen.sum()))
 
     @classmethod
-    def expected(cls, trained: Array, directions: Array, ratio: Ratio, sigma: Array, gamma: float) -> HeldOut | None:
-        """What statistics foretell of more rows; None where they are of too few (weights count as numbers of rows)."""
-        n, classes = ratio.weight, len(ratio.shares)
-        freedom = n - classes
-        spread = _trace_of_quotient(ratio.within, sigma) / freedom if freedom > 0 else np.inf
-        left = 1 - (1 - gamma) * spread
-        if not left > 0:
+    def expected(
+        cls, trained: Array, within: Array, trace: float, shares: Array, n: float, gamma: float
+    ) -> HeldOut | None:
+        """What statistics foretell of more rows; None where they are of too few (weights count as numbers of rows).
+
+        within : G (S_w/n) Gᵀ; trace : tr(Q S_w/n); shares : n_c/n
+        """
+        freedom = n - len(shares)
+        left = 1 - (1 - gamma) * trace / freedom if freedom > 0 else 0.0
+        if not left > NOTHING_LEFT:
             return None
-        covariance = directions @ ratio.within @ directions.T * (n / freedom / left**2)
-        counts = n * ratio.shares
-        means = trained - (n * spread / left / counts)[:, None] * la.pinv(trained).T
-        means -= ratio.shares @ means
-        return cls(trained, means, counts, n * covariance, n)
+        noise = n * trace / (freedom * left) / (n * shares)
+        means = trained - noise[:, None] * la.pinv(trained).T
+        means -= shares @ means
+        return cls(trained, means, n * shares, n * within * (n / freedom / left**2), n)
 
     def among(self, classes: NDArray[np.intp]) -> HeldOut:
         """For some classes only."""
@@ -73,7 +75,7 @@ class HeldOut:
         return np.isfinite(self.trained[:, 0])
 
 
-def _trace_of_quotient(within: Array, sigma: Array) -> float:
+def trace_of_quotient(within: Array, sigma: Array) -> float:
     """tr(Σ⁻¹ S)."""
     L = la.cholesky(sigma, lower=True, check_finite=False)
     inverse = la.lapack.dpotri(L, lower=1)[0]

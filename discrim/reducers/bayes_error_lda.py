@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 
 from discrim.data.check import checked_priors
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation
+from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation, trace_of_quotient
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import Solution
 from discrim.reducers.discriminant_folds import WhitenedClasses, held_out_by_products, held_out_rows
-from discrim.reducers.regularized_lda import ridge_discriminants
+from discrim.reducers.regularized_lda import RidgeSystem, ridge_discriminants
 from discrim.reducers.shrunk_discriminant import ShrunkDiscriminant, shrunk_discriminants
 from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
@@ -65,7 +65,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         Gaussian): from held-out class means along training directions, over the folds of cv; above ½ where training
         rows pointed the wrong way, NaN where a class has too few rows. After partial_fit, which has no rows to hold
         out, as statistics foretell: fair with many rows, flattering with fewer rows than columns. For a large sparse
-        table, which is taken by products only, from the first fold alone, as is κ.
+        table, which is taken by products only, from the first fold alone.
     bayes_error_ : their mean, weighted by p_a p_b.
     spread_inflation_ : κ.
 
@@ -186,17 +186,18 @@ class BayesErrorLDA(ShrunkDiscriminant):
     def _solve(self, basis: Basis, moments: ClassMoments, request: Any) -> Solution:
         if not basis.as_operator:
             return super()._solve(basis, moments, request)
-        gamma, size = float(self.shrinkage), self.n_features_in_
+        system = RidgeSystem.of(moments, basis, float(self.shrinkage))
         asked = request if isinstance(request, int) and request >= len(moments.weights) - 1 else None
-        posed, found = ridge_discriminants(moments, basis, gamma, asked, size)
+        posed, found = ridge_discriminants(system, moments, asked, self.n_features_in_)
         q, k = len(found.values), self._count(found.values, posed.rank, moments)
         if k > len(posed.directions):
-            posed, found = ridge_discriminants(moments, basis, gamma, k, size)
-        held_out = self._can_hold_out(basis, moments)
-        seen = tuple(held_out_by_products(self._folds(basis), gamma)) if held_out else ()
-        details = found.details | self._pairing(moments, seen, inflation(seen), min(k, q))
+            posed, found = ridge_discriminants(system, moments, k, self.n_features_in_)
+        means = moments.centred_means() @ found.directions.T
+        seen = foretold = _foretold_by_products(system, found.directions, means, moments)
+        if self._can_hold_out(basis, moments):
+            seen = tuple(held_out_by_products(self._folds(basis), system.gamma))
+        details = found.details | self._pairing(moments, seen, inflation(foretold), min(k, q))
         if k < q or self.nested:
-            means = moments.centred_means() @ found.directions.T
             shares = moments.weights / moments.total_weight
             rotation = self._rotation(means, shares, details)
             posed = replace(posed, directions=_turned(posed.directions, rotation)[:k])
@@ -249,7 +250,20 @@ def _foretold(found: Discriminants, classes: WhitenedClasses, ratio: Ratio, gamm
     """What statistics foretell; nothing where Σ_γ is singular (S_w/n itself is the metric then)."""
     if found.metric is None or found.metric is ratio.within:
         return ()
-    expected = HeldOut.expected(classes.means, classes.directions, ratio, found.metric, gamma)
+    within = classes.directions @ ratio.within @ classes.directions.T
+    trace = trace_of_quotient(ratio.within, found.metric)
+    expected = HeldOut.expected(classes.means, within, trace, ratio.shares, ratio.weight, gamma)
+    return () if expected is None else (expected,)
+
+
+def _foretold_by_products(
+    system: RidgeSystem, directions: Array, means: Array, moments: ClassMoments
+) -> tuple[HeldOut, ...]:
+    """The same from products with the rows."""
+    shares = moments.weights / moments.total_weight
+    within = directions @ system.within.matmat(directions.T)
+    trace = system.trace_of_quotient()
+    expected = HeldOut.expected(means, within, trace, shares, moments.total_weight, system.gamma)
     return () if expected is None else (expected,)
 
 

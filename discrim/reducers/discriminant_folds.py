@@ -15,7 +15,7 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.held_out import HeldOut
 from discrim.objectives.ratio import Ratio, ratio_of
 from discrim.reducers.base import projected
-from discrim.reducers.regularized_lda import ridge_discriminants
+from discrim.reducers.regularized_lda import RidgeSystem, ridge_discriminants
 from discrim.reducers.shrunk_discriminant import shrunk_discriminants
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, principal, whitened_span
@@ -73,7 +73,7 @@ def held_out_by_products(folds: Folds, gamma: float) -> Iterator[HeldOut]:
     rows = LabelledRows(training.X, codes, training.classes[present], training.weights)
     moments = ClassMoments.of_rows(rows, keep="means")
     basis = Basis(rows, Margins(), "training rows", as_operator=True)
-    _, found = ridge_discriminants(moments, basis, gamma, None, rows.shape[1])
+    _, found = ridge_discriminants(RidgeSystem.of(moments, basis, gamma), moments, None, rows.shape[1])
     means = np.full((training.n_classes, len(found.directions)), np.nan)
     means[present] = moments.centred_means() @ found.directions.T
     yield _seen(test, moments.mean, found.directions * 0.5**moments.exponent, means)

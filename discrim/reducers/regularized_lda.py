@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import LinearOperator
 
 from discrim.data.check import requested_count
 from discrim.moments.class_moments import ClassMoments
@@ -23,6 +24,8 @@ from discrim.solve.products import conjugate_gradients
 from discrim.solve.shrinkage_path import PATH, PathScores, score_path
 
 Array = NDArray[np.float64]
+FEW_COLUMNS = 64  # up to here a trace by products is summed column by column
+PROBES = 16  # otherwise from so many vectors of random signs
 
 
 class RegularizedLDA(ShrunkDiscriminant):
@@ -101,37 +104,68 @@ class RegularizedLDA(ShrunkDiscriminant):
     def _solve(self, basis: Basis, moments: ClassMoments, request: Any) -> Solution:
         if not basis.as_operator:
             return super()._solve(basis, moments, request)
-        posed, found = ridge_discriminants(moments, basis, float(self.shrinkage), request, self.n_features_in_)
+        system = RidgeSystem.of(moments, basis, float(self.shrinkage))
+        posed, found = ridge_discriminants(system, moments, request, self.n_features_in_)
         return self._solution(posed, found, moments, basis)
 
 
+@dataclass(frozen=True, eq=False)
+class RidgeSystem:
+    """Σ_γ = (1−γ) S_w/n + ridge·I as products with the rows only, and H, whose rows are √(n_c/n) (μ_c − μ)."""
+
+    within: LinearOperator
+    total: LinearOperator
+    means: Array
+    gamma: float
+    ridge: float
+    diagonal: Array
+    rank: int
+
+    @classmethod
+    def of(cls, moments: ClassMoments, basis: Basis, gamma: float) -> RidgeSystem:
+        points, n = basis.points, moments.total_weight
+        shares = moments.weights / n
+        means = np.sqrt(shares)[:, None] * moments.centred_means()
+        within, total = (Spread(np.full(len(shares), 1 / n), extra) for extra in (means[:0], means))
+        variances = basis.feature_variances(moments)
+        rank = min(points.shape[0] - 1, int((variances > 0).sum()))  # but for collinear columns, which no product shows
+        ridge = gamma * within.trace(moments, points) / rank
+        product, of_total = within.operator(moments, points), total.operator(moments, points)
+        return cls(product, of_total, means, gamma, ridge, (1 - gamma) * variances + ridge, rank)
+
+    def solved(self, B: Array) -> Array:
+        """Σ_γ⁻¹B by conjugate gradients."""
+        return conjugate_gradients(
+            lambda V: (1 - self.gamma) * self.within.matmat(V) + self.ridge * V, B, self.diagonal
+        )
+
+    def trace_of_quotient(self) -> float:
+        """tr(Σ_γ⁻¹ S_w/n): to all digits for few columns, else from random signs, the same at every call."""
+        size = len(self.diagonal)
+        if size <= FEW_COLUMNS:
+            probes = np.eye(size)
+        else:
+            probes = np.random.default_rng(0).choice([-1.0, 1.0], (size, PROBES)) / np.sqrt(PROBES)
+        return float(np.vdot(self.solved(probes), self.within.matmat(probes)))
+
+
 def ridge_discriminants(
-    moments: ClassMoments, basis: Basis, gamma: float, request: Any, n_features: int
+    system: RidgeSystem, moments: ClassMoments, request: Any, n_features: int
 ) -> tuple[Posed, Discriminants]:
-    """Discriminants with a fixed ridge by products with the rows only: Σ_γ⁻¹Hᵀ by conjugate gradients.
+    """Discriminants with a fixed ridge by products with the rows only.
 
     With Y = Σ_γ⁻¹Hᵀ and HY = Q Λ Qᵀ, the rows of Λ^−½ Qᵀ Yᵀ are the discriminants.
     """
-    points, n = basis.points, moments.total_weight
-    shares = moments.weights / n
-    means = np.sqrt(shares)[:, None] * moments.centred_means()
-    within = Spread(np.full(len(shares), 1 / n), means[:0])
-    total = Spread(np.full(len(shares), 1 / n), means)
-    variances = basis.feature_variances(moments)
-    rank = min(points.shape[0] - 1, int((variances > 0).sum()))  # but for collinear columns, which no product shows
-    ridge = gamma * within.trace(moments, points) / rank
-    product, of_total = within.operator(moments, points), total.operator(moments, points)
-    diagonal = (1 - gamma) * variances + ridge
-    Y = conjugate_gradients(lambda V: (1 - gamma) * product.matmat(V) + ridge * V, means.T, diagonal)
-    values, vectors = la.eigh(means @ Y)
+    Y = system.solved(system.means.T)
+    values, vectors = la.eigh(system.means @ Y)
     kept = values > RANK * values[-1]
     values, directions = values[kept][::-1], (vectors[:, kept] / np.sqrt(values[kept])).T[::-1] @ Y.T
-    k = discriminant_count(request, values, rank, (moments.n_rows, n_features))
+    k = discriminant_count(request, values, system.rank, (moments.n_rows, n_features))
     how = f"{len(values)} discriminants by conjugate gradients"
     chosen = directions[:k]
     if k > len(values):
-        pads = complement_by_products(directions, of_total, k - len(values))
-        deviations = np.sqrt(np.einsum("kd,dk->k", pads, product.matmat(pads.T)))
+        pads = complement_by_products(directions, system.total, k - len(values))
+        deviations = np.sqrt(np.einsum("kd,dk->k", pads, system.within.matmat(pads.T)))
         chosen = np.concatenate([directions, pads / deviations[:, None]])
-    posed = Posed(chosen, directions, of_total.matmat(chosen.T).T, rank, how)
-    return posed, Discriminants(directions, values, details={"shrinkage": gamma, "path": None})
+    posed = Posed(chosen, directions, system.total.matmat(chosen.T).T, system.rank, how)
+    return posed, Discriminants(directions, values, details={"shrinkage": system.gamma, "path": None})

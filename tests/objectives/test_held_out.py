@@ -6,7 +6,7 @@ from samples import labelled
 from scipy.stats import norm
 
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation
+from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation, trace_of_quotient
 from discrim.objectives.ratio import ratio_of
 from discrim.objectives.shrinkage import shrunk
 from discrim.solve.discriminants import discriminants
@@ -111,6 +111,14 @@ def test_weights_that_add_up_to_one_give_finite_errors(rng):
 # ---------------------------------------------------------------------- as statistics foretell
 
 
+def foretold(ratio, sigma, gamma):
+    """What is expected along the discriminants, and these."""
+    G = discriminants(ratio.means, sigma).directions
+    trained = (ratio.means @ G.T) / np.sqrt(ratio.shares)[:, None]
+    trace = trace_of_quotient(ratio.within, sigma)
+    return HeldOut.expected(trained, G @ ratio.within @ G.T, trace, ratio.shares, ratio.weight, gamma), G
+
+
 def foretold_and_true(gamma, seed, n=240, d=120, n_classes=4):
     """Expected and true held-out covariance and means along discriminants of a training set."""
     rng = np.random.default_rng(seed)
@@ -120,9 +128,7 @@ def foretold_and_true(gamma, seed, n=240, d=120, n_classes=4):
     X = centres[y] + rng.standard_normal((n, d)) * deviations
     ratio = ratio_of(ClassMoments.of(X, y))
     sigma = shrunk(ratio.within, gamma, ratio.rank)
-    G = discriminants(ratio.means, sigma).directions
-    trained = (ratio.means @ G.T) / np.sqrt(ratio.shares)[:, None]
-    expected = HeldOut.expected(trained, G, ratio, sigma, gamma)
+    expected, G = foretold(ratio, sigma, gamma)
     return expected, (G * deviations**2) @ G.T, (centres - X.mean(axis=0)) @ G.T
 
 
@@ -143,8 +149,14 @@ def test_statistics_foretell_nothing_from_too_few_rows():
     X, y = labelled(12, 30, 3)
     ratio = ratio_of(ClassMoments.of(X, y))
     sigma = shrunk(ratio.within, 0.5, ratio.rank)
-    G = discriminants(ratio.means, sigma).directions
-    trained = (ratio.means @ G.T) / np.sqrt(ratio.shares)[:, None]
-    assert HeldOut.expected(trained, G, ratio, sigma, 0.5) is not None
-    light = ratio_of(ClassMoments.of(X, y, np.full(12, 1e-3)))
-    assert HeldOut.expected(trained, G, light, sigma, 0.5) is None
+    assert foretold(ratio, sigma, 0.5)[0] is not None
+    assert foretold(ratio_of(ClassMoments.of(X, y, np.full(12, 1e-3))), sigma, 0.5)[0] is None
+    assert foretold(ratio, shrunk(ratio.within, 1e-9, ratio.rank), 1e-9)[0] is None
+
+
+def test_the_trace_of_a_quotient():
+    X, y = labelled(40, 6, 3)
+    ratio = ratio_of(ClassMoments.of(X, y))
+    sigma = shrunk(ratio.within, 0.2, 6)
+    wanted = np.trace(np.linalg.inv(sigma) @ ratio.within)
+    assert trace_of_quotient(ratio.within, sigma) == pytest.approx(wanted, rel=1e-12)
