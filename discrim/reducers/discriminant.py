@@ -92,6 +92,8 @@ class DiscriminantReducer(NearestCentroid):
         values = np.zeros(k)
         values[: len(found.values)] = found.values[:k]
         unit = 0.5**moments.exponent  # from the moments' units to the rows'
+        with np.errstate(over="ignore", under="ignore"):
+            eigenvalues = np.ldexp(values, 2 * moments.exponent) if found.has_unit else values
         details = {
             "n_discriminants": min(len(found.values), k),
             "centroids": moments.centred_means() @ posed.whitened.T,
@@ -102,7 +104,7 @@ class DiscriminantReducer(NearestCentroid):
         lifted = {"discriminants": posed.whitened * unit, "covariances": posed.covariances}
         return Solution(
             posed.directions * unit,
-            np.ldexp(values, 2 * moments.exponent) if found.has_unit else values,
+            eigenvalues,
             values / found.values.sum(),
             posed.rank,
             posed.how,
