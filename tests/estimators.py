@@ -15,6 +15,7 @@ import pytest
 from discrim import (
     PCA,
     PCALDA,
+    BayesErrorLDA,
     BayesErrorPCA,
     FisherLDA,
     MarginPCA,
@@ -39,6 +40,7 @@ class Case:
     rotates: bool = True  # X → XQ turns the directions with it
     scales: bool = True  # X → sX leaves the directions, and 1e±300 is as good as 1
     orthonormal: bool = True  # W Wᵀ = I
+    nests: bool = True  # the first of many components are those of few
     lanczos: bool = True  # a few directions can be had from products with X alone
     lanczos_pads: bool = True  # more of them than there are discriminants, too
 
@@ -51,6 +53,7 @@ class Case:
 
 NEAREST = {"streams": False, "whole_weights": True, "counts_enter": True}
 DISCRIMINANTS = {"orthonormal": False, "lanczos": False}
+INFLATED = {**DISCRIMINANTS, "counts_enter": True}  # κ comes from the number of rows, on the Lanczos path from a fold
 
 CASES = [
     Case("PCA", PCA, supervised=False),
@@ -75,10 +78,13 @@ CASES = [
     Case("OrthogonalLDA", OrthogonalLDA, lanczos=False),
     Case("NullSpaceLDA", NullSpaceLDA, lanczos=False),
     Case("PCALDA", PCALDA, **DISCRIMINANTS),
+    Case("BayesErrorLDA", partial(BayesErrorLDA, shrinkage=0.3, cv=None), **INFLATED, nests=False),
+    Case("BayesErrorLDA-nested", partial(BayesErrorLDA, shrinkage=0.3, cv=None, nested=True), **INFLATED),
     Case("MaximumMarginCriterion", MaximumMarginCriterion, lanczos_pads=False),
 ]
 # cross-validation chooses for these: the laws of row order and repetition are for given splits only
-CHOSEN_BY_FOLDS = [Case("RegularizedLDA-cv", RegularizedLDA, **DISCRIMINANTS, streams=False, counts_enter=True)]
+FOLDS = {**DISCRIMINANTS, "streams": False, "counts_enter": True}
+CHOSEN_BY_FOLDS = [Case("RegularizedLDA-cv", RegularizedLDA, **FOLDS), Case("BayesErrorLDA-cv", BayesErrorLDA, **FOLDS)]
 SUPERVISED = [case for case in CASES if case.supervised]
 STREAMED = [case for case in CASES if case.streams]
 

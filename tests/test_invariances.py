@@ -14,9 +14,9 @@ pytestmark = QUIET
 ANGLE = 1e-9
 
 
-@pytest.fixture(params=[2, 4], ids=["k=2", "k=4"])
+@pytest.fixture(params=[1, 4], ids=["k=1", "k=4"])
 def k(request):
-    """As many components as three classes have discriminants, and more."""
+    """Fewer components than three classes have discriminants, and more."""
     return request.param
 
 
