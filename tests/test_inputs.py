@@ -178,7 +178,7 @@ KINDS = {
     "uint8": (WHOLE + 41).astype(np.uint8),
     "int64 to 2^62": WHOLE * (2**62 // 41),
     "uint64 to 2^63": (WHOLE + 41).astype(np.uint64) * np.uint64(2**63 // 82),
-    "bool": WHOLE > 0,
+    "bool": WHOLE > [-30, -10, 5, 20],
     "float16": WHOLE.astype(np.float16),
     "long double": WHOLE.astype(np.longdouble),
     "objects": WHOLE.astype(object),

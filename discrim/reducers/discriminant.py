@@ -72,7 +72,7 @@ class DiscriminantReducer(NearestCentroid):
         checked_priors(self.priors, ratio.shares)
         require_different_means(ratio.means_differ)
         found = self._discriminants(ratio, moments, basis)
-        k = found.count or discriminant_count(request, found.values, ratio.rank, shape)
+        k = found.count or discriminant_count(request, found.values, ratio.rank, shape, found.ties_settled)
         directions = found.directions[:k]
         if k > len(directions):
             pads = complement(found.directions, ratio.total, k - len(directions))

@@ -76,4 +76,5 @@ def classical(ratio: Ratio, precision: float, method: str) -> Discriminants:
     warn_of_singular_within(method)
     found = uncorrelated(ratio.means, ratio.total)
     directions = standardised(found.directions, ratio.within, ratio.total)
-    return Discriminants(directions, found.values / np.maximum(1 - found.values, LEAST_WITHIN))
+    values = found.values / np.maximum(1 - found.values, LEAST_WITHIN)
+    return Discriminants(directions, values, ties_settled=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class UncorrelatedLDA(DiscriminantReducer):
 
     def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         found = uncorrelated(ratio.means, ratio.total)
-        return Discriminants(found.directions / np.sqrt(ratio.weight), found.values)  # S_t, not S_t/n
+        return replace(found, directions=found.directions / np.sqrt(ratio.weight))  # S_t, not S_t/n
 
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
         return standardised(pads, ratio.total, ratio.total) / np.sqrt(ratio.weight)

@@ -13,7 +13,12 @@ TIE = 1e-10  # neighbouring values closer than this share have no order of their
 
 
 def kept_count(
-    request: int | float | None, values: NDArray[np.float64], total: float, rank: int, shape: tuple[int, int]
+    request: int | float | None,
+    values: NDArray[np.float64],
+    total: float,
+    rank: int,
+    shape: tuple[int, int],
+    ties_settled: bool = False,
 ) -> int:
     """An int as it is, a fraction as the fewest values (descending) that reach it, None as the rank."""
     require_some_spread(rank, *shape)
@@ -22,21 +27,26 @@ def kept_count(
     if isinstance(request, int):
         if request > min(rank, len(values)):
             refuse_count(request, min(rank, len(values)), *shape)
-        _warn_of_tie(request, values)
+        if not ties_settled:
+            _warn_of_tie(request, values)
         return request
     shares = np.cumsum(values[:rank]) / total  # what lies beyond may be negative, and sums must rise to be searched
     return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
 
 
 def discriminant_count(
-    request: int | float | None, values: NDArray[np.float64], rank: int, shape: tuple[int, int]
+    request: int | float | None,
+    values: NDArray[np.float64],
+    rank: int,
+    shape: tuple[int, int],
+    ties_settled: bool = False,
 ) -> int:
     """Like `kept_count`, but None means all discriminants, and an int may go on past them, up to the rank."""
     if isinstance(request, int) and request >= len(values):
         if request > rank:
             refuse_count(request, rank, *shape)
         return request
-    return kept_count(request, values, float(values.sum()), len(values), shape)
+    return kept_count(request, values, float(values.sum()), len(values), shape, ties_settled)
 
 
 def _warn_of_tie(k: int, values: NDArray[np.float64]) -> None:

@@ -34,6 +34,7 @@ class Discriminants:
     count: int | None = None
     details: dict[str, Any] = field(default_factory=dict)
     has_unit: bool = False  # whether the values carry the rows' unit squared
+    ties_settled: bool = False  # whether directions of equal value have an order of their own
 
 
 def discriminants(means: Array, cost: Array) -> Discriminants:
@@ -70,7 +71,7 @@ def uncorrelated(means: Array, total: Array) -> Discriminants:
         if last - first > 1:
             rotation, _, _ = la.svd(directions[first:last], full_matrices=False)
             directions[first:last] = rotation.T[::-1] @ directions[first:last]
-    return Discriminants(directions, np.minimum(found.values, 1.0))
+    return Discriminants(directions, np.minimum(found.values, 1.0), ties_settled=True)
 
 
 def orthogonal(means: Array, total: Array) -> Discriminants:

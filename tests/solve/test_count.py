@@ -52,3 +52,4 @@ def test_a_tie_at_the_cut_warns_and_only_there():
         kept(3, values)
         kept(4, values)
         kept(2, np.array([4.0, 2.0, 2.0 * (1 - 1e-9), 1.0]))
+        kept_count(2, values, 9.0, 4, SHAPE, ties_settled=True)
