@@ -110,7 +110,7 @@ class Descent:
         return Weights(self.table.zero_weights(self.n_classes), np.zeros(self.n_classes), np.zeros(self.n_classes))
 
     def collect(self) -> None:
-        """Weights from the duals, free of what rounding has added up on the way."""
+        """Weights from the duals, from scratch."""
         collect(self.problem, self.weights, self.A, self.rows, self.room)
 
     def look(self) -> State:
@@ -139,14 +139,16 @@ class Descent:
     def run(self, tol: float, max_iter: int) -> State:
         """Rounds until the relative gap is at most tol, with weights made anew, or max_iter passes are spent."""
         state = self.look() if self._warm else self._look_at_start()
-        while True:
-            while not state.is_within(tol) and self.passes < max_iter:
-                self._round(max(SWEEP_MARGIN * tol * state.primal, ROUND_FACTOR * state.gap), max_iter)
-                state = self.look()
-            self.collect()
+        anew = self._warm
+        while not (anew and state.is_within(tol)) and not (anew and self.passes >= max_iter):
+            enough, less = SWEEP_MARGIN * tol * state.primal, ROUND_FACTOR * state.gap
+            if not state.is_within(tol):
+                self._round(max(enough, less), max_iter)
+            anew = enough >= less or self.passes >= max_iter
+            if anew:  # free of what rounding has added up on the way
+                self.collect()
             state = self.look()
-            if state.is_within(tol) or self.passes >= max_iter:
-                return state
+        return state
 
     def _round(self, goal: float, max_iter: int) -> None:
         """Sweeps and walks until the gap met on the way is down to the goal, or it is time to look again."""

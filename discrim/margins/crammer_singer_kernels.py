@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discrim.margins.crammer_singer_rows import (
     add_totals,
+    is_largest,
     is_settled,
     pulls_of,
     row_state,
@@ -157,6 +158,8 @@ def screen(problem, weights, A, rows, active, room):  # type: ignore[no-untyped-
             sparse_products(values, indices, indptr, i, table, everyone, zero, n_classes, gradient, zero, spare)
         own_constant = constant - unit * along[i]
         to_gradient(gradient, zero, everyone, zero, n_classes, code, 1.0, unit, own_constant, totals, offset)
+        if A[i, code] == 0.0 and is_largest(gradient, code, n_classes):
+            continue  # most rows: far from their margin, without loss and without duals
         top, floor, own, row_gap = row_state(A, i, code, bound, everyone, zero, n_classes, gradient)
         hinge += bound * (top - own)
         total += A[i, code]

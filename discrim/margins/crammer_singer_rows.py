@@ -38,6 +38,16 @@ def add_totals(totals, offset, classes, start, count, steps, at, along):  # type
 
 
 @njit(cache=True)
+def is_largest(gradient, code, n_classes):  # type: ignore[no-untyped-def]
+    """Whether no class is above the row's own, of all classes in order."""
+    own = gradient[code]
+    above = 0
+    for y in range(n_classes):
+        above += gradient[y] > own
+    return above == 0
+
+
+@njit(cache=True)
 def row_state(A, i, code, bound, classes, start, count, gradient):  # type: ignore[no-untyped-def]
     """Largest gradient, smallest among classes that can rise, that of the row's own class, and the row's gap."""
     top = -np.inf
