@@ -3,6 +3,7 @@
 compare     which reduction helps on a labelled table, and with how many components
 project     fit one reduction and write its features and its model
 apply       features of new rows by a saved model
+reproduce   the papers' tables, printed figures beside ours
 methods     what can be compared
 datasets    what can be called by name, and where it is
 """

@@ -206,8 +206,12 @@ class ClassMoments:
 
     def per_weight(self, values: Array) -> Array:
         """Eigenvalues of a scatter per unit of weight, in the units of the rows squared."""
+        return self.in_squared_units(values / self.total_weight)
+
+    def in_squared_units(self, values: Array) -> Array:
+        """Variances in the units of the rows squared (which may lie beyond the largest number: inf)."""
         with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(values / self.total_weight, 2 * self.exponent)
+            return np.ldexp(values, 2 * self.exponent)
 
     @property
     def within(self) -> Array:
