@@ -542,3 +542,17 @@ def require_layer(n_components: Any, max_iter: Any, alpha: Any) -> None:
             raise ValueError(f"{name}={value!r} came; possible is an int ≥ 1.")
     if isinstance(alpha, (bool, str)) or not isinstance(alpha, (int, float, np.number)) or not 0 <= alpha < np.inf:
         raise ValueError(f"alpha={alpha!r} came; possible is a finite number ≥ 0 (how much large weights cost).")
+
+
+def require_starts(n_init: Any) -> None:
+    if not isinstance(n_init, (int, np.integer)) or isinstance(n_init, bool) or n_init < 0:
+        raise ValueError(f"n_init={n_init!r} came; possible is a whole number ≥ 0 of random starts.")
+
+
+def warn_of_drawn_classes(came: int, drawn: int) -> None:
+    warnings.warn(
+        f"{came} classes came, which is {came * (came - 1) // 2} pairs: the pairs of {drawn} classes, drawn by "
+        "random_state, stand for all of them when directions are chosen. RegularizedLDA takes all classes at once.",
+        UserWarning,
+        stacklevel=2,
+    )

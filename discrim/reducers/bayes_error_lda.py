@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,12 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from discrim.data.check import checked_priors
+from discrim.data.check import checked_priors, require_starts, warn_of_drawn_classes
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation, trace_of_quotient
+from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import Solution
-from discrim.reducers.discriminant_folds import WhitenedClasses, held_out_by_products, held_out_rows
+from discrim.reducers.discriminant_folds import (
+    WhitenedClasses,
+    foretold_by_products,
+    foretold_by_statistics,
+    held_out_by_products,
+    held_out_rows,
+)
 from discrim.reducers.regularized_lda import RidgeSystem, ridge_discriminants
 from discrim.reducers.shrunk_discriminant import ShrunkDiscriminant, shrunk_discriminants
 from discrim.solve.basis import Basis
@@ -108,8 +113,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.n_init, (int, np.integer)) or isinstance(self.n_init, bool) or self.n_init < 0:
-            raise ValueError(f"n_init={self.n_init!r} came; possible is a whole number ≥ 0 of random starts.")
+        require_starts(self.n_init)
 
     # ------------------------------------------------------------------ fitting
 
@@ -118,7 +122,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         gamma, path = self._chosen(ratio, moments, basis, folds)
         found = shrunk_discriminants(ratio, gamma, moments.precision, type(self).__name__)
         classes = WhitenedClasses.of(found, ratio)
-        foretold = _foretold(found, classes, ratio, gamma)
+        foretold = foretold_by_statistics(found, classes, ratio, gamma)
         seen = foretold if folds is None else tuple(held_out_rows(folds, gamma))
         k = self._count(found.values, ratio.rank, moments)
         details = self._pairing(moments, seen, inflation(foretold if path is None else seen), min(k, classes.size))
@@ -193,7 +197,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         if k > len(posed.directions):
             posed, found = ridge_discriminants(system, moments, k, self.n_features_in_)
         means = moments.centred_means() @ found.directions.T
-        seen = foretold = _foretold_by_products(system, found.directions, means, moments)
+        seen = foretold = foretold_by_products(system, found.directions, means, moments)
         if self._can_hold_out(basis, moments):
             seen = tuple(held_out_by_products(self._folds(basis), system.gamma))
         details = found.details | self._pairing(moments, seen, inflation(foretold), min(k, q))
@@ -246,37 +250,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         return float(np.nansum(weights * errors) / total) if total > 0 else float("nan")
 
 
-def _foretold(found: Discriminants, classes: WhitenedClasses, ratio: Ratio, gamma: float) -> tuple[HeldOut, ...]:
-    """What statistics foretell; nothing where Σ_γ is singular (S_w/n itself is the metric then)."""
-    if found.metric is None or found.metric is ratio.within:
-        return ()
-    within = classes.directions @ ratio.within @ classes.directions.T
-    trace = trace_of_quotient(ratio.within, found.metric)
-    expected = HeldOut.expected(classes.means, within, trace, ratio.shares, ratio.weight, gamma)
-    return () if expected is None else (expected,)
-
-
-def _foretold_by_products(
-    system: RidgeSystem, directions: Array, means: Array, moments: ClassMoments
-) -> tuple[HeldOut, ...]:
-    """The same from products with the rows."""
-    shares = moments.weights / moments.total_weight
-    within = directions @ system.within.matmat(directions.T)
-    trace = system.trace_of_quotient()
-    expected = HeldOut.expected(means, within, trace, shares, moments.total_weight, system.gamma)
-    return () if expected is None else (expected,)
-
-
 def _turned(rows: Array, rotation: Array) -> Array:
     """The first q rows turned, those beyond (pads) as they are."""
     q = len(rotation)
     return np.concatenate([rotation.T @ rows[:q], rows[q:]])
-
-
-def warn_of_drawn_classes(came: int, drawn: int) -> None:
-    warnings.warn(
-        f"{came} classes came, which is {came * (came - 1) // 2} pairs: the pairs of {drawn} classes, drawn by "
-        "random_state, stand for all of them when directions are chosen. RegularizedLDA takes all classes at once.",
-        UserWarning,
-        stacklevel=2,
-    )

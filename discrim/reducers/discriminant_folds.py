@@ -1,4 +1,4 @@
-"""Discriminants of a fit or of a fold's training rows, and what rows that were held out show along them."""
+"""Discriminants of a fit or of a fold's training rows, and what other rows show along them, seen or foretold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.held_out import HeldOut
+from discrim.objectives.held_out import HeldOut, trace_of_quotient
 from discrim.objectives.ratio import Ratio, ratio_of
 from discrim.reducers.base import projected
 from discrim.reducers.regularized_lda import RidgeSystem, ridge_discriminants
@@ -82,3 +82,26 @@ def held_out_by_products(folds: Folds, gamma: float) -> Iterator[HeldOut]:
 def _seen(test: LabelledRows, mean: Array, directions: Array, trained: Array) -> HeldOut:
     features = projected(test.X, mean, directions).astype(np.float64, copy=False)
     return HeldOut.of(trained, ClassMoments.of_rows(test.moved(features)))
+
+
+def foretold_by_statistics(
+    found: Discriminants, classes: WhitenedClasses, ratio: Ratio, gamma: float
+) -> tuple[HeldOut, ...]:
+    """What statistics foretell; nothing where Σ_γ is singular (S_w/n itself is the metric then)."""
+    if found.metric is None or found.metric is ratio.within:
+        return ()
+    within = classes.directions @ ratio.within @ classes.directions.T
+    trace = trace_of_quotient(ratio.within, found.metric)
+    expected = HeldOut.expected(classes.means, within, trace, ratio.shares, ratio.weight, gamma)
+    return () if expected is None else (expected,)
+
+
+def foretold_by_products(
+    system: RidgeSystem, directions: Array, means: Array, moments: ClassMoments
+) -> tuple[HeldOut, ...]:
+    """The same from products with the rows."""
+    shares = moments.weights / moments.total_weight
+    within = directions @ system.within.matmat(directions.T)
+    trace = system.trace_of_quotient()
+    expected = HeldOut.expected(means, within, trace, shares, moments.total_weight, system.gamma)
+    return () if expected is None else (expected,)
