@@ -20,6 +20,7 @@ Grouping = NDArray[np.intp]
 
 MOST_FEATURES_TO_SPLIT = 16  # 2¹⁵ − 1 splits, each with an SVM: about a minute for a hundred rows
 SLACK = 1e-9  # Algorithm 1 compares a discriminant with itself for a single feature: rounding must not decide
+ROUNDING = 1e-12  # a mean of equal values is off by this share of them at most
 COLUMNS_AT_ONCE = 64
 
 
@@ -102,7 +103,9 @@ def discriminant(values: Floats, positive: NDArray[np.bool_], row_weights: Float
     means = shares @ values
     away = values - means[of_class]
     gap, spread = means[1] - means[0], (shares @ np.square(away, out=away)).sum(axis=0)
-    squared = np.square(gap)
+    squared, rounding = np.square(gap), np.square(ROUNDING * np.abs(values).max(axis=0))
+    squared[squared <= rounding] = 0.0
+    spread[spread <= rounding] = 0.0
     return np.divide(squared, spread, out=np.where(squared > 0, np.inf, 0.0), where=spread > 0)
 
 
@@ -194,7 +197,7 @@ def _discriminating_run(terms: Terms, order: Indices) -> Indices:
 
     Running sums make it one pass over the rows. Weights of zero are left out: they add nothing.
     """
-    order = order[terms.weights[order] != 0]
+    order = order[_sizes(terms.weights)[order] > 0]
     total = np.zeros(len(terms.rows))
     best_alone = 0.0
     for start in range(0, len(order), COLUMNS_AT_ONCE):

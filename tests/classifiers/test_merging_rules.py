@@ -174,10 +174,11 @@ def test_twin_columns_with_rounding_between_them_are_a_tie():
     assert MERGED_SET["max"](terms).tolist() == [0, 4]
 
 
-def test_weights_of_zero_stop_no_run():
+@pytest.mark.parametrize("nothing", [0.0, 1e-17])
+def test_weights_of_zero_stop_no_run(nothing):
     terms = random_terms(3)
     padded = Terms(
-        np.concatenate([[0.0], terms.weights]),
+        np.concatenate([[nothing], terms.weights]),
         np.column_stack([100.0 * terms.positive, terms.rows]),
         terms.positive,
         terms.row_weights,
@@ -206,9 +207,11 @@ def test_discriminant_is_equation_5_and_free_of_scale_and_origin(values, positiv
     np.testing.assert_allclose(moved, found, rtol=1e-6, atol=1e-9)
 
 
-def test_discriminant_without_spread():
-    values = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 2.0]])
-    assert discriminant(values, np.array([True, True, False]), np.ones(3)).tolist() == [np.inf, 0.0]
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1 / 3])  # with 0.1 and ⅓ the mean of equal values is not quite their value
+def test_discriminant_without_spread(unit):
+    positive = np.arange(30) % 3 == 0
+    values = unit * np.column_stack([np.where(positive, 1.0, 3.0), np.full(30, 3.0)])
+    assert discriminant(values, positive, np.random.default_rng(0).uniform(size=30)).tolist() == [np.inf, 0.0]
 
 
 def test_splits_and_pairs_are_all_there_are():
