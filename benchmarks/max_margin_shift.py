@@ -13,10 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from benchmarks.timing import Row, ratio_row
-from discrim import PCA
+from discrim import PCA, MarginSubspace, MaxMarginShift
 from discrim.data.rows import LabelledRows
-from discrim.reducers.margin_subspace import MarginSubspace
-from discrim.reducers.max_margin_shift import MaxMarginShift
 from discrim.reducers.shift_search import SHIFTS
 from discrim.reducers.shifted_pca import ShiftedPCA, shift_of
 

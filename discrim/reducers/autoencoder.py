@@ -70,7 +70,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from discrim.reducers.autoencoder import Autoencoder
+    >>> from discrim import Autoencoder
     >>> X, _ = load_iris(return_X_y=True)
     >>> Autoencoder(n_components=2, random_state=0).fit_transform(X).shape
     (150, 2)

@@ -51,7 +51,7 @@ class MarginSubspace(Reducer):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from discrim.reducers.margin_subspace import MarginSubspace
+    >>> from discrim import MarginSubspace
     >>> X, y = load_wine(return_X_y=True)
     >>> MarginSubspace().fit(X, y).transform(X).shape
     (178, 2)

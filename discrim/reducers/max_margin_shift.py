@@ -56,7 +56,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         of T[X] has a closed form, for sparse X too). Any other is trained on the shifted rows, made dense; labels are
         passed to it where every row has one. An extractor for numbers ≥ 0 only (NMF) gets shifted values below 0 as 0.
     shift : how far the rows move relative to their spread, σ²‖Aη‖/‖X − μ‖; useful are 0.3 to 10, and 0 is the plain
-        extractor. "cv": of 0, 0.1, 0.3, 1, 3, 10 the one whose features serve a linear classifier best.
+        extractor. "cv": of 0, 0.1, 0.3, 0.5, 1, 2, 4, 10 the one whose features serve a linear classifier best.
     C : weight of the hinge losses; the SVM sees centred rows divided by one number (mean square length 1).
     embedding : None; "rff" (500 random Fourier features) or "nystroem", with the width by the median rule; or a
         transformer such as RBFSampler(gamma=0.1). The rows are embedded first: RFF, shift, PCA is a supervised kernel
@@ -81,8 +81,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from discrim import PCA
-    >>> from discrim.reducers.max_margin_shift import MaxMarginShift
+    >>> from discrim import PCA, MaxMarginShift
     >>> X, y = load_wine(return_X_y=True)
     >>> MaxMarginShift(PCA(n_components=2), shift=3.0).fit(X, y).transform(X).shape
     (178, 2)

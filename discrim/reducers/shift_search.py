@@ -16,7 +16,7 @@ from discrim.data.rows import LabelledRows
 from discrim.reducers.shifted_extractor import trained_extractors
 from discrim.reducers.shifted_pca import shift_of
 
-SHIFTS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+SHIFTS = (0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 10.0)
 Rows = NDArray[np.intp]
 
 
