@@ -65,7 +65,7 @@ def solve_crammer_singer(
     offset, scale : the SVM sees (x − offset)/scale; a sparse X is not made dense for it.
 
     Equal rows of one class are solved as one row of their total weight and share its duals in proportion to their
-    weights. Rows are visited in an order that is random but for `random_state` and the data, not the order of rows.
+    weights. Rows are visited in an order drawn from `random_state`; the order in which X lists them plays no part.
     """
     # Here and not above: these compile their loops with numba, which `import discrim` must not load.
     from discrim.margins.crammer_singer_descent import Centring, Descent, problem_of, shared_duals

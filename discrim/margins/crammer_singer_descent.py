@@ -87,7 +87,7 @@ class Descent:
         self.n_open = 0
         self.passes = 0
         self._warm = False
-        self._walking: tuple[Weights, Weights] | None = None  # room for a walk, made when first needed
+        self._image: Weights | None = None  # room for a walk, made when first needed
         self._clearing = self.weights.table.size * n_rows / max(len(table.values), 1)  # in products with a row
         self._wait, self._since, self._walk = FIRST_WAIT, 0, FIRST_WALK
         self._place_zero_rows()
@@ -170,13 +170,11 @@ class Descent:
         most = min(self._walk, max_iter - self.passes - SEARCH_PASSES)
         if most < 1:
             return
-        if self._walking is None:
-            self._walking = (self._no_weights(), self._no_weights())
-        image, stopped = self._walking
-        passes, gain, work = walk_face(self.problem, self.weights, self.A, self.rows, most, image, stopped, self.room)
+        if self._image is None:
+            self._image = self._no_weights()
+        passes, gain, work = walk_face(self.problem, self.weights, self.A, self.rows, most, self._image, self.room)
         self.passes += passes
-        work += passes * self._clearing
-        if gain > sweep_rate * work:
+        if gain > sweep_rate * (work + passes * self._clearing):
             self._wait, self._walk = max(self._wait // 2, SHORTEST_WAIT), min(self._walk * 2, LONGEST_WALK)
         else:
             self._wait, self._walk = min(self._wait * 2, LONGEST_WAIT), max(self._walk // 2, SHORTEST_WALK)

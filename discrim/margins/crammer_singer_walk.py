@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from discrim.margins.crammer_singer_face import combine, face_gradient, face_of, inner, square_of
-from discrim.margins.crammer_singer_kernels import clear
+from discrim.margins.crammer_singer_face import Face, combine, face_gradient, face_of, inner, square_of
+from discrim.margins.crammer_singer_kernels import Problem, Room, Weights
 from discrim.margins.crammer_singer_rows import add_totals, to_gradient
 from discrim.margins.row_kernels import dense_add, dense_products, sparse_add, sparse_products
 
 OUTSIDE = 0.1  # share of free duals that may leave the feasible set before the walk stops
 REDUCTION = 0.01  # of the squared gradient at which the face counts as solved
+Floats = NDArray[np.float64]
 SEARCH_PASSES = 2  # what the search along the walk costs
 
 
@@ -53,12 +55,9 @@ def _n_outside(codes, bounds, A, rows, start, classes, walk):  # type: ignore[no
 
 
 @njit(cache=True)
-def _conjugate_gradients(problem, A, face, gradient, most, image, spare):  # type: ignore[no-untyped-def]
-    """Towards the optimum of the face, bounds ignored; the walk and how many steps it took."""
+def _conjugate_gradients(problem, A, face, residual, walk, direction, curved, most, image, spare):  # type: ignore[no-untyped-def]
+    """Towards the optimum of the face, bounds ignored, from minus the gradient; how many steps it took."""
     rows, start, classes = face
-    walk, residual = np.zeros_like(gradient), np.zeros_like(gradient)
-    direction, curved = np.empty_like(gradient), np.empty_like(gradient)
-    _combination(residual, 0.0, gradient, -1.0)
     size = _scaled(problem.square, rows, start, residual, direction)
     goal = REDUCTION * size
     steps = 0
@@ -76,7 +75,7 @@ def _conjugate_gradients(problem, A, face, gradient, most, image, spare):  # typ
         new_size = _scaled(problem.square, rows, start, residual, curved)
         _combination(direction, new_size / size, curved, 1.0)
         size = new_size
-    return walk, steps
+    return steps
 
 
 @njit(cache=True)
@@ -89,23 +88,6 @@ def _limits(codes, bounds, A, rows, start, classes, walk, out):  # type: ignore[
             y = classes[t]
             if walk[t] > 0.0:
                 out[f] = min(out[f], ((bounds[i] if y == codes[i] else 0.0) - A[i, y]) / walk[t])
-
-
-@njit(cache=True)
-def _sort_by(keys, order):  # type: ignore[no-untyped-def]
-    """Shell's sort of `order` by ascending keys."""
-    gap = 1
-    while 9 * gap < order.shape[0]:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(gap, order.shape[0]):
-            item = order[k]
-            j = k
-            while j >= gap and keys[order[j - gap]] > keys[item]:
-                order[j] = order[j - gap]
-                j -= gap
-            order[j] = item
-        gap //= 3
 
 
 @njit(cache=True)
@@ -134,11 +116,11 @@ def _add_steps(problem, weights, i, classes, low, count, steps, spare):  # type:
 
 
 @njit(cache=True)
-def _stop_row(problem, face, f, gradient, walk, t, moving, stopped, spare):  # type: ignore[no-untyped-def]
+def _stop_row(problem, face, f, gradient, walk, t, moving, stopped, room):  # type: ignore[no-untyped-def]
     """Take row f of the face from the moving rows to the stopped ones; what slope and curvature lose by it."""
     rows, start, classes = face
+    by_moving, by_stopped, steps, spare, _ = room
     i, low, count = rows[f], start[f], start[f + 1] - start[f]
-    by_moving, by_stopped, steps = np.empty(count), np.empty(count), np.empty(count)
     _scores_of(problem, moving, i, classes, low, count, by_moving, spare)
     _scores_of(problem, stopped, i, classes, low, count, by_stopped, spare)
     slope = 0.0
@@ -156,38 +138,26 @@ def _stop_row(problem, face, f, gradient, walk, t, moving, stopped, spare):  # t
 
 
 @njit(cache=True)
-def _bent_search(problem, A, face, gradient, walk, moving, stopped, curved, spare):  # type: ignore[no-untyped-def]
+def _bent_search(problem, face, gradient, walk, limits, order, slope, curvature, moving, stopped, room, shares):  # type: ignore[no-untyped-def]
     """How far each row goes along the walk if it stops where it meets a bound, and all stop where the dual is largest.
 
     Between two such stops the dual is a quadratic in the share t of the walk. `moving` holds the weights of the rows
     that still move, `stopped` those that the others have brought, so that the present weights are those at the start
     + t·moving + stopped.
     """
-    rows, start, classes = face
-    limits = np.empty(rows.shape[0])
-    order = np.arange(rows.shape[0])
-    shares = np.full(rows.shape[0], -1.0)
-    _limits(problem.codes, problem.bound, A, rows, start, classes, walk, limits)
-    _sort_by(limits, order)
-    curvature = square_of(problem, face, walk, moving, curved, spare)
-    slope = inner(gradient, walk)
-    clear(stopped.table, stopped.totals, stopped.offset)
     t = 0.0
     for f in order:
         if slope >= 0.0 or limits[f] >= 1.0 or slope + (limits[f] - t) * curvature >= 0.0:
             break
         slope += (limits[f] - t) * curvature
         t = limits[f]
-        shares[f] = t
-        less_slope, less_curvature = _stop_row(problem, face, f, gradient, walk, t, moving, stopped, spare)
+        less_slope, less_curvature = _stop_row(problem, face, f, gradient, walk, t, moving, stopped, room)
         slope -= less_slope
         curvature -= less_curvature
     if slope < 0.0:
         t = min(1.0, t - slope / curvature) if curvature > 0.0 else 1.0
-    for f in range(rows.shape[0]):
-        if shares[f] < 0.0:
-            shares[f] = min(t, limits[f])
-    return shares
+    for f in order:
+        shares[f] = min(t, limits[f])
 
 
 @njit(cache=True)
@@ -212,30 +182,51 @@ def _advance(codes, bounds, A, rows, start, classes, steps, length):  # type: ig
             A[i, y] = min(A[i, y] + length * steps[t], bounds[i] if y == codes[i] else 0.0)
 
 
-@njit(cache=True)
-def walk_face(problem, weights, A, live, most, image, stopped, room):  # type: ignore[no-untyped-def]
-    """One walk on the face. Returns passes taken, gain of the dual, and products."""
+def walk_face(
+    problem: Problem, weights: Weights, A: Floats, live: NDArray[np.intp], most: int, image: Weights, room: Room
+) -> tuple[int, float, int]:
+    """One walk on the face. Returns passes taken, gain of the dual, and products.
+
+    `image` is room for weights on the way. (Not compiled as a whole: the parts are, and take nearly all the time.)
+    """
     face = face_of(problem, A, live)
-    rows, start, classes = face
-    n_free = classes.shape[0]
+    n_free = len(face.classes)
     if n_free == 0:
         return 0, 0.0, 0
-    gradient = np.empty(n_free)
-    steps = np.empty(n_free)
-    curved = np.empty(n_free)
+    gradient, steps, curved = (np.empty(n_free) for _ in range(3))
     face_gradient(problem, face, weights, 1.0, gradient, room.spare)
-    walk, passes = _conjugate_gradients(problem, A, face, gradient, most, image, room.spare)
-    shares = _bent_search(problem, A, face, gradient, walk, image, stopped, curved, room.spare)
-    _steps_of(problem.codes, problem.bound, A, rows, start, classes, walk, shares, steps)
-    slope = inner(gradient, steps)
-    square = square_of(problem, face, steps, image, curved, room.spare)
+    walk = np.zeros(n_free)
+    passes = _conjugate_gradients(problem, A, face, -gradient, walk, steps, curved, most, image, room.spare)
     passes += SEARCH_PASSES
-    work = 2 * passes * n_free
+    _search(problem, A, face, gradient, walk, image, curved, room, steps)
+    slope, square = float(gradient @ steps), square_of(problem, face, steps, image, curved, room.spare)
     if slope >= 0.0:
-        return passes, 0.0, work
+        return passes, 0.0, 2 * passes * n_free
     length = 1.0 if -slope >= square * (1 - 1e-6) else -slope / square
+    rows, start, classes = face
     _advance(problem.codes, problem.bound, A, rows, start, classes, steps, length)
-    _combination(weights.table.reshape(-1), 1.0, image.table.reshape(-1), length)
-    _combination(weights.totals, 1.0, image.totals, length)
-    _combination(weights.offset, 1.0, image.offset, length)
-    return passes, -length * slope - 0.5 * length * length * square, work
+    for target, source in zip(weights, image, strict=True):
+        _combination(target.reshape(-1), 1.0, source.reshape(-1), length)
+    return passes, -length * slope - 0.5 * length**2 * square, 2 * passes * n_free
+
+
+def _search(
+    problem: Problem,
+    A: Floats,
+    face: Face,
+    gradient: Floats,
+    walk: Floats,
+    moving: Weights,
+    curved: Floats,
+    room: Room,
+    steps: Floats,
+) -> None:
+    """The steps along the walk from bound to bound."""
+    rows, start, classes = face
+    limits, shares = np.empty(len(rows)), np.empty(len(rows))
+    _limits(problem.codes, problem.bound, A, rows, start, classes, walk, limits)
+    curvature = square_of(problem, face, walk, moving, curved, room.spare)
+    stopped = Weights(*(np.zeros_like(part) for part in moving))
+    order, slope = np.argsort(limits, kind="stable"), float(gradient @ walk)
+    _bent_search(problem, face, gradient, walk, limits, order, slope, curvature, moving, stopped, room, shares)
+    _steps_of(problem.codes, problem.bound, A, rows, start, classes, walk, shares, steps)

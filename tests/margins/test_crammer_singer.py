@@ -329,6 +329,17 @@ def test_a_wide_sparse_table_is_never_made_dense():
     assert solved(X, np.arange(60) % 3, tol=1e-6).converged
 
 
+def test_a_class_without_rows_is_one_more_to_keep_away_from():
+    X, codes = noisy(40, 3, 3)
+    svm = solved(X, codes, n_classes=4)
+    ones = np.ones(40)
+    assert svm.class_coef.shape == (4, 3)
+    assert (svm.dual_coef[:, 3] <= 0).all()
+    primal = literal_primal(svm.class_coef, svm.intercept, X, codes, ones)
+    assert svm.primal == pytest.approx(primal, rel=1e-12)
+    assert primal - literal_dual(svm.dual_coef, X, codes, True) <= 1.0001e-8 * primal
+
+
 def test_many_classes():
     X, codes = noisy(400, 20, 150, noise=0.3)
     assert solved(X, codes, tol=1e-5).gap <= 1e-5
