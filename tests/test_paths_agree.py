@@ -142,6 +142,14 @@ def test_large_directions_keep_their_digits_beside_small_ones(case, smallest):
     assert most_turned(fitted.components_, directions[:2]) < 1e-10
 
 
+@pytest.mark.parametrize("make", [PCA, MarginPCA], ids=["PCA", "MarginPCA"])
+def test_directions_from_a_gram_matrix_are_orthonormal_to_the_last_digits(make):
+    X, y, _ = graded(40, 100, 1e-6)
+    fitted = make(19).fit(X, y)
+    assert "Gram" in fitted.solver_
+    np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(19), atol=1e-13)
+
+
 def test_the_gram_matrix_serves_where_no_direction_is_small():
     assert "Gram" in PCA(2).fit(labelled(15, 40)[0]).solver_
 

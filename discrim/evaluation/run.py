@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.grid import Grid, Work
@@ -39,7 +40,8 @@ def run(
         finished, total = len(grid.trials) - len(wanted), len(grid.trials)
         if progress is not None:
             progress(finished, total)
-        job = partial(_rows_of, grid.rows, grid.table.y, grid.splits, grid.scale, grid.seed)
+        codes = np.unique(grid.table.y, return_inverse=True)[1]  # classifiers compare numbers faster than text
+        job = partial(_rows_of, grid.rows, codes, grid.splits, grid.scale, grid.seed)
         for work, answer in results(job, list(grid.work(wanted)), number_of_jobs(jobs)):
             for row in _lost(work, answer) if isinstance(answer, WorkerLostError) else answer:
                 store.put(row)

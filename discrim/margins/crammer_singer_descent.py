@@ -145,7 +145,10 @@ class Descent:
             if not state.is_within(tol):
                 self._round(max(enough, less), max_iter)
             anew = enough >= less or self.passes >= max_iter
-            if anew:  # free of what rounding has added up on the way
+            if anew:  # free of what rounding has added up on the way, and where a warm start would find them
+                self.A[self.rows] = _on_grid(
+                    self.A[self.rows], self.problem.codes[self.rows], self.problem.bound[self.rows]
+                )
                 self.collect()
             state = self.look()
         return state
@@ -182,19 +185,26 @@ class Descent:
 
 
 def shared_duals(A: Floats, groups: Groups, codes: NDArray[np.intp], bound: Floats, group_bound: Floats) -> Floats:
-    """Duals of all rows from those of the different ones, in proportion to their C_n, on an exact grid.
+    """Duals of all rows from those of the different ones, in proportion to their C_n."""
+    first = groups.first[groups.group]
+    share = np.divide(bound, group_bound[first], out=np.zeros_like(bound), where=bound > 0)
+    return _on_grid(A[first] * share[:, None], codes, bound)
 
-    Multiples of the last digit of C_n add up without rounding, in any order, as long as the sum is at most C_n: so
-    each row sums to 0 exactly, and A[n, y_n] ≤ C_n, A[n, y] ≤ 0 hold exactly.
+
+def _on_grid(A: Floats, codes: NDArray[np.intp], bound: Floats) -> Floats:
+    """Duals rounded to multiples of twice the last digit of their sum Σ α_n.
+
+    Such multiples add up without rounding, in any order, as long as the result is at most twice that sum: so each row
+    sums to 0 exactly, and A[n, y_n] ≤ C_n, A[n, y] ≤ 0 hold exactly. Rows within rounding of C_n are put there.
     """
-    first, rows = groups.first[groups.group], np.arange(len(codes))
-    present = bound > 0
-    share = np.divide(bound, group_bound[first], out=np.zeros_like(bound), where=present)
-    grid = np.where(present, np.spacing(bound), 1.0)[:, None]
-    alpha = A[first] * -share[:, None]
+    rows = np.arange(len(codes))
+    total = np.minimum(A[rows, codes], bound)
+    full = np.flatnonzero((bound > 0) & (total >= bound * (1 - 1e-14)))
+    total[full] = bound[full]
+    grid = np.where(total > 0, 2 * np.spacing(total), 1.0)[:, None]
+    alpha = -A
     alpha[rows, codes] = 0.0
     alpha = np.floor(alpha / grid) * grid
-    full = np.flatnonzero(present & (A[first, codes] >= group_bound[first] * (1 - 1e-14)))
     largest = alpha[full].argmax(axis=1)
     alpha[full, largest] = 0.0
     alpha[full, largest] = bound[full] - alpha[full].sum(axis=1)

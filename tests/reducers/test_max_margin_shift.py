@@ -233,6 +233,21 @@ def test_sparse_rows_stay_sparse_with_our_pca(rows):
     np.testing.assert_allclose(max_margin_shift(sp.csr_array(X), y), max_margin_shift(X, y), atol=1e-7)
 
 
+def test_without_a_shift_a_sparse_table_reaches_the_extractor_as_it_is(rows):
+    X, y = rows
+    table = sp.csr_array(np.where(np.abs(X) > 1, X, 0))
+    seen = []
+
+    class Watcher(TruncatedSVD):
+        def fit(self, X, y=None):
+            seen.append(sp.issparse(X))
+            return super().fit(X)
+
+    for shift in (0, 1.0):
+        MaxMarginShift(Watcher(2), shift=shift).fit(table, y)
+    assert seen == [True, False]
+
+
 def test_other_extractors_get_dense_shifted_rows(rows):
     X, y = rows
     X = np.where(np.abs(X) > 1, X, 0)
@@ -343,6 +358,16 @@ def test_named_embeddings(name, transformer, rows):
     np.testing.assert_allclose(by_name.transform(X), by_hand.transform(given.transform(X)), atol=1e-6)
     same = MaxMarginShift(PCA(2), embedding=transformer(1 / median_square_distance(X))).fit(X, y)
     np.testing.assert_allclose(by_name.transform(X), same.transform(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["rff", "nystroem"])
+def test_whole_weights_are_repetition_behind_an_embedding(name, rows):
+    X, y = rows
+    weights = np.resize([1, 0, 2, 3], len(y))
+    once, often = (MaxMarginShift(PCA(2), embedding=name, random_state=0) for _ in range(2))
+    once.fit(X, y, sample_weight=weights)
+    often.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(once.transform(X), often.transform(X), atol=1e-6)
 
 
 def test_random_features_separate_rings():
