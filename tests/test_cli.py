@@ -292,8 +292,8 @@ def test_twenty_thousand_columns(tmp_path):
 
 # --- how runs end -------------------------------------------------------------------------------------------------
 
-LONG = ["--methods", "fisher-lda,margin-pca-mean", "-k", "1,2,3", "-c", "svm,naive-bayes", "--splits", "30"]
-N_TRIALS = (3 * 3 + 1) * 2 * 30
+LONG = ["--methods", "fisher-lda,margin-pca-mean", "-k", "1,2,3", "-c", "svm,naive-bayes", "--splits", "60"]
+N_TRIALS = (3 * 3 + 1) * 2 * 60
 
 
 def n_results(store):
@@ -350,7 +350,7 @@ def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_p
     assert process.returncode == code
     assert "Traceback" not in err
     assert "Best: " in out
-    assert f"of 30 splits were finished. All finished trials are kept in {store}" in err
+    assert f"of 60 splits were finished. All finished trials are kept in {store}" in err
     kept = n_results(store)
     assert 60 <= kept < N_TRIALS
     again, out, _ = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
@@ -389,8 +389,10 @@ def test_two_runs_at_once_one_is_refused_or_waits(tmp_path, table, whole):
     store = tmp_path / "results.sqlite"
     first = start("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
     wait_for(first, store, 1)
+    first.send_signal(signal.SIGSTOP)  # lest it is through before the others have begun
     waiting = start("compare", table, *LONG, "--store", store, "--jobs", 1, "--json", "--wait", 100)
     code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 1)
+    first.send_signal(signal.SIGCONT)
     assert (code, out) == (2, "")
     assert f"Another run (process {first.pid}) works on {store}" in err
     for process in (first, waiting):
