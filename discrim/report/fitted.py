@@ -1,0 +1,93 @@
+"""What a fitted transformer can tell, whoever wrote it: ours, scikit-learn's, or a pipeline that ends in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.pipeline import Pipeline
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+def reducer_of(estimator: Any) -> Any:
+    """The step that reduces: a pipeline's last; of a wrapper, the fitted object in it."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    return getattr(last, "fitted_", last)
+
+
+def name_of(estimator: Any) -> str:
+    return type(reducer_of(estimator)).__name__
+
+
+def rows_seen(estimator: Any, X: Any) -> Any:
+    """The rows as the step that reduces sees them: float64, sparse ones still sparse."""
+    before = estimator[:-1].transform(X) if isinstance(estimator, Pipeline) and len(estimator) > 1 else X
+    return before if issparse(before) else np.asarray(before, dtype=np.float64)
+
+
+def scores_of(estimator: Any, X: Any) -> Array:
+    """The components of each row (n×k)."""
+    scores = estimator.transform(X)
+    table = np.asarray(scores.toarray() if issparse(scores) else scores, dtype=np.float64)
+    return table.reshape(len(table), -1)
+
+
+def loadings_of(estimator: Any) -> Array | None:
+    """What each feature adds to each component (k×d), None where the transformer does not say."""
+    reducer = reducer_of(estimator)
+    for name, as_rows in (("components_", True), ("scalings_", False), ("x_rotations_", False)):
+        found = getattr(reducer, name, None)
+        if found is not None:
+            table = np.asarray(found, dtype=np.float64)
+            return table if as_rows else table.T
+    return None
+
+
+def eigenvalues_of(estimator: Any) -> Array | None:
+    return _array(estimator, "eigenvalues_", "explained_variance_")
+
+
+def shares_of(estimator: Any) -> Array | None:
+    """Each component's share of what the method maximises."""
+    return _array(estimator, "explained_variance_ratio_")
+
+
+def component_names(count: int) -> tuple[str, ...]:
+    return tuple(f"component {number}" for number in range(1, count + 1))
+
+
+def feature_names(X: Any, given: Any = None) -> tuple[str, ...]:
+    """The names given, a data frame's own, or f0, f1, …"""
+    if given is None:
+        given = getattr(X, "columns", [f"f{at}" for at in range(X.shape[1])])
+    names = tuple(str(name) for name in given)
+    if len(names) != X.shape[1]:
+        raise ValueError(f"{len(names)} feature names came for {X.shape[1]} features. Pass one for each.")
+    return names
+
+
+def class_codes(*labels: ArrayLike) -> tuple[tuple[str, ...], tuple[Codes, ...]]:
+    """The classes of all these labels, sorted, as text, and the number of each label's class."""
+    parts = [np.asarray(part) for part in labels]
+    classes, codes = np.unique(np.concatenate(parts), return_inverse=True)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    return tuple(str(label) for label in classes.tolist()), tuple(np.split(codes.astype(np.intp), ends))
+
+
+def sampled(codes: Codes, most: int, seed: int = 0) -> Codes:
+    """At most `most` row numbers, ascending, each class in its proportion: drawn at random, the same every time."""
+    if len(codes) <= most:
+        return np.arange(len(codes))
+    shuffled = np.random.default_rng(seed).permutation(len(codes))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    return np.sort(by_class[np.linspace(0, len(codes) - 1, most).astype(np.intp)])
+
+
+def _array(estimator: Any, *names: str) -> Array | None:
+    reducer = reducer_of(estimator)
+    found = next((value for name in names if (value := getattr(reducer, name, None)) is not None), None)
+    return None if found is None else np.atleast_1d(np.asarray(found, dtype=np.float64))
