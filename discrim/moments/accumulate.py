@@ -8,7 +8,9 @@ Each block of rows is centred before it is squared, so nothing large is ever sub
 
 The pilot and the remainder r are kept apart: at an offset of 1e8 their sum, as one double, would lose 1e-8.
 A class that grows by more than it had gets its rows centred on the block's own mean first; otherwise the pilot is
-already close, and the second term is at most half of the first.
+already close, and the second term is at most a part of the first. Once the classes are known, many blocks are taken
+around the same pilots, and b is the mean of all of them; columns whose means are within their spread of 0 have pilot 0
+then, and a table of such columns (standardised, say) is squared where it lies.
 """
 
 from __future__ import annotations
@@ -25,23 +27,30 @@ from discrim.data.rows import BLOCK_ROWS, LabelledRows, block_slices, dense_bloc
 
 Array = NDArray[np.float64]
 FEW_CLASSES = 32  # up to here every block is taken to touch every class
+LONGEST_RUN = 16  # blocks around the same pilots
 SAFE = {
     np.dtype(np.float64): (1e-150, 1e250),
     np.dtype(np.float32): (1e-18, 1e30),
 }  # sums of squares that lose nothing
 
 
-@dataclass(frozen=True)
-class _CentredBlock:
-    """Rows of a block around their classes' pilots; `residue` is what of the block means is still in them."""
+@dataclass(eq=False)
+class _Run:
+    """Consecutive blocks around the same pilots, and the sums of what was added of them."""
 
-    rows: NDArray[Any]
     seen: Any  # the classes it may touch: an index into the accumulator's arrays
-    local: NDArray[np.intp]  # each row's position among them
-    mass: Array
-    pilots: Array
-    means: Array
-    residue: Array
+    pilots: NDArray[Any]
+    may_recentre: bool  # one block alone is also centred on its own class means, where these say more than the pilots
+
+    def __post_init__(self) -> None:
+        self.mass = np.zeros(len(self.pilots))
+        self.counts = np.zeros(len(self.pilots), dtype=np.int64)
+        self.sums = np.zeros(self.pilots.shape)  # of weighted rows − pilots
+        self.recentred = np.zeros(len(self.pilots), dtype=bool)
+
+    @property
+    def means(self) -> Array:
+        return self.sums / np.where(self.mass > 0, self.mass, 1.0)[:, None]
 
 
 class Accumulator:
@@ -65,17 +74,29 @@ class Accumulator:
         """One pass over the rows."""
         dtype = np.dtype(np.float32) if rows.X.dtype == np.float32 else np.dtype(np.float64)
         unit = 1.0 if rows.weights is None else 2.0 ** np.frexp(rows.weights.max())[1]  # float32 ends at 1e38
-        for part in block_slices(*rows.shape):
-            weights = None if rows.weights is None else rows.weights[part] / unit
-            block = dense_block(rows.X, part)
-            if not self._add_block(block, rows.codes[part], weights, dtype):
+        blocks, done = list(block_slices(*rows.shape)), 0
+        while done < len(blocks):
+            run = blocks[done : done + max(1, min(done, LONGEST_RUN))]
+            if len(run) > 1 and not self._knows_its_classes(rows, run, unit):
+                run = run[:1]
+            added = self._add_run(rows, run, unit, dtype)
+            if added == 0:
                 require_finite(rows.X)
-                self._rescale(block)
-                self._add_block(block, rows.codes[part], weights, dtype, force=True)
+                self._rescale(dense_block(rows.X, run[0]))
+                added = self._add_run(rows, run[:1], unit, dtype, force=True)
+            done += added
         self.settle()
         for sums in (self.weights, self.pooled, self.each):
             if sums is not None and unit != 1.0:
                 sums *= unit
+
+    def _knows_its_classes(self, rows: LabelledRows, run: list[slice], unit: float) -> bool:
+        """Whether each class of the run has at least half of its weight behind it, so that its pilot is near."""
+        if len(self.weights) > FEW_CLASSES:
+            return False
+        part = slice(run[0].start, run[-1].stop)
+        weights = None if rows.weights is None else rows.weights[part] / unit
+        return bool((np.bincount(rows.codes[part], weights, minlength=len(self.weights)) <= 2 * self.weights).all())
 
     def add_sparse_means(self, rows: LabelledRows) -> None:
         """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
@@ -91,31 +112,65 @@ class Accumulator:
         means = sums / np.bincount(rows.codes, weights, minlength=len(mass))[:, None]
         self.merge(slice(None), mass, np.bincount(rows.codes, minlength=len(mass)), np.zeros_like(means), means)
 
+    def _add_run(
+        self, rows: LabelledRows, blocks: list[slice], unit: float, dtype: np.dtype[Any], force: bool = False
+    ) -> int:
+        """Add blocks around the same pilots, up to one whose squares would leave the range of the numbers; how many."""
+        seen, positions = self._classes_in(rows.codes[blocks[0].start : blocks[-1].stop])
+        run, added = None, 0
+        for part in blocks:
+            block = self._scaled(dense_block(rows.X, part))
+            local = positions[part.start - blocks[0].start : part.stop - blocks[0].start]
+            weights = None if rows.weights is None else rows.weights[part] / unit
+            run = run or self._new_run(seen, block, local, dtype, alone=len(blocks) == 1)
+            if not self._add_block(run, block, local, weights, force):
+                break
+            added += 1
+        if added:
+            assert run is not None
+            left = np.where(run.recentred[:, None], 0.0, run.means)  # what of the means is still in the scatter
+            self._add_class_rows(seen, -1, run.mass, left)
+            self.merge(seen, run.mass, run.counts, run.pilots.astype(np.float64), run.means)
+        return added
+
     def _add_block(
-        self,
-        block: NDArray[Any],
-        codes: NDArray[np.intp],
-        weights: Array | None,
-        dtype: np.dtype[Any],
-        force: bool = False,
+        self, run: _Run, block: NDArray[Any], local: NDArray[np.intp], weights: Array | None, force: bool
     ) -> bool:
-        """Add a block; False, with nothing changed, where its squares would leave the range of the numbers."""
+        """Add a block to its run; False, with nothing changed, where its squares would leave the range."""
+        dtype = run.pilots.dtype
         with np.errstate(over="ignore", invalid="ignore"):
-            part = self._centred(block, codes, weights, dtype)
-            product = self._pooled_product(part, weights)
-            size = float(np.vdot(part.rows, part.rows) if product is None else np.trace(product))
+            rows = self._minus_pilots(block, run.pilots, local, dtype)
+            mass = np.bincount(local, weights, minlength=len(run.pilots))
+            sums = _class_sums(rows, local, weights, len(run.pilots))
+            if run.may_recentre and (self.pooled is not None or self.each is not None):
+                rows = self._recentred(run, rows, local, mass, sums)
+            product = self._pooled_product(run, rows, local, weights)
+            size = float(np.vdot(rows, rows) if product is None else np.trace(product))
         low, high = SAFE[dtype]
-        lost = not size < high or (max(size, self._largest) < low and part.rows.any())
+        lost = not size < high or (max(size, self._largest) < low and rows.any())
         if lost and not force:
             return False
         self._largest = max(self._largest, size)
         if product is not None:
             self.pooled += product
         elif self.each is not None:
-            self._add_each(part, weights)
-        self._add_class_rows(part.seen, -1, part.mass, part.residue)
-        self.merge(part.seen, part.mass, np.bincount(part.local, minlength=len(part.mass)), part.pilots, part.means)
+            self._add_each(run, rows, local, weights)
+        run.mass += mass
+        run.counts += np.bincount(local, minlength=len(run.pilots))
+        run.sums += sums
         return True
+
+    def _recentred(
+        self, run: _Run, rows: NDArray[Any], local: NDArray[np.intp], mass: NDArray[Any], sums: Array
+    ) -> NDArray[Any]:
+        """Rows of classes that grow by more than they had, around their own mean."""
+        run.recentred = self.weights[run.seen] < mass
+        if not run.recentred.any():
+            return rows
+        shift = np.zeros(run.pilots.shape, rows.dtype)
+        shift[run.recentred] = sums[run.recentred] / mass[run.recentred, None]
+        out = self._buffer("centred", rows.shape, rows.dtype)
+        return np.subtract(rows, shift[local] if len(shift) > 1 else shift, out=out)
 
     def merge(self, seen: Any, mass: Array, counts: NDArray[Any], pilots: Array, remainders: Array) -> None:
         """Add class means (pilot + remainder) of given mass; the scatter around them is added by the caller."""
@@ -133,29 +188,16 @@ class Accumulator:
         self.weights[seen] = both
         self.counts[seen] += counts
 
-    def _centred(
-        self, block: NDArray[Any], codes: NDArray[np.intp], weights: Array | None, dtype: np.dtype[Any]
-    ) -> _CentredBlock:
-        seen: Any = slice(None)
+    def _classes_in(self, codes: NDArray[np.intp]) -> tuple[Any, NDArray[np.intp]]:
+        """An index of the classes that rows may be of, and each row's position among them."""
         if len(self.weights) <= FEW_CLASSES:
-            local = codes
-        else:
-            seen, local = np.unique(codes, return_inverse=True)
-        block = self._scaled(block)
-        pilots = self._pilots_for(seen, block, local, dtype)
-        rows = self._minus_pilots(block, pilots, local, dtype)
-        mass = np.bincount(local, weights, minlength=len(pilots)).astype(np.float64)
-        means = _class_sums(rows, local, weights, len(pilots)) / np.where(mass > 0, mass, 1.0)[:, None]
-        young = (self.weights[seen] < mass)[:, None]
-        if young.any() and (self.pooled is not None or self.each is not None):
-            shift = np.where(young, means, 0.0).astype(dtype)
-            rows -= shift[local] if len(shift) > 1 else shift
-        return _CentredBlock(rows, seen, local, mass, pilots.astype(np.float64), means, np.where(young, 0.0, means))
+            return slice(None), codes
+        return np.unique(codes, return_inverse=True)
 
-    def _pilots_for(
-        self, seen: Any, block: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any]
-    ) -> NDArray[Any]:
-        """The mean so far of each class, or its first row."""
+    def _new_run(
+        self, seen: Any, block: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any], alone: bool
+    ) -> _Run:
+        """Around the mean so far of each class, or its first row; around 0 where that is as good."""
         pilots = (self.pilots[seen] + self.remainders[seen]).astype(dtype)
         new = self.weights[seen] == 0
         if new.any():
@@ -163,35 +205,44 @@ class Accumulator:
             first[local[::-1]] = np.arange(len(local) - 1, -1, -1)
             new &= first >= 0
             pilots[new] = block[first[new]]
-        return pilots
+        if not alone and self.pooled is not None:
+            self.settle()
+            with np.errstate(over="ignore"):
+                of_means = (self.emphasis * self.weights)[seen] @ np.square(pilots, dtype=np.float64)
+            pilots[:, of_means <= np.diag(self.pooled)] = 0.0
+        return _Run(seen, pilots, may_recentre=alone)
 
     def _minus_pilots(
         self, block: NDArray[Any], pilots: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any]
     ) -> NDArray[Any]:
-        """block − pilots[local], in a buffer that stays in the cache."""
+        """block − pilots[local], in a buffer that stays in the cache (not to be written to: it may be the table)."""
+        if block.dtype == dtype and not pilots.any():
+            return block
         out = self._buffer("centred", block.shape, dtype)
         if len(pilots) == 1:
             return np.subtract(block, pilots[0], out=out)
         np.take(pilots, local, axis=0, out=out, mode="clip")
         return np.subtract(block, out, out=out)
 
-    def _pooled_product(self, part: _CentredBlock, weights: Array | None) -> NDArray[Any] | None:
+    def _pooled_product(
+        self, run: _Run, rows: NDArray[Any], local: NDArray[np.intp], weights: Array | None
+    ) -> NDArray[Any] | None:
         if self.pooled is None:
             return None
-        emphasis = self.emphasis[part.seen]
-        rows = part.rows
+        emphasis = self.emphasis[run.seen]
         if not (emphasis == 1).all():
-            weights = emphasis[part.local] * (1.0 if weights is None else weights)
+            weights = emphasis[local] * (1.0 if weights is None else weights)
         if weights is not None:
-            rows *= np.sqrt(weights)[:, None].astype(rows.dtype)
+            out = self._buffer("centred", rows.shape, rows.dtype)
+            rows = np.multiply(rows, np.sqrt(weights)[:, None].astype(rows.dtype), out=out)
         return np.matmul(rows.T, rows, out=self._buffer("product", self.pooled.shape, rows.dtype))
 
-    def _add_each(self, part: _CentredBlock, weights: Array | None) -> None:
+    def _add_each(self, run: _Run, rows: NDArray[Any], local: NDArray[np.intp], weights: Array | None) -> None:
         assert self.each is not None
-        rows = part.rows if weights is None else part.rows * np.sqrt(weights)[:, None].astype(part.rows.dtype)
-        numbers = np.arange(len(self.weights))[part.seen]
-        for c in np.unique(part.local):
-            of_class = rows[part.local == c]
+        rows = rows if weights is None else rows * np.sqrt(weights)[:, None].astype(rows.dtype)
+        numbers = np.arange(len(self.weights))[run.seen]
+        for c in np.unique(local):
+            of_class = rows[local == c]
             self.each[numbers[c]] += of_class.T @ of_class
 
     def _add_class_rows(self, seen: Any, sign: int, masses: Array, rows: Array) -> None:

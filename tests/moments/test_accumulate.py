@@ -57,6 +57,53 @@ def test_a_first_row_far_off_does_not_spoil_the_other_classes(small_blocks):
         assert exact.error(sums.each[c], exact.total(X[y == c])) < 1e-13
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    "offset", [0.0, [0.0, 3.0, 0.0], [0.0, 0.0, 1e8], 1e8], ids=["none", "one", "one-large", "large"]
+)
+def test_runs_of_many_blocks_around_the_same_pilots(offset, order, weighted, small_blocks):
+    X, y = labelled(64 * 40 + 7, 3)
+    X = np.asarray(X - X.mean(axis=0) + offset, order=order)
+    before, weights = X.copy(), np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
+    sums = Accumulator(3, 3, emphasis=np.array([1.0, 0.25, 4.0]))
+    sums.add_rows(rows_of(X, y, 3, weights))
+    emphasised = sums.emphasis[y] * (1.0 if weights is None else weights)
+    assert exact.error(sums.pooled, exact.within(X, y, emphasised)) < 1e-13
+    np.testing.assert_array_equal(X, before)
+    for c in range(3):
+        mean = np.average(X[y == c] - offset, axis=0, weights=None if weights is None else weights[y == c])
+        np.testing.assert_allclose((sums.pilots[c] - offset) + sums.remainders[c], mean, rtol=1e-12, atol=1e-14)
+
+
+def test_columns_near_zero_are_squared_where_they_lie(small_blocks, monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(64 * 20, 3)), np.arange(64 * 20) % 3
+    copied, minus = [], Accumulator._minus_pilots
+
+    def spy(self, block, *others):
+        rows = minus(self, block, *others)
+        copied.append(rows is not block)
+        return rows
+
+    monkeypatch.setattr(Accumulator, "_minus_pilots", spy)
+    summed(rows_of(X, y, 3))
+    assert len(copied) == 20
+    assert sum(copied) <= 4
+    summed(rows_of(X + 5, y, 3))
+    assert sum(copied[20:]) == 20
+
+
+def test_an_unseen_class_or_another_size_in_the_middle_of_a_run(small_blocks):
+    X, y = labelled(64 * 20, 3)
+    X -= X.mean(axis=0)
+    y[: 64 * 10] %= 2
+    X[y == 2] += 1e9
+    assert exact.error(summed(rows_of(X, y, 3)).pooled, exact.within(X, y)) < 1e-13
+    X[64 * 13 :] *= 1e160
+    sums = summed(rows_of(X, y, 3))
+    assert exact.error(sums.pooled, exact.within(X * 2.0 ** -float(sums.exponent), y)) < 1e-13
+
+
 def test_more_classes_than_are_kept_at_hand(small_blocks):
     rng = np.random.default_rng(0)
     n_classes = 2 * accumulate.FEW_CLASSES + 1
