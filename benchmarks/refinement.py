@@ -1,6 +1,6 @@
 """What refining a hyperplane costs, beside the initial fit and beside the SVM alone.
 
-    python -m benchmarks.refinement
+    python -m benchmarks refinement
 
 CPU seconds of one thread, sides taken in turn, medians. The initial classifier is our LDA; "rule" is the choice of
 the merged terms alone, "refined" the whole fit, initial classifier included.
@@ -20,6 +20,7 @@ from discrim.classifiers.pair_refinement import Settings, initial_hyperplane
 from discrim.classifiers.refined_hyperplane import RefinedHyperplane
 from discrim.classifiers.two_classes import Pair, Standard
 
+ROWS = ("refinement",)
 N_ROWS = 200
 FEATURES = (100, 2_000, 20_000)
 RUNS = 5

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from discrim.classifiers.class_weights import class_factors
 from discrim.data.check import (
     checked_table,
     labelled_rows,
@@ -165,24 +166,5 @@ def _row_costs(data: LabelledRows, class_weight: Any) -> Floats | None:
     """What each row counts: its weight times that of its class."""
     if class_weight is None:
         return data.weights
-    totals = data.class_totals
-    factors = np.ones(data.n_classes)
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        factors = totals.sum() / (data.n_classes * totals)
-    elif isinstance(class_weight, dict):
-        factors = np.array([class_weight.get(label, 1.0) for label in data.classes.tolist()], dtype=np.float64)
-        _require_known(class_weight, data.classes)
-    else:
-        raise ValueError(f"class_weight={class_weight!r} came; possible are None, 'balanced' or {{label: factor}}.")
-    if not ((factors > 0) & np.isfinite(factors)).all():
-        raise ValueError(f"class_weight={class_weight!r} came; each factor must be a finite number above 0.")
-    rows = factors[data.codes]
+    rows = class_factors(class_weight, data.classes, data.class_totals)[data.codes]
     return rows if data.weights is None else rows * data.weights
-
-
-def _require_known(class_weight: dict[Any, float], classes: NDArray[Any]) -> None:
-    unknown = [label for label in class_weight if label not in classes.tolist()]
-    if unknown:
-        raise ValueError(
-            f"class_weight names {unknown[:5]}, but the classes are {classes.tolist()[:10]}. Use the labels of y."
-        )

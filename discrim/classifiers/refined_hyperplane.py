@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.classifiers.merging_rules import MOST_FEATURES_TO_SPLIT, RULES, grouping_of
-from discrim.classifiers.pair_refinement import Refinement, Rule, Settings, refinement
+from discrim.classifiers.pair_refinement import Refinement, Rule, refinement
+from discrim.classifiers.refinement_parameters import checked_settings
 from discrim.classifiers.two_classes import Floats, Indices, Pair
 from discrim.data.check import (
     checked_table,
     labelled_rows,
-    require_choice,
     require_finite,
     require_two_classes,
 )
@@ -111,8 +110,8 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         data = labelled_rows(self, X, y, sample_weight, supervised=True)
         require_finite(data.X)
         require_two_classes(self, data.classes)
-        settings = self._checked_settings()
         self.classes_ = data.classes
+        settings = checked_settings(self)
         rows, codes, weights, counts = _different_rows(data.X, data.codes, data.weights)
         self.refinements_ = []
         for low, high in combinations(range(len(data.classes)), 2):
@@ -149,25 +148,6 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         rows = checked_table(self, X)
         require_finite(rows)
         return rows.astype(np.float64, copy=False)
-
-    def _checked_settings(self) -> Settings:
-        require_choice("constant_features", self.constant_features, ("drop", "scale"))
-        if self.reference_class is not None:
-            require_choice("reference_class", self.reference_class, ("minority", "majority"))
-        if self.class_weight is not None and not isinstance(self.class_weight, dict):
-            require_choice("class_weight", self.class_weight, ("balanced",))
-        if not self.C > 0:
-            raise ValueError(f"C={self.C!r} came; possible is any number above 0.")
-        if isinstance(self.rule, str):
-            require_choice("rule", self.rule, (*RULES, "best"))
-        else:
-            grouping_of(self.rule, self.n_features_in_)
-        if self.rule == "exhaustive-splits" and self.n_features_in_ > MOST_FEATURES_TO_SPLIT:
-            raise ValueError(
-                f"rule='exhaustive-splits' fits 2^(d−1) − 1 SVMs, and X has d = {self.n_features_in_} "
-                f"features. Pass at most {MOST_FEATURES_TO_SPLIT}, or rule='exhaustive-pairs': d(d−1)/2 SVMs."
-            )
-        return Settings(**{name: getattr(self, name) for name in Settings.__dataclass_fields__})
 
     def _publish(self) -> None:
         """The attributes users read, from the refinements."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,8 @@ class Standard:
         constant = np.flatnonzero(scale <= least)
         overall = _centre_and_scale(pair.rows[:, constant], pair.weights)[1]
         lost = constant[overall > least[constant]]
+        if len(constant) == len(centre) and not len(lost):
+            _refuse_equal_rows(pair)
         if constant_features == "scale" or _all_constant(constant, pair, of_class):
             scale[constant] = overall
             lost = lost[:0]
@@ -89,6 +91,14 @@ class Standard:
         coef = np.zeros(self.n_features)
         coef[self.features] = weights / self.scale
         return coef, float(intercept - coef[self.features] @ self.centre)
+
+
+def _refuse_equal_rows(pair: Pair) -> NoReturn:
+    low, high = pair.labels.tolist()
+    raise ValueError(
+        f"The {pair.counts.sum()} rows of classes {low!r} and {high!r} are all equal (to {CONSTANT:g} of their size), so "
+        "no hyperplane lies between them. Check the columns, take off a common offset, or leave one of the classes out."
+    )
 
 
 def _all_constant(constant: Indices, pair: Pair, of_class: Mask) -> bool:

@@ -1,6 +1,7 @@
 """The command line: parse, call one function, print.
 
 compare     which reduction helps on a labelled table, and with how many components
+report      the results of a store as one HTML page
 project     fit one reduction and write its features and its model
 apply       features of new rows by a saved model
 reproduce   the papers' tables, printed figures beside ours

@@ -7,6 +7,7 @@ import typer
 from discrim.cli.comparing import compare
 from discrim.cli.listing import datasets, methods
 from discrim.cli.projecting import apply, project
+from discrim.cli.reporting import report
 from discrim.cli.reproducing import reproduce
 
 app = typer.Typer(
@@ -17,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, project, apply, reproduce, methods, datasets):
+for command in (compare, report, project, apply, reproduce, methods, datasets):
     app.command()(command)
 
 

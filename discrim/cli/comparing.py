@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -25,15 +24,17 @@ from discrim.cli.options import (
     Target,
     Wait,
 )
+from discrim.cli.reporting import HtmlPath, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import Reading, labelled, name_of, say_where_labels_are
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import Comparison, grid_of, opened_store, so_far
 from discrim.evaluation.grid import Grid
-from discrim.evaluation.methods import METHODS
 from discrim.evaluation.protocol import PROTOCOLS
 from discrim.evaluation.run import run
 from discrim.evaluation.summary import METRICS, require_metric
+from discrim.report.answer import project_command
+from discrim.report.page import Origin
 
 QUICK_SPLITS = 5
 
@@ -74,6 +75,7 @@ def compare(
     seed: Seed = 0,
     jobs: Jobs = -1,
     store: StorePath = None,
+    html: HtmlPath = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"{QUICK_SPLITS} splits and one classifier, where not said otherwise.")
@@ -96,7 +98,7 @@ def compare(
 
     - `discrim compare breast_cancer`
 
-    - `discrim compare flowers.csv --target species -k 1,2,3 --store flowers.sqlite`
+    - `discrim compare flowers.csv --target species -k 1,2,3 --store flowers.sqlite --html flowers.html`
 
     - `discrim compare genes.parquet -t tissue --methods regularized-lda,pls --classifiers svm,1-nn --metric f1`
 
@@ -122,6 +124,8 @@ def compare(
         print_json(found)
     else:
         show_comparison(found, _next_step(found, data, target))
+    if html is not None:
+        write_html(found, html, Origin(typed_command(), data, target))
     if store is not None:
         say(f"{len(found.rows)} results are kept in {store}.")
     if found.failures:
@@ -176,9 +180,5 @@ def _show_so_far(found: Comparison, running: Running) -> None:
 
 def _next_step(found: Comparison, data: str, target: str | None) -> str:
     """What to type to get the features."""
-    best = found.best
-    if best is None or not METHODS[best.method].ours:
-        return ""
-    words = ["discrim", "project", data, *(["--target", target] if target else [])]
-    words += ["--method", best.method, "-k", str(best.k), "--out", "features.csv", "--model", "model.discrim"]
-    return f"To get these features: {shlex.join(words)}"
+    command = project_command(found.best, data, target, found.grid.scale) if found.best else ""
+    return f"To get these features: {command}" if command else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ DEFAULT_SPLITS = 20
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What came out: `table()` for all of it, `best` for the answer, `verdict` for the answer in words."""
+    """What came out: `table()` for all of it, `best` for the answer, `verdict` for it in words, `report(path)` to see."""
 
     grid: Grid
     rows: list[Row]
@@ -78,6 +79,11 @@ class Comparison:
         import pandas as pd
 
         return pd.DataFrame([record(line) for line in self.lines])
+
+    def report(self, path: str | Path) -> None:
+        """Write the report: one HTML file with the answer, the table and the pictures."""
+        # the room of reports is built on this one, so it is opened by name and only when asked for
+        import_module("discrim.report.page").write_report(self, path)
 
     def __repr__(self) -> str:
         return f"Comparison({self.grid.name!r}, {len(self.rows)} of {len(self.grid.trials)} trials: {self.verdict})"

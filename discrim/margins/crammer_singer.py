@@ -84,6 +84,7 @@ def solve_crammer_singer(
     rows = groups.first[group_bound[groups.first] > 0]
     problem = problem_of(table, X, codes, group_bound, rows, centring)
     _require_finite_squares(problem.square)
+    _require_finite_objective(problem.square, bound, C)
     descent = Descent(problem, table, rows, n_classes, check_random_state(random_state).randint(1, 2**31 - 1))
     if warm_start is not None:
         descent.start_from(_feasible_start(warm_start, groups, codes, group_bound, n_classes)[rows])
@@ -169,6 +170,17 @@ def _require_finite_squares(square: Floats) -> None:
         raise ValueError(
             f"The squared length of row {row} is {square[row]}: X holds NaN, infinity, or numbers above 1e150, whose "
             "squares are no longer finite. Drop or fill in such values, or scale X first."
+        )
+
+
+def _require_finite_objective(square: Floats, bound: Floats, C: float) -> None:
+    """No weight is longer than Σ_n C_n‖x_n‖, and the objective holds its square."""
+    with np.errstate(over="ignore"):
+        largest = np.square(np.sqrt(square.max(initial=0.0)) * bound.sum())
+    if not np.isfinite(largest):
+        raise ValueError(
+            f"With C={C:g} and rows of length {np.sqrt(square.max()):.1e} the objective may exceed the largest number. "
+            "Lower C, or divide X by its largest value."
         )
 
 

@@ -89,6 +89,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         require_layer(self.n_components, self.max_iter, self.alpha)
         table = self._checked(X, reset=True)
         self.data_min_, largest = (f(axis=0).astype(np.float64) for f in (table.min, table.max))
+        _require_finite_range(self.data_min_, largest)
         spread = largest - self.data_min_
         self.data_range_ = np.where(
             spread > CONSTANT * np.maximum(np.abs(largest), np.abs(self.data_min_)), spread, 0.0
@@ -118,6 +119,11 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """What the hidden units stand for, in the units of the columns."""
         check_is_fitted(self)
         hidden = np.asarray(X)
+        if hidden.ndim != 2 or hidden.shape[1] != len(self.components_):
+            raise ValueError(
+                f"inverse_transform takes what transform gives, n×{len(self.components_)} numbers, but shape "
+                f"{hidden.shape} came."
+            )
         scaled = (self._layer().output(hidden) - LOW) / (HIGH - LOW)
         rows = self.data_min_ + np.where(self.data_range_ > 0, scaled, 0.0) * self.data_range_
         return rows.astype(hidden.dtype if hidden.dtype.kind == "f" else np.float64, copy=False)
@@ -146,6 +152,15 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _require_finite_range(smallest: Array, largest: Array) -> None:
+    too_wide = np.flatnonzero(largest / 2 - smallest / 2 > np.finfo(np.float64).max / 2)
+    if len(too_wide):
+        raise ValueError(
+            f"Column {too_wide[0]} ranges over more than the largest number, {np.finfo(np.float64).max:.1e}. Divide it "
+            "by 2 or more first."
+        )
 
 
 def _start(X: Array, k: int, random: np.random.RandomState) -> Layer:

@@ -22,21 +22,38 @@ from discrim.data.check import require_choice, require_transformer
 
 EMBEDDINGS = ("rff", "nystroem")
 N_FEATURES = 500
+LARGEST = 1e150
 MOST_ROWS = 1000  # among which distances are taken; of more rows a sample
 
 
 def fitted_embedding(embedding: Any, X: Any, weights: NDArray[np.float64] | None, random_state: Any) -> Any:
     """A copy of the given transformer, or the named one with the width that suits the rows, fitted to them."""
+    _require_finite_squares(X)
     if not isinstance(embedding, str):
-        require_transformer("embedding", embedding)
         return clone(embedding).fit(X)
-    require_choice("embedding", embedding, EMBEDDINGS)
     gamma = 1.0 / median_square_distance(X, weights, random_state)
     if embedding == "rff":
         return RBFSampler(gamma=gamma, n_components=N_FEATURES, random_state=random_state).fit(X)
     different = np.sort(_equal(X).first)  # the same row twice in the sample would say nothing new
     size = min(N_FEATURES, len(different))
     return Nystroem(gamma=gamma, n_components=size, random_state=random_state).fit(X[different])
+
+
+def require_embedding(embedding: Any) -> None:
+    """None, a name or a transformer."""
+    if isinstance(embedding, str):
+        require_choice("embedding", embedding, EMBEDDINGS)
+    elif embedding is not None:
+        require_transformer("embedding", embedding)
+
+
+def _require_finite_squares(X: Any) -> None:
+    largest = np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)
+    if largest > LARGEST:
+        raise ValueError(
+            f"X holds numbers up to {float(largest):.1e}, but an embedding takes squares, which are finite up to "
+            f"{LARGEST:g}. Scale the columns first, e.g. with StandardScaler."
+        )
 
 
 def embedded(embedding: Any, X: Any) -> Any:

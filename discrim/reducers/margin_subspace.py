@@ -14,7 +14,7 @@ from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import class_pulls
 from discrim.moments.class_moments import ClassMoments
 from discrim.reducers.base import Reducer, Solution
-from discrim.reducers.shifted_pca import shift_of
+from discrim.reducers.shifted_pca import require_whole_passes, shift_of
 from discrim.solve.basis import RESOLVED, Basis
 from discrim.solve.count import kept_count
 from discrim.solve.eigen import spectrum_of_factor
@@ -66,8 +66,9 @@ class MarginSubspace(Reducer):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        for name in ("C", "tol", "max_iter"):
+        for name in ("C", "tol"):
             require_positive(name, getattr(self, name))
+        require_whole_passes(self.max_iter)
 
     def _why_not_streamed(self) -> str | None:
         return "the SVM needs all rows at once. Use fit."
@@ -89,7 +90,12 @@ class MarginSubspace(Reducer):
         eta = class_pulls(basis.points, moments.exponent, duals, by_product=basis.as_operator)
         # Σ_y η_y = 0: C − 1 contrasts of the weights hold all there is of them, and no rounding of that zero
         spectrum = spectrum_of_factor(helmert(len(eta)) @ eta, None, precision=moments.precision)
-        if isinstance(request, int) and request > spectrum.rank > 0:
+        if spectrum.rank == 0:
+            raise ValueError(
+                "The SVM's weights are all 0: no direction tells the classes apart, as when every row is in each class "
+                "alike. Check the label column, or use discrim.PCA, which needs no labels."
+            )
+        if isinstance(request, int) and request > spectrum.rank:
             refuse_subspace_count(request, spectrum.rank, len(eta))
         shape = moments.n_rows, self.n_features_in_
         k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, shape)

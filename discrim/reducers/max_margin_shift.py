@@ -22,11 +22,11 @@ from discrim.data.check import (
     require_transformer,
 )
 from discrim.data.rows import LabelledRows
-from discrim.reducers.embedding import embedded, fitted_embedding
+from discrim.reducers.embedding import embedded, fitted_embedding, require_embedding
 from discrim.reducers.pca import PCA
 from discrim.reducers.shift_search import best_shift, held_out_accuracies
 from discrim.reducers.shifted_extractor import has_closed_form, input_tags, seeded, trained_extractors
-from discrim.reducers.shifted_pca import shift_of
+from discrim.reducers.shifted_pca import require_whole_passes, shift_of
 
 Array = NDArray[np.float64]
 
@@ -114,6 +114,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Find the shift, and train the extractor on the shifted rows."""
         shift, svm = checked_shift(self.shift), self._svm_parameters()
         require_transformer("extractor", self._extractor())
+        require_embedding(self.embedding)
         extractor = seeded(self._extractor(), self.random_state)
         rows, classes = partly_labelled_rows(self, X, y, sample_weight, unlabeled=self.unlabeled)
         rows = self._embedded(rows)
@@ -135,8 +136,9 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _svm_parameters(self) -> dict[str, Any]:
         parameters = {name: getattr(self, name) for name in ("C", "tol", "max_iter")}
-        for name, value in parameters.items():
-            require_positive(name, value)
+        for name in ("C", "tol"):
+            require_positive(name, parameters[name])
+        require_whole_passes(self.max_iter)
         return parameters
 
     def _embedded(self, rows: LabelledRows) -> LabelledRows:

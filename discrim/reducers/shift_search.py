@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
@@ -27,12 +28,15 @@ def held_out_accuracies(
     right, total = np.zeros(len(SHIFTS)), 0.0
     unlabelled = np.flatnonzero(rows.codes == len(classes))
     for training, test in _splits(rows, classes, cv, random_state):
+        _require_rows_on_both_sides(training, test)
         present = np.unique(rows.codes[training])
         part = _part(rows, np.concatenate([training, unlabelled]), present)
         found = shift_of(part, len(present), **svm)
         fitted = trained_extractors(extractor, part, classes[present], found, SHIFTS)
         right += [_weight_right(one, rows, training, test) for one in fitted]
         total += len(test) if rows.weights is None else rows.weights[test].sum()
+    if not total:
+        raise ValueError(f"cv={cv!r} came, which has no split. Pass at least one pair of training and test rows.")
     return dict(zip(SHIFTS, (right / total).tolist(), strict=True))
 
 
@@ -45,6 +49,7 @@ def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: An
     """(training, test) numbers of labelled rows; folds are shuffled only if there is a seed for it."""
     labelled = np.flatnonzero(rows.codes < len(classes))
     codes = rows.codes[labelled]
+    _require_splitter(cv)
     if isinstance(cv, (int, np.integer)):
         sizes = np.bincount(codes)
         if sizes.min() < 2:
@@ -56,6 +61,23 @@ def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: An
         return
     for training, test in cv.split(np.zeros(len(codes)), codes):
         yield labelled[training], labelled[test]
+
+
+def _require_splitter(cv: Any) -> None:
+    is_count = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2
+    if not (is_count or hasattr(cv, "split") or isinstance(cv, Iterable)) or isinstance(cv, str):
+        raise ValueError(
+            f"cv={cv!r} came; possible are a number of folds ≥ 2, a splitter such as StratifiedShuffleSplit(1), or "
+            "pairs of arrays of row numbers (training, test)."
+        )
+
+
+def _require_rows_on_both_sides(training: Rows, test: Rows) -> None:
+    if not len(training) or not len(test):
+        raise ValueError(
+            f"A split of cv has {len(training)} labelled training rows and {len(test)} labelled test rows. Pass splits "
+            "with some of both."
+        )
 
 
 def _labelled_rows(rows: LabelledRows, numbers: Any, labelled: Rows) -> Rows:
@@ -73,13 +95,24 @@ def _part(rows: LabelledRows, index: Rows, present: Rows) -> LabelledRows:
 
 def _weight_right(fitted: Any, rows: LabelledRows, training: Rows, test: Rows) -> float:
     """Weight of the test rows that a linear SVM, trained on the features of the training rows, gets right."""
-    features = np.asarray(fitted.transform(rows.X[training]), dtype=np.float64)
+    features = _features(fitted, rows.X[training])
     centre = features.mean(axis=0)
-    scale = float(np.sqrt(np.mean((features - centre) ** 2))) or 1.0  # rms 1, so that C = 1 fits any extractor
+    scale = root_mean_square(features - centre) or 1.0  # rms 1, so that C = 1 fits any extractor
     weights = None if rows.weights is None else rows.weights[training]
     classifier = LinearSVC(dual=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Liblinear failed to converge")
         classifier.fit((features - centre) / scale, rows.codes[training], sample_weight=weights)
-    hits = classifier.predict((np.asarray(fitted.transform(rows.X[test])) - centre) / scale) == rows.codes[test]
+    hits = classifier.predict((_features(fitted, rows.X[test]) - centre) / scale) == rows.codes[test]
     return float(hits.sum() if rows.weights is None else rows.weights[test] @ hits)
+
+
+def _features(fitted: Any, X: Any) -> NDArray[np.float64]:
+    features = fitted.transform(X)
+    return np.asarray(features.toarray() if sp.issparse(features) else features, dtype=np.float64)
+
+
+def root_mean_square(values: NDArray[np.float64]) -> float:
+    """√(mean of squares), squared in units of the largest value, so that any unit of the rows will do."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0

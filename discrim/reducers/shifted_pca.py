@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -91,3 +92,8 @@ def shift_of(rows: LabelledRows, n_classes: int, *, C: float, tol: float, max_it
     # near the origin, since a constant column of sparse rows would drown the others; the SVM centres anyway
     near = build(Plan("operator", "near the origin"), rows, Margins()).points
     return margin_shift(near, n_classes, C=C, tol=tol, max_iter=max_iter)
+
+
+def require_whole_passes(max_iter: Any) -> None:
+    if not isinstance(max_iter, (int, np.integer)) or isinstance(max_iter, bool) or max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r} came; possible is an int ≥ 1: passes of the SVM over the rows.")

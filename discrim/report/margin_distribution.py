@@ -52,12 +52,14 @@ class MarginValues:
         *,
         n_components: int | None = None,
         method: str | None = None,
+        before: Array | None = None,
         most_fitted: int = MOST_FITTED,
         most_judged: int = MOST_JUDGED,
     ) -> MarginValues:
         """Margins of the test rows towards the fitted rows X; without test rows, of each fitted row to the others.
 
         n_components : how many of the first components count; None for all.
+        before : the margins in the features, where they are known from the same rows (`before` of other values).
         Of more than `most_fitted` and `most_judged` rows samples are drawn, the same every time. A row that is the
         only one of its class among the fitted has no margin and is left out.
         """
@@ -67,11 +69,12 @@ class MarginValues:
         judged = sampled(codes[1], most_judged) if held_out else fitted
         labels = codes[-1][judged]
         near, far = _taken(X, fitted), _taken(X_test, judged) if held_out else None
-        before = _margins(rows_seen, estimator, near, codes[0][fitted], far, labels)
         after = _margins(partial(_first_scores, n_components), estimator, near, codes[0][fitted], far, labels)
-        kept = np.isfinite(before) & np.isfinite(after)
+        kept = np.isfinite(after)  # it is the labels that decide, so before as after
+        if before is None:
+            before = _margins(rows_seen, estimator, near, codes[0][fitted], far, labels)[kept]
         name = method or name_of(estimator)
-        return cls(name, classes, labels[kept], before[kept], after[kept], len(codes[-1]), held_out)
+        return cls(name, classes, labels[kept], before, after[kept], len(codes[-1]), held_out)
 
     def of_class(self, number: int) -> tuple[Array, Array]:
         """Margins of a class before and after."""

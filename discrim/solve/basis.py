@@ -66,11 +66,11 @@ class GramBasis(Basis):
     triangle: Array
 
     def lift(self, directions: Array) -> Array:
-        combination = np.zeros((self.rows.shape[0], len(directions)))
-        combination[self.pivots] = la.solve_triangular(self.triangle, directions.T, check_finite=False)
-        lifted = np.asarray(self.rows.T @ combination).T
+        combination = np.zeros((len(directions), self.rows.shape[0]))
+        combination[:, self.pivots] = la.solve_triangular(self.triangle, directions.T, check_finite=False).T
+        lifted = np.asarray(combination @ self.rows)
         if self.centre is not None:
-            lifted = lifted - np.outer(combination.sum(axis=0), self.centre)
+            lifted -= np.outer(combination.sum(axis=1), self.centre)
         # R⁻¹ costs a few digits of orthogonality: one Newton step gives them back to orthonormal directions
         with np.errstate(over="ignore", invalid="ignore"):  # of discriminants in units of 1e-300
             kept = directions @ directions.T
