@@ -30,7 +30,7 @@ DEFAULT_SPLITS = 20
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What came out: `table()` for all of it, `best` for the answer, `verdict` for it in words, `report(path)` to see."""
+    """What came out: `table()` for all of it, `best` for the answer, `verdict` for words, `report(path)` for a page."""
 
     grid: Grid
     rows: list[Row]

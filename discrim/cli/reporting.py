@@ -1,0 +1,100 @@
+"""discrim report, and the report of discrim compare"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discrim.cli.endings import ending_cleanly
+from discrim.cli.options import Decimal, Delimiter, Drop, Encoding, OneHot, Target
+from discrim.cli.screen import say
+from discrim.cli.tables_by_name import Reading, labelled, name_of
+from discrim.data import catalogue
+from discrim.data.labelled_table import LabelledTable
+from discrim.evaluation.compare import Comparison
+from discrim.evaluation.store import Store
+from discrim.evaluation.summary import METRICS, require_metric
+from discrim.report.page import Origin, write_report
+from discrim.report.results import Results, results_in
+
+HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the report, to be opened in a browser.")]
+
+
+@ending_cleanly
+def report(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A file that `discrim compare --store` wrote.")],
+    html: Annotated[Path, typer.Option("--html", help="File for the report.")] = Path("report.html"),
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            "-d",
+            metavar="DATA",
+            help="The data, for pictures of the rows: a file or a name; may be given more than once. Data sets of the "
+            "catalogue are found without.",
+        ),
+    ] = None,
+    target: Target = None,
+    metric: Annotated[str, typer.Option(help=f"What counts: {', '.join(METRICS)}.")] = "accuracy",
+    one_hot: OneHot = False,
+    drop: Drop = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = None,
+) -> None:
+    """The report of results that are kept: one HTML file with the answer first and the evidence below.
+
+    The results of all data sets in the store come into one report, which then ranks the methods over them.
+
+    Examples:
+
+    - `discrim report results.sqlite --html report.html`
+
+    - `discrim report flowers.sqlite --data flowers.csv --target species --html flowers.html`
+    """
+    require_metric(metric)
+    reading = Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding)
+    given = {name_of(one): one for one in data or ()}
+    with Store(store, read_only=True) as kept:
+        found = results_in(kept.rows(), metric, _table_of(given, reading))
+    if not found:
+        raise ValueError(f"{store} holds no results yet. Run discrim compare with --store {store} first.")
+    unknown = given.keys() - {one.setting.data for one in found}
+    if unknown:
+        known = ", ".join(sorted({one.setting.data for one in found}))
+        raise ValueError(f"{store} has no results on {', '.join(sorted(unknown))}. It has results on: {known}.")
+    for one in found:
+        if one.table is None:
+            say(f"{one.label}: without pictures of the rows. {one.lacking}")
+    only = given.get(found[0].setting.data, "") if len(found) == 1 else ""
+    write_html(found, html, Origin(typed_command(), only, target if only else None))
+
+
+def write_html(found: Comparison | Sequence[Results], path: Path, origin: Origin) -> None:
+    """Write the report, and say where it is."""
+    write_report(found, path, origin)
+    say(f"The report is in {path}.")
+
+
+def typed_command() -> str:
+    """The command line as it was typed."""
+    return shlex.join(["discrim", *sys.argv[1:]])
+
+
+def _table_of(given: dict[str, str], reading: Reading) -> Callable[[str], LabelledTable | None]:
+    """Finds the table of a data set: as given, or in the catalogue where it is on this machine."""
+
+    def table_of(name: str) -> LabelledTable | None:
+        if name in given:
+            return labelled(given[name], reading)
+        try:
+            return catalogue.load(name, download=False)
+        except ValueError:
+            return None
+
+    return table_of

@@ -1,0 +1,114 @@
+"""The methods of a page, fitted once more on the first split, to be looked at: rows, margins, loadings, spectra."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.evaluation.methods import Method
+from discrim.evaluation.paper_conventions import any_method
+from discrim.evaluation.summary import Line
+from discrim.evaluation.trial import SplitData
+from discrim.report.loadings import LoadingsValues
+from discrim.report.margin_distribution import MarginValues
+from discrim.report.projection import ProjectionValues
+from discrim.report.results import RAW, Results
+from discrim.report.spectrum import SpectrumValues
+
+MOST_METHODS = 8
+MOST_COMPONENTS = 5
+MOST_POINTS = 1_500
+LEAST = 3  # components of a fit where the method has so many: for a look in three dimensions
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """One method on the first split. `line` is its best line of results, `k` the components that count."""
+
+    line: Line
+    projection: ProjectionValues
+    margins: MarginValues
+    loadings: LoadingsValues
+    spectrum: SpectrumValues
+
+    @property
+    def k(self) -> int:
+        return self.line.k
+
+
+def lines_shown(results: Results) -> list[Line]:
+    """The best line of each reduction, best first, at most eight; PCA is always among them."""
+    best: dict[str, Line] = {}
+    for line in results.lines:
+        if line.method != RAW:
+            best.setdefault(line.method, line)
+    chosen = list(best.values())[:MOST_METHODS]
+    if "pca" in best and best["pca"] not in chosen:
+        chosen[-1] = best["pca"]
+    return chosen
+
+
+def refits(results: Results) -> tuple[list[Refit], list[str]]:
+    """Every shown method fitted again, and for those where that was refused, why."""
+    if results.table is None:
+        return [], []
+    data = results.first_split()
+    found: list[Refit] = []
+    refused = []
+    for line in lines_shown(results):
+        try:
+            found.append(_refit(line, data, results, found[0].margins.before if found else None))
+        except Exception as error:  # whatever a method says of these rows, the page is written
+            refused.append(f"{line.method}: {type(error).__name__}: {' '.join(str(error).split())}")
+    return found, refused
+
+
+def _refit(line: Line, data: SplitData, results: Results, before: NDArray[np.float64] | None) -> Refit:
+    fits = Fits(any_method(line.method), data, max(line.curve))
+    assert results.table is not None
+    names, method = results.table.feature_names, line.method
+    parts = (data.train, data.y_train, data.test, data.y_test)
+    model = fits.model(max(line.k, LEAST))
+    return Refit(
+        line,
+        ProjectionValues.of(model, *parts, method=method, most_points=MOST_POINTS, most_components=MOST_COMPONENTS),
+        MarginValues.of(fits.model(line.k), *parts, method=method, n_components=line.k, before=before),
+        LoadingsValues.of(model, data.train, method=method, names=names, most_components=MOST_COMPONENTS),
+        SpectrumValues.of(fits.model(fits.largest), data.train, data.y_train, method=method, chosen=line.k),
+    )
+
+
+@dataclass
+class Fits:
+    """Fits of one method to the training rows; where the components are nested one fit serves every K.
+
+    largest : the most components that were tried
+    """
+
+    method: Method
+    data: SplitData
+    largest: int
+    done: dict[int, Any] = field(default_factory=dict)
+
+    def model(self, k: int) -> Any:
+        """A fit with k components, or with as many as there are."""
+        most = self.method.most_components(self.data.sizes)
+        k = min(k, most)
+        if k >= self.method.nested_from(self.data.sizes):
+            k = min(max(k, self.largest, LEAST), most)
+        if k not in self.done:
+            self.done[k] = self._fitted(k)
+        return self.done[k]
+
+    def _fitted(self, k: int) -> Any:
+        """The fit with k components, or with the most below k that the rows allow."""
+        for count in range(k, 0, -1):
+            try:
+                return self.method.estimator(count, self.data.seed).fit(self.data.train, self.data.y_train)
+            except ValueError:
+                if count == 1:
+                    raise
+        raise ValueError(f"{self.method.name} has no components for these rows.")
