@@ -96,8 +96,8 @@ class Standard:
 def _refuse_equal_rows(pair: Pair) -> NoReturn:
     low, high = pair.labels.tolist()
     raise ValueError(
-        f"The {pair.counts.sum()} rows of classes {low!r} and {high!r} are all equal (to {CONSTANT:g} of their size), so "
-        "no hyperplane lies between them. Check the columns, take off a common offset, or leave one of the classes out."
+        f"The {pair.counts.sum()} rows of classes {low!r} and {high!r} are all equal (to {CONSTANT:g} of their size), "
+        "so no hyperplane lies between them. Check the columns, take off a common offset, or leave a class out."
     )
 
 

@@ -211,6 +211,8 @@ def test_too_few_passes_warn():
         ({"class_weight": "even"}, "class_weight='even' came; possible are None, 'balanced'"),
         ({"class_weight": {5: 1.0}}, r"class_weight names \[5\], but the classes are \[0, 1, 2\]"),
         ({"class_weight": {1: -1.0}}, "each factor must be a finite number above 0"),
+        ({"class_weight": {1: "much"}}, "each factor must be a finite number above 0"),
+        ({"C": 1e300}, r"With C=1e\+300 .* the objective may exceed the largest number. Lower C"),
     ],
 )
 def test_senseless_parameters_are_named(options, message):

@@ -467,8 +467,22 @@ def test_different_rows_are_counted_and_zeros_have_no_sign():
     [
         ({"rule": "median"}, r"rule='median' came; possible are 'sign', .*'best'"),
         ({"rule": [[0, 9]]}, "rule names feature 9, but there are 4"),
+        ({"rule": [0, 1]}, r"rule=\[0, 1\] came; possible are 'sign', .* or groups of column numbers"),
+        ({"rule": [[0.5]]}, r"rule=\[\[0.5\]\] came"),
+        ({"rule": [[True, False]]}, "or groups of column numbers"),
+        ({"rule": [["petal"]]}, "or groups of column numbers"),
+        ({"rule": None}, "rule=None came"),
         ({"C": 0}, "C=0 came"),
-        ({"class_weight": "equal"}, "class_weight='equal' came; possible are 'balanced'"),
+        ({"C": np.inf}, "C=inf came; possible is a finite number above 0"),
+        ({"C": "1"}, "C='1' came"),
+        ({"tol": 0}, "tol=0 came"),
+        ({"max_iter": 0}, "max_iter=0 came; possible is an int ≥ 1"),
+        ({"n_folds": 1}, "n_folds=1 came; possible is an int ≥ 2"),
+        ({"n_folds": 2.5}, r"n_folds=2\.5 came"),
+        ({"class_weight": "equal"}, "class_weight='equal' came; possible are None, 'balanced' or a dict"),
+        ({"class_weight": {"virginica": 0.0}}, "each factor must be a finite number above 0"),
+        ({"class_weight": {"virginica": "2"}}, "each factor must be a finite number above 0"),
+        ({"class_weight": {"setosa": 2.0}}, r"class_weight names \['setosa'\], but the classes are \['versicolor', "),
         ({"reference_class": "first"}, "reference_class='first' came; possible are 'minority', 'majority'"),
         ({"constant_features": "keep"}, "constant_features='keep' came; possible are 'drop', 'scale'"),
     ],
@@ -476,6 +490,29 @@ def test_different_rows_are_counted_and_zeros_have_no_sign():
 def test_wrong_parameters_say_what_is_possible(parameters, message):
     with pytest.raises(ValueError, match=message):
         RefinedHyperplane(**parameters).fit(X_IRIS, Y_IRIS)
+
+
+@pytest.mark.parametrize("bad", ["lda", LinearSVC], ids=["text", "class"])
+def test_an_estimator_that_is_none(bad):
+    with pytest.raises(TypeError, match=r"estimator must be a linear classifier.*Pass an instance such as LinearSVC"):
+        RefinedHyperplane(bad).fit(X_IRIS, Y_IRIS)
+
+
+def test_groups_may_be_tuples_or_an_array():
+    wanted = RefinedHyperplane(rule=[[0, 1], [2, 3]]).fit(X_IRIS, Y_IRIS)
+    for rule in (((0, 1), (2, 3)), np.array([[0, 1], [2, 3]]), [np.array([0, 1]), (2, 3)]):
+        model = RefinedHyperplane(rule=rule).fit(X_IRIS, Y_IRIS)
+        assert model.groups_ == [[0, 1], [2, 3]]
+        np.testing.assert_array_equal(model.coef_, wanted.coef_)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e12])  # at 1e12 what is left of the rows is beyond the tenth digit
+def test_equal_rows_have_nothing_between_them(offset):
+    X = np.zeros((9, 2)) + offset
+    if offset:
+        X += np.random.default_rng(0).normal(size=X.shape)
+    with pytest.raises(ValueError, match=r"The 9 rows of classes 0 and 1 are all equal .*no hyperplane lies between"):
+        RefinedHyperplane().fit(X, np.arange(9) % 2)
 
 
 def test_too_many_features_to_split():

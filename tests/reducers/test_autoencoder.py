@@ -131,3 +131,12 @@ def test_bad_rows():
 
 def test_contract():
     check_estimator(Autoencoder(max_iter=30))
+
+
+def test_ranges_beyond_the_largest_number_and_other_shapes():
+    with pytest.raises(ValueError, match="Column 1 ranges over more than the largest number"):
+        Autoencoder(1).fit(np.array([[0.0, 1.7e308], [1.0, -1.7e308]]))
+    wide = np.array([[0.0, 8e307], [1.0, -8e307], [0.3, 1e306]])
+    assert np.isfinite(Autoencoder(1, random_state=0).fit_transform(wide)).all()
+    with pytest.raises(ValueError, match=r"takes what transform gives, n×1 numbers, but shape \(3, 2\) came"):
+        Autoencoder(1).fit(wide).inverse_transform(wide)

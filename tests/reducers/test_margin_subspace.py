@@ -93,3 +93,9 @@ def test_bad_rows():
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="row 3, column 1"):
         MarginSubspace().fit(X, y)
+
+
+def test_classes_of_the_same_rows():
+    X = np.repeat(np.random.default_rng(0).standard_normal((5, 3)), 2, axis=0)
+    with pytest.raises(ValueError, match="weights are all 0: no direction tells the classes apart"):
+        MarginSubspace().fit(X, np.arange(10) % 2)

@@ -17,7 +17,7 @@ from sklearn.manifold import TSNE
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -322,7 +322,44 @@ def test_no_more_folds_than_the_smallest_class_has_rows(rows):
         MaxMarginShift(PCA(1), shift="cv").fit(X[1:], y[1:])
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_the_choice_does_not_depend_on_the_unit(unit):
+    X, y = labelled(90, 12, seed=4)
+    one, other = (MaxMarginShift(PCA(2), shift="cv", cv=3).fit(s * X, y).shift_scores_ for s in (1.0, unit))
+    assert len(set(one.values())) > 2
+    assert other == pytest.approx(one)
+
+
+def test_sparse_features_can_be_judged(rows):
+    X, y = rows
+    bins = KBinsDiscretizer(4, encode="onehot", strategy="uniform", quantile_method="averaged_inverted_cdf")
+    dense = clone(bins).set_params(encode="onehot-dense")
+    found, wanted = (MaxMarginShift(e, shift="cv", cv=3).fit(X, y).shift_scores_ for e in (bins, dense))
+    assert found == wanted
+
+
+@pytest.mark.parametrize("cv", [0, 1, 2.5, None, "five", True])
+def test_folds_that_are_none(cv, rows):
+    with pytest.raises(ValueError, match=rf"cv={cv!r} came; possible are a number of folds ≥ 2, a splitter"):
+        MaxMarginShift(PCA(1), shift="cv", cv=cv).fit(*rows)
+
+
+def test_splits_without_rows(rows):
+    with pytest.raises(ValueError, match=r"cv=\[\] came, which has no split"):
+        MaxMarginShift(PCA(1), shift="cv", cv=[]).fit(*rows)
+    with pytest.raises(ValueError, match="30 labelled training rows and 0 labelled test rows"):
+        MaxMarginShift(PCA(1), shift="cv", cv=[(np.arange(30), [])]).fit(*rows)
+
+
 # ---------------------------------------------------------------------- embeddings
+
+
+@pytest.mark.parametrize("embedding", ["rff", "nystroem", Nystroem(n_components=5)], ids=["rff", "nystroem", "given"])
+def test_numbers_without_finite_squares_are_not_embedded(embedding, rows):
+    X, y = rows
+    for table in (1e200 * X, sp.csr_array(1e200 * X)):
+        with pytest.raises(ValueError, match=r"X holds numbers up to .*e\+20\d, but an embedding takes squares"):
+            MaxMarginShift(PCA(1), embedding=embedding).fit(table, y)
 
 
 def test_median_rule_by_loops(rows, rng):
@@ -459,7 +496,9 @@ def test_contract(model):
         ({"C": 0}, ValueError, "C=0 came"),
         ({"tol": "x"}, ValueError, "tol='x' came"),
         ({"embedding": "rbf"}, ValueError, "possible are 'rff', 'nystroem'"),
+        ({"max_iter": 1.5}, ValueError, r"max_iter=1\.5 came; possible is an int ≥ 1"),
         ({"embedding": 3}, TypeError, "embedding must be a transformer"),
+        ({"embedding": RBFSampler}, TypeError, "embedding must be a transformer.*the class RBFSampler came"),
         ({"extractor": LinearSVC()}, TypeError, "extractor must be a transformer"),
         ({"extractor": TSNE()}, TypeError, "extractor must be a transformer"),
         ({"extractor": PCA}, TypeError, "the class PCA came"),

@@ -1,0 +1,76 @@
+"""What must not matter to the shift and to the SVM's subspace: order, names, origin, axes, unit, repetition."""
+
+import numpy as np
+import pytest
+from geometry import most_turned
+from samples import labelled
+from scipy.stats import ortho_group
+from sklearn import decomposition
+
+from discrim import PCA, MarginSubspace, MaxMarginShift, max_margin_shift
+
+MODELS = {
+    "closed form": lambda C: MaxMarginShift(PCA(2), shift=2.0, C=C),
+    "explicit": lambda C: MaxMarginShift(decomposition.PCA(2), shift=2.0, C=C),
+    "subspace": lambda C: MarginSubspace(2, C=C),
+}
+C = 0.7
+ORDER = np.random.default_rng(3).permutation(90)
+COLUMNS = np.random.default_rng(4).permutation(7)
+TURN = ortho_group.rvs(7, random_state=5)
+AWAY = np.linspace(-20.0, 30.0, 7)
+# a change of the table, what it does to a row, and the C that means the same after it
+CHANGES = {
+    "order of rows": (lambda X, y: (X[ORDER], y[ORDER]), lambda rows: rows, 1.0),
+    "names": (lambda X, y: (X, np.array(["zebra", "ant", "mole"])[y]), lambda rows: rows, 1.0),
+    "origin": (lambda X, y: (X + AWAY, y), lambda rows: rows + AWAY, 1.0),
+    "axes": (lambda X, y: (X @ TURN, y), lambda rows: rows @ TURN, 1.0),
+    "columns": (lambda X, y: (X[:, COLUMNS], y), lambda rows: rows[:, COLUMNS], 1.0),
+    "unit": (lambda X, y: (1000 * X, y), lambda rows: 1000 * rows, 1.0),
+    "every row twice": (lambda X, y: (np.r_[X, X], np.r_[y, y]), lambda rows: rows, 0.5),
+    "a constant column": (lambda X, y: (np.c_[X, np.full(90, 1e3)], y), lambda X: np.c_[X, np.full(len(X), 1e3)], 1.0),
+}
+
+
+@pytest.fixture(params=CHANGES)
+def change(request):
+    return request.param
+
+
+@pytest.fixture
+def rows():
+    return labelled(90, 7)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_features_stay_what_they_are(model, change, rows):
+    alter, moved, factor = CHANGES[change]
+    X, y = rows
+    new = labelled(15, 7, seed=1)[0]
+    before = MODELS[model](C).fit(X, y)
+    after = MODELS[model](factor * C).fit(*alter(X, y))
+    unit = 1000.0 if change == "unit" else 1.0
+    one, other = before.transform(new), after.transform(moved(new)) / unit
+    signs = np.sign((one * other).sum(axis=0))  # which way a turned direction points is another matter
+    np.testing.assert_allclose(other * signs, one, atol=1e-5 * np.abs(one).max())
+
+
+def test_rows_move_the_same_way(change, rows):
+    alter, moved, factor = CHANGES[change]
+    X, y = rows
+    shifted = max_margin_shift(X, y, shift=2.0, C=C)
+    assert np.abs(shifted - X).max() > 1
+    expected = moved(shifted)
+    found = max_margin_shift(*alter(X, y), shift=2.0, C=factor * C)
+    if change == "order of rows":
+        expected = expected[ORDER]
+    if change == "every row twice":
+        expected = np.r_[expected, expected]
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_another_cost_is_another_problem(rows):
+    X, y = rows
+    for model in MODELS.values():
+        turned = most_turned(model(C).fit(X, y).components_, model(C / 2).fit(X, y).components_)
+        assert turned > 1e-3  # so that the laws above can fail
