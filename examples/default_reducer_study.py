@@ -215,7 +215,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", type=Path, help="file that keeps the results")
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--rows", type=int, default=1_250, help="rows used of larger data sets")
+    parser.add_argument("--rows", type=int, default=1_000, help="rows used of larger data sets")
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--into", type=Path, help="the page whose figures to replace")

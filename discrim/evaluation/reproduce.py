@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,8 +66,8 @@ def grids_of(study: Study, load: Load, splits: int | None = None) -> list[tuple[
     """For each table the grids that give its figures, one for each draw of the splits."""
     found = []
     for table in study.tables:
-        rows = prepared(load(table.dataset), table)
-        cells = tuple(dict.fromkeys(_cell(cell, study.names, rows) for cell in [*table.cells, *_initial(table)]))
+        rows, names = prepared(load(table.dataset), table), study.names_in(table)
+        cells = tuple(dict.fromkeys(_cell(cell, names, rows) for cell in [*table.cells, *_initial(table)]))
         protocol = named_protocol(study.protocol, n_splits=splits or table.splits)
         grids = [Grid(table.dataset, rows, cells, protocol, scale="none", seed=draw) for draw in range(study.draws)]
         found.append((table, grids))
@@ -86,10 +86,10 @@ def reproduced(
     """Every cell of the study by the paper's conventions."""
     outcomes: list[Outcome] = []
     for table, grids in grids_of(study, load, splits):
-        rows = [run(grid, store, jobs=jobs, progress=progress) for grid in grids]
+        rows, names = [run(grid, store, jobs=jobs, progress=progress) for grid in grids], study.names_in(table)
         for cell in table.cells:
-            name = _cell(cell, study.names, grids[0].table)
-            initial = [_cell(one, study.names, grids[0].table) for one in _initial(table)]
+            name = _cell(cell, names, grids[0].table)
+            initial = [_cell(one, names, grids[0].table) for one in _initial(table)]
             drawn = [
                 MEASURES[table.measure](_of_cell(draw, name), *(_of_cell(draw, one) for one in initial))
                 for draw in rows
@@ -115,7 +115,7 @@ def judged(
         raise ValueError(f"{study.name} makes no claims that could be judged this way.")
     claims: list[Claim] = []
     for table in study.tables:
-        rows = prepared(load(table.dataset), table)
+        rows = prepared(load(table.dataset), replace(table, prepare=""))  # scaling is fitted inside the split
         cells = [cell for cell in table.cells if cell.method in study.claims]
         pairs = {cell: (_cell(cell, study.honest, rows), _baseline(cell, study, rows)) for cell in cells}
         protocol = named_protocol(study.protocol, n_splits=splits or table.splits)

@@ -48,6 +48,7 @@ class PrintedTable:
     cells: tuple[PrintedCell, ...]
     classes: tuple[str, ...] = ()
     initial: str = ""  # for t: the classifier that the others are compared with
+    classifiers: Mapping[str, str] = field(default_factory=dict)  # where they are not those of the study
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,10 @@ class Study:
     baseline: str
     claims: tuple[str, ...]
     tables: tuple[PrintedTable, ...] = field(repr=False)
+
+    def names_in(self, table: PrintedTable) -> Names:
+        """What the paper's names stand for in this table."""
+        return replace(self.names, classifiers={**self.names.classifiers, **table.classifiers})
 
     def part(self, table: str | None, dataset: str | None) -> Study:
         """The study with that table or data set only."""
@@ -121,6 +126,7 @@ def _table(one: dict[str, Any], listed: dict[str, Any]) -> PrintedTable:
         cells=tuple(PrintedCell(*cell) for cell in one["cells"]),
         classes=tuple(one.get("classes", ())),
         initial=one.get("initial", ""),
+        classifiers=one.get("classifiers", {}),
     )
 
 
