@@ -1,27 +1,27 @@
-"""How far rows keep from the rows of other classes, before and after a reduction.
+"""How far rows lie on their own side of the borders between the classes, before and after a reduction.
 
-The relative margin of a row x with label c, towards the rows that were fitted:
+The relative margin of a row x with label c, towards the class means μ of the rows that were fitted:
 
-    m(x) = (D₋ − D₊) / (D₋ + D₊)    D₋ distance to the nearest row of another class, D₊ to the nearest other row of c
+    m(x) = min over o ≠ c of  (‖x − μ_o‖² − ‖x − μ_c‖²) / ‖μ_o − μ_c‖²
 
-It lies in [−1, 1], is above 0 exactly where the nearest neighbour is of the right class, and has no unit, so that
-margins among 2,000 features and among 2 components can stand side by side. (The plain distance to the nearest enemy,
-which margin PCA spreads out, shrinks whenever features are left out.)
+This is the signed distance to the plane halfway between the two means, divided by half the distance of the means: 1 at
+the own mean, 0 halfway to the nearest other, below 0 where another mean is nearer, 1 on average for two classes.
+It has no unit and does not see directions in which the means agree, so that margins among 2,000 features and on 2
+components can stand side by side: the narrower, the better the classes are kept apart. (Distances to single rows do not
+have this: among few components the nearest row is always close.) It is linear in x, so many or sparse rows cost little.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.neighbors import NearestNeighbors
 
 from discrim.report.fitted import Array, Codes, class_codes, name_of, rows_seen, sampled, scores_of
 
-MOST_FITTED, MOST_JUDGED = 4_000, 1_000
+MOST_ROWS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,29 +52,24 @@ class MarginValues:
         *,
         n_components: int | None = None,
         method: str | None = None,
-        before: Array | None = None,
-        most_fitted: int = MOST_FITTED,
-        most_judged: int = MOST_JUDGED,
+        most_rows: int = MOST_ROWS,
     ) -> MarginValues:
-        """Margins of the test rows towards the fitted rows X; without test rows, of each fitted row to the others.
+        """Margins of the test rows towards the class means of the fitted rows X; without test rows, of these rows.
 
         n_components : how many of the first components count; None for all.
-        before : the margins in the features, where they are known from the same rows (`before` of other values).
-        Of more than `most_fitted` and `most_judged` rows samples are drawn, the same every time. A row that is the
-        only one of its class among the fitted has no margin and is left out.
+        Of more than `most_rows` rows a sample is drawn, the same every time. A row of a class that was not fitted has
+        no margin and is left out.
         """
         held_out = X_test is not None and y_test is not None
         classes, codes = class_codes(y, y_test) if held_out else class_codes(y)  # type: ignore[arg-type]
-        fitted = sampled(codes[0], most_fitted)
-        judged = sampled(codes[1], most_judged) if held_out else fitted
-        labels = codes[-1][judged]
-        near, far = _taken(X, fitted), _taken(X_test, judged) if held_out else None
-        after = _margins(partial(_first_scores, n_components), estimator, near, codes[0][fitted], far, labels)
-        kept = np.isfinite(after)  # it is the labels that decide, so before as after
-        if before is None:
-            before = _margins(rows_seen, estimator, near, codes[0][fitted], far, labels)[kept]
+        drawn = sampled(codes[-1], most_rows)
+        judged, labels = _taken(X_test if held_out else X, drawn), codes[-1][drawn]
+        before = relative_margins(rows_seen(estimator, X), codes[0], rows_seen(estimator, judged), labels)
+        fitted, seen = (scores_of(estimator, rows)[:, :n_components] for rows in (X, judged))
+        after = relative_margins(fitted, codes[0], seen, labels)
+        kept = np.isfinite(before) & np.isfinite(after)
         name = method or name_of(estimator)
-        return cls(name, classes, labels[kept], before, after[kept], len(codes[-1]), held_out)
+        return cls(name, classes, labels[kept], before[kept], after[kept], len(codes[-1]), held_out)
 
     def of_class(self, number: int) -> tuple[Array, Array]:
         """Margins of a class before and after."""
@@ -86,36 +81,27 @@ class MarginValues:
         return len(self.codes) < self.n_rows
 
 
-def relative_margins(X: Any, codes: Codes, X_test: Any = None, codes_test: Codes | None = None) -> Array:
-    """m of each test row towards X, or of each row of X towards the others; NaN without a row of the own class."""
-    judged = codes if codes_test is None else codes_test
-    friend, enemy = np.full(len(judged), np.inf), np.full(len(judged), np.inf)
-    for number in np.unique(codes):
-        members = np.flatnonzero(codes == number)
-        search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(X[members])
-        mine = judged == number
-        if (~mine).any():
-            rows = np.flatnonzero(~mine)
-            distances = search.kneighbors((X if X_test is None else X_test)[rows])[0][:, 0]
-            enemy[rows] = np.minimum(enemy[rows], distances)
-        if X_test is not None and mine.any():
-            friend[mine] = search.kneighbors(X_test[np.flatnonzero(mine)])[0][:, 0]
-        elif X_test is None and len(members) > 1:
-            friend[members] = search.kneighbors()[0][:, 0]  # without rows given, each row's neighbour is another row
-    with np.errstate(invalid="ignore"):
-        margins = (enemy - friend) / (enemy + friend)
-    return np.where(np.isfinite(friend) & (enemy + friend == 0), 0.0, margins)
+def relative_margins(X: Any, codes: Codes, X_test: Any, codes_test: Codes) -> Array:
+    """m of each test row towards the class means of X; NaN for a row whose class X does not have.
 
-
-def _margins(view: Any, estimator: Any, near: Any, near_codes: Codes, far: Any, far_codes: Codes) -> Array:
-    """Relative margins of the rows as `view` shows them."""
-    if far is None:
-        return relative_margins(view(estimator, near), near_codes)
-    return relative_margins(view(estimator, near), near_codes, view(estimator, far), far_codes)
-
-
-def _first_scores(count: int | None, estimator: Any, X: Any) -> Array:
-    return scores_of(estimator, X)[:, :count]
+    With everything centred at the mean of X, m = (2 x·(μ_c − μ_o) − ‖μ_c‖² + ‖μ_o‖²) / ‖μ_c − μ_o‖².
+    """
+    present = np.unique(codes)
+    centre = np.asarray(X.mean(axis=0)).ravel()
+    means = np.stack([np.asarray(X[np.flatnonzero(codes == number)].mean(axis=0)).ravel() for number in present])
+    means = means - centre
+    products = np.asarray(X_test @ means.T) - centre @ means.T
+    squares = (means**2).sum(axis=1)
+    margins = np.full(len(codes_test), np.nan)
+    for at, number in enumerate(present):
+        mine = np.flatnonzero(codes_test == number)
+        others = np.delete(np.arange(len(present)), at)
+        apart = ((means[at] - means[others]) ** 2).sum(axis=1)
+        others, apart = others[apart > 0], apart[apart > 0]  # equal means have no plane between them
+        if len(others):
+            nearer = 2 * (products[mine, at][:, None] - products[mine][:, others]) - squares[at] + squares[others]
+            margins[mine] = (nearer / apart).min(axis=1)
+    return margins
 
 
 def _taken(X: Any, rows: Codes) -> Any:

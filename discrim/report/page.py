@@ -57,7 +57,7 @@ def page(results: Sequence[Results], origin: Origin) -> str:
         "blocks": [payload.block(one, shown) for one, (shown, _) in zip(results, looks, strict=True)],
         "ranks": [payload.ranks(one) for one in overall.values()],
     }
-    scripts = [_plotly(), _own("report.js")]
+    plotly, script = _plotly(), _own("report.js")
     return _template().render(
         title=results[0].label if len(results) == 1 else f"{len(results)} data sets",
         blocks=[_words(one, *look, origin) for one, look in zip(results, looks, strict=True)],
@@ -65,8 +65,9 @@ def page(results: Sequence[Results], origin: Origin) -> str:
         origin=origin,
         values=payload.as_json(values),
         style=_own("report.css"),
-        scripts=scripts,
-        policy=content_policy(scripts),
+        plotly=plotly,
+        script=script,
+        policy=content_policy([plotly, script]),
     )
 
 

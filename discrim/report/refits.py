@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discrim.evaluation.methods import Method
 from discrim.evaluation.paper_conventions import any_method
 from discrim.evaluation.summary import Line
@@ -60,13 +57,13 @@ def refits(results: Results) -> tuple[list[Refit], list[str]]:
     refused = []
     for line in lines_shown(results):
         try:
-            found.append(_refit(line, data, results, found[0].margins.before if found else None))
+            found.append(_refit(line, data, results))
         except Exception as error:  # whatever a method says of these rows, the page is written
             refused.append(f"{line.method}: {type(error).__name__}: {' '.join(str(error).split())}")
     return found, refused
 
 
-def _refit(line: Line, data: SplitData, results: Results, before: NDArray[np.float64] | None) -> Refit:
+def _refit(line: Line, data: SplitData, results: Results) -> Refit:
     fits = Fits(any_method(line.method), data, max(line.curve))
     assert results.table is not None
     names, method = results.table.feature_names, line.method
@@ -75,7 +72,7 @@ def _refit(line: Line, data: SplitData, results: Results, before: NDArray[np.flo
     return Refit(
         line,
         ProjectionValues.of(model, *parts, method=method, most_points=MOST_POINTS, most_components=MOST_COMPONENTS),
-        MarginValues.of(fits.model(line.k), *parts, method=method, n_components=line.k, before=before),
+        MarginValues.of(fits.model(line.k), *parts, method=method, n_components=line.k),
         LoadingsValues.of(model, data.train, method=method, names=names, most_components=MOST_COMPONENTS),
         SpectrumValues.of(fits.model(fits.largest), data.train, data.y_train, method=method, chosen=line.k),
     )

@@ -194,54 +194,64 @@ def test_a_transformer_that_is_not_linear_has_structure_but_no_loadings(parts):
 # ---------------------------------------------------------------------- margins
 
 
-def literal_margins(X, y, X_test, y_test, *, same):
-    """(D₋ − D₊)/(D₋ + D₊) of every row; with `same` a row is not its own neighbour."""
+def literal_margins(X, y, X_test, y_test):
+    """Signed distance to the plane halfway to each other mean, over half the distance of the means: the least."""
+    means = {label: X[y == label].mean(axis=0) for label in np.unique(y)}
     margins = []
-    for i, (x, label) in enumerate(zip(X_test, y_test, strict=True)):
-        distances = np.linalg.norm(X - x, axis=1)
-        others = np.arange(len(X)) != (i if same else -1)
-        enemy, friend = distances[y != label].min(), distances[(y == label) & others].min()
-        margins.append((enemy - friend) / (enemy + friend))
+    for x, label in zip(X_test, y_test, strict=True):
+        towards = []
+        for other in means.keys() - {label}:
+            apart = means[label] - means[other]
+            middle = (means[label] + means[other]) / 2
+            towards.append((x - middle) @ apart / np.linalg.norm(apart) / (np.linalg.norm(apart) / 2))
+        margins.append(min(towards))
     return np.array(margins)
 
 
-def test_margins_by_their_formula(parts):
+def test_margins_by_their_definition(parts):
     X, y, X_test, y_test = parts
     model = MarginSubspace(1).fit(X, y)
     found = MarginValues.of(model, X, y, X_test, y_test)
     assert found.held_out
-    np.testing.assert_allclose(found.before, literal_margins(X, y, X_test, y_test, same=False), atol=1e-9)
-    np.testing.assert_allclose(
-        found.after, literal_margins(model.transform(X), y, model.transform(X_test), y_test, same=False), atol=1e-6
-    )
-    among = MarginValues.of(model, X, y)
+    np.testing.assert_allclose(found.before, literal_margins(X, y, X_test, y_test), atol=1e-9)
+    Z, Z_test = model.transform(X), model.transform(X_test)
+    np.testing.assert_allclose(found.after, literal_margins(Z, y, Z_test, y_test), atol=1e-9)
+    among = MarginValues.of(model, csr_array(X), y)
     assert not among.held_out
-    np.testing.assert_allclose(among.before, literal_margins(X, y, X, y, same=True), atol=1e-9)
+    np.testing.assert_allclose(among.before, literal_margins(X, y, X, y), atol=1e-9)
     before, after = among.of_class(1)
     assert len(before) == len(after) == (y == "birch").sum()
 
 
-def test_margins_count_the_first_components_and_ignore_the_scale(parts):
+def test_margins_are_1_at_the_own_mean_0_halfway_and_below_0_beyond():
+    X, codes = np.array([[0.0, 0.0], [2.0, 0.0], [10.0, 1.0], [10.0, -1.0]]), np.array([0, 0, 1, 1])
+    rows = np.array([[1.0, 0.0], [5.5, 7.0], [10.0, 0.0], [-3.5, 0.0]])
+    np.testing.assert_allclose(relative_margins(X, codes, rows, np.zeros(4, dtype=int)), [1, 0, -1, 2])
+
+
+def test_margins_count_the_first_components_and_ignore_scale_and_offset(parts):
     X, y, *_ = parts
     wide, narrow = MarginValues.of(PCA(6).fit(X), X, y, n_components=2), MarginValues.of(PCA(2).fit(X), X, y)
     np.testing.assert_allclose(wide.after, narrow.after, atol=1e-9)
     whole = MarginValues.of(PCA(6).fit(X), X, y)
-    np.testing.assert_allclose(whole.before, whole.after, atol=1e-6)  # a rotation keeps every distance
+    np.testing.assert_allclose(whole.before, whole.after, atol=1e-9)  # a rotation keeps every distance
     codes = np.unique(y, return_inverse=True)[1]
-    np.testing.assert_allclose(relative_margins(X, codes), relative_margins(1e6 * X, codes), atol=1e-9)
+    plain = relative_margins(X, codes, X, codes)
+    np.testing.assert_allclose(relative_margins(1e6 * X, codes, 1e6 * X, codes), plain)
+    np.testing.assert_allclose(relative_margins(X + 1e6, codes, X + 1e6, codes), plain, atol=1e-6)
 
 
-def test_equal_rows_and_lone_rows():
-    X, codes = np.array([[0.0], [0.0], [0.0], [5.0]]), np.array([0, 0, 1, 2])
-    margins = relative_margins(X, codes)
-    assert margins[:2].tolist() == [0, 0]  # as near to a friend as to an enemy: at distance 0 from both
-    assert np.isnan(margins[2:]).all()  # no friend
-    assert MarginValues.of(PCA(1).fit(X), X, codes).codes.tolist() == [0, 0]
+def test_rows_of_a_class_that_was_not_fitted_and_equal_means():
+    X, codes = np.array([[0.0], [2.0], [1.0], [5.0]]), np.array([0, 0, 1, 2])  # classes 0 and 1 have one mean
+    rows, labels = np.array([[1.0], [1.0], [5.0], [9.0]]), np.array([0, 1, 2, 3])
+    np.testing.assert_allclose(relative_margins(X, codes, rows, labels), [1, 1, 1, np.nan])
+    found = MarginValues.of(PCA(1).fit(X), X, codes, rows, labels)
+    assert found.codes.tolist() == [0, 1, 2]
 
 
 def test_margins_of_many_rows_are_sampled(rng):
     X, y = rng.standard_normal((500, 3)), np.arange(500) % 2
-    found = MarginValues.of(PCA(2).fit(X), X[:250], y[:250], X[250:], y[250:], most_fitted=100, most_judged=50)
+    found = MarginValues.of(PCA(2).fit(X), X[:250], y[:250], X[250:], y[250:], most_rows=50)
     assert len(found.before) == 50
     assert found.n_rows == 250
     assert found.is_sampled

@@ -141,10 +141,10 @@ const CHARTS = {
       spanmode: "hard", points: list.length < 25 ? "all" : false, pointpos: side === "positive" ? 0.3 : -0.3, jitter: 0.1,
       marker: { size: 4 }, meanline: { visible: true }, hoverinfo: "x", scalegroup: "all",
     })));
-    told(`Nearest neighbour right: ${right[0].toFixed(1)} % in the features, ${right[1].toFixed(1)} % on the components` +
+    told(`Above 0: ${right[0].toFixed(1)} % of new rows in the features, ${right[1].toFixed(1)} % on the components` +
       (n[0] < n[1] ? `; ${n[0]} of ${n[1]} rows, drawn by chance.` : "."));
     return [traces, layout(150 + 90 * Math.max(2, classes.length), {
-      xaxis: axis("relative margin", { range: [-1.02, 1.02] }), violinmode: "overlay", violingap: 0,
+      xaxis: axis("relative margin"), violinmode: "overlay", violingap: 0,
       yaxis: axis("", { tickvals: range(classes.length), ticktext: classes.map((name) => text(name, narrow ? 12 : 24)), range: [classes.length - 0.4, -0.6], showgrid: false }),
       shapes: [line(0, 0, 0, 1, { yref: "paper" })], legend: { ...layout(1).legend, y: 1.02, yanchor: "bottom" },
       margin: { l: 10, r: 10, t: 40, b: 10 },
@@ -332,11 +332,20 @@ function draw(element) {
 
 // ------------------------------------------------------------------ the page
 
+// The library takes longer to start than all the rest: the words are there first, and it starts when nothing else waits.
+function started() {
+  if (!window.Plotly) {
+    const script = document.createElement("script");
+    script.textContent = document.getElementById("plotly").textContent;
+    document.head.append(script);
+  }
+}
 const charts = [...document.querySelectorAll(".chart")];
 const seen = new IntersectionObserver((entries) => entries.forEach((entry) => {
   if (entry.isIntersecting && !entry.target.dataset.drawn) draw(entry.target);
 }), { rootMargin: "400px" });
-charts.forEach((chart) => seen.observe(chart));
+const begin = () => { started(); charts.forEach((chart) => seen.observe(chart)); };
+addEventListener("load", () => (window.requestIdleCallback || setTimeout)(begin));
 const redraw = () => charts.filter((chart) => chart.dataset.drawn && chart.offsetParent).forEach(draw);
 
 document.querySelectorAll("figure").forEach((figure) => {
@@ -362,6 +371,7 @@ addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidt
 
 // A print is light, as wide as the paper, and has every chart of the data set that is shown.
 addEventListener("beforeprint", () => {
+  started();
   printing = true;
   root.classList.add("printing");
   charts.filter((chart) => chart.offsetParent).forEach(draw);
