@@ -1,0 +1,73 @@
+"""`discrim reproduce` as a command."""
+
+import pytest
+from typer.testing import CliRunner
+
+from discrim.cli.commands import app
+from discrim.evaluation.study import study
+
+
+def reproduce(*arguments, **environment):
+    settings = {"COLUMNS": "140", **environment}
+    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=False, env=settings)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """No folder of data sets, and an empty cache."""
+    monkeypatch.delenv("DISCRIM_DATA", raising=False)
+    monkeypatch.setattr("discrim.data.catalogue.cache_folder", lambda: tmp_path)
+
+
+def test_wrong_names_are_refused_with_the_right_ones(nowhere):
+    code, out, err = reproduce("maximum-margin-pcaa")
+    assert (code, out) == (2, "")
+    assert "No study is named 'maximum-margin-pcaa'. Did you mean maximum-margin-pca?" in err
+    code, _, err = reproduce("maximum-margin-pca", "--table", "5")
+    assert code == 2
+    assert "There are the tables 4 (ionosphere)" in err
+
+
+def test_data_sets_that_are_not_here_are_left_out_and_named(nowhere, tmp_path):
+    code, out, err = reproduce("bayes-error-pca", "--splits", "1", "--jobs", "1", "--store", tmp_path / "kept")
+    assert code == 0
+    assert "left out: pima: " in err
+    assert "Table II, wdbc" in out  # comes with scikit-learn
+    assert "pima" not in out
+    code, _, err = reproduce("bayes-error-pca", "--dataset", "pima")
+    assert code == 2
+    assert "None of the data sets is on this machine." in err
+
+
+def test_printed_figure_ours_and_difference_stand_side_by_side(nowhere, tmp_path):
+    store = tmp_path / "kept"
+    code, out, _ = reproduce("bayes-error-pca", "-d", "wdbc", "--splits", "2", "--jobs", "1", "--store", store)
+    assert code == 0
+    cells = study("bayes-error-pca").part(None, "wdbc").tables[0].cells
+    lines = [line for line in out.splitlines() if " accuracy " in line]
+    assert len(lines) == len(cells)
+    for line, cell in zip(lines, cells, strict=True):
+        figures = line.partition(" accuracy ")[2].replace("!", "").split()
+        printed, ours, _, _, off, *_ = figures
+        assert float(printed) == cell.printed
+        assert float(off) == pytest.approx(float(ours) - float(printed), abs=0.011)
+    assert f"All in all: {len(lines)} of {len(lines)} cells (100%) within 2 points of print" in out
+
+
+def test_claims_by_tests_that_hold(nowhere, tmp_path):
+    store = tmp_path / "kept"
+    code, out, _ = reproduce("bayes-error-pca", "-d", "wdbc", "--splits", "3", "-j", "1", "--store", store, "--honest")
+    assert code == 0
+    assert "Of 4 comparisons with the baseline, corrected t test after Holm: better " in out
+    assert "The one-sided sign test, which takes the splits for independent, would call " in out
+
+
+def test_failed_trials_set_the_exit_code(nowhere, tmp_path, monkeypatch):
+    def broken(self, *_):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr("discrim.reducers.bayes_error_pca.BayesErrorPCA.fit", broken)
+    code, _, err = reproduce("bayes-error-pca", "-d", "wdbc", "--splits", "2", "-j", "1", "--store", tmp_path / "kept")
+    assert code == 1
+    assert "trials failed and are missing from these means." in err
