@@ -2,12 +2,14 @@
 
 One eigendecomposition of each training set's within-class covariance, V diag(e) Vᵀ, serves every γ:
 
-    Σ_γ⁻¹ = V diag(1/((1−γ)e + γτ)) Vᵀ
+    Σ_γ⁻¹ = V diag(f_γ) Vᵀ ,    f_γ = 1/((1−γ)e + γτ)
+
+The f_γ of a whole path are combinations of a few vectors, so each test row is multiplied with a few rules, not with one
+for every γ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +17,14 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.rows import LabelledRows
+from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.discriminants import COLLAPSED, principal
 from discrim.solve.folds import Folds
 
 Array = NDArray[np.float64]
 LOSS_ROWS = 500  # the log loss only settles ties, for which some of a fold's rows will do
-SCORES_AT_ONCE = 2**22
+SAME_RULE = 1e-12  # of the largest: what of the f_γ's span may be left out
 # none, then even steps of the odds γ/(1−γ), then all
 PATH = np.concatenate([[0.0], 1 / (1 + 10.0 ** -np.linspace(-5, 2, 22)), [1.0]])
 
@@ -63,24 +65,14 @@ def _fold_scores(
     values, vectors = la.eigh(training.within / training.total_weight, driver="evd", check_finite=False)
     values = np.maximum(values, 0.0)
     means = training.centred_means()[present] @ vectors
-    rows, vectors = _held_out_rows(training, test, vectors, len(shrinkages) * len(means))
-    judged = _Judged.of(test, present)
     inverses, possible = _inverse_variances(values, means, shrinkages)
-    judge = _after_each if every_count else _after_all
-    lists = list(judge(rows, vectors, means, inverses, shares, logs, judged))
-    longest = max(map(len, lists))  # without a ridge there may be fewer discriminants
-    found = np.array([judgements + judgements[-1:] * (longest - len(judgements)) for judgements in lists])
-    hits = np.where(possible[:, None], found[..., 0], -np.inf)
-    return hits, found[..., 1], float(judged.weights.sum())
-
-
-def _held_out_rows(
-    training: ClassMoments, test: LabelledRows, vectors: Array, n_rules: int
-) -> tuple[Array, Array | None]:
-    """Test rows around the training mean, in the eigenbasis where that is less work than taking the rules out of it."""
-    X = test.X.toarray() if test.is_sparse else test.X
-    rows = training.centred(X.astype(np.float64, copy=False))
-    return (rows, vectors) if n_rules < len(rows) else (rows @ vectors, None)
+    rules = (_EveryCount if every_count else _AllDiscriminants).of(means, inverses, shares, logs, vectors)
+    judged = _Judged.of(test, present)
+    for part in block_slices(test.shape[0], max(test.shape[1], rules.n_scores)):
+        rows = training.centred(dense_block(test.X, part).astype(np.float64, copy=False))
+        judged.add(rules.scores(rows), part)
+    hits = np.where(possible[:, None], judged.hits, -np.inf)
+    return hits, judged.losses / judged.sampled_weight, float(judged.weights.sum())
 
 
 def _inverse_variances(values: Array, means: Array, shrinkages: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -93,61 +85,103 @@ def _inverse_variances(values: Array, means: Array, shrinkages: Array) -> tuple[
 
 
 @dataclass(frozen=True, eq=False)
+class _AllDiscriminants:
+    """Every γ's linear rule w_c·x + w_c0 with all discriminants, w_c = Σ_γ⁻¹ m_c."""
+
+    mixing: Array  # γ×r: the f_γ from the r vectors that span them
+    rules: Array  # (r·C)×d
+    offsets: Array  # γ×C
+
+    @classmethod
+    def of(cls, means: Array, inverses: Array, shares: Array, logs: Array, vectors: Array) -> _AllDiscriminants:
+        left, singular, right = la.svd(inverses, full_matrices=False, check_finite=False)
+        kept = singular > SAME_RULE * singular.max(initial=0.0)
+        rules = (right[kept, None] * means).reshape(-1, means.shape[1]) @ vectors.T
+        return cls(left[:, kept] * singular[kept], rules, logs - 0.5 * inverses @ (means**2).T)
+
+    @property
+    def n_scores(self) -> int:
+        """Numbers for each row."""
+        return self.offsets.size
+
+    def scores(self, rows: Array) -> Array:
+        """Of every γ (and the one count), class and row."""
+        n_gammas, n_classes = self.offsets.shape
+        along = (self.rules @ rows.T).reshape(self.mixing.shape[1], n_classes * len(rows))
+        scores = (self.mixing @ along).reshape(n_gammas, 1, n_classes, len(rows))
+        scores += self.offsets[:, None, :, None]
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class _EveryCount:
+    """The same after 1, 2, … discriminants."""
+
+    axes: Array  # γ×q×d
+    centres: Array  # γ×q×C: the class means along them
+    logs: Array
+
+    @classmethod
+    def of(cls, means: Array, inverses: Array, shares: Array, logs: Array, vectors: Array) -> _EveryCount:
+        found = [_discriminants(means, scale, shares, vectors) for scale in np.sqrt(inverses)]
+        longest = max(len(axes) for axes, _ in found)  # without a ridge there may be fewer; the others add nothing
+        pad = lambda part: np.pad(part, ((0, longest - len(part)), (0, 0)))  # noqa: E731
+        return cls(np.stack([pad(axes) for axes, _ in found]), np.stack([pad(centres) for _, centres in found]), logs)
+
+    @property
+    def n_scores(self) -> int:
+        """Numbers for each row."""
+        return self.centres.size
+
+    def scores(self, rows: Array) -> Array:
+        """Of every γ, count, class and row."""
+        along = self.axes @ rows.T
+        steps = self.centres[..., None] * (along[:, :, None] - 0.5 * self.centres[..., None])
+        steps[:, 0] += self.logs[:, None]
+        return np.cumsum(steps, axis=1, out=steps)
+
+
+def _discriminants(means: Array, scale: Array, shares: Array, vectors: Array) -> tuple[Array, Array]:
+    """Discriminants of one γ, and the class means along them."""
+    directions = principal(np.sqrt(shares)[:, None] * means * scale)[1]
+    return (directions * scale) @ vectors.T, directions @ (means * scale).T
+
+
+@dataclass(eq=False)
 class _Judged:
-    """What the test rows are (positions among the classes in training, −1 for none), and which show the loss."""
+    """What the test rows are (positions among the classes in training, −1 for none), and what was judged so far."""
 
     truth: NDArray[np.intp]
     weights: Array
-    sample: NDArray[np.intp]
+    shows_loss: NDArray[np.bool_]
+    hits: Any = 0.0  # weight of the rows predicted rightly, by γ and count
+    losses: Any = 0.0  # weighted log loss of the sample
 
     @classmethod
     def of(cls, test: LabelledRows, present: NDArray[np.bool_]) -> _Judged:
         n = test.shape[0]
         truth = np.where(present[test.codes], np.cumsum(present)[test.codes] - 1, -1)
         weights = np.ones(n) if test.weights is None else test.weights
-        return cls(truth, weights, np.unique(np.linspace(0, n - 1, min(n, LOSS_ROWS)).astype(np.intp)))
+        shows_loss = np.zeros(n, dtype=bool)
+        shows_loss[np.linspace(0, n - 1, min(n, LOSS_ROWS)).astype(np.intp)] = True
+        return cls(truth, weights, shows_loss)
 
-    def hits_and_loss(self, scores: Array) -> tuple[float, float]:
-        """From scores of every class (C×n): weight of the rows predicted rightly, mean log loss of the sample."""
-        right = scores[self.truth, np.arange(len(self.truth))] >= scores.max(axis=0)
-        hits = float(self.weights @ (right & (self.truth >= 0)))
-        some, truth = scores[:, self.sample], self.truth[self.sample]
+    @property
+    def sampled_weight(self) -> float:
+        return float(self.weights[self.shows_loss].sum())
+
+    def add(self, scores: Array, part: slice) -> None:
+        """Judge a part of the rows by scores of every γ, count, class and row."""
+        truth, weights = self.truth[part], self.weights[part]
+        right = scores[..., truth, np.arange(len(truth))] >= scores.max(axis=-2)
+        self.hits = self.hits + (right & (truth >= 0)) @ weights
+        shown = self.shows_loss[part]
+        some, truth = scores[..., shown], truth[shown]
         # a row of a class that was not in training costs as much as the worst known one
-        known = np.where(truth >= 0, some[truth, np.arange(len(truth))], some.min(axis=0))
-        largest, weights = some.max(axis=0), self.weights[self.sample]
-        losses = np.log(np.exp(some - largest).sum(axis=0)) + (largest - known)
-        return hits, float(weights @ losses / weights.sum())
-
-
-def _after_all(
-    rows: Array, vectors: Array | None, means: Array, inverses: Array, shares: Array, logs: Array, judged: _Judged
-) -> Iterator[list[tuple[float, float]]]:
-    """Hits and loss of every γ's linear rule with all discriminants; a few γ at a time make one product."""
-    n_classes = len(means)
-    step = max(1, SCORES_AT_ONCE // (n_classes * len(rows)))
-    for first in range(0, len(inverses), step):
-        rules = inverses[first : first + step, None] * means
-        offsets = logs - 0.5 * np.einsum("gcd,cd->gc", rules, means)
-        flat = rules.reshape(-1, means.shape[1])
-        scores = (flat if vectors is None else flat @ vectors.T) @ rows.T + offsets.reshape(-1, 1)
-        for of_gamma in scores.reshape(-1, n_classes, len(rows)):
-            yield [judged.hits_and_loss(of_gamma)]
-
-
-def _after_each(
-    rows: Array, vectors: Array | None, means: Array, inverses: Array, shares: Array, logs: Array, judged: _Judged
-) -> Iterator[list[tuple[float, float]]]:
-    """The same after 1, 2, … discriminants."""
-    for scale in np.sqrt(inverses):
-        directions = principal(np.sqrt(shares)[:, None] * means * scale)[1]
-        centres = (means * scale) @ directions.T
-        axes = directions * scale if vectors is None else (directions * scale) @ vectors.T
-        scores = np.repeat(logs[:, None], len(rows), axis=1)
-        found = []
-        for along, centre in zip(axes @ rows.T, centres.T, strict=True):
-            scores += centre[:, None] * along - 0.5 * centre[:, None] ** 2
-            found.append(judged.hits_and_loss(scores))
-        yield found
+        known = np.where(truth >= 0, some[..., truth, np.arange(len(truth))], some.min(axis=-2))
+        largest = some.max(axis=-2)
+        losses = np.log(np.exp(some - largest[..., None, :]).sum(axis=-2)) + (largest - known)
+        self.losses = self.losses + losses @ weights[shown]
 
 
 def _rank(values: Array, n_classes: int) -> int:
