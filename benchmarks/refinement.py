@@ -7,6 +7,7 @@ the merged terms alone, "refined" the whole fit, initial classifier included.
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -68,6 +69,7 @@ def sides(d: int) -> dict[str, Callable[[], Any]]:
 
 def measure() -> list[dict[str, Any]]:
     """One line for each size, rule and yardstick: refinement beyond the initial fit, as a ratio to the yardstick."""
+    warnings.filterwarnings("ignore", message="The within-class scatter is singular")  # as it must be where n < d
     lines = []
     for d in FEATURES:
         with threadpool_limits(1):
