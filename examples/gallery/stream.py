@@ -1,0 +1,78 @@
+"""A file larger than you want in memory, read block by block: partial_fit ends where fit would have.
+
+python examples/gallery/stream.py [--rows 100000] [--picture stream.png]
+"""
+
+import argparse
+import tempfile
+import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.linalg import subspace_angles
+
+from discrim import RegularizedLDA
+
+D, CLASSES, BLOCK, NEW = 40, 5, 250, 5_000
+
+
+def written(path: Path, n: int) -> tuple[np.memmap, np.ndarray]:
+    """Rows of five classes in a file, at an offset of a million, as time stamps have it."""
+    rng = np.random.default_rng(0)
+    means, mixing = 0.5 * rng.normal(size=(CLASSES, D)), rng.normal(size=(D, D))
+    X, y = np.memmap(path, dtype=np.float64, mode="w+", shape=(n, D)), rng.integers(CLASSES, size=n)
+    for start in range(0, n, BLOCK):
+        rows = slice(start, start + BLOCK)
+        X[rows] = 1e6 + means[y[rows]] @ mixing + rng.normal(size=(len(y[rows]), D)) @ mixing
+    X.flush()
+    return np.memmap(path, dtype=np.float64, mode="r", shape=(n, D)), y
+
+
+def streamed(
+    X: np.memmap, y: np.ndarray, n_train: int
+) -> tuple[RegularizedLDA, list[tuple[int, np.ndarray, float]], int]:
+    """The model after all blocks; what it was at times (rows seen, components, accuracy); the most bytes held."""
+    model, at_times = RegularizedLDA(shrinkage=0.1), []
+    tracemalloc.start()
+    for start in range(0, n_train, BLOCK):
+        rows = slice(start, min(start + BLOCK, n_train))
+        model.partial_fit(X[rows], y[rows])
+        if (seen := rows.stop // BLOCK).bit_count() == 1 or rows.stop == n_train:  # 1, 2, 4, 8 … blocks
+            right = model.score(X[n_train:], y[n_train:])
+            at_times.append((seen * BLOCK, model.components_, right))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return model, at_times, peak
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--picture", default="stream.png")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        X, y = written(Path(folder) / "rows.dat", options.rows)
+        n_train = len(y) - NEW
+        model, at_times, peak = streamed(X, y, n_train)
+        batch = RegularizedLDA(shrinkage=0.1).fit(X[:n_train], y[:n_train])
+        gap = np.abs(model.components_ - batch.components_).max() / np.abs(batch.components_).max()
+        figures = {"stream − batch": float(gap), "accuracy": at_times[-1][2], "memory": peak / X.nbytes}
+        del X
+    seen, components, right = zip(*at_times, strict=True)
+    angles = [np.degrees(subspace_angles(early.T, batch.components_.T).max()) for early in components[:-1]]
+    print(f"{n_train} rows × {D} columns in blocks of {BLOCK}; {NEW} rows more for testing")
+    print(*(f"{name} {value:.2g}" for name, value in figures.items()), sep="\n")
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    turned, scored = figure.subplots(1, 2)
+    turned.loglog(seen[:-1], angles, "o-", color="#0072B2")
+    turned.set(xlabel="rows seen", ylabel="degrees", title="Angle to the directions of all rows")
+    scored.semilogx(seen, 100 * np.array(right), "s-", color="#D55E00")
+    scored.set(xlabel="rows seen", ylabel="%", title="New rows classified rightly")
+    figure.savefig(options.picture, dpi=100)
+    return figures | {"angle": float(angles[-1])}
+
+
+if __name__ == "__main__":
+    main()

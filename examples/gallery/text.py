@@ -1,0 +1,81 @@
+"""Documents by topic, from a table that stays sparse: no dense copy is ever made.
+
+    python examples/gallery/text.py [--splits 3] [--rows 6300] [--picture text.png]
+
+Takes fbis_text (2,463 news reports, 2,000 words) from the folder that DISCRIM_DATA names, else makes --rows documents.
+"""
+
+import argparse
+import tracemalloc
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from matplotlib.figure import Figure
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from discrim import PCA, BayesErrorLDA, RegularizedLDA
+from discrim.data.catalogue import CatalogueError, load
+
+COUNTS = [1, 2, 3, 5, 8, 11, 16]
+LOOKS = {"PCA": ("#666666", "o"), "RegularizedLDA": ("#0072B2", "s"), "BayesErrorLDA": ("#D55E00", "^")}
+
+
+def documents(n: int) -> tuple[str, sp.csr_array, np.ndarray]:
+    """Word counts. Made-up documents have 60 words, from few common and many rare ones, as their topic likes them."""
+    try:
+        table = load("fbis_text", download=False)
+        return "fbis_text", sp.csr_array(table.X), table.y
+    except CatalogueError:
+        rng, y, words = np.random.default_rng(0), np.arange(n) % 17, np.empty((n, 60), dtype=np.intp)
+        for topic in range(17):
+            chance = np.where(rng.random(20_000) < 0.03, 6.0, 1.0) / np.arange(20, 20_020)
+            words[y == topic] = rng.choice(20_000, words[y == topic].shape, p=chance / chance.sum())
+        X = sp.csr_array((np.ones(words.size), (np.repeat(np.arange(n), 60), words.ravel())), shape=(n, 20_000))
+        return "made-up documents", X, y
+
+
+def accuracies(X: sp.csr_array, y: np.ndarray, n_splits: int) -> dict[str, np.ndarray]:
+    """Of five neighbours on new rows, in the first k components of one fit (PCA, LDA, or nested least-error ones)."""
+    methods = PCA(16), RegularizedLDA(16, shrinkage=0.1), BayesErrorLDA(16, shrinkage=0.1, cv=None, nested=True)
+    right, five = np.empty((n_splits, len(methods), len(COUNTS))), KNeighborsClassifier(5)
+    for split, (train, new) in enumerate(StratifiedShuffleSplit(n_splits, test_size=0.2, random_state=0).split(X, y)):
+        for at, method in enumerate(methods):
+            model = make_pipeline(TfidfTransformer(sublinear_tf=True), method).fit(X[train], y[train])
+            seen, others = model.transform(X[train]), model.transform(X[new])
+            for of, k in enumerate(COUNTS):
+                right[split, at, of] = five.fit(seen[:, :k], y[train]).score(others[:, :k], y[new])
+    return dict(zip(LOOKS, right.mean(axis=0), strict=True))
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=6300)
+    parser.add_argument("--picture", default="text.png")
+    options = parser.parse_args(arguments)
+    name, X, y = documents(options.rows)
+    found = accuracies(X, y, options.splits)
+    tracemalloc.start()
+    RegularizedLDA(16, shrinkage=0.1).fit(X, y)
+    share = tracemalloc.get_traced_memory()[1] / (8 * X.shape[0] * X.shape[1])  # the most that was held at once
+    tracemalloc.stop()
+    print(f"{name}, {X.shape[0]}×{X.shape[1]}, {X.nnz / np.prod(X.shape):.1%} not zero; five neighbours, new rows")
+    print("k", *COUNTS, *(f"\n{method} {np.round(100 * right, 1)}" for method, right in found.items()))
+    print(f"a fit takes {share:.1%} of the memory that the table alone would need if it were dense")
+    axes = (figure := Figure(figsize=(7, 4), layout="constrained")).subplots()
+    for method, right in found.items():
+        axes.plot(COUNTS, 100 * right, color=LOOKS[method][0], marker=LOOKS[method][1], label=method)
+    axes.set(xlabel="components", ylabel="new documents right (%)", title=f"{name}, 17 topics", ylim=(0, 100))
+    axes.legend(loc="lower right")
+    figure.savefig(options.picture, dpi=100)
+    return {f"{m}({k})": float(right[at]) for m, right in found.items() for at, k in enumerate(COUNTS)} | {
+        "memory": share
+    }
+
+
+if __name__ == "__main__":
+    main()
