@@ -72,9 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     axes.set(xlabel="components", ylabel="new documents right (%)", title=f"{name}, 17 topics", ylim=(0, 100))
     axes.legend(loc="lower right")
     figure.savefig(options.picture, dpi=100)
-    return {f"{m}({k})": float(right[at]) for m, right in found.items() for at, k in enumerate(COUNTS)} | {
-        "memory": share
-    }
+    return {f"{m}({k})": right[at] for m, right in found.items() for at, k in enumerate(COUNTS)} | {"memory": share}
 
 
 if __name__ == "__main__":
