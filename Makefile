@@ -16,7 +16,7 @@ $(VENV)/bench-installed: $(VENV)/installed
 	touch $@
 
 demo: $(VENV)/installed
-	$(RUN) -m discrim compare breast_cancer --store demo.sqlite
+	$(RUN) -m discrim compare breast_cancer --store demo.sqlite --html demo.html
 
 test: $(VENV)/installed
 	$(RUN) -m ruff check .

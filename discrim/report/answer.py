@@ -62,7 +62,8 @@ def in_components(k: int) -> str:
 
 
 def p_in_words(p_value: float) -> str:
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+    """With spaces that do not break."""
+    return "p\u00a0<\u00a00.001" if p_value < 0.001 else f"p\u00a0=\u00a0{p_value:.3f}"
 
 
 def points(value: float) -> str:

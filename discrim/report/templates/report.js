@@ -5,12 +5,12 @@ const root = document.documentElement;
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 // Okabe and Ito's colours, a little deeper on white and lighter on black, so that all readers can tell them apart
 const COLOURS = {
-  light: ["#0072b2", "#d55e00", "#008f68", "#b8589a", "#c98a00", "#3b9fd8", "#5b5b5b", "#7a3b00"],
-  dark: ["#56a8e0", "#f0824a", "#3cc79a", "#e39ccb", "#f0b93a", "#9bd3f7", "#b5b5b5", "#c99a6b"],
+  light: ["#0072b2", "#d55e00", "#008f68", "#b8589a", "#c98a00", "#3b9fd8", "#5b5b5b", "#7a3b00", "#6a4fb3", "#7d8f00"],
+  dark: ["#56a8e0", "#f0824a", "#3cc79a", "#e39ccb", "#f0b93a", "#9bd3f7", "#b5b5b5", "#c99a6b", "#b29cf0", "#c5d44a"],
 };
-const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"];
+const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down", "pentagon", "hexagram"];
 const SYMBOLS_3D = ["circle", "square", "diamond", "cross", "x", "circle-open", "square-open", "diamond-open"];
-const DASHES = ["solid", "dash", "dot", "dashdot"];
+const DASHES = ["solid", "solid", "solid", "solid", "dash", "dot", "dashdot", "longdash"]; // of curves that may coincide
 let printing = false;
 
 // ------------------------------------------------------------------ words and colours
@@ -27,7 +27,8 @@ function theme() {
   if (printing) return "light";
   return root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
-const colour = (at) => COLOURS[theme()][at % 8];
+const colour = (at) => COLOURS[theme()][at % 10];
+const symbol = (at) => SYMBOLS[(at + Math.floor(at / 10)) % 10]; // where colours come again, symbols differ
 const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 function faint(hex, alpha) {
   const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -80,11 +81,11 @@ const CHARTS = {
       if (!curve.low.includes(null)) {
         const [low, high] = [stretch(curve.low), stretch(curve.high).map((one) => Math.min(one, 100))];
         traces.push({ ...common, x: [...x, ...[...x].reverse()], y: [...high, ...[...low].reverse()], fill: "toself",
-          fillcolor: faint(flat ? "#888888" : hue, flat ? 0.08 : 0.1), line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false });
+          fillcolor: faint(flat ? "#888888" : hue, flat ? 0.07 : 0.08), line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false });
       }
       traces.push({ ...common, x, y: stretch(curve.mean), name: text(flat ? `raw, all ${curve.k[0]}` : method, 24),
-        mode: flat ? "lines" : "lines+markers", marker: { size: 7, symbol: SYMBOLS[at % 8], color: hue },
-        line: { color: hue, width: 2, dash: flat ? "dash" : DASHES[Math.floor(at / 8) % 4] },
+        mode: flat ? "lines" : "lines+markers", marker: { size: 7, symbol: symbol(at), color: hue },
+        line: { color: hue, width: 2, dash: flat ? "dash" : DASHES[at % 8] },
         hovertemplate: flat ? "%{y:.1f} %" : "K = %{x}: %{y:.1f} %" });
     });
     const across = axis("components K", { type: "log", tickvals: counts, ticktext: counts.map(String), showgrid: false });
@@ -110,7 +111,7 @@ const CHARTS = {
       const up = (row) => (flat ? at + 0.6 * (((row * 0.618034) % 1) - 0.5) : part.scores[choice.y][row]);
       traces.push({ ...axes, type: "scatter", mode: "markers", name: text(name), showlegend: side === 0,
         x: mine.map((row) => part.scores[flat ? 0 : choice.x][row]), y: mine.map(up),
-        marker: { color: hue, symbol: SYMBOLS[(at + Math.floor(at / 8)) % 8], size: part.codes.length > 600 ? 5 : 6.5, opacity: 0.75 },
+        marker: { color: hue, symbol: symbol(at), size: part.codes.length > 600 ? 5 : 6.5, opacity: 0.75 },
         hovertemplate: flat ? "%{x:.3g}" : "%{x:.3g}, %{y:.3g}" });
       if (!flat && !other && train.means[at][0] !== null) {
         const outline = ellipse(train.means[at], train.covariances[at], choice.x, choice.y);
@@ -159,8 +160,8 @@ const CHARTS = {
     return [[{ type: "bar", orientation: "h", x: sizes, y: range(names.length), text: names.map((name) => text(name, 60)), textposition: "none",
       marker: { color: sizes.map((size) => colour(size < 0 ? 1 : 0)) }, hovertemplate: "%{text}: %{x:.3g}<extra></extra>" }],
     layout(440, {
-      xaxis: axis(table === "structure" ? "correlation with the component" : "loading", { zeroline: true, ...(table === "structure" ? { range: [-1.02, 1.02] } : {}) }),
-      yaxis: axis("", { tickvals: range(names.length), ticktext: names.map((name) => text(name, narrow ? 18 : 22)), autorange: "reversed", showgrid: false }),
+      xaxis: axis(table === "structure" ? "correlation with the component" : "loading", { zeroline: true, range: [1.05 * Math.min(0, ...sizes), 1.05 * Math.max(0, ...sizes)] }),
+      yaxis: axis("", { tickvals: range(names.length), ticktext: names.map((name) => text(name, narrow ? 18 : 26)), autorange: "reversed", showgrid: false }),
       annotations: [heading(`component ${choice.x + 1}`, 0, 1)], showlegend: false, bargap: 0.35,
     })];
   },
@@ -169,9 +170,7 @@ const CHARTS = {
     const view = block.views[choice.method];
     const { classes, test, train } = view.projection;
     const found = view.loadings.arrows[`${choice.x},${choice.y}`];
-    if (!found || test.scores.length < 2) {
-      return [[], layout(440, { xaxis: { visible: false }, yaxis: { visible: false }, annotations: [heading("one component only", 0.3, 0.5)] })];
-    }
+    if (!found) return [[], layout(440)]; // one component only
     const [names, x, y] = found;
     const reach = (at) => Math.max(...test.scores[at].map(Math.abs), 1e-300);
     const [sx, sy] = [reach(choice.x), reach(choice.y)];
@@ -179,18 +178,19 @@ const CHARTS = {
       const mine = range(test.codes.length).filter((row) => test.codes[row] === at);
       return { type: "scatter", mode: "markers", name: text(name), x: mine.map((row) => test.scores[choice.x][row] / sx),
         y: mine.map((row) => test.scores[choice.y][row] / sy), hoverinfo: "name",
-        marker: { color: at < train.means.length ? colour(at) : css("--line"), symbol: SYMBOLS[(at + Math.floor(at / 8)) % 8], size: 5, opacity: 0.5 } };
+        marker: { color: at < train.means.length ? colour(at) : css("--line"), symbol: symbol(at), size: 5, opacity: 0.5 } };
     });
     const labels = spread(x, y, narrow ? 0.2 : 0.17);
-    const edge = narrow ? 1.15 : 1.12;
+    const edge = 1.12;
+    const beyond = narrow ? 2.6 : 2.5; // room for the labels
     const arrows = names.map((_, at) => ({ x: x[at], y: y[at], ax: 0, ay: 0, xref: "x", yref: "y", axref: "x", ayref: "y", text: "", showarrow: true,
       arrowhead: 2, arrowsize: 1, arrowwidth: 1.5, arrowcolor: css("--ink") }));
-    const words = names.map((name, at) => ({ x: (x[at] < 0 ? -1 : 1) * edge, y: labels[at], text: text(name, narrow ? 13 : 18), showarrow: false,
+    const words = names.map((name, at) => ({ x: (x[at] < 0 ? -1 : 1) * edge, y: labels[at], text: text(name, narrow ? 16 : 24), showarrow: false,
       xanchor: x[at] < 0 ? "right" : "left", font: { size: 11 } }));
     const leaders = names.map((_, at) => line(x[at], (x[at] < 0 ? -1 : 1) * edge, y[at], labels[at], { layer: "below" }));
     const circle = { type: "circle", x0: -1, x1: 1, y0: -1, y1: 1, line: { color: css("--line"), width: 1 }, layer: "below" };
     return [traces, layout(440, {
-      xaxis: axis(`component ${choice.x + 1}`, { range: [-2.05, 2.05], tickvals: [-1, 0, 1], showgrid: false, zeroline: true }),
+      xaxis: axis(`component ${choice.x + 1}`, { range: [x.some((one) => one < 0) ? -beyond : -1.2, x.some((one) => one >= 0) ? beyond : 1.2], tickvals: [-1, 0, 1], showgrid: false, zeroline: true }),
       yaxis: axis(`component ${choice.y + 1}`, { range: [-1.25, 1.25], tickvals: [-1, 0, 1], showgrid: false, zeroline: true }),
       annotations: [...arrows, ...words], shapes: [circle, ...leaders], showlegend: classes.length <= 8,
     })];
@@ -205,11 +205,11 @@ const CHARTS = {
     const traces = [...(worth ? [bars(worth, "")] : []), bars(scores, "2")];
     const dots = (x, y, name, hue, symbol) => ({ type: "scatter", mode: "lines+markers", x, y, name, xaxis: "x3", yaxis: "y3",
       line: { color: hue }, marker: { color: hue, symbol, size: 6 }, hovertemplate: "first %{x}: %{y:.2f} %" });
-    traces.push(dots(ks, error, "predicted (flatters)", colour(0), "circle"));
+    traces.push(dots(ks, error, "predicted", colour(0), "circle"));
     const seen = block.metric === "accuracy" && block.curves.find((one) => one.method === view.method && one.classifier === view.classifier);
     if (seen) traces.push(dots(seen.k, seen.mean.map((one) => 100 - one), `on new rows, ${text(view.classifier, 14)}`, colour(1), "square"));
     const domains = narrow ? [[0.73, 1], [0.37, 0.63], [0, 0.26]] : [[0, 0.29], [0.355, 0.645], [0.71, 1]];
-    const most = Math.max(...ks, ...(seen ? seen.k : [1]));
+    const most = Math.max(3, ...ks, ...(seen ? seen.k : []));
     const whole = { dtick: most > 12 ? Math.ceil(most / 8) : 1, range: [0.4, most + 0.6], showgrid: false };
     const place = (at) => (narrow ? [{}, { domain: domains[at] }] : [{ domain: domains[at] }, {}]);
     const [x1, y1, x2, y2, x3, y3] = range(3).flatMap(place);
@@ -262,12 +262,17 @@ function space(view, choice, narrow, titles, label) {
     return { type: "scatter3d", mode: "markers", scene: side ? "scene2" : "scene", x, y, z, name: text(name), legendgroup: String(at), showlegend: side === 0,
       marker: { size: 3, opacity: 0.8, color: at < train.means.length ? colour(at) : css("--line"), symbol: SYMBOLS_3D[at % 8] }, hovertemplate: "%{x:.3g}, %{y:.3g}, %{z:.3g}" };
   }));
-  const side = (at) => ({ title: { text: `component ${axes[at] + 1}` }, gridcolor: css("--line"), zerolinecolor: css("--line"), backgroundcolor: "rgba(0,0,0,0)", tickfont: { size: 9 } });
-  const scene = (x, y) => ({ domain: { x, y }, aspectmode: "cube", xaxis: side(0), yaxis: side(1), zaxis: side(2), dragmode: "turntable", camera: { eye: { x: 1.5, y: 1.5, z: 1 } } });
+  const limits = axes.map((component) => {
+    const all = [...train.scores[component], ...test.scores[component]];
+    const [low, high] = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
+    return [low - 0.03 * (high - low), high + 0.03 * (high - low)];
+  });
+  const side = (at) => ({ range: limits[at], title: { text: `component ${axes[at] + 1}` }, gridcolor: css("--line"), zerolinecolor: css("--line"), backgroundcolor: "rgba(0,0,0,0)", tickfont: { size: 9 } });
+  const scene = (x, y) => ({ domain: { x, y }, aspectmode: "cube", xaxis: side(0), yaxis: side(1), zaxis: side(2), dragmode: "turntable", camera: { eye: { x: 1.35, y: 1.35, z: 0.8 } } });
   const [one, two] = narrow ? [scene([0, 1], [0.53, 0.97]), scene([0, 1], [0, 0.44])] : [scene([0, 0.49], [0, 0.96]), scene([0.51, 1], [0, 0.96])];
   return [traces, layout(narrow ? 820 : 520, { scene: one, scene2: two, margin: { l: 0, r: 0, t: 30, b: 10 },
     annotations: [heading(titles[0], 0, 0.97), heading(titles[1], narrow ? 0 : 0.52, narrow ? 0.44 : 0.97)],
-    legend: { ...layout(1).legend, y: -0.02 } })];
+    legend: { ...layout(1).legend, y: -0.02, itemsizing: "constant" } })];
 }
 
 // heights of the labels at the sides, none nearer to the next than `gap`
@@ -298,19 +303,25 @@ function choiceOf(figure) {
   });
   return choice;
 }
-// the menus of components follow the method that is chosen
-function offerComponents(figure) {
+// The menus of components follow the method that is chosen; no component stands in two of them at once.
+function offerComponents(figure, changed) {
   const method = control(figure, "method");
   if (!method || !control(figure, "x")) return;
   const count = blockOf(figure).views[Number(method.value)].projection.train.scores.length;
-  ["x", "y", "z"].forEach((name, place) => {
-    const select = control(figure, name);
-    if (!select) return;
-    const before = select.options.length ? Number(select.value) : place;
-    select.replaceChildren(...range(count).map((at) => new Option(`component ${at + 1}`, String(at))));
-    select.value = String(before < count ? before : Math.min(place, count - 1));
-    select.parentElement.hidden = place >= count || (name === "z" && control(figure, "view")?.value !== "3");
+  if (changed) changed.dataset.wish = changed.value;
+  const menus = ["x", "y", "z"].map((name) => control(figure, name)).filter(Boolean);
+  const taken = new Set();
+  [...menus].sort((a, b) => (b === changed) - (a === changed)).forEach((menu) => {
+    const place = menus.indexOf(menu);
+    const free = range(count).filter((at) => !taken.has(at));
+    const wish = Number(menu.dataset.wish ?? place);
+    const at = free.includes(wish) ? wish : free.includes(place) ? place : free[0] ?? 0;
+    taken.add(at);
+    menu.replaceChildren(...range(count).map((number) => new Option(`component ${number + 1}`, String(number))));
+    menu.value = String(at);
+    menu.parentElement.hidden = place >= count || (place === 2 && control(figure, "view")?.value !== "3");
   });
+  figure.querySelector(".pair")?.classList.toggle("single", count < 2);
   const view = control(figure, "view");
   if (view) view.parentElement.hidden = count < 3;
 }
@@ -352,9 +363,9 @@ document.querySelectorAll("figure").forEach((figure) => {
   offerComponents(figure);
   figure.addEventListener("change", (event) => {
     if (!event.target.dataset.control) return;
-    offerComponents(figure);
+    offerComponents(figure, ["x", "y", "z"].includes(event.target.dataset.control) ? event.target : undefined);
     figure.querySelectorAll("[data-classifier]").forEach((table) => { table.hidden = table.dataset.classifier !== event.target.value; });
-    figure.querySelectorAll(".chart").forEach(draw);
+    figure.querySelectorAll(".chart").forEach((chart) => { if (chart.offsetParent) draw(chart); });
   });
 });
 document.getElementById("block")?.addEventListener("change", (event) => {
