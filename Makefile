@@ -30,6 +30,13 @@ bench: $(VENV)/bench-installed
 study: $(VENV)/installed
 	$(RUN) examples/wide_study.py
 	$(RUN) examples/refinement_study.py
+	$(RUN) examples/shift_study.py
+	mkdir -p build
+	$(RUN) examples/default_reducer_study.py --store build/study.sqlite --into docs/study.md
+	$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite
+	$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --honest
+	$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite
+	$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --honest
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
