@@ -54,9 +54,11 @@ def reproduce(
             outcomes = reproduced(chosen, kept, load, splits=splits, jobs=jobs, progress=progress)
     if honest:
         _show_claims(claims)
-        return
-    _show_outcomes(outcomes, chosen)
-    if any(one.n_failed for one in outcomes):
+    else:
+        _show_outcomes(outcomes, chosen)
+    failed = sum(one.n_failed for one in (claims if honest else outcomes))
+    if failed:
+        say(f"{failed} trials failed and are missing from these means.")
         raise typer.Exit(SOME_FAILED)
 
 
@@ -78,9 +80,6 @@ def _show_outcomes(outcomes: list[Outcome], chosen: Study) -> None:
         out.print(_outcome_table(of_table, chosen.tolerance))
         out.print(Text(summary(of_table, chosen.tolerance)))
     out.print(Text(f"\nAll in all: {summary(outcomes, chosen.tolerance)}.", style="bold"))
-    failed = sum(one.n_failed for one in outcomes)
-    if failed:
-        say(f"{failed} trials failed and are missing from these means.")
 
 
 def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:

@@ -60,6 +60,7 @@ class Claim:
     cell: PrintedCell
     score: float
     against: Difference | None
+    n_failed: int = 0
 
 
 def grids_of(study: Study, load: Load, splits: int | None = None) -> list[tuple[PrintedTable, list[Grid]]]:
@@ -95,7 +96,7 @@ def reproduced(
                 for draw in rows
             ]
             figures = np.concatenate([np.atleast_1d(figure) for figure in drawn])
-            failed = sum(row["status"] == "failed" for draw in rows for row in draw if _is(row, name))
+            failed = sum(_n_failed(draw, name) for draw in rows)
             deviation = float(figures.std(ddof=1)) if len(figures) > 1 else np.nan
             outcomes.append(Outcome(table, cell, float(figures.mean()) if len(figures) else np.nan, deviation, failed))
     return outcomes
@@ -120,14 +121,15 @@ def judged(
         pairs = {cell: (_cell(cell, study.honest, rows), _baseline(cell, study, rows)) for cell in cells}
         protocol = named_protocol(study.protocol, n_splits=splits or table.splits)
         grid = Grid(table.dataset, rows, tuple(dict.fromkeys(one for pair in pairs.values() for one in pair)), protocol)
-        good = [row for row in run(grid, store, jobs=jobs, progress=progress) if row["status"] == "ok"]
+        done = run(grid, store, jobs=jobs, progress=progress)
+        good = [row for row in done if row["status"] == "ok"]
         scores, ratio = scores_by_cell(good, "accuracy"), test_to_train(good)
         found = adjusted(
             [difference(scores.get(ours, {}), scores.get(theirs, {}), ratio) for ours, theirs in pairs.values()]
         )
         for (cell, (ours, _)), against in zip(pairs.items(), found, strict=True):
             mean = float(np.mean(list(scores[ours].values()))) if ours in scores else np.nan
-            claims.append(Claim(table, cell, mean, against))
+            claims.append(Claim(table, cell, mean, against, _n_failed(done, ours)))
     return claims
 
 
@@ -149,6 +151,10 @@ def _initial(table: PrintedTable) -> list[PrintedCell]:
 def _is(row: Row, cell: Cell) -> bool:
     trial = row["trial"]
     return (trial["method"], trial["k"], trial["classifier"]) == tuple(cell)
+
+
+def _n_failed(rows: Iterable[Row], cell: Cell) -> int:
+    return sum(row["status"] == "failed" and _is(row, cell) for row in rows)
 
 
 def _of_cell(rows: Iterable[Row], cell: Cell) -> list[Row]:

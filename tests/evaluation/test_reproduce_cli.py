@@ -68,6 +68,8 @@ def test_failed_trials_set_the_exit_code(nowhere, tmp_path, monkeypatch):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr("discrim.reducers.bayes_error_pca.BayesErrorPCA.fit", broken)
-    code, _, err = reproduce("bayes-error-pca", "-d", "wdbc", "--splits", "2", "-j", "1", "--store", tmp_path / "kept")
-    assert code == 1
-    assert "trials failed and are missing from these means." in err
+    command = ("bayes-error-pca", "-d", "wdbc", "--splits", "2", "-j", "1", "--store", tmp_path / "kept")
+    for options, n_failed in (((), 16), (("--honest",), 8)):
+        code, _, err = reproduce(*command, *options)
+        assert code == 1
+        assert f"{n_failed} trials failed and are missing from these means." in err
