@@ -73,9 +73,9 @@ class Result:
     def n_classes(self) -> int:
         return len(self.table.class_counts())
 
-    def mean(self, method: str, counts: tuple[int, ...] = COUNTS) -> float:
-        """Mean accuracy in percent over splits, classifiers and these K; NaN where one of the cells is missing."""
-        cells = [self.scores.get(Cell(method, k, classifier)) for k in counts for classifier in CLASSIFIERS]
+    def mean(self, method: str, counts: tuple[int, ...] = ()) -> float:
+        """Mean accuracy in percent over splits, classifiers and these K (all of them); NaN where a cell is missing."""
+        cells = [self.scores.get(Cell(method, k, classifier)) for k in counts or COUNTS for classifier in CLASSIFIERS]
         return float(np.mean([100 * np.mean(list(cell.values())) if cell else np.nan for cell in cells]))
 
     def over(self, other: str) -> dict[Cell, Difference | None]:
