@@ -19,6 +19,12 @@ CrammerSingerSVC         multiclass SVM with its duals
 RefinedHyperplane        a linear classifier, margins refined
 ClassMoments             class statistics that add up
 compare                  which reduction helps, with evidence
+ProjectionDisplay        rows on two components, drawn
+SpectrumDisplay          what each component is worth, drawn
+LoadingsDisplay          which features make a component
+MarginDisplay            margins before and after, drawn
+AccuracyCurveDisplay     scores over components, drawn
+CriticalDifferenceDisplay  mean ranks over data sets
 save, load               models as plain, checked files
 """
 
@@ -46,16 +52,28 @@ if TYPE_CHECKING:
     from discrim.reducers.margin_subspace import MarginSubspace
     from discrim.reducers.max_margin_shift import MaxMarginShift, max_margin_shift
     from discrim.reducers.model_file import load, save
+    from discrim.report.displays.accuracy_curve_display import AccuracyCurveDisplay
+    from discrim.report.displays.critical_difference_display import CriticalDifferenceDisplay
+    from discrim.report.displays.loadings_display import LoadingsDisplay
+    from discrim.report.displays.margin_display import MarginDisplay
+    from discrim.report.displays.projection_display import ProjectionDisplay
+    from discrim.report.displays.spectrum_display import SpectrumDisplay
 
 __version__ = "0.1.0"
 
 # rooms that load more of scikit-learn than the reducers do are opened when first asked for
 _OPENED_LATER = {
+    "AccuracyCurveDisplay": "discrim.report.displays.accuracy_curve_display",
     "Autoencoder": "discrim.reducers.autoencoder",
     "CrammerSingerSVC": "discrim.classifiers.crammer_singer_svc",
+    "CriticalDifferenceDisplay": "discrim.report.displays.critical_difference_display",
+    "LoadingsDisplay": "discrim.report.displays.loadings_display",
+    "MarginDisplay": "discrim.report.displays.margin_display",
     "MarginSubspace": "discrim.reducers.margin_subspace",
     "MaxMarginShift": "discrim.reducers.max_margin_shift",
+    "ProjectionDisplay": "discrim.report.displays.projection_display",
     "RefinedHyperplane": "discrim.classifiers.refined_hyperplane",
+    "SpectrumDisplay": "discrim.report.displays.spectrum_display",
     "compare": "discrim.evaluation.compare",
     "load": "discrim.reducers.model_file",
     "max_margin_shift": "discrim.reducers.max_margin_shift",
@@ -65,20 +83,26 @@ _OPENED_LATER = {
 __all__ = [
     "PCA",
     "PCALDA",
+    "AccuracyCurveDisplay",
     "Autoencoder",
     "BayesErrorLDA",
     "BayesErrorPCA",
     "ClassMoments",
     "CrammerSingerSVC",
+    "CriticalDifferenceDisplay",
     "FisherLDA",
+    "LoadingsDisplay",
+    "MarginDisplay",
     "MarginPCA",
     "MarginSubspace",
     "MaxMarginShift",
     "MaximumMarginCriterion",
     "NullSpaceLDA",
     "OrthogonalLDA",
+    "ProjectionDisplay",
     "RefinedHyperplane",
     "RegularizedLDA",
+    "SpectrumDisplay",
     "UncorrelatedLDA",
     "compare",
     "load",

@@ -1,0 +1,331 @@
+"""Displays: what they draw is what their values say, artist by artist."""
+
+import sys
+
+import numpy as np
+import pytest
+from samples import labelled
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import discrim
+from discrim import (
+    PCA,
+    AccuracyCurveDisplay,
+    CriticalDifferenceDisplay,
+    FisherLDA,
+    LoadingsDisplay,
+    MarginDisplay,
+    ProjectionDisplay,
+    SpectrumDisplay,
+    compare,
+)
+from discrim.report.displays.looks import COLOURS, colour, marker, plain
+from discrim.report.loadings import LoadingsValues
+from discrim.report.projection import ProjectionValues
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.colors import to_hex  # noqa: E402
+
+NAMES = np.array(["ash", "birch", "cedar"])
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """Rows to fit and rows to look at."""
+    X, y = labelled(120, 6)
+    return X[:80], NAMES[y][:80], X[80:], NAMES[y][80:]
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    X, y = labelled(90, 5)
+    return compare(
+        X, y, methods=["pca", "fisher-lda", "raw"], classifiers=["5-nn"], n_components=[1, 2], n_splits=4, n_jobs=1
+    )
+
+
+def drawn(display):
+    """Draw for real, so that bad text or sizes come to light."""
+    display.figure_.canvas.draw()
+    return display
+
+
+# ---------------------------------------------------------------------- projection
+
+
+def test_points_are_the_rows_on_the_components_hollow_where_fitted(parts):
+    X, y, X_test, y_test = parts
+    model = FisherLDA(2).fit(X, y)
+    shown = drawn(ProjectionDisplay.from_estimator(model, X, y, X_test, y_test))
+    for at, name in enumerate(NAMES):
+        points, fitted = shown.points_[name], shown.fitted_points_[name]
+        np.testing.assert_allclose(points.get_offsets(), model.transform(X_test[y_test == name]))
+        np.testing.assert_allclose(fitted.get_offsets(), model.transform(X[y == name]))
+        assert to_hex(points.get_facecolor()[0]) == COLOURS[at] == to_hex(fitted.get_edgecolor()[0])
+        assert len(fitted.get_facecolor()) == 0
+    assert [text.get_text() for text in shown.legend_.get_texts()] == NAMES.tolist()
+    share = 100 * model.explained_variance_ratio_[1]
+    assert shown.ax_.get_ylabel() == f"component 2 ({share:.0f} %)"
+
+
+def test_an_outline_holds_the_points_at_their_distance(parts):
+    X, y, *_ = parts
+    model = FisherLDA(2).fit(X, y)
+    shown = ProjectionDisplay.from_estimator(model, X, y)
+    rows = model.transform(X[y == "birch"])
+    away = np.column_stack(shown.outlines_["birch"].get_data()) - rows.mean(axis=0)
+    squares = np.einsum("ij,jk,ik->i", away, np.linalg.inv(np.cov(rows.T, bias=True)), away)
+    np.testing.assert_allclose(squares, -2 * np.log(0.05))
+    assert shown.fitted_points_ == {}
+    assert ProjectionDisplay(shown.values).plot(outlines=False).outlines_ == {}
+
+
+def test_components_are_chosen_by_number_and_counted_in_the_error(parts):
+    X, y, *_ = parts
+    model = PCA(3).fit(X)
+    values = ProjectionValues.of(model, X, y)
+    shown = ProjectionDisplay(values).plot(components=(2, 0))
+    np.testing.assert_allclose(shown.points_["ash"].get_offsets(), model.transform(X[y == "ash"])[:, [2, 0]])
+    with pytest.raises(ValueError, match=r"Component 3 was asked for, but there are 3\. Pass 0 to 2"):
+        ProjectionDisplay(values).plot(components=(0, 3))
+
+
+def test_one_component_is_drawn_class_above_class(parts):
+    X, y, *_ = parts
+    model = FisherLDA(1).fit(X, y)
+    shown = drawn(ProjectionDisplay.from_estimator(model, X, y))
+    across, up = shown.points_["cedar"].get_offsets().T
+    np.testing.assert_allclose(across, model.transform(X[y == "cedar"])[:, 0])
+    assert np.abs(up - 2).max() <= 0.25
+    assert [label.get_text() for label in shown.ax_.get_yticklabels()] == NAMES.tolist()
+
+
+def test_a_sample_of_many_rows_is_told_in_the_title(parts):
+    X, y, *_ = parts
+    shown = ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y, most_points=30)
+    assert shown.ax_.get_title() == "PCA (30 of 80 rows drawn)"
+    assert sum(len(points.get_offsets()) for points in shown.points_.values()) == 30
+
+
+def test_many_classes_are_named_at_their_means():
+    X, y = labelled(200, 4, n_classes=22)
+    shown = drawn(ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y))
+    assert shown.legend_ is None
+    assert len([text for text in shown.ax_.texts if text.get_text()]) == 22
+
+
+# ---------------------------------------------------------------------- spectrum
+
+
+def test_spectrum_is_in_percent_and_marks_what_was_chosen(parts):
+    X, y, *_ = parts
+    model = PCA().fit(X)
+    shown = drawn(SpectrumDisplay.from_estimator(model, X, y, chosen=2))
+    np.testing.assert_allclose([bar.get_height() for bar in shown.bars_], 100 * model.explained_variance_ratio_)
+    scores = model.transform(X)
+    means = {name: scores[y == name].mean(axis=0) for name in NAMES}
+    expected = np.var([means[name] for name in y], axis=0) / np.var(scores, axis=0)
+    np.testing.assert_allclose(shown.scores_.get_ydata(), 100 * expected)
+    np.testing.assert_allclose(shown.errors_.get_ydata(), 100 * shown.values.predicted_error)
+    assert shown.chosen_.get_xdata()[0] == 2.5
+
+
+class Halving:
+    """Tells eigenvalues but no shares, or neither."""
+
+    def __init__(self, eigenvalues=None):
+        if eigenvalues is not None:
+            self.eigenvalues_ = np.array(eigenvalues)
+
+    def transform(self, X):
+        return X[:, :2] / 2
+
+
+def test_eigenvalues_without_shares_are_drawn_as_shares_and_nothing_as_nothing(parts):
+    X, y, *_ = parts
+    bars = SpectrumDisplay.from_estimator(Halving([3.0, 1.0]), X, y).bars_
+    assert [bar.get_height() for bar in bars] == [75.0, 25.0]
+    shown = SpectrumDisplay.from_estimator(Halving(), X, y)
+    assert shown.bars_ is None
+    assert shown.chosen_ is None
+
+
+# ---------------------------------------------------------------------- loadings
+
+
+def test_bars_are_the_largest_loadings_first(parts):
+    X, y, *_ = parts
+    model = FisherLDA(2).fit(X, y)
+    shown = drawn(LoadingsDisplay.from_estimator(model, X, names=list("abcdef"), component=1, count=3))
+    order = np.argsort(-np.abs(model.components_[1]))[:3]
+    assert shown.features_ == tuple("abcdef"[at] for at in order)
+    lengths = [bar.get_width() for bar in shown.bars_]
+    np.testing.assert_allclose(lengths, model.components_[1][order])
+    assert [to_hex(bar.get_facecolor()) for bar in shown.bars_] == [colour(int(length < 0)) for length in lengths]
+    assert shown.ax_.get_title() == "FisherLDA, component 2"
+
+
+def test_structure_and_arrows_are_correlations(parts):
+    X, y, *_ = parts
+    model = make_pipeline(StandardScaler(), FisherLDA(2)).fit(X, y)
+    scores = model.transform(X)
+    correlations = np.array([[np.corrcoef(scores[:, i], X[:, j])[0, 1] for j in range(6)] for i in range(2)])
+    shown = LoadingsDisplay.from_estimator(model, X, kind="structure")
+    order = np.argsort(-np.abs(correlations[0]))
+    np.testing.assert_allclose([bar.get_width() for bar in shown.bars_], correlations[0][order])
+    arrows = drawn(LoadingsDisplay(shown.values).plot(kind="arrows", count=4)).arrows_
+    longest = np.argsort(-np.hypot(*correlations))[:4]
+    np.testing.assert_allclose([arrow.xy for arrow in arrows], correlations.T[longest])
+
+
+def test_what_is_not_told_cannot_be_drawn(parts):
+    X, *_ = parts
+    values = LoadingsValues.of(Halving(), X)
+    assert LoadingsDisplay(values).plot().ax_.get_xlabel() == "correlation with the component"
+    with pytest.raises(ValueError, match=r"Halving tells no loadings\. Pass kind='structure'"):
+        LoadingsDisplay(values).plot(kind="loadings")
+    with pytest.raises(ValueError, match=r"kind='bars' came\. Pass one of 'loadings', 'structure', 'arrows'"):
+        LoadingsDisplay(values).plot(kind="bars")
+
+
+# ---------------------------------------------------------------------- margins
+
+
+def test_boxes_are_quartiles_of_the_margins_and_shares_those_above_0(parts):
+    X, y, X_test, y_test = parts
+    shown = drawn(MarginDisplay.from_estimator(FisherLDA(2).fit(X, y), X, y, X_test, y_test))
+    for at, name in enumerate(NAMES):
+        for margins, found in zip(shown.values.of_class(at), (shown.before_, shown.after_), strict=True):
+            low, first, middle, third, high = np.quantile(margins, [0.05, 0.25, 0.5, 0.75, 0.95])
+            box = found["boxes"][at]
+            np.testing.assert_allclose([box.get_x(), box.get_x() + box.get_width()], [first, third])
+            np.testing.assert_allclose(found["medians"].get_xdata()[at], middle)
+            np.testing.assert_allclose(found["whiskers"].get_segments()[at][:, 0], [low, high])
+        assert shown.shares_[name] == tuple(np.mean(one > 0) for one in shown.values.of_class(at))
+    assert "rows not fitted" in shown.ax_.get_xlabel()
+
+
+# ---------------------------------------------------------------------- comparisons
+
+
+def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparison):
+    shown = drawn(AccuracyCurveDisplay.from_comparison(comparison))
+    for method in ("pca", "fisher-lda"):
+        for k, mean in zip(*shown.lines_[method].get_data(), strict=True):
+            scores = [
+                row["scores"]["accuracy"]
+                for row in comparison.rows
+                if (row["trial"]["method"], row["trial"]["k"]) == (method, k)
+            ]
+            assert len(scores) == 4
+            assert mean == pytest.approx(100 * np.mean(scores))
+    assert set(shown.bands_) == {"pca", "fisher-lda", "raw"}
+    heights = np.concatenate([path.vertices[:, 1] for path in shown.bands_["pca"].get_paths()])
+    curve = next(one for one in shown.values.curves if one.method == "pca")
+    assert heights.max() == pytest.approx(100 * min(curve.high.max(), 1))
+    assert len(set(shown.lines_["raw"].get_ydata())) == 1
+    assert shown.lines_["raw"].get_label() == "raw (5 features)"
+
+
+def test_curves_are_picked_by_name(comparison):
+    shown = AccuracyCurveDisplay.from_comparison(comparison, methods=["pca"])
+    assert list(shown.lines_) == ["pca"]
+    with pytest.raises(ValueError, match=r"method 'pls' is not among the results\. There are"):
+        AccuracyCurveDisplay(shown.values).plot(methods=["pls"])
+    with pytest.raises(ValueError, match=r"classifier 'svm' is not among the results\. There are 5-nn"):
+        AccuracyCurveDisplay(shown.values).plot(classifier="svm")
+    with pytest.raises(ValueError, match="no results to draw"):
+        AccuracyCurveDisplay.from_comparison([])
+
+
+def test_methods_stand_at_their_mean_ranks_and_bars_join_those_alike():
+    rng = np.random.default_rng(0)
+    scores = np.array([0.9, 0.88, 0.6, 0.5]) + 0.05 * rng.normal(size=(20, 4))
+    shown = drawn(CriticalDifferenceDisplay.from_scores(scores, ["one", "two", "three", "four"]))
+    ranks = (scores[:, :, None] < scores[:, None, :]).sum(axis=2) + 1
+    for at, method in enumerate(["one", "two", "three", "four"]):
+        assert shown.stems_[method].get_xdata()[0] == pytest.approx(ranks[:, at].mean())
+        assert f"{ranks[:, at].mean():.2f}" in shown.names_[method].get_text()
+    critical = 2.569 * np.sqrt(4 * 5 / (6 * 20))  # Demšar (2006), table 5: four methods at 5 %
+    assert np.ptp(shown.ruler_.get_xdata()) == pytest.approx(critical, abs=1e-3)
+    best, last = np.sort(ranks.mean(axis=0))[[0, 3]]
+    for bar in shown.bars_:
+        assert np.ptp(bar.get_xdata()) <= critical + 0.1 + 1e-9
+    assert last - best > critical
+    assert len(shown.bars_) == len(shown.values.groups) > 0
+
+
+def test_ranks_come_from_results_of_several_data_sets_or_say_what_is_missing(comparison):
+    by_data = {"first": comparison.rows, "second": comparison.rows}
+    shown = CriticalDifferenceDisplay.from_results(by_data, "5-nn")
+    assert set(shown.stems_) == {"pca", "fisher-lda", "raw"}
+    with pytest.raises(ValueError, match=r"at least two data sets, .* 1 data sets came"):
+        CriticalDifferenceDisplay.from_results({"first": comparison.rows}, "5-nn")
+
+
+# ---------------------------------------------------------------------- all of them
+
+
+def every_display(parts, comparison):
+    X, y, X_test, y_test = parts
+    model = FisherLDA(2).fit(X, y)
+    scores = [[3, 2, 1], [3, 1, 2], [2, 3, 1]]
+    return {
+        ProjectionDisplay: lambda **more: ProjectionDisplay.from_estimator(model, X, y, X_test, y_test, **more),
+        SpectrumDisplay: lambda **more: SpectrumDisplay.from_estimator(model, X, y, **more),
+        LoadingsDisplay: lambda **more: LoadingsDisplay.from_estimator(model, X, **more),
+        MarginDisplay: lambda **more: MarginDisplay.from_estimator(model, X, y, X_test, y_test, **more),
+        AccuracyCurveDisplay: lambda **more: AccuracyCurveDisplay.from_comparison(comparison, **more),
+        CriticalDifferenceDisplay: lambda **more: CriticalDifferenceDisplay.from_scores(scores, list("abc"), **more),
+    }
+
+
+DISPLAYS = [name for name in discrim.__all__ if name.endswith("Display")]
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_a_display_draws_where_it_is_told_and_again_elsewhere(name, parts, comparison):
+    made = every_display(parts, comparison)[getattr(discrim, name)]
+    _, axes = plt.subplots()
+    shown = drawn(made(ax=axes, alpha=0.25))
+    assert shown.ax_ is axes
+    assert shown.figure_ is axes.figure
+    assert 0.25 in {artist.get_alpha() for artist in axes.get_children()}
+    assert shown.plot() is shown
+    assert shown.ax_ is not axes
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_without_matplotlib_the_extra_is_named(name, parts, comparison, monkeypatch):
+    made = every_display(parts, comparison)[getattr(discrim, name)]
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'discrim\[plots\]'"):
+        made()
+
+
+def test_hostile_names_stay_text():
+    X, y = labelled(60, 3)
+    hostile = np.array(["$\\frac{", "_hidden", "<b>" + "x" * 500])[y]
+    model = FisherLDA(2).fit(X, hostile)
+    shown = drawn(ProjectionDisplay.from_estimator(model, X, hostile))
+    texts = [text.get_text() for text in shown.legend_.get_texts()]
+    assert texts == [plain(name) for name in sorted(set(hostile))]
+    assert len(texts) == 3
+    drawn(MarginDisplay.from_estimator(model, X, hostile))
+    drawn(LoadingsDisplay.from_estimator(model, X, names=["$x^{", "_y\n\n", "z" * 300], kind="arrows"))
+    drawn(CriticalDifferenceDisplay.from_scores([[2, 1], [1, 2], [2, 1]], ["$a_{", "_b"]))
+
+
+def test_no_two_classes_look_alike_and_neighbours_differ_in_both():
+    looks = [(colour(at), marker(at)) for at in range(100)]
+    assert len(set(looks)) == 100
+    assert len({marker(at) for at in range(10)}) == len(COLOURS) == 10
