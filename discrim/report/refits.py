@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +58,9 @@ def refits(results: Results) -> tuple[list[Refit], list[str]]:
     refused = []
     for line in lines_shown(results):
         try:
-            found.append(_refit(line, data, results))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what matters of them was noted in the trials
+                found.append(_refit(line, data, results))
         except Exception as error:  # whatever a method says of these rows, the page is written
             refused.append(f"{line.method}: {type(error).__name__}: {' '.join(str(error).split())}")
     return found, refused

@@ -99,7 +99,7 @@ class LoadingsDisplay:
         told = "correlation with the component" if kind == "structure" else "loading"
         self.ax_.set(xlabel=told, title=f"{plain(values.method)}, {values.component_names[component]}")
         if kind == "structure":
-            self.ax_.set_xlim(-1, 1)
+            self.ax_.set(xlim=(-1, 1), xticks=(-1, -0.5, 0, 0.5, 1))
 
     def _draw_arrows(self, first: int, second: int, count: int, style: dict[str, Any]) -> None:
         values = self.values

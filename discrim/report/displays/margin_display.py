@@ -90,7 +90,14 @@ class MarginDisplay:
         self.ax_.set_xlabel(f"relative margin of {rows} (right: how many are above 0)")
         self.ax_.set_title(plain(values.method, 24), loc="left")
         handles = [self.before_["boxes"][0], self.after_["boxes"][0]]
-        above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 2, "frameon": False, "borderpad": 0.1}
+        above = {
+            "loc": "lower right",
+            "bbox_to_anchor": (1, 1),
+            "ncols": 2,
+            "frameon": False,
+            "borderpad": 0.1,
+            "columnspacing": 1,
+        }
         self.legend_ = self.ax_.legend(handles, ["features", "components"], fontsize="small", **above)
         return self
 

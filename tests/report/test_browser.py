@@ -1,0 +1,254 @@
+"""The page in a real browser: quiet, alone, and everything on it works. Skipped where no chromium is installed."""
+
+import shutil
+
+import pytest
+from pages import HOSTILE
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    driver = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no chromium is installed")
+    with driver.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+class Tab:
+    """A page opened from its file, without a network, and all that went wrong on it."""
+
+    def __init__(self, browser, path, viewport, scheme):
+        self.errors, self.requests, self.dialogs = [], [], []
+        self.context = browser.new_context(viewport=viewport, color_scheme=scheme, offline=True)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
+        self.page.goto(path.as_uri())
+        until(self.page, "!!window.Plotly")
+
+    def require_quiet(self):
+        assert not self.errors
+        assert not self.dialogs
+        assert self.requests  # the file itself
+        assert [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+@pytest.fixture(scope="module")
+def tabs(browser):
+    """Pages that are open already, by file, width and scheme: starting the charts is what costs time."""
+    kept = {}
+    yield kept
+    for tab in kept.values():
+        tab.context.close()
+
+
+@pytest.fixture
+def opened(browser, tabs):
+    """Opens a file; at the end of the test nothing may have gone wrong, and no request may have left the page."""
+    used = []
+
+    def open_page(path, viewport=DESK, scheme="light"):
+        key = path, viewport["width"], scheme
+        if key not in tabs:
+            tabs[key] = Tab(browser, path, viewport, scheme)
+        used.append(tabs[key])
+        return tabs[key].page
+
+    yield open_page
+    for tab in used:
+        tab.require_quiet()
+
+
+def until(tab, condition, tries=300):
+    """Wait for a condition; the page's policy forbids the driver's own way, which evaluates text in the page."""
+    for _ in range(tries):
+        if tab.evaluate(condition):
+            return
+        tab.wait_for_timeout(50)
+    raise AssertionError(f"it did not come to: {condition}")
+
+
+def chart(tab, name):
+    """The chart of that name, in view and drawn."""
+    found = tab.locator(f'.block:not([hidden]) [data-chart="{name}"], #ranks [data-chart="{name}"]').first
+    found.scroll_into_view_if_needed()
+    until(tab, f"""[...document.querySelectorAll('[data-chart="{name}"]')].some((e) => e.dataset.drawn)""")
+    return found
+
+
+def traces(found):
+    return found.evaluate(
+        "(e) => e.data.map((t) => ({name: t.name, type: t.type, visible: t.visible ?? true, x: t.x, y: t.y}))"
+    )
+
+
+def choose(tab, name, control, value):
+    tab.locator("figure", has=tab.locator(f'[data-chart="{name}"]')).locator(
+        f'[data-control="{control}"]'
+    ).first.select_option(value)
+
+
+def test_every_chart_is_drawn_and_the_page_opens_at_once(opened, page):
+    tab = opened(page)
+    for name in ("curves", "projection", "margins", "bars", "biplot", "spectrum"):
+        assert chart(tab, name).locator("svg.main-svg").count()
+    took = tab.evaluate("performance.timing.loadEventEnd - performance.timing.navigationStart")
+    assert 0 < took < 2_000  # milliseconds
+
+
+def test_large_data_open_as_quickly_and_say_what_is_drawn(opened, large_page):
+    tab = opened(large_page)
+    took = tab.evaluate("performance.timing.loadEventEnd - performance.timing.navigationStart")
+    assert 0 < took < 2_000
+    chart(tab, "projection")
+    told = tab.locator("figure", has=tab.locator('[data-chart="projection"]')).locator("[data-told]").inner_text()
+    assert told == "Drawn are 1500 of 8000 fitted and 1500 of 2000 new rows, by chance."
+
+
+@pytest.mark.parametrize(("viewport", "last"), [(DESK, ".command"), (PHONE, ".cards")], ids=["desk", "phone"])
+def test_the_answer_is_on_the_first_screen(opened, page, viewport, last):
+    tab = opened(page, viewport)
+    box = tab.locator(last).first.bounding_box()
+    assert box["y"] + box["height"] < viewport["height"]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+def test_legend_and_menu_of_the_curves(opened, page, found):
+    tab = opened(page)
+    curves = chart(tab, "curves")
+    first = found.lines[0].classifier
+    shown = {trace["name"]: trace for trace in traces(curves) if trace["name"]}
+    assert set(shown) == {"fisher-lda", "pca", "raw, all 6"}
+    line = next(line for line in found.lines if (line.method, line.classifier) == ("fisher-lda", first))
+    assert shown["fisher-lda"]["x"] == list(line.curve)
+    assert shown["fisher-lda"]["y"] == pytest.approx([100 * mean for mean in line.curve.values()], rel=1e-3)
+    place = curves.locator(".legendtext").all_text_contents().index("pca")
+    curves.locator(".legendtoggle").nth(place).click(force=True)
+    until(tab, "document.querySelector('[data-chart=curves]').data.some((trace) => trace.visible === 'legendonly')")
+    hidden = [trace for trace in traces(curves) if trace["visible"] == "legendonly"]
+    assert "pca" in [trace["name"] for trace in hidden]
+    assert len(hidden) == 2  # the curve and its band
+    choose(tab, "curves", "classifier", "1")
+    other = next(one for one in found.lines if one.method == "fisher-lda" and one.classifier != first)
+    curve = next(trace for trace in traces(curves) if trace["name"] == "fisher-lda")
+    assert curve["y"] == pytest.approx([100 * mean for mean in other.curve.values()], rel=1e-3)
+
+
+def test_menus_of_the_projection(opened, page):
+    tab = opened(page)
+    projection = chart(tab, "projection")
+    points = [trace for trace in traces(projection) if trace["name"]]
+    assert sum(len(trace["x"]) for trace in points) == 90  # three classes, fitted and new
+    axes = "(e) => [e.layout.xaxis2.title.text, e.layout.yaxis.title.text]"
+    before = projection.evaluate(axes)
+    choose(tab, "projection", "x", "1")  # which stands upwards already: the two change places
+    assert [words[:11] for words in projection.evaluate(axes)] == ["component 2", "component 1"]
+    assert before[0].startswith("component 1")
+    choose(tab, "projection", "view", "3")
+    assert {trace["type"] for trace in traces(projection)} == {"scatter3d"}
+    choose(tab, "projection", "view", "2")
+    choose(tab, "projection", "method", "1")
+    assert [trace["x"] for trace in traces(projection) if trace["name"]] != [trace["x"] for trace in points]
+
+
+def test_menus_of_margins_features_and_spectrum(opened, page):
+    tab = opened(page)
+    for name in ("margins", "bars", "spectrum"):
+        before = traces(chart(tab, name))
+        choose(tab, name, "method", "1")
+        assert traces(chart(tab, name)) != before
+    choose(tab, "bars", "table", "loadings")
+    assert chart(tab, "bars").evaluate("(e) => e.layout.xaxis.title.text") == "loading"
+    told = tab.locator("figure", has=tab.locator('[data-chart="margins"]')).locator("[data-told]").inner_text()
+    assert "% of new rows in the features" in told
+
+
+def column(tab, at):
+    return tab.locator(".ranked").first.locator(f"tbody tr > :nth-child({at})").all_inner_texts()
+
+
+def test_the_table_is_sorted_by_mouse_and_keyboard(opened, page):
+    tab = opened(page)
+    head = tab.locator(".ranked").first.locator("thead th")
+    head.nth(2).locator("button").click()
+    counts = [int(text) for text in column(tab, 3)]
+    assert counts == sorted(counts, reverse=True)
+    assert head.nth(2).get_attribute("aria-sort") == "descending"
+    tab.keyboard.press("Enter")  # the button still has the focus
+    counts = [int(text) for text in column(tab, 3)]
+    assert counts == sorted(counts)
+    assert head.nth(2).get_attribute("aria-sort") == "ascending"
+    head.nth(0).locator("button").focus()
+    tab.keyboard.press("Space")
+    assert column(tab, 1) == sorted(column(tab, 1))
+    assert head.nth(2).get_attribute("aria-sort") is None
+    for _ in range(2):
+        head.nth(5).locator("button").click()
+        over_pca = [text.strip() for text in column(tab, 6)]
+        assert over_pca[-4:] == ["–"] * 4  # PCA itself and raw features have no such difference: always last
+
+
+def test_light_and_dark(opened, page):
+    tab = opened(page, scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    ink = "(e) => e.layout.font.color"
+    dark, dark_ink = tab.evaluate(ground), chart(tab, "curves").evaluate(ink)
+    tab.locator("#theme").click()
+    assert tab.evaluate(ground) == "rgb(255, 255, 255)" != dark
+    assert chart(tab, "curves").evaluate(ink) != dark_ink
+    tab.locator("#theme").click()
+    assert tab.evaluate(ground) == dark
+
+
+def test_a_print_is_light_whole_and_as_wide_as_the_paper(opened, page):
+    tab = opened(page, scheme="dark")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    charts = tab.evaluate(
+        "[...document.querySelectorAll('.chart')].map((e) => [e.dataset.drawn, e.layout.font.color, e.clientWidth])"
+    )
+    assert len(charts) == 6
+    assert all(drawn == "yes" and ink == "#000" and 0 < width <= 660 for drawn, ink, width in charts)
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert chart(tab, "curves").evaluate("(e) => e.layout.font.color") != "#000"
+    assert len(tab.pdf()) > 50_000
+
+
+def test_several_data_sets(opened, page_of_three):
+    tab = opened(page_of_three)
+    ranks = chart(tab, "ranks")
+    assert ranks.evaluate("(e) => e.layout.yaxis.ticktext") == ["fisher-lda", "raw", "pca"]
+    assert "wood 0" in tab.locator(".question:visible").inner_text()
+    tab.locator("#block").select_option("2")
+    assert "wood 2" in tab.locator(".question:visible").inner_text()
+    assert tab.locator('[data-chart="projection"]:visible').count() == 0
+    assert tab.locator(".note:visible").count() == 4
+    tab.locator("#block").select_option("1")
+    assert chart(tab, "projection").locator("svg.main-svg").count()
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_hostile_names_stay_text(opened, hostile_page, viewport):
+    tab = opened(hostile_page, viewport)
+    for name in ("curves", "projection", "margins", "bars", "biplot", "spectrum"):
+        chart(tab, name)
+    assert tab.evaluate("document.querySelectorAll('script').length") == 4  # values, plotly as text and at work, ours
+    assert (
+        tab.evaluate("document.querySelectorAll('main img, main a[href]:not([href^=\"#\"]), main script').length") == 0
+    )
+    assert "{{7*7}}" in tab.locator("main").inner_text()
+    legend = chart(tab, "projection").locator(".legendtext").all_text_contents()
+    assert any(text.startswith("<script>alert('class')") for text in legend)
+    assert any("{{7*7}}" in text for text in legend)
+    ticks = chart(tab, "bars").locator(".ytick").all_text_contents()
+    assert any("<img src" in text or "</script>" in text for text in ticks)
+    assert not chart(tab, "bars").locator(".ytick tspan[style*='bold'], .ytick a").count()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    assert len(HOSTILE) == tab.locator(".notes li").filter(has_text="failed").count()

@@ -1,0 +1,248 @@
+"""The page as text: nine sections, a policy that its own scripts meet, and names that stay names."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from pages import HOSTILE, hostile_results, made_up, trees
+
+from discrim.data.columnar import MissingExtraError
+from discrim.evaluation.compare import Comparison
+from discrim.report import page as page_module
+from discrim.report.page import Origin, content_policy, write_report
+from discrim.report.page import page as page_of
+from discrim.report.payload import MOST_CLASSES, as_json, numbers
+from discrim.report.results import Results
+
+MEGABYTE = 2**20
+
+
+class Elements(HTMLParser):
+    """All elements with their attributes and texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self._open = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append([tag, dict(attributes), ""])
+        self._open.append(self.elements[-1])
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        self.texts.append(data)
+        if self._open:
+            self._open[-1][2] += data
+
+    def of(self, tag):
+        return [element for element in self.elements if element[0] == tag]
+
+
+@pytest.fixture(scope="module")
+def parsed(page):
+    return Elements(page.read_text(encoding="utf-8"))
+
+
+def values_of(elements):
+    (found,) = [text for _, attributes, text in elements.of("script") if attributes.get("id") == "values"]
+    return json.loads(found)
+
+
+def test_nine_sections_in_their_order(page):
+    text = page.read_text(encoding="utf-8")
+    shown = re.findall(r'<h2><span>(\d)</span>|class="section-number">(\d)<', text)
+    assert ["".join(pair) for pair in shown] == list("123456789")
+
+
+def test_the_answer_and_what_to_type_stand_first(found, page):
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8").split("<section>")[0]))
+    best = found.best
+    assert f"{best.method} with {best.k} component" in text
+    assert f"{100 * best.mean:.1f}&nbsp;%" in text
+    assert "over PCA with" in text
+    assert "over raw features" in text
+    assert f"discrim project trees.csv --target tree --method {best.method} -k {best.k}" in text
+    assert "make_pipeline(StandardScaler(), " in text
+
+
+def test_the_table_has_every_line_with_its_figures(found, parsed):
+    cells = [attributes["data-value"] for tag, attributes, _ in parsed.elements if "data-value" in attributes]
+    by_line = np.array(cells).reshape(len(found.lines), 5)
+    for line, (k, mean, over_pca, over_raw, seconds) in zip(found.lines, by_line.tolist(), strict=True):
+        assert (int(k), float(mean), float(seconds)) == (line.k, line.mean, line.seconds)
+        assert over_pca == ("" if line.against_pca is None else str(line.against_pca.mean))
+        assert over_raw == ("" if line.against_raw is None else str(line.against_raw.mean))
+
+
+def test_the_policy_names_the_very_scripts_of_the_page_and_nothing_leaves_it(page, parsed):
+    (policy,) = [a["content"] for _, a, _ in parsed.of("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    scripts = re.findall(r"<script(?! type=\"application/json\")[^>]*>(.*?)</script>", page.read_text("utf-8"), re.S)
+    assert {base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts} == allowed
+    script_source = policy.partition("script-src")[2].partition(";")[0]
+    assert "unsafe" not in script_source
+    assert "http" not in policy
+    for tag, attributes, _ in parsed.elements:
+        assert not {"src", "srcset", "action", "onclick", "onload", "onerror"} & attributes.keys(), tag
+        assert attributes.get("href", "#").startswith("#")
+        assert tag not in ("link", "iframe", "img", "object", "embed", "base")
+
+
+def test_plotly_stands_in_the_page_once_and_the_page_is_small(page):
+    text = page.read_text(encoding="utf-8")
+    assert text.count("* plotly.js v") == 1
+    assert len(text.encode()) < 6 * MEGABYTE
+
+
+def test_how_it_was_done(found, parsed):
+    facts = " ".join("".join(parsed.texts).split())
+    for words in ("90 rows, 6 features, 3 classes", "holdout-80-20, 4 splits", "numpy", "Seconds per method"):
+        assert words in facts
+    assert "seed3" in facts.replace(" ", "")
+    assert found.grid.table.digest()[:16] in facts
+    assert "discrim compare trees.csv --target tree" in facts
+
+
+# ---------------------------------------------------------------------- values
+
+
+def test_values_are_json_that_cannot_end_its_script():
+    text = as_json({"</script><!--": ["&amp;", "a\u2028b\u2029"]})
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == {"</script><!--": ["&amp;", "a\u2028b\u2029"]}
+    assert numbers([1 / 3, np.nan, -np.inf, 123456.0]) == [0.3333, None, None, 123500.0]
+
+
+def test_every_number_of_the_charts_is_that_of_its_values(found, parsed):
+    (block,) = values_of(parsed)["blocks"]
+    curves = {(one["method"], one["classifier"]): one for one in block["curves"]}
+    for line in found.lines:
+        assert dict(zip(*(curves[line.method, line.classifier][name] for name in ("k", "mean")), strict=True)) == {
+            k: pytest.approx(100 * mean, rel=1e-3) for k, mean in line.curve.items()
+        }
+    view = block["views"][0]
+    assert len(view["projection"]["test"]["codes"]) == view["projection"]["test"]["n"] == 18
+    assert len(view["projection"]["train"]["codes"]) == 72
+    assert view["spectrum"]["chosen"] == view["k"]
+
+
+def test_large_data_are_sampled_and_stay_small(large_page):
+    text = large_page.read_text(encoding="utf-8")
+    assert len(text.encode()) < 8 * MEGABYTE
+    views = values_of(Elements(text))["blocks"][0]["views"]
+    assert len(views) == 8
+    view = views[0]
+    part = view["projection"]["train"]
+    assert part["n"] == 8_000
+    assert len(part["codes"]) == 1_500
+    assert len(part["means"]) == MOST_CLASSES
+    assert view["projection"]["classes"][-1] == "16 other classes"
+    assert max(part["codes"]) == MOST_CLASSES
+    assert view["margins"]["n"] == [1_000, 2_000]
+
+
+# ---------------------------------------------------------------------- names
+
+
+def test_hostile_names_stay_text(hostile_page):
+    text = hostile_page.read_text(encoding="utf-8")
+    elements = Elements(text)
+    assert len(elements.of("script")) == 3  # values, plotly, and what draws
+    assert not elements.of("img")
+    assert not [tag for tag, attributes, _ in elements.elements if any(name.startswith("on") for name in attributes)]
+    said = "".join(elements.texts)
+    assert "{{7*7}}" in said
+    assert "49" not in re.findall(r"<h1>.*?</h1>", text, re.S)[0]
+    for name in HOSTILE[:4]:
+        assert name in said
+    long = [piece for piece in elements.texts if "x" * 50 in piece and len(piece) < 2_000]
+    assert long
+    assert all(len(piece) < 450 for piece in long)  # cut, not spilt
+    (block,) = values_of(elements)["blocks"]
+    assert block["views"][0]["projection"]["classes"][1] == sorted(HOSTILE[:5])[1][:80]
+
+
+def test_names_stand_alone_in_the_direction_of_their_writing(hostile_page):
+    text = hostile_page.read_text(encoding="utf-8")
+    body = re.sub(r"<script.*?</script>|<option.*?</option>|title=\".*?\"", "", text, flags=re.S)
+    for at in (found.start() for found in re.finditer("\u202e", body)):
+        before = body[:at]
+        assert before.rfind("<bdi") > before.rfind("</bdi>")
+
+
+# ---------------------------------------------------------------------- other results
+
+
+def test_without_the_data_the_page_says_what_is_missing_and_how_to_give_it():
+    results = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.6)])
+    text = page_of([Results(results.setting, results.rows, label="wood")], Origin())
+    assert text.count("Give the data with --data FILE --target COLUMN") == 4  # sections 4 to 7
+    assert 'data-chart="curves"' in text
+    assert 'data-chart="projection"' not in text
+
+
+def test_several_data_sets_are_ranked(page_of_three):
+    text = page_of_three.read_text(encoding="utf-8")
+    elements = Elements(text)
+    (ranks,) = values_of(elements)["ranks"]
+    assert ranks["methods"] == ["fisher-lda", "raw", "pca"]
+    assert ranks["ranks"] == [1, 2, 3]
+    assert "3 / 0 / 0" in text
+    assert "fisher-lda</bdi> has the best mean rank (1.00 of 3)" in text
+    assert [attributes["value"] for _, attributes, _ in elements.of("option")][:3] == ["0", "1", "2"]
+
+
+def test_one_data_set_says_how_to_get_more(page):
+    assert "These results are of one data set." in page.read_text(encoding="utf-8")
+
+
+def test_a_comparison_in_which_nothing_worked_has_a_page_too(found):
+    text = page_of([Results.of(Comparison(found.grid, []))], Origin())
+    assert "No reduction could be judged" in text
+    with pytest.raises(ValueError, match="no results to report"):
+        page_of([], Origin())
+
+
+def test_one_split_has_no_interval(found):
+    first = [row for row in found.rows if row["trial"]["split"] == 0]
+    text = page_of([Results.of(Comparison(found.grid, first))], Origin())
+    assert "95&nbsp;% interval" not in text
+    assert not re.search(r"\bnan\b", re.sub(r"<script.*?</script>", "", text, flags=re.S))
+
+
+def test_the_file_appears_whole_or_not_at_all(found, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    found.report(path)
+    whole = path.read_bytes()
+    assert whole.rstrip().endswith(b"</html>")
+    found.report(path)
+    assert path.read_bytes() == whole  # the same results make the same page
+    monkeypatch.setattr(page_module, "_template", lambda: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(OSError, match="No space left"):
+        write_report(found, path)
+    assert path.read_bytes() == whole
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_missing_library_is_named_with_what_to_install(found, monkeypatch, tmp_path):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(page_module.importlib, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r"plotly.*pip install 'discrim\[report\]'"):
+        write_report([hostile_results()], tmp_path / "report.html")
+
+
+def test_the_policy_changes_with_the_scripts():
+    assert content_policy(["a"]) != content_policy(["b"])
+    digest = base64.b64encode(hashlib.sha256(b"a").digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in content_policy(["a"])

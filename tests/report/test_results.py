@@ -1,0 +1,188 @@
+"""From rows of results to what a page says: runs told apart, rows fitted again as they were, the answer in words."""
+
+import re
+
+import numpy as np
+import pytest
+from pages import compared, made_up, result_rows, trees
+
+from discrim import FisherLDA
+from discrim.evaluation.compare import Comparison, compare
+from discrim.evaluation.methods import METHODS
+from discrim.evaluation.store import Store
+from discrim.evaluation.trial import features_by_count
+from discrim.report.answer import answer_of, project_command, python_code
+from discrim.report.refits import Fits, lines_shown, refits
+from discrim.report.results import Results, Setting, protocol_of, results_in
+
+
+def test_a_comparison_and_its_store_give_the_same_results(tmp_path):
+    found = compared(tmp_path, trees(60, 4), classifiers=("5-nn",))
+    whole = Results.of(found)
+    with Store(tmp_path / "results.sqlite", read_only=True) as store:
+        (kept,) = results_in(store.rows(), "accuracy", lambda name: {"trees": found.grid.table}.get(name))
+        (bare,) = results_in(store.rows(), "accuracy", lambda name: None)
+        (other,) = results_in(store.rows(), "accuracy", lambda name: trees(60, 4, seed=9))
+    assert kept.lines == whole.lines == found.lines
+    assert (kept.label, kept.setting, kept.lacking) == ("trees", whole.setting, "")
+    assert kept.table is found.grid.table
+    assert bare.table is None
+    assert "--data FILE" in bare.lacking
+    assert other.table is None
+    assert "not the very rows" in other.lacking
+    assert kept.sizes == {"splits": 4, "rows": 60, "train": 48, "test": 12, "classes": 3, "features": 4}
+
+
+def test_the_first_split_is_the_one_that_was_tried(found):
+    results = Results.of(found)
+    data = results.first_split()
+    train, test = found.grid.splits[0]
+    X = found.grid.table.X
+    mean, deviation = X[train].mean(axis=0), X[train].std(axis=0)
+    np.testing.assert_allclose(data.test, (X[test] - mean) / deviation)
+    assert data.y_test.tolist() == found.grid.table.y[test].tolist()
+    features = features_by_count(METHODS["fisher-lda"], [2], data)[2]
+    shown, refused = refits(results)
+    assert not refused
+    view = next(one for one in shown if one.line.method == "fisher-lda").projection
+    np.testing.assert_allclose(view.test.scores[:, :2], features.test)  # rows that no fit has seen
+    np.testing.assert_allclose(view.train.scores[:, :2], features.train)
+
+
+@pytest.mark.parametrize("protocol", ["kfold", "few-shot", "holdout-50-50", "inverted-kfold"])
+def test_every_protocol_is_found_again_by_its_words(protocol, tmp_path):
+    table = trees(60, 4)
+    more = {"per_class": 3} if protocol == "few-shot" else {}
+    found = compare(
+        table.X,
+        table.y,
+        methods="pca",
+        classifiers="1-nn",
+        n_components=[1],
+        protocol=protocol,
+        n_splits=4,
+        n_jobs=1,
+        **more,
+    )
+    again = protocol_of(Results.of(found).setting.protocol)
+    first, same = next(iter(again.splits(table.y, 0))), found.grid.splits[0]
+    assert all((a == b).all() for a, b in zip(first, same, strict=True))
+
+
+def test_runs_of_one_data_set_are_told_apart():
+    settings = [Setting("wood", "abc", "kfold 10", "standard", seed, "0.1.0") for seed in (0, 1)]
+    settings.append(Setting("field", "def", "kfold 10", "standard", 0, "0.1.0"))
+    rows = [row for setting in settings for row in result_rows("pca", 1, [0.5, 0.6], setting)]
+    assert [one.label for one in results_in(rows, "accuracy", lambda name: None)] == [
+        "wood (seed 0)",
+        "wood (seed 1)",
+        "field",
+    ]
+
+
+def test_notes_count_each_reason_once():
+    results = made_up(trees(), "wood", [("pca", 1, 0.9)])
+    more = result_rows("lda", 2, [0.0, 0.0], results.setting, status="skipped", reason="at most 1 component")
+    more += result_rows("lda", 1, [0.0], results.setting, status="failed", reason="ValueError: no")
+    more += result_rows("ica", 1, [0.5], results.setting, reason="did not converge")
+    notes = Results(results.setting, results.rows + more).notes
+    assert [tuple(note) for note in notes] == [
+        ("doubtful", "ica", 1, "did not converge"),
+        ("failed", "lda", 1, "ValueError: no"),
+        ("skipped", "lda", 2, "at most 1 component"),
+    ]
+
+
+# ---------------------------------------------------------------------- the answer
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (0.5, "Reducing helps here: 2 components classify better than the 6 features"),
+        (0.99, "Reducing has its price here: the 6 features as they are classify better"),
+        (0.9, "No loss is shown in going from the 6 features to 2 components, and no gain."),
+    ],
+)
+def test_the_answer_says_plainly_whether_it_helps(raw, words):
+    results = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.5), ("raw", 6, raw)])
+    results = Results(results.setting, [*results.rows[:-1], *_shaken(results.rows[-1:])])
+    answer = answer_of(results)
+    assert answer.best.method == "fisher-lda"
+    assert answer.score == "90.5"
+    assert words in answer.meaning
+    pca, _ = answer.against
+    assert (pca.name, pca.points, pca.verdict) == ("PCA with 2 components", "+40.0", "better")
+    assert "the corrected test says so (p\u00a0<\u00a00.001)" in pca.words
+
+
+def _shaken(rows):
+    """The last split a little off, so that differences are not all equal."""
+    return [{**row, "scores": {**row["scores"], "accuracy": row["scores"]["accuracy"] + 0.001}} for row in rows]
+
+
+def test_without_results_the_answer_says_so():
+    setting = Setting("wood", "abc", "kfold 10", "standard", 0, "0.1.0")
+    rows = result_rows("pca", 1, [0.0], setting, status="failed", reason="no")
+    answer = answer_of(Results(setting, rows))
+    assert answer.best is None
+    assert "every trial failed" in answer.meaning
+
+
+@pytest.mark.filterwarnings("ignore:The null space")
+@pytest.mark.parametrize("scale", ["standard", "range", "none"])
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.ours])
+def test_the_code_that_is_offered_runs(method, scale):
+    table = trees(60, 4)
+    results = made_up(table, "wood", [(method, 2, 0.9)])
+    names = {"X": table.X, "y": table.y}
+    exec(python_code(results.best, scale), names)
+    assert names["features"].shape == (60, 2)
+
+
+def test_the_command_that_is_offered_names_all_that_matters():
+    (line,) = made_up(trees(), "wood", [("margin-pca-mean", 2, 0.9)]).lines
+    command = project_command(line, "my trees.csv", "tree", "range")
+    assert command == (
+        "discrim project 'my trees.csv' --target tree --method margin-pca-mean -k 2 --scale range "
+        "--out features.csv --model model.discrim"
+    )
+    (line,) = made_up(trees(), "wood", [("pls", 2, 0.9)]).lines
+    assert project_command(line, "wood", None, "standard") == python_code(line, "standard") == ""
+
+
+# ---------------------------------------------------------------------- fitted again
+
+
+def test_pca_is_always_shown_and_raw_never():
+    levels = [(name, 2, 0.9 - 0.01 * at) for at, name in enumerate(list(METHODS)[:15])]
+    results = made_up(trees(), "wood", [*levels, ("pca", 2, 0.1), ("raw", 6, 0.99)])
+    methods = [line.method for line in lines_shown(results)]
+    assert len(methods) == 8
+    assert methods[0] == levels[0][0]
+    assert methods[-1] == "pca"
+    assert "raw" not in methods
+
+
+def test_a_method_that_cannot_be_fitted_again_is_named_with_its_reason():
+    results = made_up(trees(), "wood", [("pca", 2, 0.9), ("gone", 2, 0.8)])
+    shown, refused = refits(results)
+    assert [one.line.method for one in shown] == ["pca"]
+    assert re.search(r"gone: ValueError: No method is named 'gone'", refused[0])
+
+
+def test_nested_methods_are_fitted_once_and_others_for_each_count(found):
+    data = Results.of(found).first_split()
+    nested, alone = Fits(METHODS["fisher-lda"], data, 3), Fits(METHODS["ica"], data, 3)
+    assert nested.model(1) is nested.model(3)
+    assert alone.model(1) is not alone.model(3)
+    assert isinstance(nested.model(1), FisherLDA)
+    too_many = Fits(METHODS["margin-subspace"], data, 10)
+    assert too_many.model(10).n_components_ == 2  # three classes have two
+
+
+def test_a_page_of_a_comparison_that_was_stopped_before_its_end(found):
+    part = Comparison(found.grid, found.rows[:1])
+    results = Results.of(part)
+    assert answer_of(results).interval == ""
+    assert results.best is None or results.best.n_splits == 1
