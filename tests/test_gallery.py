@@ -31,7 +31,7 @@ def run(monkeypatch, tmp_path):
         picture = (tmp_path / "picture.png").read_bytes()
         assert picture.startswith(b"\x89PNG")
         width, height = (int.from_bytes(picture[at : at + 4]) for at in (16, 20))
-        assert width > height > 200
+        assert min(width, height) > 200
         assert os.listdir(tmp_path) == ["picture.png"]
         return figures
 
@@ -86,6 +86,13 @@ def test_an_image_comes_back_as_well_as_its_variance_foretells(run):
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] == pytest.approx(found["foretold error 100"], rel=1e-6)
     assert [round(error, 1) for error in errors] == printed_errors()
+
+
+def test_the_sheet_of_displays_ranks_least_error_before_pca_and_keeps_wine_apart(run):
+    found = run("displays", "--splits", "2")
+    assert found["rank of bayes-error-lda"] < found["rank of pca"] - 1
+    assert found["critical difference"] == pytest.approx(3.05, abs=0.01)
+    assert [found[f"class_{at} on its side"] for at in range(3)] == pytest.approx([1.0, 0.93, 1.0], abs=0.005)
 
 
 def printed_errors():
