@@ -1,6 +1,7 @@
 """Displays: what they draw is what their values say, artist by artist."""
 
 import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -185,6 +186,15 @@ def test_structure_and_arrows_are_correlations(parts):
     arrows = drawn(LoadingsDisplay(shown.values).plot(kind="arrows", count=4)).arrows_
     longest = np.argsort(-np.hypot(*correlations))[:4]
     np.testing.assert_allclose([arrow.xy for arrow in arrows], correlations.T[longest])
+
+
+def test_names_of_arrows_do_not_lie_on_each_other():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 1)) + 0.01 * rng.normal(size=(50, 12))  # twelve features that are nearly one
+    shown = drawn(LoadingsDisplay.from_estimator(PCA(2).fit(X), X, kind="arrows"))
+    boxes = [text.get_window_extent() for text in shown.ax_.texts if text.get_text().strip()]
+    assert len(boxes) == 12
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_what_is_not_told_cannot_be_drawn(parts):
