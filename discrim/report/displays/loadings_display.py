@@ -7,9 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from discrim.report.displays.looks import GREY, axes_for, colour, number_of, plain
+from discrim.report.fitted import Array
 from discrim.report.loadings import LoadingsValues
 
 KINDS = ("loadings", "structure", "arrows")
+NAME_GAP = 0.12
 
 
 class LoadingsDisplay:
@@ -107,14 +109,28 @@ class LoadingsDisplay:
         self.features_ = tuple(values.feature_names[at] for at in numbers)
         angle = np.linspace(0, 2 * np.pi, 200)
         self.ax_.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.8)
-        self.arrows_ = []
-        for name, end in zip(self.features_, ends, strict=True):
-            arrow = {"arrowstyle": "->", "color": colour(0)} | style
-            self.arrows_.append(self.ax_.annotate("", xy=tuple(end), xytext=(0, 0), arrowprops=arrow))
-            side = "left" if end[0] >= 0 else "right"
-            shift = (4 if end[0] >= 0 else -4, 0)
-            self.ax_.annotate(plain(name, 24), end, shift, textcoords="offset points", ha=side, va="center", fontsize=8)
+        look = {"arrowstyle": "->", "color": colour(0)} | style
+        self.arrows_ = [self.ax_.annotate("", xy=end, xytext=(0, 0), arrowprops=look) for end in ends]
+        places = _beside(ends)
+        for name, end, place in zip(self.features_, ends, places, strict=True):
+            self.ax_.plot(*np.array([end, place]).T, color=GREY, linewidth=0.5)
+            side = "left" if place[0] > 0 else "right"
+            self.ax_.text(*place, f" {plain(name, 24)} ", ha=side, va="center", fontsize="small")
         names = values.component_names
         told = "correlation with "
         self.ax_.set(xlabel=told + names[first], ylabel=told + names[second], title=plain(values.method))
-        self.ax_.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="equal")
+        ticks = (-1, -0.5, 0, 0.5, 1)
+        sides = [side * (2.4 if (side * places[:, 0] > 0).any() else 1.15) for side in (-1, 1)]  # room for names
+        self.ax_.set(xlim=sides, ylim=(-1.2, 1.2), xticks=ticks, yticks=ticks, aspect="equal")
+
+
+def _beside(ends: Array) -> Array:
+    """Places for the names of arrows, left and right of the circle, near their heights and not on top of each other."""
+    places = np.column_stack([np.where(ends[:, 0] < 0, -1.12, 1.12), ends[:, 1]])
+    for side in (-1.12, 1.12):
+        mine = np.flatnonzero(places[:, 0] == side)
+        mine = mine[np.argsort(places[mine, 1], kind="stable")]
+        steps = NAME_GAP * np.arange(len(mine))
+        heights = np.maximum.accumulate(places[mine, 1] - steps) + steps  # upwards, at least a gap apart
+        places[mine, 1] = heights - max(0.0, heights[-1] - 1.1) if len(mine) else heights
+    return places

@@ -85,7 +85,7 @@ class MarginDisplay:
             self.ax_.text(1.01, place, f"{before:.0%} → {after:.0%}", transform=beside, va="center", fontsize="small")
         self.ax_.axvline(0, color="black", linewidth=0.8)
         self.ax_.set_yticks(range(len(names)), [plain(name, 24) for name in names])
-        self.ax_.invert_yaxis()
+        self.ax_.set_ylim(len(names) - 0.4, -0.6)
         rows = "rows not fitted" if values.held_out else "fitted rows"
         self.ax_.set_xlabel(f"relative margin of {rows} (right: how many are above 0)")
         self.ax_.set_title(plain(values.method, 24), loc="left")

@@ -12,6 +12,8 @@ from discrim.report.fitted import Array, Codes
 from discrim.report.projection import MOST_POINTS, ProjectedRows, ProjectionValues
 
 MOST_IN_LEGEND = 20
+MANY_ROWS = 500  # are drawn smaller
+GOLDEN = (5**0.5 - 1) / 2
 
 
 class ProjectionDisplay:
@@ -90,7 +92,11 @@ class ProjectionDisplay:
     def _scatter(self, rows: ProjectedRows, number: int, chosen: tuple[int, ...], style: dict[str, Any]) -> Any:
         mine = rows.scores[rows.codes == number]
         places = mine[:, chosen] if len(chosen) == 2 else _strip(mine[:, 0], number)
-        basis = {"s": 18, "marker": marker(number), "label": plain(self.values.classes[number])}
+        basis = {
+            "s": 18 if len(rows.codes) <= MANY_ROWS else 9,
+            "marker": marker(number),
+            "label": plain(self.values.classes[number]),
+        }
         return self.ax_.scatter(*places.T, **basis | style)
 
     def _name_axes(self, chosen: tuple[int, ...]) -> None:
@@ -120,7 +126,7 @@ class ProjectionDisplay:
 
 
 def _strip(scores: Array, number: int) -> Array:
-    """One component across, the class upwards; rows of a class side by side so that none hides another."""
+    """One component across, the class upwards; rows with like scores lie at different heights."""
     order: Codes = np.argsort(np.argsort(scores, kind="stable"), kind="stable")
-    lane = order * 7 % 11 / 11 - 0.5
+    lane = order * GOLDEN % 1 - 0.5  # as even as heights can be, for the first rows, the next ones and all
     return np.column_stack([scores, number + 0.5 * lane])
