@@ -85,7 +85,7 @@ class AccuracyCurveDisplay:
         self.lines_[curve.method] = self.ax_.plot(curve.k, 100 * curve.mean, **look)[0]
         if np.isfinite(curve.low).any():
             limits = _percent(curve.low), _percent(curve.high)
-            self.bands_[curve.method] = self.ax_.fill_between(curve.k, *limits, color=look["color"], alpha=0.12, lw=0)
+            self.bands_[curve.method] = self.ax_.fill_between(curve.k, *limits, color=look["color"], alpha=0.18, lw=0)
 
     def _draw_level(self, curve: AccuracyCurve) -> None:
         label = f"{plain(curve.method)} ({curve.k[-1]} features)"
