@@ -1,6 +1,7 @@
 """The dual solver: against its definition, a plain solver and LIBLINEAR; exact constraints; what must not matter."""
 
 import math
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -327,6 +328,19 @@ def test_a_wide_sparse_table_is_never_made_dense():
     rng = np.random.default_rng(0)
     X = sp.random_array((60, 2_000_000), density=2e-5, rng=rng).tocsr()  # dense: nearly 1 GB
     assert solved(X, np.arange(60) % 3, tol=1e-6).converged
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)], ids=["f8", "csr", "f4"])
+def test_the_table_is_never_copied(make):
+    rng = np.random.default_rng(0)
+    X, codes = make(rng.standard_normal((2000, 400))), np.arange(2000) % 3
+    solved(X[:100], codes[:100], tol=1e-1, max_iter=1)  # compiles
+    tracemalloc.start()
+    solved(X, codes, tol=1e-1, max_iter=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 2000 * 400 * X.dtype.itemsize
 
 
 def test_a_class_without_rows_is_one_more_to_keep_away_from():
