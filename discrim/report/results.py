@@ -149,7 +149,7 @@ def _with_table(results: Results, table_of: Callable[[str], LabelledTable | None
     if table is None:
         return results
     if table.digest() != results.setting.digest:
-        why = "The data given are not the very rows that these results were got from (another content, or order)."
+        why = "The data at hand are not the very rows that these results were got from (another content, or order)."
         return replace(results, lacking=why)
     return replace(results, table=table, lacking="")
 
