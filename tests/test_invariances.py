@@ -109,8 +109,13 @@ def test_weights_times_a_factor(case, k, table, rng, factor):
 
 
 @over(CASES)
-def test_weights_are_repetition(case, k, table, rng):
+@pytest.mark.parametrize("path", ["chosen", "operator"])
+def test_weights_are_repetition(case, k, table, path, rng, monkeypatch):
     X, y = table
+    if path == "operator":
+        if not case.lanczos or (k > 2 and not case.lanczos_pads):
+            pytest.skip("needs all directions")
+        monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "for the test"))
     weights = weights_of_ones_twos_and_zeros(len(X), rng)
     repeated = case(k).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     weighted = case(k).fit(X, y, sample_weight=weights)

@@ -228,6 +228,29 @@ def test_equal_rows(case, value, shape, kind):
         case(None).fit(kind(X), y)
 
 
+@over([case for case in CASES if case.lanczos])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("fault", ["equal rows", "equal class means", "points"])
+def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind, monkeypatch):
+    y, rng = np.arange(40) % 2, np.random.default_rng(0)
+    half = rng.standard_normal((20, 30))
+    X = {
+        "equal rows": np.full((40, 30), 0.1),
+        "equal class means": np.repeat(half, 2, axis=0),
+        "points": rng.standard_normal((2, 30))[y],
+    }[fault]
+    if fault != "equal rows" and case.orthonormal:
+        pytest.skip("looks at more than the means within and between classes")
+    said = {
+        "equal rows": "all equal as far as this method looks",
+        "equal class means": "The means of all classes coincide",
+        "points": "No class varies within itself",
+    }[fault]
+    monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "for the test"))
+    with pytest.raises(ValueError, match=said):
+        case(1).fit(kind(X), y)
+
+
 @over(CASES)
 @pytest.mark.parametrize("shape", [(12, 4), (12, 40)], ids=["tall", "wide"])
 def test_equal_rows_within_each_class(case, shape):

@@ -142,6 +142,14 @@ def test_large_directions_keep_their_digits_beside_small_ones(case, smallest):
     assert most_turned(fitted.components_, directions[:2]) < 1e-10
 
 
+@over(CASES)
+def test_small_directions_of_a_wide_sparse_table_are_those_of_the_dense_one(case):
+    X, y, _ = graded(12, 50, 1e-7)
+    dense, sparse = case(None).fit(X, y), case(None).fit(sp.csr_array(X), y)
+    assert sparse.rank_ == dense.rank_
+    assert most_turned(dense.components_, sparse.components_) < 1e-6
+
+
 @pytest.mark.parametrize("make", [PCA, MarginPCA], ids=["PCA", "MarginPCA"])
 def test_directions_from_a_gram_matrix_are_orthonormal_to_the_last_digits(make):
     X, y, _ = graded(40, 100, 1e-6)

@@ -6,6 +6,8 @@ Every input error of discrim is raised here, and says three things: what came, w
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -41,7 +43,7 @@ def _kept_rows(X: Any, labels: NDArray[Any] | None, weights: NDArray[np.float64]
     """Rows of positive weight; None for labels makes them one class."""
     supervised = labels is not None
     labels = np.zeros(X.shape[0], dtype=np.intp) if labels is None else labels
-    numbers = None
+    numbers, n_given = None, X.shape[0]
     if weights is not None and not (weights > 0).all():
         numbers = np.flatnonzero(weights > 0)
         X, labels, weights = X[numbers], labels[numbers], weights[numbers]
@@ -50,7 +52,7 @@ def _kept_rows(X: Any, labels: NDArray[Any] | None, weights: NDArray[np.float64]
         classes, codes = np.unique(labels, return_inverse=True)
     else:
         classes, codes = np.array([None]), labels
-    return LabelledRows(X, codes.astype(np.intp, copy=False), classes, weights, numbers)
+    return LabelledRows(X, codes.astype(np.intp, copy=False), classes, weights, numbers, n_given)
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
@@ -273,6 +275,13 @@ def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name}={value!r} came; possible are {listed}.")
 
 
+def require_emphasis(emphasis: Any, n_classes: int) -> None:
+    if emphasis is not None and (np.shape(emphasis) != (n_classes,) or not (np.asarray(emphasis) > 0).all()):
+        raise ValueError(
+            f"emphasis of shape {np.shape(emphasis)} came for {n_classes} classes. Pass a number above 0 for each."
+        )
+
+
 def require_whole_weights(weights: NDArray[np.float64] | None, method: str) -> None:
     if weights is not None and not (weights == np.round(weights)).all():
         first = int(np.argmax(weights != np.round(weights)))
@@ -332,6 +341,14 @@ def checked_class_weight(class_weight: Any, classes: NDArray[Any], totals: NDArr
     return factors
 
 
+def require_within_spread(trace: float) -> None:
+    if not trace > 0:
+        raise ValueError(
+            "No class varies within itself, so a table this large, which is solved by products with its rows, has no "
+            "within-class covariance to measure distances by. Any classifier tells such classes apart."
+        )
+
+
 def require_different_means(differ: bool) -> None:
     if not differ:
         raise ValueError(
@@ -353,10 +370,45 @@ def require_folds(cv: Any, largest_class: int) -> None:
 def checked_row_numbers(numbers: Any, n_rows: int) -> NDArray[np.intp]:
     """Row numbers of one side of a split, from numbers or from a mask."""
     array = np.asarray(numbers)
-    array = np.flatnonzero(array) if array.dtype == bool else array.astype(np.intp)
-    if len(array) and not (-n_rows <= array.min() and array.max() < n_rows):
-        raise ValueError(f"cv names row {int(array.max())}, but {n_rows} rows came. Rows are numbered from 0.")
-    return array
+    if array.dtype == bool:
+        if len(array) != n_rows:
+            raise ValueError(
+                f"cv gives a mask of {len(array)} rows, but {n_rows} rows came. Pass one bool for each row."
+            )
+        return np.flatnonzero(array)
+    array = array.astype(np.intp)
+    wrong = array[(array < -n_rows) | (array >= n_rows)]
+    if len(wrong):
+        raise ValueError(f"cv names row {int(wrong[0])}, but {n_rows} rows came. Rows are numbered from 0.")
+    return np.where(array < 0, array + n_rows, array)
+
+
+def require_splits(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> None:
+    if not splits:
+        raise ValueError(
+            "cv gives no split at all. Pass an int ≥ 2, a splitter, or a list of (train, test) row numbers."
+        )
+    for number, sides in enumerate(splits):
+        for side, name in zip(sides, ("train", "test"), strict=True):
+            if len(side) == 0:
+                raise ValueError(
+                    f"Split {number} of cv has no row of positive weight to {name} on. Give both sides of every split "
+                    "at least one."
+                )
+
+
+@contextmanager
+def columns_as_before(estimator: Any) -> Iterator[None]:
+    """What an estimator says of its columns stays as it was where a fit fails: so does the model, which needs them."""
+    state = vars(estimator)
+    before = {name: state[name] for name in ("n_features_in_", "feature_names_in_") if name in state}
+    try:
+        yield
+    except BaseException:
+        for name in ("n_features_in_", "feature_names_in_"):
+            state.pop(name, None)
+        state.update(before)
+        raise
 
 
 def checked_shrinkage(shrinkage: Any, rules: tuple[str, ...]) -> float | str:

@@ -28,6 +28,7 @@ class LabelledRows:
     classes: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     numbers: NDArray[np.intp] | None = None  # of the rows in the table that came, where some were left out
+    n_given: int | None = None  # how many rows that table had
 
     @property
     def shape(self) -> tuple[int, int]:

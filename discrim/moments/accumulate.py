@@ -28,6 +28,7 @@ from discrim.data.rows import BLOCK_ROWS, LabelledRows, block_slices, dense_bloc
 Array = NDArray[np.float64]
 FEW_CLASSES = 32  # up to here every block is taken to touch every class
 LONGEST_RUN = 16  # blocks around the same pilots
+LEAST_EXPONENT = -1000  # its inverse, as a factor, is a number still
 SAFE = {
     np.dtype(np.float64): (1e-150, 1e250),
     np.dtype(np.float32): (1e-18, 1e30),
@@ -74,6 +75,7 @@ class Accumulator:
         """One pass over the rows."""
         dtype = np.dtype(np.float32) if rows.X.dtype == np.float32 else np.dtype(np.float64)
         unit = 1.0 if rows.weights is None else 2.0 ** np.frexp(rows.weights.max())[1]  # float32 ends at 1e38
+        self._count_weights_in(unit)
         blocks, done = list(block_slices(*rows.shape)), 0
         while done < len(blocks):
             run = blocks[done : done + max(1, min(done, LONGEST_RUN))]
@@ -86,12 +88,15 @@ class Accumulator:
                 added = self._add_run(rows, run[:1], unit, dtype, force=True)
             done += added
         self.settle()
+        self._count_weights_in(1 / unit)
+
+    def _count_weights_in(self, unit: float) -> None:
         for sums in (self.weights, self.pooled, self.each):
             if sums is not None and unit != 1.0:
-                sums *= unit
+                sums /= unit
 
     def _knows_its_classes(self, rows: LabelledRows, run: list[slice], unit: float) -> bool:
-        """Whether each class of the run has at least half of its weight behind it, so that its pilot is near."""
+        """Whether each class has at least half as much behind it as is in the run, so that its pilot is near."""
         if len(self.weights) > FEW_CLASSES:
             return False
         part = slice(run[0].start, run[-1].stop)
@@ -105,7 +110,7 @@ class Accumulator:
         if not np.isfinite(largest):
             require_finite(rows.X)
         if largest > 0 and not 1e-75 < largest < 1e75:
-            self.set_exponent(int(np.frexp(largest)[1]))
+            self.set_exponent(max(int(np.frexp(largest)[1]), LEAST_EXPONENT))
         scaled = rows.X.astype(np.float64) * 0.5**self.exponent if self.exponent else rows.X
         weights = None if rows.weights is None else rows.weights / rows.weights.max()  # float32 ends at 1e38
         sums = _class_sums(scaled, rows.codes, weights, len(mass))
@@ -117,12 +122,14 @@ class Accumulator:
     ) -> int:
         """Add blocks around the same pilots, up to one whose squares would leave the range of the numbers; how many."""
         seen, positions = self._classes_in(rows.codes[blocks[0].start : blocks[-1].stop])
-        run, added = None, 0
+        run: _Run | None = None
+        added = 0
         for part in blocks:
             block = self._scaled(dense_block(rows.X, part))
             local = positions[part.start - blocks[0].start : part.stop - blocks[0].start]
             weights = None if rows.weights is None else rows.weights[part] / unit
-            run = run or self._new_run(seen, block, local, dtype, alone=len(blocks) == 1)
+            if run is None:
+                run = self._new_run(seen, block, local, dtype, alone=len(blocks) == 1)
             if not self._add_block(run, block, local, weights, force):
                 break
             added += 1
@@ -209,7 +216,10 @@ class Accumulator:
             self.settle()
             with np.errstate(over="ignore"):
                 of_means = (self.emphasis * self.weights)[seen] @ np.square(pilots, dtype=np.float64)
-            pilots[:, of_means <= np.diag(self.pooled)] = 0.0
+            spread = np.diag(self.pooled)
+            near = of_means <= spread
+            if of_means[near].sum() <= spread.max(initial=0.0):  # W b bᵀ is as large as its trace, not as one column
+                pilots[:, near] = 0.0
         return _Run(seen, pilots, may_recentre=alone)
 
     def _minus_pilots(
@@ -280,7 +290,7 @@ class Accumulator:
             deviation = float(np.ptp(block, axis=0).max())
         largest = float(np.abs(block).max())
         wanted = np.frexp(deviation if 0 < deviation < np.inf else largest)[1]
-        self.set_exponent(max(int(wanted), int(np.frexp(largest)[1]) - 1000))
+        self.set_exponent(max(int(wanted), int(np.frexp(largest)[1]) - 1000, LEAST_EXPONENT))
 
     def set_exponent(self, exponent: int) -> None:
         """Count from now on in units of 2^exponent."""
@@ -295,7 +305,9 @@ class Accumulator:
 
 def _class_sums(rows: Any, local: NDArray[np.intp], weights: Array | None, n_classes: int) -> NDArray[np.float64]:
     """Weighted sum of the (dense or sparse) rows of each class."""
-    values = np.ones(len(local), rows.dtype) if weights is None else weights.astype(rows.dtype)
+    # a sparse table comes whole, so that many rows are summed: in doubles
+    dtype = np.dtype(np.float64) if sp.issparse(rows) else rows.dtype
+    values = np.ones(len(local), dtype) if weights is None else weights.astype(dtype)
     if n_classes == 1 and not sp.issparse(rows):
         return (values @ rows).astype(np.float64)[None]
     # one nonzero per column: faster than a dense product from two classes on

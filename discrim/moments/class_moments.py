@@ -12,11 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import plain_labelled_rows, require_labels_of_one_kind
+from discrim.data.check import plain_labelled_rows, require_choice, require_emphasis, require_labels_of_one_kind
 from discrim.data.rows import LabelledRows
 from discrim.moments.accumulate import Accumulator
 
 Array = NDArray[np.float64]
+
+
+def rounding_share(size: int, precision: float) -> float:
+    """Eigenvalues of a scatter (size×size, summed in that precision) below this share of the largest are rounding."""
+    return float(4.0 * np.sqrt(size) * precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +50,10 @@ class ClassMoments:
 
         keep: "pooled" (one d×d scatter), "each" (one per class, C·d² memory) or "means" (no scatter).
         """
-        return cls.of_rows(plain_labelled_rows(X, y, sample_weight), keep=keep, emphasis=emphasis)
+        require_choice("keep", keep, ("pooled", "each", "means"))
+        rows = plain_labelled_rows(X, y, sample_weight)
+        require_emphasis(emphasis, rows.n_classes)
+        return cls.of_rows(rows, keep=keep, emphasis=emphasis)
 
     @classmethod
     def of_rows(cls, rows: LabelledRows, *, keep: str = "pooled", emphasis: Array | None = None) -> ClassMoments:

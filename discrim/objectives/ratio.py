@@ -14,10 +14,11 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.moments.class_moments import ClassMoments
+from discrim.moments.class_moments import ClassMoments, rounding_share
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-13  # a within-class deviation below this share of the total one
+LEAST_WITHIN = 1e-12  # share of a direction's variance within classes below which it is rounding
 SINGULAR = 1e-11  # a pivot below this share of a column's own variance is rounding
 
 
@@ -44,12 +45,16 @@ class Ratio:
     @property
     def means_differ(self) -> bool:
         """Whether the class means differ by more than rounding."""
-        between = np.einsum("cd,cd->d", self.means, self.means)
-        return bool((between > ROUNDING**2 * (np.diag(self.within) + between)).any())
+        return means_differ(self.means, np.diag(self.total))
 
     def embedded(self, directions: Array) -> Array:
         """Directions (rows) in the moments' coordinates."""
         return directions if self.embedding is None else directions @ self.embedding
+
+
+def means_differ(means: Array, variances: Array) -> bool:
+    """Whether class means (rows √(n_c/n) (μ_c−μ)) differ by more than rounding, beside each column's variance."""
+    return bool((np.einsum("cd,cd->d", means, means) > ROUNDING**2 * variances).any())
 
 
 def ratio_of(moments: ClassMoments) -> Ratio:
@@ -77,7 +82,7 @@ def _range_of(total: Array, precision: float) -> Array | None:
     # judged on correlations, so that a feature in small units is not taken for rounding
     deviations = np.sqrt(np.diag(total))
     values, vectors = la.eigh(total / np.outer(deviations, deviations), driver="evd", check_finite=False)
-    kept = values > 4 * np.sqrt(len(total)) * precision * values[-1]
+    kept = values > rounding_share(len(total), precision) * values[-1]
     return la.qr(deviations[:, None] * vectors[:, kept], mode="economic", check_finite=False)[0].T
 
 

@@ -8,6 +8,7 @@ The one description serves every way to solve it: as a d×d matrix, as a factor 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from discrim.margins.margin_vectors import Pairs
 from discrim.moments.class_moments import ClassMoments
 
 Array = NDArray[np.float64]
+Product = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,32 @@ class Spread:
         return np.concatenate(parts)
 
     def operator(self, moments: ClassMoments, points: LabelledRows) -> LinearOperator:
-        """A as v ↦ Av. Centring is a correction by the class means, so a sparse X stays sparse."""
+        """A as v ↦ Av."""
+        product = (self._sparse_product if points.is_sparse else self._dense_product)(moments, points)
+        d = points.shape[1]
+        return LinearOperator((d, d), matvec=lambda v: product(v).ravel(), matmat=product, dtype=np.float64)
+
+    def _dense_product(self, moments: ClassMoments, points: LabelledRows) -> Product:
+        """Block by block around the class means, as exact as the statistics."""
+        weights = self._row_weights(points)
+
+        def product(V: Array) -> Array:
+            V = V.reshape(points.shape[1], -1)
+            result = self.rows.T @ (self.rows @ V)
+            if self.class_weights.any():
+                for part in block_slices(*points.shape):
+                    block = _centred(points, part, moments)
+                    result += block.T @ (weights[part, None] * (block @ V))
+            if self.pairs is not None:
+                for part in block_slices(len(self.pairs.weight), points.shape[1]):
+                    differences = self._differences(points, part, moments.exponent)
+                    result += differences.T @ (differences @ V)
+            return result
+
+        return product
+
+    def _sparse_product(self, moments: ClassMoments, points: LabelledRows) -> Product:
+        """Centring is a correction by the class means, so a sparse X stays sparse."""
         X, means = points.X, np.ldexp(moments.means, -moments.exponent)
         weights = self._row_weights(points)
         members = _membership(points)
@@ -76,8 +103,7 @@ class Spread:
                 result += unit * np.asarray(X.T @ (incidence.T @ (incidence @ projected)))
             return result
 
-        d = points.shape[1]
-        return LinearOperator((d, d), matvec=lambda v: product(v).ravel(), matmat=product, dtype=np.float64)
+        return product
 
     def trace(self, moments: ClassMoments, points: LabelledRows) -> float:
         """tr A without forming it."""

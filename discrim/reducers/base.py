@@ -6,7 +6,7 @@ once, here; they lead through values: LabelledRows, Basis, ClassMoments, Solutio
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import (
     checked_table,
+    columns_as_before,
     labelled_rows,
     requested_count,
     require_finite_result,
@@ -81,7 +82,7 @@ class streamed:  # noqa: N801 - used as a decorator
         return self.method.__get__(instance, owner)
 
 
-class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of all reducers."""
 
     n_components: Any
@@ -139,10 +140,11 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Find the directions."""
         self._check_parameters()
         request = self._request()
-        rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
-        if self._supervised:
-            require_two_classes(self, rows.classes)
-        projection = self._project(self._weighted(rows), request)
+        with columns_as_before(self):
+            rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
+            if self._supervised:
+                require_two_classes(self, rows.classes)
+            projection = self._project(self._weighted(rows), request)
         self._moments, self._labels, self._projection = None, rows.classes, projection
         return self
 
@@ -312,7 +314,7 @@ def projected(X: Any, mean: Array, components: NDArray[Any]) -> NDArray[Any]:
     dtype = X.dtype
     directions = np.ascontiguousarray(components.T)
     if sp.issparse(X):
-        result = np.asarray(X @ directions - mean @ directions)
+        result = np.asarray(X @ directions.astype(np.float64) - mean @ directions)
     else:
         result = np.empty((X.shape[0], directions.shape[1]), dtype)
         with np.errstate(invalid="ignore", over="ignore"):

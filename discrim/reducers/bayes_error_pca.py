@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from scipy.special import erfc
 
 from discrim.data.check import require_choice
 from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.pairwise_error import pair_error
+from discrim.objectives.ratio import LEAST_WITHIN
 from discrim.objectives.spread import Spread
 from discrim.reducers.base import Reducer, Solution
 from discrim.reducers.spread_reducer import spectrum_of
@@ -19,7 +20,6 @@ from discrim.solve.count import kept_count
 
 Array = NDArray[np.float64]
 LEAST_DEVIATION = 1e-3  # of a class along a component, as a share of the component's: Bhattacharyya's score is ∞ at 0
-LEAST_WITHIN = 1e-12  # share of a component's variance within classes below which it is rounding
 
 
 class BayesErrorPCA(Reducer):
@@ -179,5 +179,5 @@ def apparent_errors(standardised_means: Array, shares: Array) -> Array:
         Q, rho, _ = la.svd(root * standardised_means[:, :k], full_matrices=False)
         rows = Q * (rho / np.sqrt(np.maximum(1 - rho**2, LEAST_WITHIN))) / root
         distances = np.linalg.norm(rows[upper[0]] - rows[upper[1]], axis=1)
-        errors.append(pair_shares @ (0.5 * erfc(distances / (2 * np.sqrt(2)))) / pair_shares.sum())
+        errors.append(pair_shares @ pair_error(distances) / pair_shares.sum())
     return np.array(errors)

@@ -48,10 +48,10 @@ def require_embedding(embedding: Any) -> None:
 
 
 def _require_finite_squares(X: Any) -> None:
-    largest = np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)
+    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
     if largest > LARGEST:
         raise ValueError(
-            f"X holds numbers up to {float(largest):.1e}, but an embedding takes squares, which are finite up to "
+            f"X holds numbers up to {largest:.1e}, but an embedding takes squares, which are finite up to "
             f"{LARGEST:g}. Scale the columns first, e.g. with StandardScaler."
         )
 

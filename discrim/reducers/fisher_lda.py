@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from discrim.data.check import warn_of_singular_within
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio, is_nonsingular
+from discrim.objectives.ratio import LEAST_WITHIN, Ratio, is_nonsingular
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, discriminants, standardised, uncorrelated
 
 Array = NDArray[np.float64]
-LEAST_WITHIN = 1e-12  # within-class share of a direction's variance that counts as none
 
 
 class FisherLDA(GaussianCentroid, DiscriminantReducer):

@@ -81,7 +81,8 @@ class MarginPCA(SpreadReducer):
 
     def _scatter_weights(self, totals: Array) -> Array | None:
         weights = self._class_weights(totals)
-        return None if (weights == weights[0]).all() else weights  # equal ones need no pass of their own
+        # equal ones need no pass of their own; float32 ends at 1e38
+        return None if (weights == weights[0]).all() else weights / weights.max()
 
     def _margins(self, rows: LabelledRows) -> Margins:
         if self.pairs == "median":

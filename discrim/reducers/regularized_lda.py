@@ -10,9 +10,10 @@ import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from discrim.data.check import requested_count
+from discrim.data.check import requested_count, require_different_means, require_some_spread, require_within_spread
+from discrim.data.rows import LabelledRows, block_slices
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio
+from discrim.objectives.ratio import Ratio, means_differ
 from discrim.objectives.spread import Spread
 from discrim.reducers.base import Solution
 from discrim.reducers.discriminant import Posed
@@ -128,8 +129,13 @@ class RidgeSystem:
         means = np.sqrt(shares)[:, None] * moments.centred_means()
         within, total = (Spread(np.full(len(shares), 1 / n), extra) for extra in (means[:0], means))
         variances = basis.feature_variances(moments)
-        rank = min(points.shape[0] - 1, int((variances > 0).sum()))  # but for collinear columns, which no product shows
-        ridge = gamma * within.trace(moments, points) / rank
+        # but for collinear rows and columns, which no product shows
+        rank = min(_n_different_rows(points) - 1, int((variances > 0).sum()))
+        require_some_spread(rank, *points.shape)
+        require_different_means(means_differ(means, variances))
+        trace = within.trace(moments, points)
+        require_within_spread(trace)
+        ridge = gamma * trace / rank
         product, of_total = within.operator(moments, points), total.operator(moments, points)
         return cls(product, of_total, means, gamma, ridge, (1 - gamma) * variances + ridge, rank)
 
@@ -147,6 +153,15 @@ class RidgeSystem:
         else:
             probes = np.random.default_rng(0).choice([-1.0, 1.0], (size, PROBES)) / np.sqrt(PROBES)
         return float(np.vdot(self.solved(probes), self.within.matmat(probes)))
+
+
+def _n_different_rows(points: LabelledRows) -> int:
+    """Counted by the rows' sums with random weights: equal rows have the same, to the last digit."""
+    weights = np.random.default_rng(0).uniform(1, 2, points.shape[1])
+    if points.is_sparse:
+        return len(np.unique(points.X @ weights))
+    sums = [(points.X[part] * weights).sum(axis=1) for part in block_slices(*points.shape)]
+    return len(np.unique(np.concatenate(sums)))
 
 
 def ridge_discriminants(

@@ -19,13 +19,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from discrim.data.check import require_finite
-from discrim.data.rows import LabelledRows, block_slices
+from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.choose import Plan
 
 Array = NDArray[np.float64]
 LEADING = 1e-6  # the squaring moves the largest directions by 1e-16 / this, and hides what lies below 1e-8
+DENSE_CELLS = 2**22  # a sparse table no larger than this may be made dense to resolve small directions
 RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
 
 
@@ -132,7 +133,7 @@ def _near_origin(points: LabelledRows, margins: Margins) -> tuple[LabelledRows, 
 
 def _basis_of_rows(plan: Plan, points: LabelledRows, margins: Margins, resolve: bool) -> Basis:
     moments = ClassMoments.of_rows(points.unlabelled(), keep="means")
-    if points.is_sparse:
+    if points.is_sparse and not resolve:
         rows, centre = _sparse_rows(points, margins.landmarks, moments)
         return _gram_basis(plan, points, margins, moments, rows, centre)
     H = _centred_rows(points, margins.landmarks, moments)
@@ -151,7 +152,8 @@ def _sparse_rows(points: LabelledRows, landmarks: Array | None, moments: ClassMo
 
 def _centred_rows(points: LabelledRows, landmarks: Array | None, moments: ClassMoments) -> Array:
     """Rows (and landmarks) around the mean, times 2^−exponent."""
-    stacked = points.X if landmarks is None else np.concatenate([points.X, landmarks])
+    X = dense_block(points.X, slice(None))
+    stacked = X if landmarks is None else np.concatenate([X, landmarks])
     H = np.subtract(stacked, moments.origin, dtype=np.float64)
     H -= moments.mean_offset
     return np.ldexp(H, -moments.exponent, out=H) if moments.exponent else H
@@ -186,13 +188,16 @@ def _gram_basis(
     Y = np.zeros((size, rank))
     Y[order] = np.triu(upper[:rank]).T
     steps = np.diag(triangle)
+    # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction
+    least = steps.min(initial=np.inf) / max(steps.max(initial=0.0), 1e-300) if rank >= size - 1 else 0.0
+    can_resolve = centre is None or rows.shape[0] * rows.shape[1] <= DENSE_CELLS
+    unresolved = "" if least >= RESOLVED or can_resolve else ", in which the smallest directions are lost"
     return GramBasis(
         **_in_coordinates(points, margins, moments, Y),
-        how=f"{plan.reason} (Gram matrix {size}×{size})",
-        # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction
-        keeps_leading=bool(rank >= size - 1 and steps.min(initial=np.inf) >= LEADING * steps.max(initial=0.0)),
-        is_resolved=bool(rank >= size - 1 and steps.min(initial=np.inf) >= RESOLVED * steps.max(initial=0.0)),
-        can_resolve=centre is None,
+        how=f"{plan.reason} (Gram matrix {size}×{size}{unresolved})",
+        keeps_leading=least >= LEADING,
+        is_resolved=least >= RESOLVED,
+        can_resolve=can_resolve,
         rows=rows,
         centre=centre,
         exponent=moments.exponent,

@@ -12,6 +12,8 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from discrim.moments.class_moments import rounding_share
+
 Array = NDArray[np.float64]
 SMALL = 64  # below, the full eigendecomposition is as fast as part of it
 
@@ -37,14 +39,14 @@ def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, defini
     if wanted is not None and definite and size > SMALL and wanted < size // 3:
         pairs = _some_eigenpairs(A, wanted)
         if pairs is not None:
-            rank = _rank_by_cholesky(A, precision)
+            rank = _rank_by_cholesky(A, rounding_share(size, precision) * pairs[0][0])
             return Spectrum(
                 pairs[1], pairs[0], total, rank, f"the first {wanted} eigenvectors of a {size}×{size} matrix"
             )
     values, vectors = la.eigh(A, driver="evd", check_finite=False)
     values, directions = values[::-1], vectors.T[::-1]
     total = total if definite else float(values[values > 0].sum())
-    touched = np.abs(values) > _threshold(size, precision) * np.abs(values).max(initial=0.0)
+    touched = np.abs(values) > rounding_share(size, precision) * np.abs(values).max(initial=0.0)
     rank = int(touched.sum())
     if not definite:  # what A does not touch lies between the signs, and is no direction of the rows
         values, directions = values[touched], directions[touched]
@@ -64,16 +66,10 @@ def _some_eigenpairs(A: Array, wanted: int) -> tuple[Array, Array] | None:
     return values[::-1], vectors.T[::-1]
 
 
-def _threshold(size: int, precision: float) -> float:
-    """Eigenvalues below this share of the largest are rounding."""
-    return 4.0 * np.sqrt(size) * precision
-
-
-def _rank_by_cholesky(A: Array, precision: float) -> int:
-    largest = float(np.diag(A).max(initial=0.0))
-    if largest <= 0:
+def _rank_by_cholesky(A: Array, rounding: float) -> int:
+    if np.diag(A).max(initial=0.0) <= 0:
         return 0
-    return int(la.lapack.dpstrf(A, tol=_threshold(len(A), precision) * largest)[2])
+    return int(la.lapack.dpstrf(A, tol=rounding)[2])
 
 
 def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spectrum:
@@ -95,7 +91,7 @@ def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) ->
     values, vectors = eigsh(A, k=wanted, which="LA", v0=start / np.abs(start).max(), tol=0)
     order = np.argsort(values)[::-1]
     values, directions = values[order], np.ascontiguousarray(vectors.T[order])
-    touched = np.abs(values) > _threshold(len(start), np.finfo(np.float64).eps) * np.abs(values).max(initial=0.0)
+    touched = np.abs(values) > rounding_share(len(start), np.finfo(np.float64).eps) * np.abs(values).max(initial=0.0)
     if total is None:  # not definite: the sum of those found, without what A does not touch
         values, directions = values[touched], directions[touched]
         total = float(values[values > 0].sum())

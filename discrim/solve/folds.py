@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from discrim.data.check import checked_row_numbers, require_folds
+from discrim.data.check import checked_row_numbers, require_folds, require_splits
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 
@@ -41,7 +41,10 @@ class Folds:
         """Statistics of each fold; none where the test rows do not divide the table."""
         n = self.points.shape[0]
         tests = np.sort(np.concatenate([test for _, test in self.splits]))
-        divided = np.array_equal(tests, np.arange(n)) and all(len(a) + len(b) == n for a, b in self.splits)
+        everyone = np.arange(n)
+        divided = np.array_equal(tests, everyone) and all(
+            np.array_equal(np.sort(np.concatenate(split)), everyone) for split in self.splits
+        )
         return [ClassMoments.of_rows(self.rows(test)) for _, test in self.splits] if divided else []
 
     def rows(self, index: Indices) -> LabelledRows:
@@ -63,12 +66,12 @@ def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indi
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         splits = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes))
+    position = np.arange(n)
     if given and points.numbers is not None:  # row numbers of the table that came, of which some rows were left out
-        position = np.full(points.numbers.max() + 1, -1)
+        assert points.n_given is not None
+        position = np.full(points.n_given, -1)
         position[points.numbers] = np.arange(n)
-        splits = [tuple(position[part][position[part] >= 0] for part in _cut(split, len(position))) for split in splits]
-    return [(checked_row_numbers(a, n), checked_row_numbers(b, n)) for a, b in splits]
-
-
-def _cut(split: tuple[Any, Any], size: int) -> Iterator[Indices]:
-    return (np.asarray(part)[np.asarray(part) < size] for part in split)
+    sides = [tuple(position[checked_row_numbers(part, len(position))] for part in split) for split in splits]
+    kept = [(training[training >= 0], test[test >= 0]) for training, test in sides]
+    require_splits(kept)
+    return kept

@@ -10,6 +10,7 @@ for every γ.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +18,15 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.rows import LabelledRows, block_slices, dense_block
-from discrim.moments.class_moments import ClassMoments
+from discrim.data.rows import BLOCK_ROWS, LabelledRows, dense_block
+from discrim.moments.class_moments import ClassMoments, rounding_share
 from discrim.solve.discriminants import COLLAPSED, principal
 from discrim.solve.folds import Folds
 
 Array = NDArray[np.float64]
+SCORES_AT_ONCE = 2**20
 LOSS_ROWS = 500  # the log loss only settles ties, for which some of a fold's rows will do
-SAME_RULE = 1e-12  # of the largest: what of the f_γ's span may be left out
+SAME_RULE = 1e-12  # of the largest score: what may be left out of a rule
 # none, then even steps of the odds γ/(1−γ), then all
 PATH = np.concatenate([[0.0], 1 / (1 + 10.0 ** -np.linspace(-5, 2, 22)), [1.0]])
 
@@ -65,21 +67,32 @@ def _fold_scores(
     values, vectors = la.eigh(training.within / training.total_weight, driver="evd", check_finite=False)
     values = np.maximum(values, 0.0)
     means = training.centred_means()[present] @ vectors
-    inverses, possible = _inverse_variances(values, means, shrinkages)
-    rules = (_EveryCount if every_count else _AllDiscriminants).of(means, inverses, shares, logs, vectors)
-    judged = _Judged.of(test, present)
-    for part in block_slices(test.shape[0], max(test.shape[1], rules.n_scores)):
+    inverses, possible = _inverse_variances(values, means, shrinkages, training.precision)
+    rules = (_EveryCount if every_count else _AllDiscriminants).of(values, vectors, means, inverses, shares, logs)
+    judged = _Judged.of(test, present, rules.shape)
+    for part in _parts(test.shape[0], len(means)):
         rows = training.centred(dense_block(test.X, part).astype(np.float64, copy=False))
-        judged.add(rules.scores(rows), part)
+        for which, scores in rules.scores(rows):
+            judged.add(which, scores, part)
     hits = np.where(possible[:, None], judged.hits, -np.inf)
     return hits, judged.losses / judged.sampled_weight, float(judged.weights.sum())
 
 
-def _inverse_variances(values: Array, means: Array, shrinkages: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """1/((1−γ)e + γτ), a row per γ, and whether it is a rule: not where classes differ but do not vary."""
-    ridge = values.sum() / _rank(values, len(means))
-    variances = np.outer(1 - shrinkages, values) + ridge * shrinkages[:, None]
-    flat = variances <= _noise(values)
+def _parts(n_rows: int, n_classes: int) -> Iterator[slice]:
+    """Rows few enough that a score of each for every class is a block."""
+    step = min(BLOCK_ROWS, max(64, SCORES_AT_ONCE // (8 * n_classes)))
+    return (slice(first, first + step) for first in range(0, n_rows, step))
+
+
+def _inverse_variances(
+    values: Array, means: Array, shrinkages: Array, precision: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """f_γ, a row per γ, and whether it is a rule: not where classes differ but do not vary."""
+    noise = rounding_share(len(values), precision) * values.max(initial=0.0)
+    # rank of the total scatter: the within-class one's, and up to C−1 more
+    rank = max(1, min(len(values), int((values > noise).sum()) + len(means) - 1))
+    variances = np.outer(1 - shrinkages, values) + (values.sum() / rank) * shrinkages[:, None]
+    flat = variances <= noise
     differing = flat @ (means**2).sum(axis=0)
     return np.where(flat, 0.0, 1 / np.where(flat, 1.0, variances)), differing <= COLLAPSED * (means**2).sum()
 
@@ -93,58 +106,63 @@ class _AllDiscriminants:
     offsets: Array  # γ×C
 
     @classmethod
-    def of(cls, means: Array, inverses: Array, shares: Array, logs: Array, vectors: Array) -> _AllDiscriminants:
-        left, singular, right = la.svd(inverses, full_matrices=False, check_finite=False)
+    def of(
+        cls, values: Array, vectors: Array, means: Array, inverses: Array, shares: Array, logs: Array
+    ) -> _AllDiscriminants:
+        sizes = values + (means**2).max(axis=0)  # of a row times a mean, which a rule multiplies with f_γ
+        sizes[sizes == 0] = 1.0
+        left, singular, right = la.svd(inverses * sizes, full_matrices=False, check_finite=False)
         kept = singular > SAME_RULE * singular.max(initial=0.0)
-        rules = (right[kept, None] * means).reshape(-1, means.shape[1]) @ vectors.T
+        rules = ((right[kept] / sizes)[:, None] * means).reshape(-1, means.shape[1]) @ vectors.T
         return cls(left[:, kept] * singular[kept], rules, logs - 0.5 * inverses @ (means**2).T)
 
     @property
-    def n_scores(self) -> int:
-        """Numbers for each row."""
-        return self.offsets.size
+    def shape(self) -> tuple[int, int]:
+        """Numbers of γ and of counts."""
+        return len(self.offsets), 1
 
-    def scores(self, rows: Array) -> Array:
-        """Of every γ (and the one count), class and row."""
+    def scores(self, rows: Array) -> Iterator[tuple[Any, Array]]:
+        """Scores of classes and rows, of a few γ at a time."""
         n_gammas, n_classes = self.offsets.shape
         along = (self.rules @ rows.T).reshape(self.mixing.shape[1], n_classes * len(rows))
-        scores = (self.mixing @ along).reshape(n_gammas, 1, n_classes, len(rows))
-        scores += self.offsets[:, None, :, None]
-        return scores
+        step = max(1, SCORES_AT_ONCE // along.shape[1])
+        for first in range(0, n_gammas, step):
+            some = slice(first, first + step)
+            scores = (self.mixing[some] @ along).reshape(-1, n_classes, len(rows))
+            scores += self.offsets[some, :, None]
+            yield (some, 0), scores
 
 
 @dataclass(frozen=True, eq=False)
 class _EveryCount:
-    """The same after 1, 2, … discriminants."""
+    """The same after 1, 2, … discriminants; γ that have fewer than others add nothing after their last."""
 
-    axes: Array  # γ×q×d
-    centres: Array  # γ×q×C: the class means along them
+    discriminants: list[tuple[Array, Array]]  # of each γ: axes (q×d) and the class means along them (q×C)
     logs: Array
 
     @classmethod
-    def of(cls, means: Array, inverses: Array, shares: Array, logs: Array, vectors: Array) -> _EveryCount:
-        found = [_discriminants(means, scale, shares, vectors) for scale in np.sqrt(inverses)]
-        longest = max(len(axes) for axes, _ in found)  # without a ridge there may be fewer; the others add nothing
-        pad = lambda part: np.pad(part, ((0, longest - len(part)), (0, 0)))  # noqa: E731
-        return cls(np.stack([pad(axes) for axes, _ in found]), np.stack([pad(centres) for _, centres in found]), logs)
+    def of(
+        cls, values: Array, vectors: Array, means: Array, inverses: Array, shares: Array, logs: Array
+    ) -> _EveryCount:
+        found = []
+        for scale in np.sqrt(inverses):
+            directions = principal(np.sqrt(shares)[:, None] * means * scale)[1]
+            found.append(((directions * scale) @ vectors.T, directions @ (means * scale).T))
+        return cls(found, logs)
 
     @property
-    def n_scores(self) -> int:
-        """Numbers for each row."""
-        return self.centres.size
+    def shape(self) -> tuple[int, int]:
+        """Numbers of γ and of counts."""
+        return len(self.discriminants), max(len(axes) for axes, _ in self.discriminants)
 
-    def scores(self, rows: Array) -> Array:
-        """Of every γ, count, class and row."""
-        along = self.axes @ rows.T
-        steps = self.centres[..., None] * (along[:, :, None] - 0.5 * self.centres[..., None])
-        steps[:, 0] += self.logs[:, None]
-        return np.cumsum(steps, axis=1, out=steps)
-
-
-def _discriminants(means: Array, scale: Array, shares: Array, vectors: Array) -> tuple[Array, Array]:
-    """Discriminants of one γ, and the class means along them."""
-    directions = principal(np.sqrt(shares)[:, None] * means * scale)[1]
-    return (directions * scale) @ vectors.T, directions @ (means * scale).T
+    def scores(self, rows: Array) -> Iterator[tuple[Any, Array]]:
+        """Scores of classes and rows, of one γ and count at a time."""
+        for number, (axes, centres) in enumerate(self.discriminants):
+            scores = np.repeat(self.logs[:, None], len(rows), axis=1)
+            for count, (along, centre) in enumerate(zip(axes @ rows.T, centres, strict=True)):
+                scores += centre[:, None] * along - 0.5 * centre[:, None] ** 2
+                last = count == len(axes) - 1
+                yield (number, slice(count, None) if last else count), scores
 
 
 @dataclass(eq=False)
@@ -154,45 +172,34 @@ class _Judged:
     truth: NDArray[np.intp]
     weights: Array
     shows_loss: NDArray[np.bool_]
-    hits: Any = 0.0  # weight of the rows predicted rightly, by γ and count
-    losses: Any = 0.0  # weighted log loss of the sample
+    hits: Array  # weight of the rows predicted rightly, by γ and count
+    losses: Array  # weighted log loss of the sample
 
     @classmethod
-    def of(cls, test: LabelledRows, present: NDArray[np.bool_]) -> _Judged:
+    def of(cls, test: LabelledRows, present: NDArray[np.bool_], shape: tuple[int, int]) -> _Judged:
         n = test.shape[0]
         truth = np.where(present[test.codes], np.cumsum(present)[test.codes] - 1, -1)
         weights = np.ones(n) if test.weights is None else test.weights
         shows_loss = np.zeros(n, dtype=bool)
         shows_loss[np.linspace(0, n - 1, min(n, LOSS_ROWS)).astype(np.intp)] = True
-        return cls(truth, weights, shows_loss)
+        return cls(truth, weights, shows_loss, np.zeros(shape), np.zeros(shape))
 
     @property
     def sampled_weight(self) -> float:
         return float(self.weights[self.shows_loss].sum())
 
-    def add(self, scores: Array, part: slice) -> None:
-        """Judge a part of the rows by scores of every γ, count, class and row."""
+    def add(self, which: Any, scores: Array, part: slice) -> None:
+        """Judge a part of the rows by scores (… × classes × rows) of one γ and count, or of some."""
         truth, weights = self.truth[part], self.weights[part]
         right = scores[..., truth, np.arange(len(truth))] >= scores.max(axis=-2)
-        self.hits = self.hits + (right & (truth >= 0)) @ weights
+        self.hits[which] += (right & (truth >= 0)) @ weights
         shown = self.shows_loss[part]
         some, truth = scores[..., shown], truth[shown]
         # a row of a class that was not in training costs as much as the worst known one
         known = np.where(truth >= 0, some[..., truth, np.arange(len(truth))], some.min(axis=-2))
         largest = some.max(axis=-2)
         losses = np.log(np.exp(some - largest[..., None, :]).sum(axis=-2)) + (largest - known)
-        self.losses = self.losses + losses @ weights[shown]
-
-
-def _rank(values: Array, n_classes: int) -> int:
-    """Rank of the total scatter: the within-class one's, and up to C−1 more."""
-    within = int((values > _noise(values)).sum())
-    return max(1, min(len(values), within + n_classes - 1))
-
-
-def _noise(values: Array) -> float:
-    """Eigenvalues up to this are rounding."""
-    return float(4 * np.sqrt(len(values)) * np.finfo(float).eps * values.max(initial=0.0))
+        self.losses[which] += losses @ weights[shown]
 
 
 def _log_priors(priors: Any, present: NDArray[np.bool_]) -> Array:

@@ -34,6 +34,26 @@ def test_rows_given_twice_are_all_there(small_blocks):
     np.testing.assert_allclose(sums.pilots + sums.remainders, [X[y == c].mean(axis=0) for c in range(3)], rtol=1e-13)
 
 
+def test_weighted_rows_given_twice_are_all_there(small_blocks):
+    X, y = labelled(200, 3)
+    weights = np.random.default_rng(2).uniform(0.1, 7, 200)
+    tables = [rows_of(X[part], y[part], 3, weights[part]) for part in (slice(90), slice(90, None))]
+    for keep in ("pooled", "each"):
+        sums = summed(*tables, keep=keep)
+        found = sums.pooled if keep == "pooled" else sums.each.sum(axis=0)
+        assert exact.error(found, exact.within(X, y, weights)) < 1e-13
+        np.testing.assert_allclose(sums.weights, np.bincount(y, weights), rtol=1e-13)
+
+
+def test_means_near_zero_in_many_columns_are_not_taken_for_zero_together(small_blocks):
+    rng = np.random.default_rng(3)
+    X = (rng.standard_normal((64 * 30, 300)) + 0.9).astype(np.float32)
+    sums = Accumulator(1, 300)
+    sums.add_rows(rows_of(X, np.zeros(len(X), int), 1))
+    wanted = np.cov(X.T.astype(np.float64)) * (len(X) - 1)
+    assert np.linalg.norm(sums.pooled - wanted, 2) < 1e-6 * np.linalg.norm(wanted, 2)
+
+
 def test_rows_sorted_by_class_so_that_blocks_lack_most(small_blocks):
     X, y = labelled(300, 3)
     order = np.argsort(y, kind="stable")

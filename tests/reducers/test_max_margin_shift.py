@@ -1,5 +1,7 @@
 """Shift in front of extractors: what they are trained on, what is left out, what is refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -357,6 +359,9 @@ def test_splits_without_rows(rows):
 @pytest.mark.parametrize("embedding", ["rff", "nystroem", Nystroem(n_components=5)], ids=["rff", "nystroem", "given"])
 def test_numbers_without_finite_squares_are_not_embedded(embedding, rows):
     X, y = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MaxMarginShift(PCA(1), embedding=embedding, random_state=0).fit(X.astype(np.float32), y)
     for table in (1e200 * X, sp.csr_array(1e200 * X)):
         with pytest.raises(ValueError, match=r"X holds numbers up to .*e\+20\d, but an embedding takes squares"):
             MaxMarginShift(PCA(1), embedding=embedding).fit(table, y)

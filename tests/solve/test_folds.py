@@ -45,11 +45,48 @@ def test_an_int_gives_scikit_learns_unshuffled_folds_and_a_seed_shuffles_them():
 def test_given_row_numbers_count_in_the_table_that_came():
     left = np.flatnonzero(np.arange(41) % 4 != 1)
     whole = rows()
-    points = LabelledRows(whole.X[left], whole.codes[left], whole.classes, None, left)
+    points = LabelledRows(whole.X[left], whole.codes[left], whole.classes, None, left, 41)
     given = [(np.arange(20, 41), np.arange(20)), (np.arange(20), np.arange(20, 41))]
     for (train, test), (given_train, given_test) in zip(Folds(points, given, None).splits, given, strict=True):
         np.testing.assert_array_equal(left[train], np.intersect1d(left, given_train))
         np.testing.assert_array_equal(left[test], np.intersect1d(left, given_test))
+
+
+def test_given_training_rows_are_taken_as_given_also_where_the_tests_divide_the_table():
+    points = rows(40)
+    drawn = [np.random.default_rng(i).integers(0, 40, 20) for i in range(2)]
+    given = [(drawn[0], np.arange(20)), (drawn[1], np.arange(20, 40))]
+    for (training, _), (train, _) in zip(Folds(points, given, None), given, strict=True):
+        np.testing.assert_array_equal(training.counts, np.bincount(points.codes[train], minlength=3))
+
+
+def test_masks_and_numbers_from_the_end():
+    points = rows(40)
+    mask = np.arange(40) < 30
+    ((train, test),) = Folds(points, [(mask, np.arange(-10, 0))], None).splits
+    np.testing.assert_array_equal(train, np.arange(30))
+    np.testing.assert_array_equal(test, np.arange(30, 40))
+    left = np.arange(35)
+    fewer = LabelledRows(points.X[left], points.codes[left], points.classes, None, left, 40)
+    ((train, test),) = Folds(fewer, [(mask, np.arange(-10, 0))], None).splits
+    np.testing.assert_array_equal(test, np.arange(30, 35))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "cv gives no split"),
+        ([(np.arange(30), [])], "Split 0 of cv has no row of positive weight to test on"),
+        ([([], np.arange(30))], "Split 0 of cv has no row of positive weight to train on"),
+        ([(np.arange(30), [40])], "cv names row 40, but 40 rows came"),
+        ([(np.arange(30), [-41])], "cv names row -41, but 40 rows came"),
+        ([(np.ones(30, bool), [35])], "cv gives a mask of 30 rows, but 40 rows came"),
+    ],
+    ids=["none", "no test", "no training", "beyond", "before", "short mask"],
+)
+def test_splits_that_are_none_are_named(given, said):
+    with pytest.raises(ValueError, match=said):
+        Folds(rows(40), given, None)
 
 
 def test_no_more_folds_than_the_largest_class_has_rows():
