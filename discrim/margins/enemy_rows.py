@@ -190,7 +190,6 @@ class SparseRows:
         self.rows, counts = rows, np.diff(rows.indptr)
         norms = np.empty(len(order))
         norms[order] = np.bincount(np.repeat(np.arange(len(order)), counts), rows.data**2, len(order))
-        self.stop = 0
         dtype, n_terms = np.dtype(np.float64), int(counts.max())
         if np.array_equal(rows.data, np.rint(rows.data)) and _never_rounded(norms, dtype):
             self.bounds = _exact_bounds(norms, order, dtype, 1.0)
