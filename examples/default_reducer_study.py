@@ -212,7 +212,7 @@ def mean_ranks(results: list[Result]) -> Iterator[str]:
         friedman = friedman_test(table)
         columns.append([f"{rank:.2f}" for rank in friedman.mean_ranks])
         notes.append(f"{'all' if counts == COUNTS else counts[0]}: {friedman.f_p_value:.1e}")
-    p_values = [f"{p:.3f}" for p in nemenyi_p_values(table)[0]]
+    p_values = [f"{p:.3f}" if p >= 0.001 else "<.001" for p in nemenyi_p_values(table)[0]]
     rows = [list(row) for row in zip(complete, *columns, ["", *p_values[1:]], strict=True)]
     rows.sort(key=lambda row: float(row[-2]))
     yield from markdown(["method", *(f"K = {k}" for k in COUNTS), "all K", "p"], rows)
