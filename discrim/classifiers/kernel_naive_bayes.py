@@ -34,7 +34,7 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> round(KernelNaiveBayes().fit(X, y).score(X, y), 2)
-    0.96
+    0.97
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> KernelNaiveBayes:
