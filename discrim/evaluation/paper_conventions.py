@@ -106,17 +106,6 @@ PAPER_CLASSIFIERS: dict[str, Classifier] = {
             "LIBLINEAR without intercept",
             partial(LogisticRegression, solver="liblinear", fit_intercept=False, random_state=0),
         ),
-        # C = 1 as it comes, where `svm` and `logistic` see features of mean square 1
-        Classifier(
-            "paper/svm with intercept",
-            "LIBLINEAR as it comes",
-            partial(LinearSVC, dual="auto", max_iter=5_000, random_state=0),
-        ),
-        Classifier(
-            "paper/logistic with intercept",
-            "LIBLINEAR as it comes",
-            partial(LogisticRegression, solver="liblinear", random_state=0),
-        ),
         Classifier("paper/tree", "nodes of 10 rows split", partial(DecisionTreeClassifier, min_samples_split=10)),
         Classifier("paper/lda", "discriminant to be refined", InitialHyperplane, takes_sparse=False),
         Classifier("paper/balanced-svm", "classes cost the same in all", _balanced_svm, takes_sparse=False),

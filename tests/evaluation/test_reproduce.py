@@ -119,11 +119,11 @@ def test_claims_are_tested_against_the_baseline_at_the_same_count(store):
 
 def test_claims_are_judged_on_rows_as_they_are(store):
     (table,) = made().tables
-    unit = made(tables=(replace(table, prepare="rows-of-unit-length"),))
-    assert judged(unit, store, load, jobs=1) == [
-        replace(claim, table=unit.tables[0]) for claim in judged(made(), store, load, jobs=1)
+    by_row = made(tables=(replace(table, prepare="rows-standardised"),))
+    assert judged(by_row, store, load, jobs=1) == [
+        replace(claim, table=by_row.tables[0]) for claim in judged(made(), store, load, jobs=1)
     ]
-    assert reproduced(unit, store, load, jobs=1)[0].ours != reproduced(made(), store, load, jobs=1)[0].ours
+    assert reproduced(by_row, store, load, jobs=1)[0].ours != reproduced(made(), store, load, jobs=1)[0].ours
 
 
 def test_t_and_f_measures_are_their_definitions():

@@ -90,7 +90,7 @@ def test_a_part_of_a_study():
 def test_a_table_may_have_classifiers_of_its_own():
     whole = study("maximum-margin-pca")
     own, common = (whole.names_in(whole.part(table, None).tables[0]) for table in ("8", "7"))
-    assert own.classifiers["SVM"] == "paper/svm with intercept"
+    assert own.classifiers["SVM"] == "svm"
     assert common.classifiers["SVM"] == "paper/svm"
     assert own.classifiers["NB"] == common.classifiers["NB"]
     assert own.methods == common.methods
@@ -108,8 +108,8 @@ def test_rows_are_prepared_as_named():
     X, y = labelled(40, 4, n_classes=2)
     X[:, 2] = np.where(y == 1, 5.0, X[:, 2])  # constant in the smaller class
     table = labelled_table(X, y)
-    unit = prepared(table, printed(prepare="rows-of-unit-length"))
-    np.testing.assert_allclose(unit.X, X / np.sqrt((X**2).sum(axis=1))[:, None])
+    by_row = prepared(table, printed(prepare="rows-standardised"))
+    np.testing.assert_allclose(by_row.X, [(row - row.mean()) / row.std() for row in X])
     scaled = prepared(table, printed(prepare="standardised-to-smaller-class"))
     kept, smaller = X[:, [0, 1, 3]], X[y == 1][:, [0, 1, 3]]
     np.testing.assert_allclose(scaled.X, (kept - smaller.mean(axis=0)) / smaller.std(axis=0))
