@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discrim.margins.crammer_singer_rows import (
     add_totals,
+    four_rows,
     is_largest,
     is_settled,
     pulls_of,
@@ -150,12 +151,20 @@ def screen(problem, weights, A, rows, active, room):  # type: ignore[no-untyped-
     total = 0.0
     gap = 0.0
     n_open = 0
-    for i in rows:
+    together = np.empty((4, n_classes))
+    last = rows.shape[0] - 1
+    for k in range(rows.shape[0]):
+        i = rows[k]
         code, bound, start = codes[i], bounds[i], i * n_classes
-        if indptr.shape[0] == 0:
-            dense_products(values, i, table, everyone, zero, n_classes, gradient, zero)
-        else:
+        if indptr.shape[0] > 0:
             sparse_products(values, indices, indptr, i, table, everyone, zero, n_classes, gradient, zero, spare)
+        else:
+            if k % 4 == 0:  # the last row stands in for those there are not
+                four_rows(
+                    values, i, rows[min(k + 1, last)], rows[min(k + 2, last)], rows[min(k + 3, last)], table, together
+                )
+            for y in range(n_classes):
+                gradient[y] = together[k % 4, y]
         own_constant = constant - unit * along[i]
         to_gradient(gradient, zero, everyone, zero, n_classes, code, 1.0, unit, own_constant, totals, offset)
         if A[i, code] == 0.0 and is_largest(gradient, code, n_classes):

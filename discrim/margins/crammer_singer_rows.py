@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from discrim.margins.row_kernels import ANY_ORDER
+
 INSERTION = 32  # up to so many classes are sorted by plain insertion
 
 
@@ -174,3 +176,29 @@ def take_level(A, i, code, bound, square, classes, start, count, gradient, top, 
     for k in range(count):
         gain -= steps[k] * (gradient[k] + 0.5 * square * steps[k])
     return gain
+
+
+@njit(cache=True, fastmath=ANY_ORDER)
+def four_rows(values, i, j, k, m, weights, out):  # type: ignore[no-untyped-def]
+    """out[r, y] = row r of four · weights of class y: a third fewer readings of memory than row by row.
+
+    Every row goes through the same sums wherever it stands, so that its place in the table decides no digit.
+    """
+    width, two = np.uint64(weights.shape[1]), np.uint64(2)
+    n_classes = np.uint64(weights.shape[0])
+    a, b, c, d = np.uint64(i) * width, np.uint64(j) * width, np.uint64(k) * width, np.uint64(m) * width
+    for y in range(np.uint64(0), n_classes, two):
+        z = min(y + np.uint64(1), n_classes - np.uint64(1))
+        ay = by = cy = dy = az = bz = cz = dz = 0.0
+        for t in range(width):
+            u, v = weights[y, t], weights[z, t]
+            ay += u * values[a + t]
+            az += v * values[a + t]
+            by += u * values[b + t]
+            bz += v * values[b + t]
+            cy += u * values[c + t]
+            cz += v * values[c + t]
+            dy += u * values[d + t]
+            dz += v * values[d + t]
+        out[0, y], out[1, y], out[2, y], out[3, y] = ay, by, cy, dy
+        out[0, z], out[1, z], out[2, z], out[3, z] = az, bz, cz, dz
