@@ -81,11 +81,15 @@ def _meaning(best: Line, results: Results) -> str:
     few, many = in_components(best.k), f"the {features} features" if features else "the features"
     if best.against_raw is None:
         return ""
-    return {
-        "better": f"Reducing helps here: {few} classify better than {many} as they are.",
-        "worse": f"Reducing has its price here: {many} as they are classify better than {few}.",
-        "no difference shown": f"No loss is shown in going from {many} to {few}, and no gain.",
-    }[best.against_raw.verdict]
+    first = "PCA, which uses no labels, is not outdone here. " if best.method == "pca" else ""
+    return (
+        first
+        + {
+            "better": f"Reducing helps here: {few} classify better than {many} as they are.",
+            "worse": f"Reducing has its price here: {many} as they are classify better than {few}.",
+            "no difference shown": f"No loss is shown in going from {many} to {few}, and no gain.",
+        }[best.against_raw.verdict]
+    )
 
 
 def project_command(best: Line, data: str, target: str | None, scale: str) -> str:

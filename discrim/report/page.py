@@ -23,7 +23,7 @@ from discrim.evaluation.summary import METRICS, Line
 from discrim.report import payload
 from discrim.report.answer import MARKS, answer_of, in_components, p_in_words, points
 from discrim.report.critical_difference import CriticalDifferenceValues
-from discrim.report.refits import Refit, refits
+from discrim.report.refits import Allotment, Refit, refits
 from discrim.report.results import Results
 
 SHORT = 60  # characters of a name in running text
@@ -51,7 +51,8 @@ def page(results: Sequence[Results], origin: Origin) -> str:
     """The page as text."""
     if not results:
         raise ValueError("There are no results to report. Run discrim compare first.")
-    looks = [refits(one) for one in results]
+    allotment = Allotment.among(len(results))
+    looks = [refits(one, allotment) for one in results]
     overall = ranks_by_classifier(results)
     values = {
         "blocks": [payload.block(one, shown) for one, (shown, _) in zip(results, looks, strict=True)],

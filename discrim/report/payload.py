@@ -71,17 +71,22 @@ def projection(values: ProjectionValues) -> dict[str, Any]:
     return {
         "classes": shown_classes(values.classes, place),
         "shares": None if values.shares is None else numbers(values.shares),
-        "train": rows(values.train, place),
+        "train": rows(values.train, place) | ellipses(values.train, place),
         "test": rows(values.test, place),
     }
 
 
 def rows(part: ProjectedRows, place: Mapping[int, int]) -> dict[str, Any]:
-    """Points by component, classes by their place among those shown, the ellipses of those."""
+    """Points by component, and their classes by their place among those shown."""
     return {
         "n": part.n_rows,
         "scores": [numbers(column) for column in part.scores.T],
         "codes": [place.get(code, len(place)) for code in part.codes.tolist()],
+    }
+
+
+def ellipses(part: ProjectedRows, place: Mapping[int, int]) -> dict[str, Any]:
+    return {
         "means": [numbers(part.means[code]) for code in place],
         "covariances": [[numbers(row) for row in part.covariances[code]] for code in place],
     }

@@ -147,7 +147,7 @@ def test_large_data_are_sampled_and_stay_small(large_page):
     assert len(part["means"]) == MOST_CLASSES
     assert view["projection"]["classes"][-1] == "16 other classes"
     assert max(part["codes"]) == MOST_CLASSES
-    assert view["margins"]["n"] == [1_000, 2_000]
+    assert view["margins"]["n"] == [1_500, 2_000]
 
 
 # ---------------------------------------------------------------------- names

@@ -1,18 +1,22 @@
 """From rows of results to what a page says: runs told apart, rows fitted again as they were, the answer in words."""
 
 import re
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from pages import compared, made_up, result_rows, trees
+from scipy.sparse import csr_array, issparse
 
 from discrim import FisherLDA
+from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
 from discrim.report.answer import answer_of, project_command, python_code
-from discrim.report.refits import Fits, lines_shown, refits
+from discrim.report.refits import Allotment, Fits, lines_shown, refits
 from discrim.report.results import Results, Setting, protocol_of, results_in
 
 
@@ -179,6 +183,34 @@ def test_nested_methods_are_fitted_once_and_others_for_each_count(found):
     assert isinstance(nested.model(1), FisherLDA)
     too_many = Fits(METHODS["margin-subspace"], data, 10)
     assert too_many.model(10).n_components_ == 2  # three classes have two
+
+
+def test_sparse_rows_are_looked_at_like_dense_ones(monkeypatch):
+    table = trees(60, 5)
+    sparse = LabelledTable(csr_array(table.X), table.y, table.feature_names, "tree", "a wood")
+    dense, same = (made_up(one, "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.8)]) for one in (table, sparse))
+    dense, same = (replace(one, setting=one.setting._replace(scale="none")) for one in (dense, same))
+    of_dense, _ = refits(dense)
+    monkeypatch.setattr("discrim.evaluation.grid.DENSE_CELLS", 0)
+    assert issparse(same.first_split().train)
+    of_sparse, refused = refits(same)
+    assert not refused
+    for a, b in zip(of_dense, of_sparse, strict=True):
+        np.testing.assert_allclose(a.projection.test.scores, b.projection.test.scores, atol=1e-8)
+        np.testing.assert_allclose(a.margins.before, b.margins.before, atol=1e-8)
+        np.testing.assert_allclose(a.loadings.structure, b.loadings.structure, atol=1e-8)
+
+
+def test_many_data_sets_share_what_a_page_can_hold():
+    assert Allotment.among(1) == Allotment() == (8, 1_500)
+    shares = [Allotment.among(count) for count in range(1, 200)]
+    assert all(later <= sooner for sooner, later in pairwise(shares))
+    assert all(count * one.methods * one.points <= 12_000 for count, one in enumerate(shares[:25], start=1))
+
+
+def test_where_pca_is_best_that_is_said():
+    results = made_up(trees(), "wood", [("pca", 2, 0.9), ("raw", 6, 0.5)])
+    assert answer_of(results).meaning.startswith("PCA, which uses no labels, is not outdone here. Reducing helps here")
 
 
 def test_a_page_of_a_comparison_that_was_stopped_before_its_end(found):
