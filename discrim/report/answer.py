@@ -49,7 +49,7 @@ def answer_of(results: Results, data: str = "", target: str | None = None) -> An
     if best is None:
         meaning = "No reduction could be judged: every trial failed or was skipped."
         return Answer(None, metric, "", "", (), meaning, "", "")
-    interval = f"{100 * best.low:.1f}–{100 * min(best.high, 1):.1f}" if best.n_splits > 1 else ""
+    interval = f"{100 * max(best.low, 0):.1f}–{100 * min(best.high, 1):.1f}" if best.n_splits > 1 else ""
     others = ((f"PCA with {in_components(best.k)}", best.against_pca), ("raw features", best.against_raw))
     against = tuple(_against(name, found) for name, found in others if found is not None)
     command = project_command(best, data or results.setting.data, target, results.setting.scale)

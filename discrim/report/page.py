@@ -114,9 +114,11 @@ def _words(results: Results, shown: Sequence[Refit], refused: Sequence[str], ori
 
 def _tracks(lines: Sequence[Line]) -> list[list[float]]:
     """Where low end, high end and mean of each line lie between the lowest and the highest end of all, in percent."""
-    places = [(line.low, line.high, line.mean) if line.n_splits > 1 else (line.mean,) * 3 for line in lines]
-    low, high = min((one[0] for one in places), default=0.0), max((one[1] for one in places), default=1.0)
-    return [[round(100 * (value - low) / ((high - low) or 1.0), 2) for value in one] for one in places]
+    ends = [(max(one.low, 0.0), min(one.high, 1.0)) if one.n_splits > 1 else (one.mean, one.mean) for one in lines]
+    low, high = min((end[0] for end in ends), default=0.0), max((end[1] for end in ends), default=1.0)
+    width = (high - low) or 1.0
+    places = [(*end, line.mean) for end, line in zip(ends, lines, strict=True)]
+    return [[round(100 * (value - low) / width, 2) for value in place] for place in places]
 
 
 def _template() -> Any:

@@ -79,7 +79,7 @@ const CHARTS = {
       const hue = flat ? css("--soft") : colour(at);
       const common = { legendgroup: method, visible: at < 8 || flat ? true : "legendonly" };
       if (!curve.low.includes(null)) {
-        const [low, high] = [stretch(curve.low), stretch(curve.high).map((one) => Math.min(one, 100))];
+        const [low, high] = [stretch(curve.low).map((one) => Math.max(one, 0)), stretch(curve.high).map((one) => Math.min(one, 100))];
         traces.push({ ...common, x: [...x, ...[...x].reverse()], y: [...high, ...[...low].reverse()], fill: "toself",
           fillcolor: faint(flat ? "#888888" : hue, flat ? 0.07 : 0.08), line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false });
       }
