@@ -24,7 +24,7 @@ from discrim.cli.options import (
     Target,
     Wait,
 )
-from discrim.cli.reporting import HtmlPath, typed_command, write_html
+from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import Reading, labelled, name_of, say_where_labels_are
 from discrim.evaluation.classifiers import CLASSIFIERS
@@ -105,6 +105,7 @@ def compare(
     - `discrim compare faces.npz --protocol few-shot --per-class 3 --methods all --json > faces.json`
     """
     require_metric(metric)
+    require_place(html)
     table = labelled(data, Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding))
     say_where_labels_are(table, target, data)
     grid = grid_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.compare import Comparison
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
-from discrim.report.page import Origin, write_report
+from discrim.report.page import Origin, require_libraries, write_report
 from discrim.report.results import Results, results_in
 
 HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the report, to be opened in a browser.")]
@@ -58,6 +59,7 @@ def report(
     - `discrim report flowers.sqlite --data flowers.csv --target species --html flowers.html`
     """
     require_metric(metric)
+    require_place(html)
     reading = Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding)
     given = {name_of(one): one for one in data or ()}
     with Store(store, read_only=True) as kept:
@@ -73,6 +75,17 @@ def report(
             say(f"{one.label}: without pictures of the rows. {one.lacking}")
     only = given.get(found[0].setting.data, "") if len(found) == 1 else ""
     write_html(found, html, Origin(typed_command(), only, target if only else None))
+
+
+def require_place(html: Path | None) -> None:
+    """Refuse at once what would only fail after a long run."""
+    if html is None:
+        return
+    if html.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "A report is a file, not a folder", str(html))
+    if not html.absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "The folder for the report does not exist", str(html))
+    require_libraries()
 
 
 def write_html(found: Comparison | Sequence[Results], path: Path, origin: Origin) -> None:

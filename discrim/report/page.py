@@ -135,6 +135,12 @@ def _template() -> Any:
     return environment.get_template("report.html")
 
 
+def require_libraries() -> None:
+    """Refuse where a page could not be written for want of a library, before results are waited for."""
+    for module in ("jinja2", "plotly"):
+        _needed(module)
+
+
 def shortened(text: str, most: int = SHORT) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

@@ -78,9 +78,17 @@ def test_wrong_data_and_wrong_stores_are_named(folder, tmp_path):
     code, _, said = discrim("report", store, "--metric", "auc")
     assert code == 2
     assert "No score is named 'auc'" in said
-    code, _, said = discrim("report", store, "--html", tmp_path / "nowhere" / "x.html")
-    assert code == 2
-    assert "nowhere" in said
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [("nowhere/x.html", "folder for the report does not exist"), (".", "not a folder")]
+)
+def test_a_place_where_no_report_can_be_is_refused_before_anything_is_done(folder, tmp_path, place, words, monkeypatch):
+    monkeypatch.setattr("discrim.cli.comparing.run", None)
+    for command in (["report", folder / "kept.sqlite"], ["compare", "iris"]):
+        code, _, said = discrim(*command, "--html", tmp_path / place)
+        assert code == 2
+        assert words in said
 
 
 def test_help_has_examples():
