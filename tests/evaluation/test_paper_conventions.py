@@ -35,12 +35,12 @@ def test_pls_features_are_rows_times_loadings(rows):
         weight = left.T @ target
         score = left @ weight
         loading = left.T @ score / (score @ score)
-        loadings.append(loading * np.linalg.norm(weight))  # the score of a weight of length 1
+        loadings.append(loading * np.linalg.norm(score))  # of a score of length 1
         left = left - np.outer(score, loading)
         target = target - score * (score @ target) / (score @ score)
-    features = any_method("paper/pls").estimator(3, 0).fit(X, y).transform(X)
+    features = any_method("paper/pls-loadings").estimator(3, 0).fit(X, y).transform(X)
     np.testing.assert_allclose(np.abs(features), np.abs(X @ np.array(loadings).T), rtol=1e-6)
-    assert not PAPER_METHODS["paper/pls"].takes_sparse
+    assert not PAPER_METHODS["paper/pls-loadings"].takes_sparse
 
 
 def test_liblinear_without_an_intercept_stays_at_the_origin():
