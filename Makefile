@@ -34,8 +34,10 @@ study: $(VENV)/installed
 	mkdir -p build
 	$(RUN) examples/default_reducer_study.py --store build/study.sqlite --into docs/study.md
 	$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite
+	$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --claims
 	$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --honest
 	$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite
+	$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --claims
 	$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --honest
 
 clean:

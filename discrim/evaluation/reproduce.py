@@ -1,8 +1,8 @@
 """A paper's tables done again: the printed figure beside ours, and which of the paper's claims hold.
 
-`reproduced` follows the paper's conventions to the letter. `judged` uses the same methods as one should (inside the
-split, centred, with an intercept) and tests each claim against the paper's baseline by the corrected t test, with the
-paper's sign test beside it.
+`reproduced` follows the paper's conventions to the letter. `judged` tests each claim against the paper's baseline by the
+corrected t test, with the paper's sign test beside it: by the paper's conventions, or with the same methods used as they
+should be (inside the split, centred, with an intercept).
 """
 
 from __future__ import annotations
@@ -107,39 +107,47 @@ def judged(
     store: Store,
     load: Load,
     *,
+    as_printed: bool = False,
     splits: int | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Claim]:
-    """Every claim of the study against the baseline at the same K, used as they should be; Holm over each table."""
+    """Every claim of the study against the baseline at the same K, Holm over each table.
+
+    as_printed : by the paper's own conventions; else the methods as they should be used
+    """
     if study.honest is None:
         raise ValueError(f"{study.name} makes no claims that could be judged this way.")
     claims: list[Claim] = []
     for table in study.tables:
-        rows = prepared(load(table.dataset), replace(table, prepare=""))  # scaling is fitted inside the split
-        cells = [cell for cell in table.cells if cell.method in study.claims]
-        pairs = {cell: (_cell(cell, study.honest, rows), _baseline(cell, study, rows)) for cell in cells}
-        protocol = named_protocol(study.protocol, n_splits=splits or table.splits)
-        grid = Grid(table.dataset, rows, tuple(dict.fromkeys(one for pair in pairs.values() for one in pair)), protocol)
-        done = run(grid, store, jobs=jobs, progress=progress)
-        good = [row for row in done if row["status"] == "ok"]
-        scores, ratio = scores_by_cell(good, "accuracy"), test_to_train(good)
-        found = adjusted(
-            [difference(scores.get(ours, {}), scores.get(theirs, {}), ratio) for ours, theirs in pairs.values()]
+        # as it should be, nothing is done to the rows before the split, and columns are standardised inside
+        names, prepare, scale = (
+            (study.names_in(table), table.prepare, "none") if as_printed else (study.honest, "", "standard")
         )
-        for (cell, (ours, _)), against in zip(pairs.items(), found, strict=True):
-            mean = float(np.mean(list(scores[ours].values()))) if ours in scores else np.nan
-            claims.append(Claim(table, cell, mean, against, _n_failed(done, ours)))
+        rows = prepared(load(table.dataset), replace(table, prepare=prepare))
+        ours = {cell: _cell(cell, names, rows) for cell in table.cells if cell.method in study.claims}
+        theirs = {cell: one._replace(method=names.methods[study.baseline]) for cell, one in ours.items()}
+        protocol = named_protocol(study.protocol, n_splits=splits or table.splits)
+        grid = Grid(table.dataset, rows, tuple(dict.fromkeys([*ours.values(), *theirs.values()])), protocol, scale)
+        claims += _claims(table, ours, theirs, run(grid, store, jobs=jobs, progress=progress))
     return claims
+
+
+def _claims(
+    table: PrintedTable, ours: dict[PrintedCell, Cell], theirs: dict[PrintedCell, Cell], rows: list[Row]
+) -> list[Claim]:
+    good = [row for row in rows if row["status"] == "ok"]
+    scores, ratio = scores_by_cell(good, "accuracy"), test_to_train(good)
+    found = adjusted([difference(scores.get(ours[cell], {}), scores.get(theirs[cell], {}), ratio) for cell in ours])
+    means = [float(np.mean(list(scores[one].values()))) if one in scores else np.nan for one in ours.values()]
+    return [
+        Claim(table, cell, mean, against, _n_failed(rows, ours[cell]))
+        for cell, mean, against in zip(ours, means, found, strict=True)
+    ]
 
 
 def _cell(cell: PrintedCell, names: Names, table: LabelledTable) -> Cell:
     return Cell(names.methods[cell.method], cell.k or table.n_features, names.classifiers[cell.classifier])
-
-
-def _baseline(cell: PrintedCell, study: Study, table: LabelledTable) -> Cell:
-    assert study.honest is not None
-    return _cell(cell, study.honest, table)._replace(method=study.honest.methods[study.baseline])
 
 
 def _initial(table: PrintedTable) -> list[PrintedCell]:

@@ -57,9 +57,12 @@ def test_printed_figure_ours_and_difference_stand_side_by_side(nowhere, tmp_path
 
 def test_claims_by_tests_that_hold(nowhere, tmp_path):
     store = tmp_path / "kept"
-    code, out, _ = reproduce("bayes-error-pca", "-d", "wdbc", "--splits", "3", "-j", "1", "--store", store, "--honest")
+    command = ("bayes-error-pca", "-d", "wdbc", "--splits", "3", "-j", "1", "--store", store)
+    (_, honest, _), (code, out, _) = reproduce(*command, "--honest"), reproduce(*command, "--claims")
     assert code == 0
+    assert honest != out
     assert "Of 4 comparisons with the baseline, corrected t test after Holm: better " in out
+    assert "Of 4 comparisons with the baseline, corrected t test after Holm: better " in honest
     assert "The one-sided sign test, which takes the splits for independent, would call " in out
 
 
