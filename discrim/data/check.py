@@ -248,7 +248,7 @@ def require_streamable_sparse(X: Any) -> None:
         )
 
 
-def requested_count(n_components: Any, name: str = "n_components") -> int | float | None:
+def requested_count(n_components: Any, name: str = "n_components", also: str = "") -> int | float | None:
     """A count as an int ≥ 1, a fraction in (0, 1), or None."""
     if n_components is None:
         return None
@@ -258,7 +258,8 @@ def requested_count(n_components: Any, name: str = "n_components") -> int | floa
         return float(n_components)
     raise ValueError(
         f"{name}={n_components!r} came; possible are an int ≥ 1, a fraction in (0, 1) of what there is to keep, "
-        "or None for all."
+        + f"{also}, " * bool(also)
+        + "or None for all."
     )
 
 
@@ -335,10 +336,23 @@ def checked_class_weight(class_weight: Any, classes: NDArray[Any], totals: NDArr
         return totals.sum() / (len(totals) * totals)
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight={class_weight!r} came; possible are None, 'balanced' or a dict by label.")
-    factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
-    if not ((factors > 0) & np.isfinite(factors)).all():
-        raise ValueError(f"class_weight={class_weight!r} came, but the factors must be positive numbers.")
-    return factors
+    strange = [label for label in class_weight if isinstance(label, str) != (classes.dtype.kind in "UOT")]
+    if strange:
+        raise ValueError(
+            f"class_weight names {strange[:5]}, but the labels are {classes.tolist()[:10]}. Use the labels as in y: "
+            "text is not a number."
+        )
+    given = [class_weight.get(label, 1.0) for label in classes.tolist()]
+    if not all(_is_number(factor) and WEIGHT_RANGE[0] <= factor <= WEIGHT_RANGE[1] for factor in given):
+        raise ValueError(
+            f"class_weight={class_weight!r} came, but the factors must be positive numbers, from "
+            f"{WEIGHT_RANGE[0]:g} to {WEIGHT_RANGE[1]:g}."
+        )
+    return np.array(given, dtype=np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def require_within_spread(trace: float) -> None:
@@ -415,7 +429,7 @@ def checked_shrinkage(shrinkage: Any, rules: tuple[str, ...]) -> float | str:
     """A number in [0, 1] or the name of a rule."""
     if isinstance(shrinkage, str) and shrinkage in rules:
         return shrinkage
-    if isinstance(shrinkage, (int, float, np.number)) and not isinstance(shrinkage, bool) and 0 <= shrinkage <= 1:
+    if _is_number(shrinkage) and 0 <= shrinkage <= 1:
         return float(shrinkage)
     listed = ", ".join(repr(r) for r in rules)
     raise ValueError(f"shrinkage={shrinkage!r} came; possible are a number in [0, 1], {listed}.")
@@ -448,7 +462,7 @@ def refuse_pca_components(wanted: int, possible: int, n_rows: int, n_classes: in
 
 
 def checked_weight_parameter(weight: Any) -> float:
-    if isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool) and 0 <= weight < np.inf:
+    if _is_number(weight) and 0 <= weight < np.inf:
         return float(weight)
     raise ValueError(f"weight={weight!r} came; possible is a number ≥ 0 (how much the spread within classes counts).")
 
@@ -527,7 +541,7 @@ def checked_shift(shift: Any) -> float | str:
     """A finite number ≥ 0 or "cv"."""
     if isinstance(shift, str) and shift == "cv":
         return shift
-    if isinstance(shift, (int, float, np.number)) and not isinstance(shift, bool) and 0 <= shift < np.inf:
+    if _is_number(shift) and 0 <= shift < np.inf:
         return float(shift)
     raise ValueError(
         f"shift={shift!r} came; possible are a number ≥ 0 (how far the rows move relative to their spread; 0 is the "
@@ -536,7 +550,7 @@ def checked_shift(shift: Any) -> float | str:
 
 
 def require_positive(name: str, value: Any) -> None:
-    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+    if not _is_number(value) or not 0 < value < np.inf:
         raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
 
 
@@ -592,7 +606,7 @@ def require_layer(n_components: Any, max_iter: Any, alpha: Any) -> None:
     for name, value in (("n_components", n_components), ("max_iter", max_iter)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise ValueError(f"{name}={value!r} came; possible is an int ≥ 1.")
-    if isinstance(alpha, (bool, str)) or not isinstance(alpha, (int, float, np.number)) or not 0 <= alpha < np.inf:
+    if not _is_number(alpha) or not 0 <= alpha < np.inf:
         raise ValueError(f"alpha={alpha!r} came; possible is a finite number ≥ 0 (how much large weights cost).")
 
 

@@ -71,9 +71,9 @@ class Accumulator:
         self._pending: dict[int, list[Array]] = {1: [], -1: []}  # class rows yet to be squared into `pooled`
         self._buffers: dict[str, NDArray[Any]] = {}
 
-    def add_rows(self, rows: LabelledRows) -> None:
-        """One pass over the rows."""
-        dtype = np.dtype(np.float32) if rows.X.dtype == np.float32 else np.dtype(np.float64)
+    def add_rows(self, rows: LabelledRows, *, doubles: bool = True) -> None:
+        """One pass over the rows; `doubles=False` squares single-precision rows in their own precision."""
+        dtype = np.dtype(np.float64 if doubles or rows.X.dtype != np.float32 else np.float32)
         unit = 1.0 if rows.weights is None else 2.0 ** np.frexp(rows.weights.max())[1]  # float32 ends at 1e38
         self._count_weights_in(unit)
         blocks, done = list(block_slices(*rows.shape)), 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check import plain_labelled_rows, require_choice, require_emphasis, require_labels_of_one_kind
@@ -56,14 +57,27 @@ class ClassMoments:
         return cls.of_rows(rows, keep=keep, emphasis=emphasis)
 
     @classmethod
-    def of_rows(cls, rows: LabelledRows, *, keep: str = "pooled", emphasis: Array | None = None) -> ClassMoments:
-        """Statistics of rows that were checked before."""
+    def of_rows(
+        cls, rows: LabelledRows, *, keep: str = "pooled", emphasis: Array | None = None, doubles: bool = True
+    ) -> ClassMoments:
+        """Statistics of rows that were checked before.
+
+        doubles=False: single-precision rows are squared as such, twice as fast, where no direction is lost by it.
+        """
+        if rows.X.dtype == np.float32 and not doubles and keep != "means" and not rows.is_sparse:
+            found = cls._summed(rows, keep, emphasis, doubles=False)
+            if found._shows_every_direction():
+                return found
+        return cls._summed(rows, keep, emphasis, doubles=True)
+
+    @classmethod
+    def _summed(cls, rows: LabelledRows, keep: str, emphasis: Array | None, *, doubles: bool) -> ClassMoments:
         sums = Accumulator(rows.n_classes, rows.shape[1], keep=keep, emphasis=emphasis)
         if rows.is_sparse and keep == "means":
             sums.add_sparse_means(rows)
         else:
-            sums.add_rows(rows)
-        precision = np.finfo(np.float32 if rows.X.dtype == np.float32 else np.float64).eps
+            sums.add_rows(rows, doubles=doubles)
+        precision = np.finfo(np.float64 if doubles else np.float32).eps
         return cls._from(sums, rows.classes, float(precision))
 
     @classmethod
@@ -80,6 +94,14 @@ class ClassMoments:
             sums.exponent,
             precision,
         )
+
+    def _shows_every_direction(self) -> bool:
+        """Whether rounding hides no direction in which the rows vary."""
+        scatter = self.scatter(self.emphasis)
+        varying = np.diag(scatter) > 0
+        scatter = scatter[np.ix_(varying, varying)]
+        least = 10 * rounding_share(len(scatter), self.precision) * np.diag(scatter).sum()
+        return int(la.lapack.dpstrf(scatter, tol=least)[2]) == len(scatter) if len(scatter) else True
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         require_labels_of_one_kind(self.classes, other.classes)

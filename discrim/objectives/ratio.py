@@ -42,6 +42,10 @@ class Ratio:
         """S_t/n."""
         return self.within + self.means.T @ self.means
 
+    def total_along(self, directions: Array) -> Array:
+        """Directions (rows) times S_t/n, without forming it: classes far apart would drown the rest."""
+        return directions @ self.within + (directions @ self.means.T) @ self.means
+
     @property
     def means_differ(self) -> bool:
         """Whether the class means differ by more than rounding."""
@@ -66,7 +70,7 @@ def ratio_of(moments: ClassMoments) -> Ratio:
     varying = variances > 0
     if not varying.all():
         within, means = within[np.ix_(varying, varying)], means[:, varying]
-    embedding = _range_of(within + means.T @ means, moments.precision)
+    embedding = _range_of(within, within + means.T @ means, moments.precision)
     if embedding is not None:
         within, means = embedding @ within @ embedding.T, means @ embedding.T
     if not varying.all():
@@ -75,9 +79,12 @@ def ratio_of(moments: ClassMoments) -> Ratio:
     return Ratio(within, means, shares, n, embedding)
 
 
-def _range_of(total: Array, precision: float) -> Array | None:
-    """Orthonormal rows that span the range of a scatter; None where it is all of the space."""
-    if is_nonsingular(total, precision):
+def _range_of(within: Array, total: Array, precision: float) -> Array | None:
+    """Orthonormal rows that span the range of the total scatter; None where it is all of the space.
+
+    Where the within-class scatter is not singular the total is not either, though classes far apart may hide that.
+    """
+    if is_nonsingular(within, precision, total) or is_nonsingular(total, precision):
         return None
     # judged on correlations, so that a feature in small units is not taken for rounding
     deviations = np.sqrt(np.diag(total))

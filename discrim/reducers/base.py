@@ -195,7 +195,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     def _solve_in(self, basis: Basis, request: Any) -> tuple[Solution, ClassMoments]:
         keep = "means" if basis.as_operator else self._kept_statistics(streaming=False)
         weights = self._scatter_weights(basis.points.class_totals) if keep == "pooled" else None
-        moments = ClassMoments.of_rows(basis.points, keep=keep, emphasis=weights)
+        moments = ClassMoments.of_rows(basis.points, keep=keep, emphasis=weights, doubles=False)
         return self._solve(basis, moments, request), moments
 
     def _projection_of(self, solution: Solution, basis: Basis, mean: Array, dtype: np.dtype[Any]) -> Projection:
@@ -216,6 +216,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         if self._projection is None:
             moments = self._moments
             assert moments is not None
+            self._check_parameters()  # they may have been set anew since
+            if (why := self._why_not_streamed()) is not None:
+                raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {why}")
             if self._supervised:
                 require_two_classes(self, moments.classes)
             nobody = LabelledRows(np.empty((0, moments.n_features)), np.empty(0, np.intp), moments.classes)

@@ -81,7 +81,7 @@ class DiscriminantReducer(NearestCentroid):
         posed = Posed(
             ratio.embedded(directions),
             ratio.embedded(whitened_span(found.directions, metric, ratio.total)),
-            ratio.embedded(directions @ ratio.total),
+            ratio.embedded(ratio.total_along(directions)),
             ratio.rank,
             f"{len(found.values)} discriminants of a {ratio.rank}×{ratio.rank} ratio",
         )
@@ -98,7 +98,7 @@ class DiscriminantReducer(NearestCentroid):
             "n_discriminants": min(len(found.values), k),
             "centroids": moments.centred_means() @ posed.whitened.T,
             "log_priors": np.log(checked_priors(self.priors, moments.weights / moments.total_weight)),
-            "deviations": np.sqrt(np.einsum("kd,kd->k", posed.covariances, posed.directions)),
+            "deviations": np.sqrt(np.maximum(np.einsum("kd,kd->k", posed.covariances, posed.directions), 0.0)),
             "feature_deviations": np.sqrt(basis.feature_variances(moments)),
         }
         lifted = {"discriminants": posed.whitened * unit, "covariances": posed.covariances}

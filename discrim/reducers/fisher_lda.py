@@ -73,7 +73,7 @@ def classical(ratio: Ratio, precision: float, method: str) -> Discriminants:
     if is_nonsingular(ratio.within, precision, ratio.total):
         return discriminants(ratio.means, ratio.within)
     warn_of_singular_within(method)
-    found = uncorrelated(ratio.means, ratio.total)
+    found = uncorrelated(ratio.means, ratio.within, precision)
     directions = standardised(found.directions, ratio.within, ratio.total)
     values = found.values / np.maximum(1 - found.values, LEAST_WITHIN)
     return Discriminants(directions, values, ties_settled=True)

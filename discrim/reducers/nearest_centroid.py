@@ -20,6 +20,8 @@ from discrim.data.check import checked_table
 from discrim.reducers.base import Reducer, projected
 
 SCORES_AT_ONCE = 2**22  # how many rows × classes are held while predicting
+FAR = 1e3  # deviations between centroids from which scores are reckoned anew around the nearest one
+FEW_CENTROIDS = 1000  # … where there are no more than these
 
 
 class NearestCentroid(ClassifierMixin, Reducer):
@@ -32,8 +34,11 @@ class NearestCentroid(ClassifierMixin, Reducer):
         offsets = projection.details["log_priors"] - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
         features = projected(X, projection.mean, projection.details["discriminants"]).astype(np.float64, copy=False)
         step = max(1, SCORES_AT_ONCE // len(centroids))
+        far = len(centroids) <= FEW_CENTROIDS and np.abs(centroids).max(initial=0.0) > FAR
         for first in range(0, len(features), step):
-            yield features[first : first + step] @ centroids.T + offsets
+            part = features[first : first + step]
+            scores = part @ centroids.T + offsets
+            yield _around_nearest(part, scores, centroids, projection.details["log_priors"]) if far else scores
 
     def _checked(self, X: ArrayLike) -> Any:
         self._fitted()
@@ -63,6 +68,26 @@ class NearestCentroid(ClassifierMixin, Reducer):
         constants = projection.details["log_priors"] - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
         constants = constants - centroids @ (projection.details["discriminants"] @ projection.mean)
         return constants[1:] - constants[:1] if len(constants) == 2 else constants
+
+
+def _around_nearest(
+    features: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    centroids: NDArray[np.float64],
+    log_priors: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The same scores, up to a number for each row, seen from the centroid that is nearest by what they say.
+
+    f·c − ½‖c‖² is a difference of numbers as large as the squared distances between centroids; (f−n)·(c−n) − ½‖c−n‖²
+    for classes near n is not.
+    """
+    nearest = scores.argmax(axis=1)
+    result = np.empty_like(scores)
+    for c in np.unique(nearest):
+        rows, others = nearest == c, centroids - centroids[c]
+        offsets = log_priors - 0.5 * np.einsum("cq,cq->c", others, others)
+        result[rows] = (features[rows] - centroids[c]) @ others.T + offsets
+    return result
 
 
 class GaussianCentroid(NearestCentroid):

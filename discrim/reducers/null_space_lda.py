@@ -65,7 +65,7 @@ class NullSpaceLDA(DiscriminantReducer):
 
     def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         found = null_space(ratio.means, ratio.within, moments.precision)
-        others = orthogonal(ratio.means, ratio.total)
+        others = orthogonal(ratio.means, ratio.within, moments.precision)
         missing = len(others.values) - len(found.values)
         if missing <= 0:
             return found

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discrim.data.check import refuse_pca_components, requested_count
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio
+from discrim.objectives.ratio import Ratio, is_nonsingular
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.fisher_lda import classical
 from discrim.reducers.nearest_centroid import GaussianCentroid
@@ -86,8 +86,10 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
     def _principal_directions(self, ratio: Ratio, moments: ClassMoments) -> Array:
         spectrum = spectrum_of_matrix(ratio.total, None, precision=moments.precision)
         # rank S_w, which is n − C for n < d; unlike n it is the same for repeated rows and for weights
-        least = collapsed_share(ratio.rank, moments.precision)
-        possible = max(1, int((within_shares(ratio.within, ratio.total)[0] > least).sum()))
+        possible = ratio.rank
+        if not is_nonsingular(ratio.within, moments.precision, ratio.total):
+            least = collapsed_share(ratio.rank, moments.precision)
+            possible = max(1, int((within_shares(ratio.within, ratio.total)[0] > least).sum()))
         request = requested_count(self.pca_components, "pca_components")
         if isinstance(request, int) and request > possible:
             refuse_pca_components(request, possible, moments.n_rows, len(ratio.shares))

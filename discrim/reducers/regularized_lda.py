@@ -83,7 +83,7 @@ class RegularizedLDA(ShrunkDiscriminant):
         self.random_state = random_state
 
     def _request(self) -> Any:
-        return "cv" if self.n_components == "cv" else requested_count(self.n_components)
+        return "cv" if self._searches_count else requested_count(self.n_components, also='"cv"')
 
     def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         gamma, count, path = self._chosen(ratio, moments, basis)
@@ -92,7 +92,7 @@ class RegularizedLDA(ShrunkDiscriminant):
 
     def _chosen(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> tuple[float, int | None, PathScores | None]:
         """The shrinkage, the number of components where that is chosen too, and the path that was searched."""
-        search_count = self.n_components == "cv"
+        search_count = self._searches_count
         if self.shrinkage != "cv":
             gamma = self._fixed_shrinkage(ratio, moments, basis)
             if not search_count:

@@ -34,7 +34,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         checked_shrinkage(self.shrinkage, RULES)
 
     def _why_not_streamed(self) -> str | None:
-        if self.shrinkage in ("ledoit_wolf", "cv") or self.n_components == "cv":
+        if self.shrinkage in ("ledoit_wolf", "cv") or self._searches_count:
             return (
                 f"shrinkage={self.shrinkage!r} with n_components={self.n_components!r} needs all rows at once. "
                 "Statistics suffice for a number or 'oas'."
@@ -42,9 +42,13 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         return super()._why_not_streamed()
 
     def _why_all_directions(self) -> str | None:
-        if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self.n_components == "cv":
+        if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self._searches_count:
             return "only a fixed shrinkage above 0 goes without the whole within-class scatter"
         return None
+
+    @property
+    def _searches_count(self) -> bool:
+        return isinstance(self.n_components, str) and self.n_components == "cv"
 
     def _folds(self, basis: Basis) -> Folds:
         return Folds(basis.points, self.cv, self.random_state)

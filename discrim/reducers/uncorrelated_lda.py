@@ -62,7 +62,7 @@ class UncorrelatedLDA(DiscriminantReducer):
         self.class_weight = class_weight
 
     def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        found = uncorrelated(ratio.means, ratio.total)
+        found = uncorrelated(ratio.means, ratio.within, moments.precision)
         return replace(found, directions=found.directions / np.sqrt(ratio.weight))  # S_t, not S_t/n
 
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:

@@ -13,6 +13,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from discrim.objectives.ratio import is_nonsingular
 from discrim.solve.eigen import spectrum_of_matrix, spectrum_of_operator
 
 Array = NDArray[np.float64]
@@ -42,6 +43,7 @@ def discriminants(means: Array, cost: Array) -> Discriminants:
     L = la.cholesky(cost, lower=True, check_finite=False)
     whitened = la.solve_triangular(L, means.T, lower=True, check_finite=False).T
     values, directions = principal(whitened)
+    values, directions = values[: len(means) - 1], directions[: len(means) - 1]  # C means span no more
     back = la.solve_triangular(L, directions.T, trans=1, lower=True, check_finite=False)
     return Discriminants(back.T, values, cost)
 
@@ -58,13 +60,21 @@ def principal(rows: Array) -> tuple[Array, Array]:
     return values[kept], directions[kept]
 
 
-def uncorrelated(means: Array, total: Array) -> Discriminants:
-    """ULDA: G S_t Gᵀ = I (S_t as given), λ = the share of each direction's variance that lies between the classes.
+def uncorrelated(means: Array, within: Array, precision: float = 0.0) -> Discriminants:
+    """ULDA: G S_t Gᵀ = I, S_t = S_w + S_b, λ = the share of each direction's variance that lies between the classes.
+
+    Where S_w is not singular they are classical LDA's, in the unit of S_t: so classes far apart do not hide it.
 
     Tied eigenvalues have no order of their own: inside a group, directions of largest variance come first (the right
     singular vectors of G, smallest singular value first).
     """
-    found = discriminants(means, total)
+    total = within + means.T @ means
+    if is_nonsingular(within, precision, total):
+        found = discriminants(means, within)
+        of_total = 1 + found.values
+        found = Discriminants(found.directions / np.sqrt(of_total)[:, None], found.values / of_total)
+    else:
+        found = discriminants(means, total)
     directions = found.directions.copy()
     starts = np.flatnonzero(np.diff(found.values, prepend=np.inf) < -TIED)
     for first, last in zip(starts, [*starts, len(directions)][1:], strict=True):
@@ -74,9 +84,9 @@ def uncorrelated(means: Array, total: Array) -> Discriminants:
     return Discriminants(directions, np.minimum(found.values, 1.0), ties_settled=True)
 
 
-def orthogonal(means: Array, total: Array) -> Discriminants:
+def orthogonal(means: Array, within: Array, precision: float = 0.0) -> Discriminants:
     """OLDA: an orthonormal basis of ULDA's span, ordered by the between-class spread along it."""
-    Q = la.qr(uncorrelated(means, total).directions.T, mode="economic")[0]
+    Q = la.qr(uncorrelated(means, within, precision).directions.T, mode="economic")[0]
     return by_between_spread(Q.T, means)
 
 
@@ -89,7 +99,10 @@ def by_between_spread(orthonormal: Array, means: Array) -> Discriminants:
 
 def null_space(means: Array, within: Array, precision: float = 0.0) -> Discriminants:
     """NLDA: the largest between-class spread where the classes have no within-class spread at all (may be empty)."""
-    shares, directions = within_shares(within, within + means.T @ means)
+    total = within + means.T @ means
+    if is_nonsingular(within, precision, total):
+        return Discriminants(means[:0], np.empty(0), has_unit=True)
+    shares, directions = within_shares(within, total)
     null = directions[shares <= collapsed_share(len(within), precision)]
     if not len(null):
         return Discriminants(null, np.empty(0), has_unit=True)
@@ -150,5 +163,8 @@ def whitened_span(directions: Array, cost: Array, total: Array) -> Array:
     of_cost = directions @ cost @ directions.T
     if np.abs(of_cost - np.eye(len(of_cost))).max(initial=0.0) < 1e-6:
         return directions  # as they came
+    if is_nonsingular(cost, total=total):
+        L = la.cholesky(of_cost, lower=True, check_finite=False)
+        return la.solve_triangular(L, directions, lower=True, check_finite=False)
     shares, vectors = within_shares(of_cost, directions @ total @ directions.T)
     return (vectors @ directions) / np.sqrt(np.where(shares > COLLAPSED, shares, 1.0))[:, None]

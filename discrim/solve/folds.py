@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
 
 from discrim.data.check import checked_row_numbers, require_folds, require_splits
 from discrim.data.rows import LabelledRows
@@ -54,20 +55,32 @@ class Folds:
         return LabelledRows(points.X[index], points.codes[index], points.classes, weights)
 
 
+def _dealt(codes: Indices, n_folds: int, random_state: Any) -> PredefinedSplit:
+    """Classes too small to be in every fold: rows are dealt class by class, so that a fold takes one row of a class."""
+    order = np.arange(len(codes)) if random_state is None else check_random_state(random_state).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[order] = np.arange(len(codes)) % n_folds
+    return PredefinedSplit(fold)
+
+
 def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
     """(training, test) row numbers. Folds are drawn anew with a seed, else they are scikit-learn's unshuffled ones."""
     n = points.shape[0]
+    counts_in_the_table = not hasattr(cv, "split") or isinstance(cv, PredefinedSplit)
     if isinstance(cv, (int, np.integer)):
+        counts_in_the_table = False
         largest = int(np.bincount(points.codes).max())
         require_folds(cv, largest)
-        n_splits = min(int(cv), largest)  # no more than the largest class has rows
-        cv = StratifiedKFold(n_splits, shuffle=random_state is not None, random_state=random_state)
-    given = not hasattr(cv, "split")
+        if largest < cv:
+            cv = _dealt(points.codes, min(int(cv), n), random_state)
+        else:
+            cv = StratifiedKFold(int(cv), shuffle=random_state is not None, random_state=random_state)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         splits = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes))
     position = np.arange(n)
-    if given and points.numbers is not None:  # row numbers of the table that came, of which some rows were left out
+    if counts_in_the_table and points.numbers is not None:  # of which some rows were left out
         assert points.n_given is not None
         position = np.full(points.n_given, -1)
         position[points.numbers] = np.arange(n)

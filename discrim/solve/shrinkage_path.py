@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discrim.data.rows import BLOCK_ROWS, LabelledRows, dense_block
 from discrim.moments.class_moments import ClassMoments, rounding_share
+from discrim.objectives.ratio import ratio_of
 from discrim.solve.discriminants import COLLAPSED, principal
 from discrim.solve.folds import Folds
 
@@ -41,6 +42,8 @@ class PathScores:
 
     def best(self) -> tuple[float, int]:
         """The shrinkage and number of discriminants of highest accuracy; among ties the fewest, then the least loss."""
+        if not np.isfinite(self.accuracies).any():  # no class varied in any training set: no ridge is a rule
+            return float(self.shrinkages[0]), self.accuracies.shape[1]
         at_best = self.accuracies >= self.accuracies.max() - 1e-12
         k = int(np.flatnonzero(at_best.any(axis=0))[0])
         candidates = np.flatnonzero(at_best[:, k])
@@ -61,12 +64,14 @@ def _fold_scores(
     training: ClassMoments, test: LabelledRows, shrinkages: Array, priors: Any, every_count: bool
 ) -> tuple[Array, Array, float]:
     """Weight of the rows predicted rightly and mean log loss, for every shrinkage and count; the rows' weight."""
-    present = training.weights > 0
-    shares = training.weights[present] / training.total_weight
+    ratio = ratio_of(training)
+    present = ratio.shares > 0
+    shares = ratio.shares[present]
     logs = np.log(shares) if priors is None else _log_priors(priors, present)
-    values, vectors = la.eigh(training.within / training.total_weight, driver="evd", check_finite=False)
+    values, vectors = la.eigh(ratio.within, driver="evd", check_finite=False)
     values = np.maximum(values, 0.0)
-    means = training.centred_means()[present] @ vectors
+    means = ratio.means[present] / np.sqrt(shares)[:, None] @ vectors
+    vectors = ratio.embedded(vectors.T).T
     inverses, possible = _inverse_variances(values, means, shrinkages, training.precision)
     rules = (_EveryCount if every_count else _AllDiscriminants).of(values, vectors, means, inverses, shares, logs)
     judged = _Judged.of(test, present, rules.shape)
@@ -89,9 +94,7 @@ def _inverse_variances(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """f_γ, a row per γ, and whether it is a rule: not where classes differ but do not vary."""
     noise = rounding_share(len(values), precision) * values.max(initial=0.0)
-    # rank of the total scatter: the within-class one's, and up to C−1 more
-    rank = max(1, min(len(values), int((values > noise).sum()) + len(means) - 1))
-    variances = np.outer(1 - shrinkages, values) + (values.sum() / rank) * shrinkages[:, None]
+    variances = np.outer(1 - shrinkages, values) + values.sum() / max(1, len(values)) * shrinkages[:, None]
     flat = variances <= noise
     differing = flat @ (means**2).sum(axis=0)
     return np.where(flat, 0.0, 1 / np.where(flat, 1.0, variances)), differing <= COLLAPSED * (means**2).sum()
@@ -153,7 +156,7 @@ class _EveryCount:
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of γ and of counts."""
-        return len(self.discriminants), max(len(axes) for axes, _ in self.discriminants)
+        return len(self.discriminants), max(1, *(len(axes) for axes, _ in self.discriminants))
 
     def scores(self, rows: Array) -> Iterator[tuple[Any, Array]]:
         """Scores of classes and rows, of one γ and count at a time."""

@@ -11,9 +11,11 @@ from discrim import (
     PCA,
     PCALDA,
     BayesErrorLDA,
+    BayesErrorPCA,
     ClassMoments,
     FisherLDA,
     MarginPCA,
+    MaximumMarginCriterion,
     NullSpaceLDA,
     OrthogonalLDA,
     RegularizedLDA,
@@ -206,3 +208,146 @@ def test_pca_lda_says_how_many_components_it_used():
     X = sample(d=6)
     assert PCALDA().fit(X, y).pca_components_ == 6
     assert PCALDA(pca_components=3).fit(X, y).pca_components_ == 3
+
+
+# ---------------------------------------------------------------------- classes far apart, and few rows
+
+
+@pytest.mark.parametrize("gap", [1e4, 1e6, 1e8, 1e10])
+@pytest.mark.parametrize(
+    "model",
+    [
+        FisherLDA(),
+        RegularizedLDA(shrinkage=0.1),
+        UncorrelatedLDA(),
+        OrthogonalLDA(),
+        NullSpaceLDA(),
+        PCALDA(),
+        BayesErrorLDA(2, shrinkage=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore:The null space of the within-class scatter")
+def test_a_class_far_off_leaves_the_others_apart(model, gap):
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 3
+    X = rng.normal(size=(300, 4))
+    X[:, 1] += 8 * (labels == 1)
+    for where in (np.ones(4), np.eye(4)[0]):
+        moved = X + gap * np.outer(labels == 2, where)
+        fitted = model.fit(moved, labels)
+        assert fitted.rank_ == 4
+        assert fitted.n_discriminants_ == 2
+        assert (fitted.predict(moved) == labels).mean() > 0.99
+
+
+def test_probabilities_between_near_classes_beside_a_far_one():
+    rng = np.random.default_rng(1)
+    labels = np.arange(300) % 3
+    X = rng.normal(size=(300, 3))
+    X[:, 1] += 3 * (labels == 1)
+    near = labels < 2
+
+    def share_of_one(gap):
+        model = FisherLDA().fit(X + gap * np.outer(labels == 2, [1, 0, 0]), labels)
+        return model.predict_proba(X[near])[:, 1]
+
+    np.testing.assert_allclose(share_of_one(1e8), share_of_one(1e4), atol=1e-6)
+
+
+def test_two_rows_of_each_class_still_choose_a_shrinkage():
+    right = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        means, labels = rng.normal(size=(15, 20)), np.repeat(np.arange(15), 2)
+        X, test = (means[labels] + rng.normal(size=(30, 20)) for _ in range(2))
+        fitted = RegularizedLDA().fit(X, labels)
+        assert np.isfinite(fitted.path_.accuracies).any()
+        fixed = [RegularizedLDA(shrinkage=gamma).fit(X, labels).score(test, labels) for gamma in (0.01, 0.1, 0.5)]
+        right.append((fitted.score(test, labels), max(fixed)))
+        RegularizedLDA("cv").fit(X, labels)
+    chosen, best = np.mean(right, axis=0)
+    assert chosen > best - 0.05
+
+
+@pytest.mark.filterwarnings("ignore:The within-class scatter is singular")
+def test_where_no_class_varies_there_is_no_shrinkage_to_choose():
+    labels = np.repeat(np.arange(4), 5)
+    X = np.random.default_rng(0).normal(size=(4, 6))[labels]
+    for model in (RegularizedLDA(), RegularizedLDA("cv"), BayesErrorLDA()):
+        assert model.fit(X, labels).score(X, labels) == 1
+
+
+def test_constant_columns_do_not_move_the_shrinkage_that_is_chosen():
+    rng = np.random.default_rng(0)
+    for seed in range(4):
+        X = rng.normal(size=(60, 3)) + np.random.default_rng(100 + seed).normal(size=(3, 3))[y]
+        padded = np.c_[X, np.ones(60), np.full(60, 1e6)]
+        for model in (RegularizedLDA, BayesErrorLDA):
+            plain, wider = model().fit(X, y), model().fit(padded, y)
+            assert wider.shrinkage_ == plain.shrinkage_
+            np.testing.assert_allclose(wider.transform(padded), plain.transform(X), atol=1e-9)
+
+
+# ---------------------------------------------------------------------- single precision
+
+
+def test_single_precision_keeps_small_directions():
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 2
+    X = rng.normal(size=(400, 5))
+    X[:, 4] += 4 * labels
+    X = (X * [1000, 100, 10, 1, 0.1]).astype(np.float32)
+    assert PCA(5).fit(X).rank_ == 5
+    np.testing.assert_allclose(PCA(5).fit(X).eigenvalues_, PCA(5).fit(X.astype(float)).eigenvalues_, rtol=1e-5)
+    single, double = BayesErrorPCA(1).fit(X, labels), BayesErrorPCA(1).fit(X.astype(float), labels)
+    np.testing.assert_allclose(single.bayes_error_, double.bayes_error_, rtol=1e-4)
+    streamed = PCA(5).partial_fit(X[:150]).partial_fit(X[150:])
+    np.testing.assert_allclose(streamed.eigenvalues_, PCA(5).fit(X.astype(float)).eigenvalues_, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_single_precision_counts_the_directions_of_few_rows():
+    X, labels = np.random.default_rng(4).normal(size=(40, 40)).astype(np.float32), np.arange(40) % 4
+    for model in (RegularizedLDA(shrinkage=1.0), FisherLDA(), NullSpaceLDA(), UncorrelatedLDA(), OrthogonalLDA()):
+        single = model.fit(X, labels)
+        values = single.eigenvalues_.copy()
+        assert single.rank_ == 39
+        np.testing.assert_allclose(values, model.fit(X.astype(float), labels).eigenvalues_, rtol=1e-4)
+
+
+# ---------------------------------------------------------------------- parameters set anew
+
+
+@pytest.mark.parametrize(
+    ("model", "changed", "said"),
+    [
+        (RegularizedLDA(1, shrinkage=0.1), {"shrinkage": 7.0}, "shrinkage=7.0 came"),
+        (RegularizedLDA(1, shrinkage=0.1), {"shrinkage": "cv"}, "was fitted by partial_fit, and shrinkage='cv'"),
+        (MaximumMarginCriterion(1), {"weight": -3.0}, "weight=-3.0 came"),
+        (MarginPCA(1, pairs="mean"), {"pairs": "median"}, "was fitted by partial_fit, and pairs='median'"),
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_parameters_set_in_a_stream_are_checked_when_it_is_solved(model, changed, said):
+    with pytest.raises(ValueError, match=said):
+        model.partial_fit(sample(), y).set_params(**changed).transform(sample())
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"0": 50}, r"class_weight names \['0'\]"),
+        ({0: "a"}, "the factors must be positive numbers"),
+        ({0: 1e200}, "1e\\+100"),
+    ],
+    ids=["text", "no number", "too large"],
+)
+def test_class_weights_that_mean_nothing_are_named(weights, said):
+    with pytest.raises(ValueError, match=said):
+        FisherLDA(class_weight=weights).fit(sample(), y)
+
+
+def test_a_count_that_is_none_is_named():
+    with pytest.raises(ValueError, match=r'possible are .*"cv", or None'):
+        RegularizedLDA(np.array([1, 2])).fit(sample(), y)

@@ -89,7 +89,15 @@ def test_splits_that_are_none_are_named(given, said):
         Folds(rows(40), given, None)
 
 
-def test_no_more_folds_than_the_largest_class_has_rows():
-    X = np.arange(10.0)[:, None]
-    points = LabelledRows(X, np.repeat(np.arange(5), 2), np.arange(5))
-    assert len(Folds(points, 5, None).splits) == 2
+@pytest.mark.parametrize("seed", [None, 3])
+def test_small_classes_are_dealt_so_that_a_fold_takes_one_row_of_a_class_at_most(seed):
+    codes = np.random.default_rng(0).permutation(np.repeat(np.arange(7), 2))
+    points = LabelledRows(np.arange(14.0)[:, None], codes, np.arange(7))
+    splits = Folds(points, 5, seed).splits
+    assert len(splits) == 5
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(14))
+    for train, test in splits:
+        assert 2 <= len(test) <= 3
+        assert len(np.unique(codes[test])) == len(test)
+        assert set(codes[train]) == set(range(7))
+        np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(14))
