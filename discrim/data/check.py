@@ -20,6 +20,8 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 from discrim.data.rows import LabelledRows
 
 STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
+MOST_ENEMIES = 2**30  # row numbers that are held at once, eight bytes each
+MOST_PAIRED_CLASSES = 5_000
 WEIGHT_RANGE = 1e-100, 1e100  # the largest weight may lie here: some methods square them
 
 
@@ -66,13 +68,13 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     kinds = [np.float64, np.float32]
     try:
         return validate_data(estimator, X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, reset=reset)
-    except ValueError as error:
-        if "could not convert string to float" in str(error):
+    except (ValueError, TypeError) as error:
+        if "could not convert string to float" in str(error) or "promoted" in str(error):  # text, or dates and times
             _refuse_text(X, error)
         raise
 
 
-def _refuse_text(X: Any, error: ValueError) -> None:
+def _refuse_text(X: Any, error: Exception) -> None:
     """Raise, naming the first cell that is no number."""
     names = list(getattr(X, "columns", ()))
     for (row, column), value in np.ndenumerate(np.asarray(X, dtype=object)):
@@ -90,7 +92,7 @@ def _require_unique_names(X: Any) -> None:
     names = getattr(X, "columns", None)
     if names is None:
         return
-    values, counts = np.unique(np.asarray(names, dtype=str), return_counts=True)
+    values, counts = np.unique([str(name) for name in names], return_counts=True)
     if (counts > 1).any():
         doubled = ", ".join(repr(str(v)) for v in values[counts > 1][:5])
         raise ValueError(
@@ -106,7 +108,7 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
             f"{who} requires y to be passed, but the target y is None. It looks for directions "
             "that keep the classes apart: pass one label per row, or use discrim.PCA, which needs none."
         )
-    labels = column_or_1d(_unmixed(y), warn=True)
+    labels = column_or_1d(_unmixed(_of_numpy(y)), warn=True)
     if len(labels) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)} "
@@ -118,9 +120,17 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
     if (kind := type_of_target(labels, input_name="y")) not in ("binary", "multiclass"):
         raise ValueError(
             f"Unknown label type: {kind}. Labels name classes: pass strings, whole numbers or bools, one per row. To "
-            "make classes of a measurement, cut it into ranges, e.g. with pandas.cut."
+            "make classes of a measurement, cut it into ranges, e.g. with pandas.cut(…).astype(str)."
         )
     return labels
+
+
+def _of_numpy(y: Any) -> Any:
+    """Whole numbers, bools and text of other kinds as numpy's own: by way of floats, long numbers would lose digits."""
+    own = getattr(getattr(y, "dtype", None), "numpy_dtype", None)  # of pandas' dtypes that know missing values
+    if isinstance(own, np.dtype) and own.kind in "iub" and not y.isna().any():
+        return y.to_numpy(dtype=own)
+    return np.array(y.tolist(), dtype=str) if isinstance(y, np.ndarray) and y.dtype.kind == "T" else y
 
 
 def _unmixed(y: Any) -> Any:
@@ -280,6 +290,22 @@ def require_emphasis(emphasis: Any, n_classes: int) -> None:
     if emphasis is not None and (np.shape(emphasis) != (n_classes,) or not (np.asarray(emphasis) > 0).all()):
         raise ValueError(
             f"emphasis of shape {np.shape(emphasis)} came for {n_classes} classes. Pass a number above 0 for each."
+        )
+
+
+def require_room_for_enemies(n_rows: int, n_classes: int) -> None:
+    if n_rows * n_classes > MOST_ENEMIES:
+        raise ValueError(
+            f"{n_rows} rows and {n_classes} classes came: with enemies='each' every row has a nearest row in every "
+            f"other class, and {n_rows * n_classes:,} of them do not fit into memory. Pass enemies='any', or pairs='mean'."
+        )
+
+
+def require_room_for_pairs(n_classes: int) -> None:
+    if n_classes > MOST_PAIRED_CLASSES:
+        raise ValueError(
+            f"bayes_error_ is a mean over all pairs of classes, and {n_classes} classes came; possible are "
+            f"{MOST_PAIRED_CLASSES}. `scores_` and `selected_` are there for any number of classes."
         )
 
 

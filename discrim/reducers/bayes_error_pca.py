@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check import require_choice
+from discrim.data.check import require_choice, require_room_for_pairs
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import pair_error
 from discrim.objectives.ratio import LEAST_WITHIN
@@ -133,6 +133,7 @@ class BayesErrorPCA(Reducer):
     def bayes_error_(self) -> Array:
         """Apparent Gaussian error, averaged over pairs of classes, after 1, 2, … kept components."""
         details = self._fitted().details
+        require_room_for_pairs(len(details["shares"]))
         return apparent_errors(details["standardised_means"], details["shares"])
 
 

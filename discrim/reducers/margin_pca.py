@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check import require_choice, require_finite, require_whole_weights
+from discrim.data.check import require_choice, require_finite, require_room_for_enemies, require_whole_weights
 from discrim.data.rows import LabelledRows
 from discrim.margins.enemies import enemy_pairs, nearest_enemies
 from discrim.margins.margin_vectors import Margins
@@ -89,6 +89,8 @@ class MarginPCA(SpreadReducer):
             return Margins(landmarks=class_medians(rows))
         if self.pairs == "nearest":
             require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest")')
+            if self.enemies == "each":
+                require_room_for_enemies(rows.shape[0], rows.n_classes)
             require_finite(rows.X)  # distances come before the sums that would show it
             nearest = nearest_enemies(rows.X, rows.codes, rows.n_classes, enemies=self.enemies)
             return Margins(pairs=enemy_pairs(nearest, rows.weights))
@@ -111,10 +113,26 @@ class MarginPCA(SpreadReducer):
         elif self.pairs == "median":
             assert basis.margins.landmarks is not None
             medians = moments.centred(basis.margins.landmarks)
-            rows = _laplacian_factor(n_c) @ np.concatenate([means, medians])
+            rows = _median_rows(n_c, means, medians)
         else:
             rows = means[:0]
         return Spread(self._class_weights(n_c), rows, basis.margins.pairs)
+
+
+def _median_rows(n_c: Array, means: Array, medians: Array) -> Array:
+    """Rows whose Gram matrix is Σ_{a≠b} n_a (μ_a − m_b)(μ_a − m_b)ᵀ.
+
+    As Σ n_a μ_a = 0 it is Σ_a [(C−1) n_a μ_a μ_aᵀ + n_a (μ_a m_aᵀ + m_a μ_aᵀ) + (n − n_a) m_a m_aᵀ]: two rows for each
+    class, unless one has more than (C−1)/C of the weight, where its own share is negative and only the sum is not.
+    """
+    C, n = len(n_c), n_c.sum()
+    of_means = np.sqrt((C - 1) * n_c)
+    both = n_c / of_means
+    of_medians = n - n_c - both**2
+    if (of_medians < 0).any():
+        return _laplacian_factor(n_c) @ np.concatenate([means, medians])
+    first = of_means[:, None] * means + both[:, None] * medians
+    return np.concatenate([first, np.sqrt(of_medians)[:, None] * medians])
 
 
 def _laplacian_factor(n_c: Array) -> Array:

@@ -43,7 +43,10 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
 
     def _why_all_directions(self) -> str | None:
         if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self._searches_count:
-            return "only a fixed shrinkage above 0 goes without the whole within-class scatter"
+            return (
+                "only a fixed shrinkage above 0 (pass shrinkage=0.1, say, and an int n_components) goes without the "
+                "whole within-class scatter"
+            )
         return None
 
     @property

@@ -351,3 +351,53 @@ def test_class_weights_that_mean_nothing_are_named(weights, said):
 def test_a_count_that_is_none_is_named():
     with pytest.raises(ValueError, match=r'possible are .*"cv", or None'):
         RegularizedLDA(np.array([1, 2])).fit(sample(), y)
+
+
+# ---------------------------------------------------------------------- tables and labels of other kinds, many classes
+
+
+def test_whole_numbers_and_bools_of_pandas_keep_their_digits():
+    long = pd.Series([2**53 + int(v) for v in y], dtype="Int64")
+    np.testing.assert_array_equal(FisherLDA().fit(sample(), long).classes_, [2**53, 2**53 + 1, 2**53 + 2])
+    assert FisherLDA().fit(sample(), pd.Series(y > 0, dtype="boolean")).classes_.dtype == bool
+    with pytest.raises(ValueError, match="1 labels are missing"):
+        FisherLDA().fit(sample(), pd.Series([None, *y[1:]], dtype="Int64"))
+
+
+def test_text_of_any_length_is_text():
+    labels = np.array(["red", "green", "a very long name"], dtype=np.dtypes.StringDType())[y]
+    np.testing.assert_array_equal(FisherLDA().fit(sample(), labels).classes_, ["a very long name", "green", "red"])
+
+
+def test_a_table_with_dates_and_names_of_two_levels():
+    table = pd.DataFrame(sample(), columns=pd.MultiIndex.from_product([["a", "b"], [1, 2]]))
+    np.testing.assert_allclose(FisherLDA().fit(table, y).components_, FisherLDA().fit(sample(), y).components_)
+    dated = pd.DataFrame(sample(), columns=list("abcd")).assign(when=pd.date_range("2020", periods=60))
+    with pytest.raises(ValueError, match="column 'when'. Only numbers can be reduced"):
+        FisherLDA().fit(dated, y)
+
+
+def test_many_classes_fit_or_are_refused_by_name():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(40_000, 3)), np.arange(40_000) % 20_000
+    assert MarginPCA(1, pairs="median").fit(X, labels).n_components_ == 1
+    many = np.arange(40_000)
+    with pytest.raises(ValueError, match="Pass enemies='any'"):
+        MarginPCA(1, pairs="nearest").fit(X, many)
+    with pytest.raises(ValueError, match="mean over all pairs of classes, and 20000 classes came"):
+        _ = BayesErrorPCA(1).fit(X, labels).bayes_error_
+
+
+@pytest.mark.parametrize("largest", [3, 400], ids=["even", "one class has nearly all"])
+def test_pairs_with_medians_by_their_definition_also_where_one_class_has_nearly_all(largest):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), [largest, 3, 4, 5])
+    X = rng.normal(size=(len(labels), 3)) + rng.normal(size=(4, 3))[labels]
+    medians = [np.median(X[labels == c], axis=0) for c in range(4)]
+    A = sum(
+        np.outer(x - medians[b], x - medians[b]) for x, a in zip(X, labels, strict=True) for b in range(4) if a != b
+    )
+    values, vectors = np.linalg.eigh(A)
+    fitted = MarginPCA(3, pairs="median").fit(X, labels)
+    np.testing.assert_allclose(fitted.eigenvalues_, values[::-1] / len(X), rtol=1e-9)
+    np.testing.assert_allclose(np.abs(fitted.components_ @ vectors[:, ::-1]), np.eye(3), atol=1e-6)
