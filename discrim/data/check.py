@@ -297,7 +297,8 @@ def require_room_for_enemies(n_rows: int, n_classes: int) -> None:
     if n_rows * n_classes > MOST_ENEMIES:
         raise ValueError(
             f"{n_rows} rows and {n_classes} classes came: with enemies='each' every row has a nearest row in every "
-            f"other class, and {n_rows * n_classes:,} of them do not fit into memory. Pass enemies='any', or pairs='mean'."
+            f"other class, and {n_rows * n_classes:,} of them do not fit into memory. Pass enemies='any', or "
+            "pairs='mean'."
         )
 
 

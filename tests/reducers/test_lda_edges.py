@@ -373,7 +373,7 @@ def test_a_table_with_dates_and_names_of_two_levels():
     table = pd.DataFrame(sample(), columns=pd.MultiIndex.from_product([["a", "b"], [1, 2]]))
     np.testing.assert_allclose(FisherLDA().fit(table, y).components_, FisherLDA().fit(sample(), y).components_)
     dated = pd.DataFrame(sample(), columns=list("abcd")).assign(when=pd.date_range("2020", periods=60))
-    with pytest.raises(ValueError, match="column 'when'. Only numbers can be reduced"):
+    with pytest.raises(ValueError, match=r"column 'when'\. Only numbers can be reduced"):
         FisherLDA().fit(dated, y)
 
 
