@@ -1,8 +1,8 @@
 """A paper's tables done again: the printed figure beside ours, and which of the paper's claims hold.
 
-`reproduced` follows the paper's conventions to the letter. `judged` tests each claim against the paper's baseline by the
-corrected t test, with the paper's sign test beside it: by the paper's conventions, or with the same methods used as they
-should be (inside the split, centred, with an intercept).
+`reproduced` follows the paper's conventions to the letter. `judged` tests each claim against the paper's baseline by
+the corrected t test, with the paper's sign test beside it: by the paper's conventions, or with the same methods used as
+they should be (inside the split, centred, with an intercept).
 """
 
 from __future__ import annotations
