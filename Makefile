@@ -33,12 +33,12 @@ study: $(VENV)/installed
 	$(RUN) examples/shift_study.py
 	mkdir -p build
 	$(RUN) examples/default_reducer_study.py --store build/study.sqlite --into docs/study.md
-	$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite
-	$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --claims
-	$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --honest
-	$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite
-	$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --claims
-	$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --honest
+	-$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite
+	-$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --claims
+	-$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --honest
+	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite
+	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --claims
+	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --honest
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
