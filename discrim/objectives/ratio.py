@@ -19,6 +19,7 @@ from discrim.moments.class_moments import ClassMoments, rounding_share
 Array = NDArray[np.float64]
 ROUNDING = 1e-13  # a within-class deviation below this share of the total one
 LEAST_WITHIN = 1e-12  # share of a direction's variance within classes below which it is rounding
+LEAST_CONDITION = 1e-14  # an inverse condition number below this is rounding
 SINGULAR = 1e-11  # a pivot below this share of a column's own variance is rounding
 
 
@@ -104,7 +105,12 @@ def is_nonsingular(scatter: Array, precision: float = 0.0, total: Array | None =
         return False
     if not len(deviations):
         return True
-    factor, broken = la.lapack.dpotrf(scatter / np.outer(deviations, deviations), lower=1)
+    correlations = scatter / np.outer(deviations, deviations)
+    factor, broken = la.lapack.dpotrf(correlations, lower=1)
     threshold = max(SINGULAR, 100 * np.sqrt(len(scatter)) * precision)
     # a pivot is the share of a column's variance that the columns before it leave unexplained
-    return broken == 0 and float(np.diag(factor).min()) ** 2 > threshold
+    if broken or not float(np.diag(factor).min()) ** 2 > threshold:
+        return False
+    # many columns may each leave some of the others unexplained, and still a combination of all be next to nothing
+    inverse_condition, _ = la.lapack.dpocon(factor, np.abs(correlations).sum(axis=0).max(), uplo="L")
+    return bool(inverse_condition > max(LEAST_CONDITION, rounding_share(len(scatter), precision)))

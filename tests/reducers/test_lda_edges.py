@@ -21,6 +21,7 @@ from discrim import (
     RegularizedLDA,
     UncorrelatedLDA,
 )
+from discrim.objectives.ratio import is_nonsingular
 
 y = np.repeat([0, 1, 2], 20)
 
@@ -401,3 +402,14 @@ def test_pairs_with_medians_by_their_definition_also_where_one_class_has_nearly_
     fitted = MarginPCA(3, pairs="median").fit(X, labels)
     np.testing.assert_allclose(fitted.eigenvalues_, values[::-1] / len(X), rtol=1e-9)
     np.testing.assert_allclose(np.abs(fitted.components_ @ vectors[:, ::-1]), np.eye(3), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:The within-class scatter is singular", "ignore:The null space of the within-class")
+def test_a_combination_of_all_columns_that_hardly_varies_is_seen_though_no_column_is_one_of_the_others():
+    """Each column leaves at least a fiftieth of the next one unexplained; the least singular value is 1.9^−60."""
+    columns = np.eye(60) - 0.9 * np.triu(np.ones((60, 60)), 1)
+    assert not is_nonsingular(columns.T @ columns)
+    X = np.linalg.qr(np.random.default_rng(0).normal(size=(300, 60)))[0] @ columns
+    labels = np.arange(300) % 3
+    for model in (FisherLDA(), UncorrelatedLDA(), OrthogonalLDA(), NullSpaceLDA(), RegularizedLDA(shrinkage=0.0)):
+        assert np.isfinite(model.fit(X, labels).decision_function(X)).all()
