@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
-from discrim.evaluation.summary import lines_of
+from discrim.evaluation.summary import difference, lines_of
 
 RATIO = 20 / 80
 
@@ -107,3 +107,11 @@ def test_best_first_and_of_equals_the_one_with_fewer_components():
     assert [line.method for line in lines_of(everything, "f1")] == ["b", "a", "c"]
     with pytest.raises(ValueError, match=r"No score is named 'auc'. There are: accuracy"):
         lines_of([], "auc")
+
+
+def test_the_same_difference_in_every_split_proves_nothing():
+    found = difference(dict.fromkeys(range(8), 1.0), dict.fromkeys(range(8), 2 / 3), 0.25)
+    assert found.mean == pytest.approx(1 / 3)
+    assert found.p_value == 1.0
+    varied = difference({split: 1.0 - 0.01 * (split % 2) for split in range(8)}, dict.fromkeys(range(8), 2 / 3), 0.25)
+    assert varied.p_value < 1e-6
