@@ -3,19 +3,20 @@
 import pytest
 from typer.testing import CliRunner
 
+from discrim.cli import screen
 from discrim.cli.commands import app
 from discrim.evaluation.study import study
 
 
 def reproduce(*arguments, **environment):
-    settings = {"COLUMNS": "140", **environment}
-    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=False, env=settings)
+    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=False, env=environment)
     return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
-    """No folder of data sets, and an empty cache."""
+    """No folder of data sets, an empty cache, and a screen of one width, whoever made it."""
+    monkeypatch.setattr(screen.out, "_width", 140)
     monkeypatch.delenv("DISCRIM_DATA", raising=False)
     monkeypatch.setattr("discrim.data.catalogue.cache_folder", lambda: tmp_path)
 

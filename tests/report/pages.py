@@ -76,7 +76,9 @@ def made_up(table, name, levels, **sizes):
     setting = Setting(name, table.digest(), "holdout-80-20", "standard", 0, "0.1.0")
     noise = np.array([0.01, -0.01, 0.02, 0.0])
     rows = [
-        row for method, k, level in levels for row in result_rows(method, k, (level + noise).tolist(), setting, **sizes)
+        row
+        for at, (method, k, level) in enumerate(levels)
+        for row in result_rows(method, k, (level + np.roll(noise, at)).tolist(), setting, **sizes)
     ]
     return Results(setting, rows, "accuracy", table, "", name)
 
