@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -399,6 +400,58 @@ def test_two_runs_at_once_one_is_refused_or_waits(tmp_path, table, whole):
         out, _ = process.communicate(timeout=120)
         assert process.returncode == 0
         assert figures(out) == whole
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["compare", "{table}", "--html", "{table}"], "--html {table} would write over the data"),
+        (["compare", "{table}", "--store", "{table}"], "--store {table} would write over the data"),
+        (["project", "{table}", "--out", "{table}"], "--out {table} would write over the data"),
+        (["project", "{table}", "--model", "{table}"], "--model {table} would write over the data"),
+        (["project", "{table}", "--out", "x.csv", "--model", "x.csv"], "--model x.csv would write over --out"),
+        (["apply", "{table}", "{table}", "--out", "{table}"], "--out {table} would write over"),
+        (["report", "{table}", "--html", "{table}"], "--html {table} would write over the store"),
+    ],
+    ids=lambda given: " ".join(given).replace("{table}", "") if isinstance(given, list) else "",
+)
+def test_nothing_is_written_over_what_is_read(command, said, table):
+    before = table.read_bytes()
+    assert said.format(table=table) in refused(*[word.format(table=table) for word in command])
+    assert table.read_bytes() == before
+
+
+def test_the_next_step_reads_the_table_in_the_same_way(tmp_path, rows):
+    X, y = rows
+    path = tmp_path / "odd.csv"
+    lines = ["label;a;b;c;kind"]
+    for at, (row, label) in enumerate(zip(X, y, strict=True)):
+        cells = [f"{value:.6f}".replace(".", ",") for value in row[:3]]
+        lines.append(";".join([str(label), *cells, "xy"[at % 2]]))
+    path.write_text("\n".join(lines))
+    options = ["--target", "label", "--decimal", ",", "--one-hot", "--drop", "c"]
+    code, out, _ = here("compare", path, *options, "--methods", "fisher-lda", "-c", "5-nn", "-k", "1", "--splits", "3")
+    assert code == 0
+    step = " ".join(out.split("To get these features: ")[1].split())
+    words = shlex.split(step)
+    assert words[:3] == ["discrim", "project", str(path)]
+    assert words[words.index("--out") + 1] == "features.csv"
+    words[words.index("--out") + 1] = str(tmp_path / "features.csv")
+    words[words.index("--model") + 1] = str(tmp_path / "model.discrim")
+    assert here(*words[1:])[0] == 0
+    assert len((tmp_path / "features.csv").read_text().splitlines()) == len(X) + 1
+
+
+@pytest.mark.parametrize(("option", "value"), [("--delimiter", ",,"), ("--encoding", "nonsense")])
+def test_a_way_of_reading_that_is_none_is_named(option, value, table):
+    assert f"{option[2:]} {value!r}" in refused("compare", table, option, value)
+
+
+def test_one_split_has_no_interval_and_json_says_null(table):
+    code, out, _ = here("compare", table, *FAST, "--splits", "1", "--json")
+    assert code == 0
+    document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert document["lines"][0]["low"] is None
 
 
 def test_a_store_that_is_none_is_refused_and_left_as_it_is(tmp_path, table):

@@ -24,6 +24,7 @@ from discrim.cli.options import (
     Target,
     Wait,
 )
+from discrim.cli.places import require_apart
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import Reading, labelled, name_of, say_where_labels_are
@@ -105,8 +106,11 @@ def compare(
     - `discrim compare faces.npz --protocol few-shot --per-class 3 --methods all --json > faces.json`
     """
     require_metric(metric)
+    require_apart({"the data": data, "the store": store}, {"--html": html})
+    require_apart({"the data": data}, {"--store": store})
     require_place(html)
-    table = labelled(data, Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding))
+    reading = Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding)
+    table = labelled(data, reading)
     say_where_labels_are(table, target, data)
     grid = grid_of(
         table,
@@ -124,9 +128,9 @@ def compare(
     if as_json:
         print_json(found)
     else:
-        show_comparison(found, _next_step(found, data, target))
+        show_comparison(found, _next_step(found, data, reading))
     if html is not None:
-        write_html(found, html, Origin(typed_command(), data, target))
+        write_html(found, html, Origin(typed_command(), data, reading.words))
     if store is not None:
         say(f"{len(found.rows)} results are kept in {store}.")
     if found.failures:
@@ -179,7 +183,7 @@ def _show_so_far(found: Comparison, running: Running) -> None:
     say(f"{splits} of {total} splits were finished. {kept}")
 
 
-def _next_step(found: Comparison, data: str, target: str | None) -> str:
+def _next_step(found: Comparison, data: str, reading: Reading) -> str:
     """What to type to get the features."""
-    command = project_command(found.best, data, target, found.grid.scale) if found.best else ""
+    command = project_command(found.best, data, reading.words, found.grid.scale) if found.best else ""
     return f"To get these features: {command}" if command else ""

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from discrim.cli.endings import ending_cleanly
 from discrim.cli.options import Data, Decimal, Delimiter, Drop, Encoding, OneHot, Scale, Target
+from discrim.cli.places import require_apart
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import Reading, features, labelled, say_where_labels_are
 from discrim.data.scaling import scaler
@@ -22,7 +23,6 @@ from discrim.reducers import model_file
 OURS = {name: method for name, method in METHODS.items() if method.ours}
 DEFAULT = next(iter(OURS))
 FEATURES_FILE = typer.Option("--out", help="File for the features: .csv, .tsv, .parquet or .feather.")
-MODEL_FILE = typer.Option("--model", help="File for the fitted model, for `discrim apply`.")
 
 
 @ending_cleanly
@@ -54,6 +54,7 @@ def project(
     """
     if out is None and model is None:
         raise ValueError("Nothing to write: name a file for the features with --out, for the model with --model.")
+    require_apart({"the data": data}, {"--out": out, "--model": model})
     reduction = named(method, OURS, "reduction of discrim")
     table = labelled(data, Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding))
     say_where_labels_are(table, target, data)
@@ -84,6 +85,7 @@ def apply(
 
     - `discrim apply flowers.discrim new_flowers.csv --out new_features.csv`
     """
+    require_apart({"the data": data, "the model": model}, {"--out": out})
     fitted, kept = model_file.load(model), model_file.about(model)
     names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
     if not names:

@@ -13,6 +13,7 @@ import typer
 
 from discrim.cli.endings import ending_cleanly
 from discrim.cli.options import Decimal, Delimiter, Drop, Encoding, OneHot, Target
+from discrim.cli.places import require_apart
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import Reading, labelled, name_of
 from discrim.data import catalogue
@@ -60,6 +61,7 @@ def report(
     """
     require_metric(metric)
     require_place(html)
+    require_apart({"the store": store} | {f"the data {one}": one for one in data or ()}, {"--html": html})
     reading = Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding)
     given = {name_of(one): one for one in data or ()}
     with Store(store, read_only=True) as kept:
@@ -74,7 +76,7 @@ def report(
         if one.table is None:
             say(f"{one.label}: without pictures of the rows. {one.lacking}")
     only = given.get(found[0].setting.data, "") if len(found) == 1 else ""
-    write_html(found, html, Origin(typed_command(), only, target if only else None))
+    write_html(found, html, Origin(typed_command(), only, reading.words if only else ()))
 
 
 def require_place(html: Path | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections import Counter
@@ -126,7 +127,16 @@ def print_json(found: Comparison) -> None:
         "failures": [{**row["trial"], "reason": row["reason"]} for row in found.failures],
         "skips": [{**row["trial"], "reason": row["reason"]} for row in found.skips],
     }
-    print(json.dumps(document, ensure_ascii=False, indent=1))
+    print(json.dumps(_without_nan(document), ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def _without_nan(value: Any) -> Any:
+    """Numbers that are none as null, which is what JSON knows."""
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_list(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

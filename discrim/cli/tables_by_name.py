@@ -24,6 +24,15 @@ class Reading:
     encoding: str | None = None
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The options that say so on the command line."""
+        given = {"--target": self.target, "--delimiter": self.delimiter, "--encoding": self.encoding}
+        given["--decimal"] = None if self.decimal == "." else self.decimal
+        named = [word for name, value in given.items() if value is not None for word in (name, value)]
+        dropped = [word for name in self.drop for word in ("--drop", name)]
+        return (*named, *dropped, *(["--one-hot"] if self.one_hot else []))
+
+    @property
     def format(self) -> dict[str, Any]:
         return {"delimiter": self.delimiter, "decimal": self.decimal, "encoding": self.encoding}
 

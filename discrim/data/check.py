@@ -114,7 +114,7 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)} "
             "labels. Pass one label per row."
         )
-    _require_labels_present(labels)
+    require_labels_present(labels)
     if labels.dtype == object:
         labels = _of_one_kind(labels)
     if (kind := type_of_target(labels, input_name="y")) not in ("binary", "multiclass"):
@@ -140,7 +140,7 @@ def _unmixed(y: Any) -> Any:
     return y
 
 
-def _require_labels_present(labels: NDArray[Any]) -> None:
+def require_labels_present(labels: NDArray[Any]) -> None:
     if labels.dtype.kind == "f":
         missing = ~np.isfinite(labels)
     elif labels.dtype == object:

@@ -58,8 +58,8 @@ class DelimitedFile:
 
     def __init__(self, path: Path, dialect: Dialect, max_bytes: int = MAX_BYTES) -> None:
         self.path, self.dialect, self._max_bytes = path, dialect, max_bytes
-        self._encoding = dialect.encoding or self._encoding_by_mark()
-        self._delimiter = dialect.delimiter or self._delimiter_of_first_line()
+        self._encoding = _known_encoding(dialect.encoding) or self._encoding_by_mark()
+        self._delimiter = _one_character(dialect.delimiter) or self._delimiter_of_first_line()
         self.names = self._header()
 
     def take(self, numeric: Sequence[int], text: Sequence[int]) -> Taken:
@@ -246,3 +246,17 @@ class _Unzipped(io.RawIOBase):
     def close(self) -> None:
         self._raw.close()
         super().close()
+
+
+def _known_encoding(name: str | None) -> str | None:
+    """An encoding as it was named, if Python knows it."""
+    try:
+        return None if name is None else codecs.lookup(name) and name
+    except LookupError as error:
+        raise TableError(f"encoding {name!r} is not known. Pass a name such as utf-8, latin-1 or cp1252.") from error
+
+
+def _one_character(delimiter: str | None) -> str | None:
+    if delimiter is not None and len(delimiter) != 1:
+        raise TableError(f"delimiter {delimiter!r} came; possible is one character, such as ',' or ';'.")
+    return delimiter

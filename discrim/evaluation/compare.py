@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
+from discrim.data.check import require_labels_present
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, product, training_sizes
@@ -109,7 +110,7 @@ def compare(
     *,
     methods: str | Iterable[str] = "default",
     classifiers: str | Iterable[str] = "default",
-    n_components: str | Iterable[int] = "auto",
+    n_components: str | int | Iterable[int] = "auto",
     protocol: str = "holdout-80-20",
     n_splits: int | None = None,
     per_class: int | None = None,
@@ -126,7 +127,7 @@ def compare(
     ----------
     X, y : rows (dense, sparse, or a data frame) and a label for each.
     methods, classifiers : names, "default" for the short list, "all" for all there are.
-    n_components : numbers of components to try, or "auto" for up to four.
+    n_components : number or numbers of components to try, or "auto" for up to four.
     protocol : "holdout-80-20", "holdout-50-50", "kfold", "inverted-kfold" or "few-shot".
     n_splits : how many splits (folds); None for 20 random ones, or 10 folds.
     per_class : training rows per class, for "few-shot".
@@ -151,7 +152,7 @@ def compare(
         name,
         methods=_listed(methods),
         classifiers=_listed(classifiers),
-        counts=n_components if isinstance(n_components, str) else list(n_components),
+        counts=[n_components] if isinstance(n_components, int) else n_components,
         protocol=protocol,
         n_splits=n_splits,
         per_class=per_class,
@@ -221,6 +222,7 @@ def labelled_table(X: Any, y: ArrayLike) -> LabelledTable:
         raise ValueError(f"X has shape {rows.shape} and y {labels.shape}. Pass rows × columns, and one label per row.")
     if not np.isfinite(rows.data if issparse(rows) else rows).all():
         raise ValueError("X has missing or infinite values. Fill or remove them first.")
+    require_labels_present(labels)
     text = np.array([str(label) for label in labels.tolist()])
     known = tuple(str(name) for name in names) or tuple(f"f{at}" for at in range(rows.shape[1]))
     return LabelledTable(rows, text, known, "target", "arrays")

@@ -139,7 +139,10 @@ def automatic_counts(sizes: Sizes) -> tuple[int, ...]:
 
 def checked_counts(counts: Iterable[int], table: LabelledTable) -> tuple[int, ...]:
     """K ascending, each once, none below 1 or above the number of features."""
-    numbers = sorted({int(k) for k in counts})
+    asked = list(counts)
+    if not all(float(k).is_integer() for k in asked):
+        raise ValueError(f"Numbers of components {asked} came. Pass whole numbers of at least 1.")
+    numbers = sorted({int(k) for k in asked})
     if not numbers or numbers[0] < 1:
         raise ValueError(f"Numbers of components {numbers} came. Pass whole numbers of at least 1.")
     if numbers[0] > table.n_features:

@@ -7,6 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from discrim.data import catalogue
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.summary import METRICS, Difference, Line
 from discrim.report.results import Results
@@ -43,8 +44,8 @@ class Answer:
     code: str
 
 
-def answer_of(results: Results, data: str = "", target: str | None = None) -> Answer:
-    """data, target : what the data are called on the command line, where that is known."""
+def answer_of(results: Results, data: str = "", reading: tuple[str, ...] = ()) -> Answer:
+    """data, reading : what the data are called on the command line and how they are read, where that is known."""
     best, metric = results.best, METRICS[results.metric]
     if best is None:
         meaning = "No reduction could be judged: every trial failed or was skipped."
@@ -52,7 +53,9 @@ def answer_of(results: Results, data: str = "", target: str | None = None) -> An
     interval = f"{100 * max(best.low, 0):.1f}–{100 * min(best.high, 1):.1f}" if best.n_splits > 1 else ""
     others = ((f"PCA with {in_components(best.k)}", best.against_pca), ("raw features", best.against_raw))
     against = tuple(_against(name, found) for name, found in others if found is not None)
-    command = project_command(best, data or results.setting.data, target, results.setting.scale)
+    if not data and results.setting.data in {one.name for one in catalogue.entries()}:
+        data = results.setting.data
+    command = project_command(best, data, reading, results.setting.scale)
     code = python_code(best, results.setting.scale)
     return Answer(best, metric, f"{100 * best.mean:.1f}", interval, against, _meaning(best, results), command, code)
 
@@ -92,11 +95,11 @@ def _meaning(best: Line, results: Results) -> str:
     )
 
 
-def project_command(best: Line, data: str, target: str | None, scale: str) -> str:
-    """What to type in a terminal to get the features; empty where it is no reduction of discrim."""
-    if best.method not in METHODS or not METHODS[best.method].ours:
+def project_command(best: Line, data: str, reading: tuple[str, ...], scale: str) -> str:
+    """What to type in a terminal to get the features; empty where it is no reduction of discrim, or no known file."""
+    if not data or best.method not in METHODS or not METHODS[best.method].ours:
         return ""
-    words = ["discrim", "project", data, *(["--target", target] if target else [])]
+    words = ["discrim", "project", data, *reading]
     words += ["--method", best.method, "-k", str(best.k), *(["--scale", scale] if scale != "standard" else [])]
     return shlex.join([*words, "--out", "features.csv", "--model", "model.discrim"])
 

@@ -31,11 +31,11 @@ SHORT = 60  # characters of a name in running text
 
 @dataclass(frozen=True)
 class Origin:
-    """Where results come from, for what to type next: the command that was typed, and the data's name in it."""
+    """Where results come from, for what to type next: the command that was typed, the data's name and options in it."""
 
     command: str = ""
     data: str = ""
-    target: str | None = None
+    reading: tuple[str, ...] = ()
 
 
 def write_report(
@@ -58,9 +58,11 @@ def page(results: Sequence[Results], origin: Origin) -> str:
         "blocks": [payload.block(one, shown) for one, (shown, _) in zip(results, looks, strict=True)],
         "ranks": [payload.ranks(one) for one in overall.values()],
     }
+    n_datasets = len({one.setting.data for one in results})
     plotly, script = _plotly(), _own("report.js")
     return _template().render(
-        title=results[0].label if len(results) == 1 else f"{len(results)} data sets",
+        title=results[0].label if len(results) == 1 else f"{n_datasets} data sets",
+        n_datasets=n_datasets,
         blocks=[_words(one, *look, origin) for one, look in zip(results, looks, strict=True)],
         overall=overall,
         origin=origin,
@@ -102,7 +104,7 @@ def _words(results: Results, shown: Sequence[Refit], refused: Sequence[str], ori
     lines = results.lines
     return {
         "results": results,
-        "answer": answer_of(results, origin.data, origin.target),
+        "answer": answer_of(results, origin.data, origin.reading),
         "rows": list(zip(lines, _tracks(lines), strict=True)),
         "metric": METRICS[results.metric],
         "classifiers": list(dict.fromkeys(line.classifier for line in lines)),

@@ -23,6 +23,21 @@ def found(wine):
     return compare(*wine, **SMALL)
 
 
+def test_missing_labels_are_no_class():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    for labels in (np.where(np.arange(30) < 5, None, "a"), np.where(np.arange(30) < 5, np.nan, 1.0)):
+        with pytest.raises(ValueError, match="5 labels are missing"):
+            compare(X, labels)
+
+
+def test_numbers_of_components_are_whole():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    settings = {"methods": ["pca"], "classifiers": ["5-nn"], "n_splits": 2, "n_jobs": 1}
+    assert {line.k for line in compare(X, y, n_components=2, **settings).lines} <= {2, 3}
+    with pytest.raises(ValueError, match=r"Numbers of components \[1.7\] came"):
+        compare(X, y, n_components=[1.7], **settings)
+
+
 def test_table_best_and_verdict(found):
     table = found.table()
     assert isinstance(table, pd.DataFrame)

@@ -16,7 +16,7 @@ def found(tmp_path_factory):
 @pytest.fixture(scope="session")
 def page(found, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_report(found, path, Origin("discrim compare trees.csv --target tree", "trees.csv", "tree"))
+    write_report(found, path, Origin("discrim compare trees.csv --target tree", "trees.csv", ("--target", "tree")))
     return path
 
 

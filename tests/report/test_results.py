@@ -146,13 +146,13 @@ def test_the_code_that_is_offered_runs(method, scale):
 
 def test_the_command_that_is_offered_names_all_that_matters():
     (line,) = made_up(trees(), "wood", [("margin-pca-mean", 2, 0.9)]).lines
-    command = project_command(line, "my trees.csv", "tree", "range")
+    command = project_command(line, "my trees.csv", ("--target", "tree"), "range")
     assert command == (
         "discrim project 'my trees.csv' --target tree --method margin-pca-mean -k 2 --scale range "
         "--out features.csv --model model.discrim"
     )
     (line,) = made_up(trees(), "wood", [("pls", 2, 0.9)]).lines
-    assert project_command(line, "wood", None, "standard") == python_code(line, "standard") == ""
+    assert project_command(line, "wood", (), "standard") == python_code(line, "standard") == ""
 
 
 # ---------------------------------------------------------------------- fitted again
