@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from discrim.data.rows import BLOCK_ROWS, LabelledRows, dense_block
 from discrim.moments.class_moments import ClassMoments, rounding_share
-from discrim.objectives.ratio import ratio_of
 from discrim.solve.discriminants import COLLAPSED, principal
 from discrim.solve.folds import Folds
 
@@ -64,15 +63,13 @@ def _fold_scores(
     training: ClassMoments, test: LabelledRows, shrinkages: Array, priors: Any, every_count: bool
 ) -> tuple[Array, Array, float]:
     """Weight of the rows predicted rightly and mean log loss, for every shrinkage and count; the rows' weight."""
-    ratio = ratio_of(training)
-    present = ratio.shares > 0
-    shares = ratio.shares[present]
+    present = training.weights > 0
+    shares = training.weights[present] / training.total_weight
     logs = np.log(shares) if priors is None else _log_priors(priors, present)
-    values, vectors = la.eigh(ratio.within, driver="evd", check_finite=False)
+    values, vectors = la.eigh(training.within / training.total_weight, driver="evd", check_finite=False)
     values = np.maximum(values, 0.0)
-    means = ratio.means[present] / np.sqrt(shares)[:, None] @ vectors
-    vectors = ratio.embedded(vectors.T).T
-    inverses, possible = _inverse_variances(values, means, shrinkages, training.precision)
+    means = training.centred_means()[present] @ vectors
+    inverses, possible = _inverse_variances(values, means, shares, shrinkages, training.precision)
     rules = (_EveryCount if every_count else _AllDiscriminants).of(values, vectors, means, inverses, shares, logs)
     judged = _Judged.of(test, present, rules.shape)
     for part in _parts(test.shape[0], len(means)):
@@ -90,11 +87,15 @@ def _parts(n_rows: int, n_classes: int) -> Iterator[slice]:
 
 
 def _inverse_variances(
-    values: Array, means: Array, shrinkages: Array, precision: float
+    values: Array, means: Array, shares: Array, shrinkages: Array, precision: float
 ) -> tuple[Array, NDArray[np.bool_]]:
     """f_γ, a row per γ, and whether it is a rule: not where classes differ but do not vary."""
     noise = rounding_share(len(values), precision) * values.max(initial=0.0)
-    variances = np.outer(1 - shrinkages, values) + values.sum() / max(1, len(values)) * shrinkages[:, None]
+    # the total scatter's rank: the within-class one's, and that of the class means where no class varies
+    beyond = la.svdvals(np.sqrt(shares)[:, None] * means[:, values <= noise]) if (values <= noise).any() else values[:0]
+    largest = max(values.max(initial=0.0), beyond.max(initial=0.0) ** 2)
+    rank = (values > noise).sum() + (beyond**2 > rounding_share(len(values), precision) * largest).sum()
+    variances = np.outer(1 - shrinkages, values) + values.sum() / max(1, rank) * shrinkages[:, None]
     flat = variances <= noise
     differing = flat @ (means**2).sum(axis=0)
     return np.where(flat, 0.0, 1 / np.where(flat, 1.0, variances)), differing <= COLLAPSED * (means**2).sum()
