@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import checked_class_weight
+from discrim.data.check_parameters import checked_class_weight
 
 Floats = NDArray[np.float64]
 

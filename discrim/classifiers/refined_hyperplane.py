@@ -15,12 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from discrim.classifiers.pair_refinement import Refinement, Rule, refinement
 from discrim.classifiers.refinement_parameters import checked_settings
 from discrim.classifiers.two_classes import Floats, Indices, Pair
-from discrim.data.check import (
-    checked_table,
-    labelled_rows,
-    require_finite,
-    require_two_classes,
-)
+from discrim.data.check import checked_table, labelled_rows, require_finite, require_two_classes
 
 
 class RefinedHyperplane(ClassifierMixin, BaseEstimator):

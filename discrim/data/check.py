@@ -1,28 +1,24 @@
 """What may come in, and what is said of the rest.
 
-Every input error of discrim is raised here, and says three things: what came, what is possible, what to do.
+Every error about a table, its labels and its weights is raised here, and says three things: what came, what is
+possible, what to do. What may be asked of an estimator is in `check_parameters`; what a table turns out not to allow
+while a method works on it, in `findings`.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
 
+from discrim.data.check_parameters import WEIGHT_RANGE
 from discrim.data.rows import LabelledRows
-
-STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
-MOST_ENEMIES = 2**30  # row numbers that are held at once, eight bytes each
-MOST_PAIRED_CLASSES = 5_000
-WEIGHT_RANGE = 1e-100, 1e100  # the largest weight may lie here: some methods square them
 
 
 def labelled_rows(
@@ -241,75 +237,6 @@ def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
         )
 
 
-def require_some_spread(rank: int, n_rows: int, n_features: int) -> None:
-    if rank == 0:
-        raise ValueError(
-            f"The n_samples={n_rows} rows in {n_features} feature(s) are all equal as far as this method looks, so "
-            "there is no direction to find. Pass at least two rows that differ."
-        )
-
-
-def require_streamable_sparse(X: Any) -> None:
-    if sp.issparse(X) and X.shape[1] > STREAMED_SPARSE_COLUMNS:
-        raise ValueError(
-            f"partial_fit came with a sparse table of {X.shape[1]} columns, but a stream keeps a d×d scatter, which is "
-            f"limited to {STREAMED_SPARSE_COLUMNS} columns for sparse input. Use fit on all rows (it never makes X "
-            "dense), or reduce the columns first, e.g. with sklearn.feature_selection or a HashingVectorizer."
-        )
-
-
-def requested_count(n_components: Any, name: str = "n_components", also: str = "") -> int | float | None:
-    """A count as an int ≥ 1, a fraction in (0, 1), or None."""
-    if n_components is None:
-        return None
-    if isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool) and n_components >= 1:
-        return int(n_components)
-    if isinstance(n_components, (float, np.floating)) and 0 < n_components < 1:
-        return float(n_components)
-    raise ValueError(
-        f"{name}={n_components!r} came; possible are an int ≥ 1, a fraction in (0, 1) of what there is to keep, "
-        + f"{also}, " * bool(also)
-        + "or None for all."
-    )
-
-
-def refuse_count(wanted: int, available: int, n_rows: int, n_features: int) -> NoReturn:
-    raise ValueError(
-        f"n_components={wanted}, but {n_rows} samples in {n_features} features span only {available} directions. "
-        f"Pass n_components ≤ {available}, or None for all."
-    )
-
-
-def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name}={value!r} came; possible are {listed}.")
-
-
-def require_emphasis(emphasis: Any, n_classes: int) -> None:
-    if emphasis is not None and (np.shape(emphasis) != (n_classes,) or not (np.asarray(emphasis) > 0).all()):
-        raise ValueError(
-            f"emphasis of shape {np.shape(emphasis)} came for {n_classes} classes. Pass a number above 0 for each."
-        )
-
-
-def require_room_for_enemies(n_rows: int, n_classes: int) -> None:
-    if n_rows * n_classes > MOST_ENEMIES:
-        raise ValueError(
-            f"{n_rows} rows and {n_classes} classes came: with enemies='each' every row has a nearest row in every "
-            f"other class, and {n_rows * n_classes:,} of them do not fit into memory. Pass enemies='any', or "
-            "pairs='mean'."
-        )
-
-
-def require_room_for_pairs(n_classes: int) -> None:
-    if n_classes > MOST_PAIRED_CLASSES:
-        raise ValueError(
-            f"bayes_error_ is a mean over all pairs of classes, and {n_classes} classes came; possible are "
-            f"{MOST_PAIRED_CLASSES}. `scores_` and `selected_` are there for any number of classes."
-        )
-
-
 def require_whole_weights(weights: NDArray[np.float64] | None, method: str) -> None:
     if weights is not None and not (weights == np.round(weights)).all():
         first = int(np.argmax(weights != np.round(weights)))
@@ -328,116 +255,6 @@ def require_known_labels(seen: NDArray[Any], classes: NDArray[Any]) -> None:
         )
 
 
-def warn_of_stream_after_fit(estimator: Any) -> None:
-    warnings.warn(
-        f"partial_fit came after fit, which keeps no running statistics: a new stream starts here, and the rows of the "
-        f"fit are not part of it. To include them, give them to partial_fit of a new {type(estimator).__name__}().",
-        UserWarning,
-        stacklevel=3,
-    )
-
-
-def checked_priors(priors: Any, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Class probabilities: the classes' own shares (None), "equal", or given ones."""
-    if priors is None:
-        return shares
-    if isinstance(priors, str) and priors == "equal":
-        return np.full(len(shares), 1 / len(shares))
-    if isinstance(priors, str):
-        raise ValueError(f"priors={priors!r} came; possible are None, 'equal' or one probability per class.")
-    try:
-        given = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError):
-        given = np.empty(0)
-    if given.shape != shares.shape or not (given > 0).all() or abs(given.sum() - 1) > 1e-6:
-        raise ValueError(
-            f"priors must be {len(shares)} positive numbers (one per class, in the order of classes_) that sum to 1, "
-            f"but {priors!r} came."
-        )
-    return given
-
-
-def checked_class_weight(class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A factor on the weights of each class: "balanced" makes the classes' totals equal, a dict names factors."""
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        return totals.sum() / (len(totals) * totals)
-    if not isinstance(class_weight, dict):
-        raise ValueError(f"class_weight={class_weight!r} came; possible are None, 'balanced' or a dict by label.")
-    strange = [label for label in class_weight if isinstance(label, str) != (classes.dtype.kind in "UOT")]
-    if strange:
-        raise ValueError(
-            f"class_weight names {strange[:5]}, but the labels are {classes.tolist()[:10]}. Use the labels as in y: "
-            "text is not a number."
-        )
-    given = [class_weight.get(label, 1.0) for label in classes.tolist()]
-    if not all(_is_number(factor) and WEIGHT_RANGE[0] <= factor <= WEIGHT_RANGE[1] for factor in given):
-        raise ValueError(
-            f"class_weight={class_weight!r} came, but the factors must be positive numbers, from "
-            f"{WEIGHT_RANGE[0]:g} to {WEIGHT_RANGE[1]:g}."
-        )
-    return np.array(given, dtype=np.float64)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def require_within_spread(trace: float) -> None:
-    if not trace > 0:
-        raise ValueError(
-            "No class varies within itself, so a table this large, which is solved by products with its rows, has no "
-            "within-class covariance to measure distances by. Any classifier tells such classes apart."
-        )
-
-
-def require_different_means(differ: bool) -> None:
-    if not differ:
-        raise ValueError(
-            "The means of all classes coincide, so no direction tells them apart by their means. Check the label "
-            "column; MarginPCA(pairs='nearest') and BayesErrorPCA(score='bhattacharyya') look beyond the means."
-        )
-
-
-def require_folds(cv: Any, largest_class: int) -> None:
-    if cv < 2:
-        raise ValueError(f"cv={cv} came; folds are at least 2. Pass an int ≥ 2, a splitter, or a list of splits.")
-    if largest_class < 2:
-        raise ValueError(
-            "Every class has one row only, so no row can be held out for a search. Pass shrinkage as a number, and "
-            "n_components as an int or None."
-        )
-
-
-def checked_row_numbers(numbers: Any, n_rows: int) -> NDArray[np.intp]:
-    """Row numbers of one side of a split, from numbers or from a mask."""
-    array = np.asarray(numbers)
-    if array.dtype == bool:
-        if len(array) != n_rows:
-            raise ValueError(
-                f"cv gives a mask of {len(array)} rows, but {n_rows} rows came. Pass one bool for each row."
-            )
-        return np.flatnonzero(array)
-    array = array.astype(np.intp)
-    wrong = array[(array < -n_rows) | (array >= n_rows)]
-    if len(wrong):
-        raise ValueError(f"cv names row {int(wrong[0])}, but {n_rows} rows came. Rows are numbered from 0.")
-    return np.where(array < 0, array + n_rows, array)
-
-
-def require_splits(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> None:
-    if not splits:
-        raise ValueError(
-            "cv gives no split at all. Pass an int ≥ 2, a splitter, or a list of (train, test) row numbers."
-        )
-    for number, sides in enumerate(splits):
-        for side, name in zip(sides, ("train", "test"), strict=True):
-            if len(side) == 0:
-                raise ValueError(
-                    f"Split {number} of cv has no row of positive weight to {name} on. Give both sides of every split "
-                    "at least one."
-                )
-
-
 @contextmanager
 def columns_as_before(estimator: Any) -> Iterator[None]:
     """What an estimator says of its columns stays as it was where a fit fails: so does the model, which needs them."""
@@ -450,69 +267,6 @@ def columns_as_before(estimator: Any) -> Iterator[None]:
             state.pop(name, None)
         state.update(before)
         raise
-
-
-def checked_shrinkage(shrinkage: Any, rules: tuple[str, ...]) -> float | str:
-    """A number in [0, 1] or the name of a rule."""
-    if isinstance(shrinkage, str) and shrinkage in rules:
-        return shrinkage
-    if _is_number(shrinkage) and 0 <= shrinkage <= 1:
-        return float(shrinkage)
-    listed = ", ".join(repr(r) for r in rules)
-    raise ValueError(f"shrinkage={shrinkage!r} came; possible are a number in [0, 1], {listed}.")
-
-
-def warn_of_singular_within(method: str) -> None:
-    warnings.warn(
-        "The within-class scatter is singular (fewer rows than columns, or columns that do not vary within classes), "
-        f"so {method} uses the total scatter instead: directions without any within-class deviation come first, and "
-        "the training classes look better apart than new rows will. RegularizedLDA is usually the better choice here.",
-        UserWarning,
-        stacklevel=2,
-    )
-
-
-def warn_of_filled_null_space(found: int, wanted: int) -> None:
-    warnings.warn(
-        f"The null space of the within-class scatter gives {found} of {wanted} discriminants (it shrinks as the rows "
-        "come to outnumber the columns); the others are OrthogonalLDA's. With n > d use FisherLDA or RegularizedLDA.",
-        UserWarning,
-        stacklevel=2,
-    )
-
-
-def refuse_pca_components(wanted: int, possible: int, n_rows: int, n_classes: int) -> NoReturn:
-    raise ValueError(
-        f"pca_components={wanted}, but {n_rows} samples of {n_classes} classes leave at most {possible} dimensions in "
-        f"which the within-class scatter is nonsingular. Pass pca_components ≤ {possible}, or None for that many."
-    )
-
-
-def checked_weight_parameter(weight: Any) -> float:
-    if _is_number(weight) and 0 <= weight < np.inf:
-        return float(weight)
-    raise ValueError(f"weight={weight!r} came; possible is a number ≥ 0 (how much the spread within classes counts).")
-
-
-def warn_of_no_positive_direction(weight: float) -> None:
-    warnings.warn(
-        f"Along no direction does the between-class spread outweigh {weight} times the spread within classes; only the "
-        "best one is kept. Pass an int n_components, or a smaller weight.",
-        UserWarning,
-        stacklevel=2,
-    )
-
-
-def warn_of_slow_solution(residual: float, max_iter: int) -> None:
-    warnings.warn(
-        f"The discriminants of this large problem were found to a relative residual of {residual:.1e} only, after "
-        f"{max_iter} steps. A larger shrinkage makes the problem easier.",
-        ConvergenceWarning,
-        stacklevel=2,
-    )
-
-
-# ---------------------------------------------------------------------- rows of which some have no label
 
 
 def partly_labelled_rows(
@@ -559,93 +313,3 @@ def _is_absent(label: Any) -> bool:
     if isinstance(label, float):
         return label != label
     return label is None or type(label).__name__ in ("NAType", "NaTType")
-
-
-# ---------------------------------------------------------------------- parameters of the shift and its kin
-
-
-def checked_shift(shift: Any) -> float | str:
-    """A finite number ≥ 0 or "cv"."""
-    if isinstance(shift, str) and shift == "cv":
-        return shift
-    if _is_number(shift) and 0 <= shift < np.inf:
-        return float(shift)
-    raise ValueError(
-        f"shift={shift!r} came; possible are a number ≥ 0 (how far the rows move relative to their spread; 0 is the "
-        "plain extractor, 0.3 to 10 are useful) and 'cv'."
-    )
-
-
-def require_positive(name: str, value: Any) -> None:
-    if not _is_number(value) or not 0 < value < np.inf:
-        raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
-
-
-def require_transformer(name: str, transformer: Any) -> None:
-    if isinstance(transformer, type) or not (hasattr(transformer, "fit") and hasattr(transformer, "transform")):
-        what = f"the class {transformer.__name__}" if isinstance(transformer, type) else f"{transformer!r}"
-        raise TypeError(
-            f"{name} must be a transformer, an object with fit and transform, but {what} came. Pass an instance such "
-            "as discrim.PCA(n_components=5), sklearn.decomposition.FastICA(n_components=5) or a Pipeline of them."
-        )
-
-
-def require_nonnegative(X: Any, extractor: str) -> None:
-    values = X.data if sp.issparse(X) else X
-    if values.size and values.min() < 0:
-        raise ValueError(
-            f"Negative values in data passed to {extractor}, which takes numbers ≥ 0 only; the smallest is "
-            f"{float(values.min())}. Scale the columns first, e.g. with MinMaxScaler (behind an embedding: "
-            "embedding=make_pipeline(RBFSampler(), MinMaxScaler(clip=True)))."
-        )
-
-
-def refuse_sparse(extractor: str) -> NoReturn:
-    raise TypeError(
-        f"Sparse data was passed, but dense data is required: the extractor {extractor} takes no sparse table. Use "
-        "X.toarray(), an embedding, or discrim.PCA as the extractor, which keeps X sparse."
-    )
-
-
-def refuse_fractional_weights(weight: float, extractor: str) -> NoReturn:
-    raise ValueError(
-        f"sample_weight holds {weight}, but the extractor {extractor} takes no weights, so that only whole numbers "
-        "(how often a row counts) are possible. Pass integer weights, or discrim.PCA as the extractor."
-    )
-
-
-def refuse_folds(label: Any) -> NoReturn:
-    raise ValueError(
-        f"shift='cv' holds out rows of each class, but class {label!r} has only one row. Pass a number as shift, e.g. "
-        "1.0, leave the class out, or pass a splitter as cv."
-    )
-
-
-def refuse_subspace_count(wanted: int, available: int, n_classes: int) -> NoReturn:
-    raise ValueError(
-        f"n_components={wanted}, but the SVM's weights for {n_classes} classes span only {available} directions. Pass "
-        f"n_components ≤ {available}, or None for all; MaxMarginShift gives more."
-    )
-
-
-def require_layer(n_components: Any, max_iter: Any, alpha: Any) -> None:
-    """Parameters of an autoencoder."""
-    for name, value in (("n_components", n_components), ("max_iter", max_iter)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ValueError(f"{name}={value!r} came; possible is an int ≥ 1.")
-    if not _is_number(alpha) or not 0 <= alpha < np.inf:
-        raise ValueError(f"alpha={alpha!r} came; possible is a finite number ≥ 0 (how much large weights cost).")
-
-
-def require_starts(n_init: Any) -> None:
-    if not isinstance(n_init, (int, np.integer)) or isinstance(n_init, bool) or n_init < 0:
-        raise ValueError(f"n_init={n_init!r} came; possible is a whole number ≥ 0 of random starts.")
-
-
-def warn_of_drawn_classes(came: int, drawn: int) -> None:
-    warnings.warn(
-        f"{came} classes came, which is {came * (came - 1) // 2} pairs: the pairs of {drawn} classes, drawn by "
-        "random_state, stand for all of them when directions are chosen. RegularizedLDA takes all classes at once.",
-        UserWarning,
-        stacklevel=2,
-    )

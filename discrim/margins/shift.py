@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check import require_some_spread
+from discrim.data.findings import require_some_spread
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
 from discrim.moments.class_moments import ClassMoments

@@ -13,7 +13,8 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check import plain_labelled_rows, require_choice, require_emphasis, require_labels_of_one_kind
+from discrim.data.check import plain_labelled_rows, require_labels_of_one_kind
+from discrim.data.check_parameters import require_choice, require_emphasis
 from discrim.data.rows import LabelledRows
 from discrim.moments.accumulate import Accumulator
 

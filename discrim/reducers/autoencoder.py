@@ -14,7 +14,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.data.check import checked_table, refuse_sparse, require_finite, require_layer
+from discrim.data.check import checked_table, require_finite
+from discrim.data.check_parameters import require_layer
+from discrim.data.findings import refuse_sparse
 
 Array = NDArray[np.float64]
 LOW, HIGH = 0.1, 0.9  # where a sigmoid is far from flat

@@ -23,13 +23,12 @@ from discrim.data.check import (
     checked_table,
     columns_as_before,
     labelled_rows,
-    requested_count,
     require_finite_result,
     require_known_labels,
-    require_streamable_sparse,
     require_two_classes,
-    warn_of_stream_after_fit,
 )
+from discrim.data.check_parameters import requested_count
+from discrim.data.findings import require_streamable_sparse, warn_of_stream_after_fit
 from discrim.data.rows import LabelledRows, block_slices
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from discrim.data.check import checked_priors, require_starts, warn_of_drawn_classes
+from discrim.data.check_parameters import checked_priors, require_starts
+from discrim.data.findings import warn_of_drawn_classes
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation
 from discrim.objectives.ratio import Ratio

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check import require_choice, require_room_for_pairs
+from discrim.data.check_parameters import require_choice
+from discrim.data.findings import require_room_for_pairs
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import pair_error
 from discrim.objectives.ratio import LEAST_WITHIN

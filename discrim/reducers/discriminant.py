@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import checked_class_weight, checked_priors, require_different_means, require_some_spread
+from discrim.data.check_parameters import checked_class_weight, checked_priors
+from discrim.data.findings import require_different_means, require_some_spread
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio, ratio_of

@@ -18,7 +18,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
-from discrim.data.check import require_choice, require_transformer
+from discrim.data.check_parameters import require_choice, require_transformer
 
 EMBEDDINGS = ("rff", "nystroem")
 N_FEATURES = 500

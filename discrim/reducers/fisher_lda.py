@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.data.check import warn_of_singular_within
+from discrim.data.findings import warn_of_singular_within
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import LEAST_WITHIN, Ratio, is_nonsingular
 from discrim.reducers.discriminant import DiscriminantReducer

@@ -6,7 +6,9 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check import require_choice, require_finite, require_room_for_enemies, require_whole_weights
+from discrim.data.check import require_finite, require_whole_weights
+from discrim.data.check_parameters import require_choice
+from discrim.data.findings import require_room_for_enemies
 from discrim.data.rows import LabelledRows
 from discrim.margins.enemies import enemy_pairs, nearest_enemies
 from discrim.margins.margin_vectors import Margins

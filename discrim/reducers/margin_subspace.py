@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from discrim.data.check import refuse_subspace_count, require_positive
+from discrim.data.check_parameters import require_positive
+from discrim.data.findings import refuse_subspace_count
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import class_pulls

@@ -12,15 +12,9 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from discrim.data.check import (
-    checked_shift,
-    checked_table,
-    partly_labelled_rows,
-    refuse_sparse,
-    require_finite,
-    require_positive,
-    require_transformer,
-)
+from discrim.data.check import checked_table, partly_labelled_rows, require_finite
+from discrim.data.check_parameters import checked_shift, require_positive, require_transformer
+from discrim.data.findings import refuse_sparse
 from discrim.data.rows import LabelledRows
 from discrim.reducers.embedding import embedded, fitted_embedding, require_embedding
 from discrim.reducers.pca import PCA

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from discrim.data.check import checked_weight_parameter, warn_of_no_positive_direction
+from discrim.data.check_parameters import checked_weight_parameter
+from discrim.data.findings import warn_of_no_positive_direction
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.spread_reducer import SpreadReducer

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.data.check import refuse_pca_components, requested_count
+from discrim.data.check_parameters import requested_count
+from discrim.data.findings import refuse_pca_components
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio, is_nonsingular
 from discrim.reducers.discriminant import DiscriminantReducer

@@ -10,7 +10,8 @@ import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from discrim.data.check import requested_count, require_different_means, require_some_spread, require_within_spread
+from discrim.data.check_parameters import requested_count
+from discrim.data.findings import require_different_means, require_some_spread, require_within_spread
 from discrim.data.rows import LabelledRows, block_slices
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio, means_differ

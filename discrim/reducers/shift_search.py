@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from discrim.data.check import refuse_folds
+from discrim.data.findings import refuse_folds
 from discrim.data.rows import LabelledRows
 from discrim.reducers.shifted_extractor import trained_extractors
 from discrim.reducers.shifted_pca import shift_of

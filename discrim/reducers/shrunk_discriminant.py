@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import checked_shrinkage
+from discrim.data.check_parameters import checked_shrinkage
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio, is_nonsingular
 from discrim.objectives.shrinkage import chosen_shrinkage, shrunk

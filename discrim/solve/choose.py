@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discrim.data.findings import refuse_large_sparse
+
 EXACT_SIDE = 5_000  # an eigendecomposition of this size still takes seconds
 DENSE_COLUMNS = 1_000  # sparse rows this short are cheap to make dense a block at a time
 
@@ -28,14 +30,7 @@ def choose(n: int, d: int, *, sparse: bool, wanted: int | None, why_all: str | N
         kind = "sparse" if sparse else "dense"
         return Plan("operator", f"{wanted} of {side} directions of a large {kind} problem ({n}×{d}): products only")
     if sparse and side > EXACT_SIDE:
-        raise ValueError(
-            f"A sparse table of {n}×{d} came. At this size only a few directions can be found without making it dense: "
-            + (
-                f"pass an int n_components ≤ {side // 10}."
-                if why_all is None
-                else f"reduce the columns first, as {why_all}."
-            )
-        )
+        refuse_large_sparse(n, d, side // 10, why_all)
     if n >= d:
         return Plan("features", f"many of {d} directions wanted: statistics of the features")
     return Plan("rows", f"many of {n} directions wanted: coordinates in the span of the rows")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import refuse_count, require_some_spread
+from discrim.data.findings import refuse_count, require_some_spread, warn_of_tie
 
 TIE = 1e-10  # neighbouring values closer than this share have no order of their own
 
@@ -28,7 +26,7 @@ def kept_count(
         if request > min(rank, len(values)):
             refuse_count(request, min(rank, len(values)), *shape)
         if not ties_settled:
-            _warn_of_tie(request, values)
+            _look_for_tie(request, values)
         return request
     shares = np.cumsum(values[:rank]) / total  # what lies beyond may be negative, and sums must rise to be searched
     return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
@@ -49,12 +47,6 @@ def discriminant_count(
     return kept_count(request, values, float(values.sum()), len(values), shape, ties_settled)
 
 
-def _warn_of_tie(k: int, values: NDArray[np.float64]) -> None:
+def _look_for_tie(k: int, values: NDArray[np.float64]) -> None:
     if k < len(values) and abs(values[k - 1] - values[k]) <= TIE * abs(values[k - 1]):
-        others = f"{k - 1} or {k + 1}" if k > 1 else "2"
-        warnings.warn(
-            f"Directions {k} and {k + 1} tie (values {values[k - 1]:.6g} and {values[k]:.6g}): which of them is kept "
-            f"is arbitrary. Keep {others} components to avoid the choice.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_of_tie(k, float(values[k - 1]), float(values[k]))

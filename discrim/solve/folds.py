@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from discrim.data.check import checked_row_numbers, require_folds, require_splits
+from discrim.data.check_parameters import checked_row_numbers, require_folds, require_splits
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import warn_of_slow_solution
+from discrim.data.findings import warn_of_slow_solution
 
 Array = NDArray[np.float64]
 

@@ -8,6 +8,8 @@ import scipy.sparse as sp
 
 from discrim import PCA, MarginPCA
 from discrim.data import check
+from discrim.data.check_parameters import requested_count
+from discrim.data.findings import refuse_count
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -53,7 +55,10 @@ def test_bad_cells_may_pass_the_door_for_the_sums_show_them():
 
 
 def test_what_overflows_without_bad_cells_is_no_input_error():
-    check.require_finite_result(np.array([np.inf]), X)
+    infinite = np.array([np.inf])
+    check.require_finite_result(infinite, X)  # of finite cells: said of nobody's input
+    with pytest.raises(ValueError, match="infinity"):
+        check.require_finite_result(infinite, np.where(X == 5, np.inf, X))
 
 
 def test_a_bad_cell_of_a_sparse_table_is_found_behind_stored_zeros():
@@ -66,7 +71,7 @@ def test_a_bad_cell_of_a_sparse_table_is_found_behind_stored_zeros():
     ("given", "wanted"), [(None, None), (3, 3), (np.int32(2), 2), (0.5, 0.5), (np.float32(1) / 4, 0.25)]
 )
 def test_counts(given, wanted):
-    found = check.requested_count(given)
+    found = requested_count(given)
     assert found == wanted
     assert type(found) is type(wanted)
 
@@ -74,7 +79,7 @@ def test_counts(given, wanted):
 def test_a_refused_count_says_how_many_there_are():
     message = r"n_components=5, but 4 samples in 13 features span only 3 directions\. Pass n_components ≤ 3, or None"
     with pytest.raises(ValueError, match=message):
-        check.refuse_count(5, 3, 4, 13)
+        refuse_count(5, 3, 4, 13)
 
 
 def test_a_stream_after_a_fit_is_told_at_the_callers_line():

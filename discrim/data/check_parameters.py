@@ -1,0 +1,179 @@
+"""What may be asked of an estimator, and what is said of the rest: what came, what is possible, what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WEIGHT_RANGE = 1e-100, 1e100  # the largest weight may lie here: some methods square them
+
+
+def requested_count(n_components: Any, name: str = "n_components", also: str = "") -> int | float | None:
+    """A count as an int ≥ 1, a fraction in (0, 1), or None."""
+    if n_components is None:
+        return None
+    if isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool) and n_components >= 1:
+        return int(n_components)
+    if isinstance(n_components, (float, np.floating)) and 0 < n_components < 1:
+        return float(n_components)
+    raise ValueError(
+        f"{name}={n_components!r} came; possible are an int ≥ 1, a fraction in (0, 1) of what there is to keep, "
+        + f"{also}, " * bool(also)
+        + "or None for all."
+    )
+
+
+def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"{name}={value!r} came; possible are {listed}.")
+
+
+def require_emphasis(emphasis: Any, n_classes: int) -> None:
+    if emphasis is not None and (np.shape(emphasis) != (n_classes,) or not (np.asarray(emphasis) > 0).all()):
+        raise ValueError(
+            f"emphasis of shape {np.shape(emphasis)} came for {n_classes} classes. Pass a number above 0 for each."
+        )
+
+
+def checked_priors(priors: Any, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Class probabilities: the classes' own shares (None), "equal", or given ones."""
+    if priors is None:
+        return shares
+    if isinstance(priors, str) and priors == "equal":
+        return np.full(len(shares), 1 / len(shares))
+    if isinstance(priors, str):
+        raise ValueError(f"priors={priors!r} came; possible are None, 'equal' or one probability per class.")
+    try:
+        given = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if given.shape != shares.shape or not (given > 0).all() or abs(given.sum() - 1) > 1e-6:
+        raise ValueError(
+            f"priors must be {len(shares)} positive numbers (one per class, in the order of classes_) that sum to 1, "
+            f"but {priors!r} came."
+        )
+    return given
+
+
+def checked_class_weight(class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A factor on the weights of each class: "balanced" makes the classes' totals equal, a dict names factors."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return totals.sum() / (len(totals) * totals)
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight={class_weight!r} came; possible are None, 'balanced' or a dict by label.")
+    strange = [label for label in class_weight if isinstance(label, str) != (classes.dtype.kind in "UOT")]
+    if strange:
+        raise ValueError(
+            f"class_weight names {strange[:5]}, but the labels are {classes.tolist()[:10]}. Use the labels as in y: "
+            "text is not a number."
+        )
+    given = [class_weight.get(label, 1.0) for label in classes.tolist()]
+    if not all(_is_number(factor) and WEIGHT_RANGE[0] <= factor <= WEIGHT_RANGE[1] for factor in given):
+        raise ValueError(
+            f"class_weight={class_weight!r} came, but the factors must be positive numbers, from "
+            f"{WEIGHT_RANGE[0]:g} to {WEIGHT_RANGE[1]:g}."
+        )
+    return np.array(given, dtype=np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def require_folds(cv: Any, largest_class: int) -> None:
+    if cv < 2:
+        raise ValueError(f"cv={cv} came; folds are at least 2. Pass an int ≥ 2, a splitter, or a list of splits.")
+    if largest_class < 2:
+        raise ValueError(
+            "Every class has one row only, so no row can be held out for a search. Pass shrinkage as a number, and "
+            "n_components as an int or None."
+        )
+
+
+def checked_row_numbers(numbers: Any, n_rows: int) -> NDArray[np.intp]:
+    """Row numbers of one side of a split, from numbers or from a mask."""
+    array = np.asarray(numbers)
+    if array.dtype == bool:
+        if len(array) != n_rows:
+            raise ValueError(
+                f"cv gives a mask of {len(array)} rows, but {n_rows} rows came. Pass one bool for each row."
+            )
+        return np.flatnonzero(array)
+    array = array.astype(np.intp)
+    wrong = array[(array < -n_rows) | (array >= n_rows)]
+    if len(wrong):
+        raise ValueError(f"cv names row {int(wrong[0])}, but {n_rows} rows came. Rows are numbered from 0.")
+    return np.where(array < 0, array + n_rows, array)
+
+
+def require_splits(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> None:
+    if not splits:
+        raise ValueError(
+            "cv gives no split at all. Pass an int ≥ 2, a splitter, or a list of (train, test) row numbers."
+        )
+    for number, sides in enumerate(splits):
+        for side, name in zip(sides, ("train", "test"), strict=True):
+            if len(side) == 0:
+                raise ValueError(
+                    f"Split {number} of cv has no row of positive weight to {name} on. Give both sides of every split "
+                    "at least one."
+                )
+
+
+def checked_shrinkage(shrinkage: Any, rules: tuple[str, ...]) -> float | str:
+    """A number in [0, 1] or the name of a rule."""
+    if isinstance(shrinkage, str) and shrinkage in rules:
+        return shrinkage
+    if _is_number(shrinkage) and 0 <= shrinkage <= 1:
+        return float(shrinkage)
+    listed = ", ".join(repr(r) for r in rules)
+    raise ValueError(f"shrinkage={shrinkage!r} came; possible are a number in [0, 1], {listed}.")
+
+
+def checked_weight_parameter(weight: Any) -> float:
+    if _is_number(weight) and 0 <= weight < np.inf:
+        return float(weight)
+    raise ValueError(f"weight={weight!r} came; possible is a number ≥ 0 (how much the spread within classes counts).")
+
+
+def checked_shift(shift: Any) -> float | str:
+    """A finite number ≥ 0 or "cv"."""
+    if isinstance(shift, str) and shift == "cv":
+        return shift
+    if _is_number(shift) and 0 <= shift < np.inf:
+        return float(shift)
+    raise ValueError(
+        f"shift={shift!r} came; possible are a number ≥ 0 (how far the rows move relative to their spread; 0 is the "
+        "plain extractor, 0.3 to 10 are useful) and 'cv'."
+    )
+
+
+def require_positive(name: str, value: Any) -> None:
+    if not _is_number(value) or not 0 < value < np.inf:
+        raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
+
+
+def require_transformer(name: str, transformer: Any) -> None:
+    if isinstance(transformer, type) or not (hasattr(transformer, "fit") and hasattr(transformer, "transform")):
+        what = f"the class {transformer.__name__}" if isinstance(transformer, type) else f"{transformer!r}"
+        raise TypeError(
+            f"{name} must be a transformer, an object with fit and transform, but {what} came. Pass an instance such "
+            "as discrim.PCA(n_components=5), sklearn.decomposition.FastICA(n_components=5) or a Pipeline of them."
+        )
+
+
+def require_layer(n_components: Any, max_iter: Any, alpha: Any) -> None:
+    """Parameters of an autoencoder."""
+    for name, value in (("n_components", n_components), ("max_iter", max_iter)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"{name}={value!r} came; possible is an int ≥ 1.")
+    if not _is_number(alpha) or not 0 <= alpha < np.inf:
+        raise ValueError(f"alpha={alpha!r} came; possible is a finite number ≥ 0 (how much large weights cost).")
+
+
+def require_starts(n_init: Any) -> None:
+    if not isinstance(n_init, (int, np.integer)) or isinstance(n_init, bool) or n_init < 0:
+        raise ValueError(f"n_init={n_init!r} came; possible is a whole number ≥ 0 of random starts.")

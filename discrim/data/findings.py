@@ -1,0 +1,188 @@
+"""What a table turns out not to allow, or to allow with a word: said while a method works on it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NoReturn
+
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
+MOST_ENEMIES = 2**30  # row numbers that are held at once, eight bytes each
+MOST_PAIRED_CLASSES = 5_000
+
+
+def require_some_spread(rank: int, n_rows: int, n_features: int) -> None:
+    if rank == 0:
+        raise ValueError(
+            f"The n_samples={n_rows} rows in {n_features} feature(s) are all equal as far as this method looks, so "
+            "there is no direction to find. Pass at least two rows that differ."
+        )
+
+
+def require_streamable_sparse(X: Any) -> None:
+    if sp.issparse(X) and X.shape[1] > STREAMED_SPARSE_COLUMNS:
+        raise ValueError(
+            f"partial_fit came with a sparse table of {X.shape[1]} columns, but a stream keeps a d×d scatter, which is "
+            f"limited to {STREAMED_SPARSE_COLUMNS} columns for sparse input. Use fit on all rows (it never makes X "
+            "dense), or reduce the columns first, e.g. with sklearn.feature_selection or a HashingVectorizer."
+        )
+
+
+def refuse_count(wanted: int, available: int, n_rows: int, n_features: int) -> NoReturn:
+    raise ValueError(
+        f"n_components={wanted}, but {n_rows} samples in {n_features} features span only {available} directions. "
+        f"Pass n_components ≤ {available}, or None for all."
+    )
+
+
+def require_room_for_enemies(n_rows: int, n_classes: int) -> None:
+    if n_rows * n_classes > MOST_ENEMIES:
+        raise ValueError(
+            f"{n_rows} rows and {n_classes} classes came: with enemies='each' every row has a nearest row in every "
+            f"other class, and {n_rows * n_classes:,} of them do not fit into memory. Pass enemies='any', or "
+            "pairs='mean'."
+        )
+
+
+def require_room_for_pairs(n_classes: int) -> None:
+    if n_classes > MOST_PAIRED_CLASSES:
+        raise ValueError(
+            f"bayes_error_ is a mean over all pairs of classes, and {n_classes} classes came; possible are "
+            f"{MOST_PAIRED_CLASSES}. `scores_` and `selected_` are there for any number of classes."
+        )
+
+
+def warn_of_stream_after_fit(estimator: Any) -> None:
+    warnings.warn(
+        f"partial_fit came after fit, which keeps no running statistics: a new stream starts here, and the rows of the "
+        f"fit are not part of it. To include them, give them to partial_fit of a new {type(estimator).__name__}().",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def require_within_spread(trace: float) -> None:
+    if not trace > 0:
+        raise ValueError(
+            "No class varies within itself, so a table this large, which is solved by products with its rows, has no "
+            "within-class covariance to measure distances by. Any classifier tells such classes apart."
+        )
+
+
+def require_different_means(differ: bool) -> None:
+    if not differ:
+        raise ValueError(
+            "The means of all classes coincide, so no direction tells them apart by their means. Check the label "
+            "column; MarginPCA(pairs='nearest') and BayesErrorPCA(score='bhattacharyya') look beyond the means."
+        )
+
+
+def warn_of_singular_within(method: str) -> None:
+    warnings.warn(
+        "The within-class scatter is singular (fewer rows than columns, or columns that do not vary within classes), "
+        f"so {method} uses the total scatter instead: directions without any within-class deviation come first, and "
+        "the training classes look better apart than new rows will. RegularizedLDA is usually the better choice here.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def warn_of_filled_null_space(found: int, wanted: int) -> None:
+    warnings.warn(
+        f"The null space of the within-class scatter gives {found} of {wanted} discriminants (it shrinks as the rows "
+        "come to outnumber the columns); the others are OrthogonalLDA's. With n > d use FisherLDA or RegularizedLDA.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def refuse_pca_components(wanted: int, possible: int, n_rows: int, n_classes: int) -> NoReturn:
+    raise ValueError(
+        f"pca_components={wanted}, but {n_rows} samples of {n_classes} classes leave at most {possible} dimensions in "
+        f"which the within-class scatter is nonsingular. Pass pca_components ≤ {possible}, or None for that many."
+    )
+
+
+def warn_of_no_positive_direction(weight: float) -> None:
+    warnings.warn(
+        f"Along no direction does the between-class spread outweigh {weight} times the spread within classes; only the "
+        "best one is kept. Pass an int n_components, or a smaller weight.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def warn_of_slow_solution(residual: float, max_iter: int) -> None:
+    warnings.warn(
+        f"The discriminants of this large problem were found to a relative residual of {residual:.1e} only, after "
+        f"{max_iter} steps. A larger shrinkage makes the problem easier.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+
+
+def require_nonnegative(X: Any, extractor: str) -> None:
+    values = X.data if sp.issparse(X) else X
+    if values.size and values.min() < 0:
+        raise ValueError(
+            f"Negative values in data passed to {extractor}, which takes numbers ≥ 0 only; the smallest is "
+            f"{float(values.min())}. Scale the columns first, e.g. with MinMaxScaler (behind an embedding: "
+            "embedding=make_pipeline(RBFSampler(), MinMaxScaler(clip=True)))."
+        )
+
+
+def refuse_sparse(extractor: str) -> NoReturn:
+    raise TypeError(
+        f"Sparse data was passed, but dense data is required: the extractor {extractor} takes no sparse table. Use "
+        "X.toarray(), an embedding, or discrim.PCA as the extractor, which keeps X sparse."
+    )
+
+
+def refuse_fractional_weights(weight: float, extractor: str) -> NoReturn:
+    raise ValueError(
+        f"sample_weight holds {weight}, but the extractor {extractor} takes no weights, so that only whole numbers "
+        "(how often a row counts) are possible. Pass integer weights, or discrim.PCA as the extractor."
+    )
+
+
+def refuse_folds(label: Any) -> NoReturn:
+    raise ValueError(
+        f"shift='cv' holds out rows of each class, but class {label!r} has only one row. Pass a number as shift, e.g. "
+        "1.0, leave the class out, or pass a splitter as cv."
+    )
+
+
+def refuse_subspace_count(wanted: int, available: int, n_classes: int) -> NoReturn:
+    raise ValueError(
+        f"n_components={wanted}, but the SVM's weights for {n_classes} classes span only {available} directions. Pass "
+        f"n_components ≤ {available}, or None for all; MaxMarginShift gives more."
+    )
+
+
+def warn_of_drawn_classes(came: int, drawn: int) -> None:
+    warnings.warn(
+        f"{came} classes came, which is {came * (came - 1) // 2} pairs: the pairs of {drawn} classes, drawn by "
+        "random_state, stand for all of them when directions are chosen. RegularizedLDA takes all classes at once.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def refuse_large_sparse(n_rows: int, n_features: int, most: int, why_all: str | None) -> NoReturn:
+    advice = f"pass an int n_components ≤ {most}." if why_all is None else f"reduce the columns first, as {why_all}."
+    raise ValueError(
+        f"A sparse table of {n_rows}×{n_features} came. At this size only a few directions can be found without making "
+        f"it dense: {advice}"
+    )
+
+
+def warn_of_tie(k: int, kept: float, left: float) -> None:
+    others = f"{k - 1} or {k + 1}" if k > 1 else "2"
+    warnings.warn(
+        f"Directions {k} and {k + 1} tie (values {kept:.6g} and {left:.6g}): which of them is kept is arbitrary. Keep "
+        f"{others} components to avoid the choice.",
+        UserWarning,
+        stacklevel=2,
+    )
