@@ -1,6 +1,6 @@
-"""The list of estimators, with the options that make them other methods, over which every law file is parametrised.
+"""The estimators over which every law file is parametrised: the registry's, and options that make them other methods.
 
-A new method is one more line here. The facts say what a law may ask of it; the defaults are those of most methods.
+A new method comes here by its entry in the registry, which also says what a law may not ask of it.
 """
 
 from __future__ import annotations
@@ -12,19 +12,8 @@ from typing import Any
 
 import pytest
 
-from discrim import (
-    PCA,
-    PCALDA,
-    BayesErrorLDA,
-    BayesErrorPCA,
-    FisherLDA,
-    MarginPCA,
-    MaximumMarginCriterion,
-    NullSpaceLDA,
-    OrthogonalLDA,
-    RegularizedLDA,
-    UncorrelatedLDA,
-)
+from discrim import BayesErrorLDA, BayesErrorPCA, MarginPCA, RegularizedLDA
+from discrim.registry import OUR_METHODS
 
 
 @dataclass(frozen=True)
@@ -43,6 +32,8 @@ class Case:
     nests: bool = True  # the first of many components are those of few
     lanczos: bool = True  # a few directions can be had from products with X alone
     lanczos_pads: bool = True  # more of them than there are discriminants, too
+    chosen_by_folds: bool = False  # cross-validation chooses: row order and repetition are for given splits only
+    of_the_svm: bool = False  # as exact as the SVM's duality gap, at most C−1 directions: test_shift_invariances
 
     def __call__(self, n_components: Any = 2) -> Any:
         return self.build(n_components=n_components)
@@ -51,40 +42,27 @@ class Case:
         return self.name
 
 
-NEAREST = {"streams": False, "whole_weights": True, "counts_enter": True}
 DISCRIMINANTS = {"orthonormal": False, "lanczos": False}
 INFLATED = {**DISCRIMINANTS, "counts_enter": True}  # κ comes from the number of rows, on the Lanczos path from a fold
-
-CASES = [
-    Case("PCA", PCA, supervised=False),
-    Case("MarginPCA-all", partial(MarginPCA, pairs="all")),
-    Case("MarginPCA-mean", partial(MarginPCA, pairs="mean")),
-    Case("MarginPCA-median", partial(MarginPCA, pairs="median"), streams=False, rotates=False),
-    Case("MarginPCA-nearest", partial(MarginPCA, pairs="nearest"), **NEAREST),
-    Case("MarginPCA-any", partial(MarginPCA, pairs="nearest", enemies="any"), **NEAREST),
-    Case("BayesErrorPCA", BayesErrorPCA, lanczos=False),
-    Case("BayesErrorPCA-bhattacharyya", partial(BayesErrorPCA, score="bhattacharyya"), lanczos=False),
-    Case("FisherLDA", FisherLDA, **DISCRIMINANTS),
-    Case("RegularizedLDA-0.3", partial(RegularizedLDA, shrinkage=0.3), orthonormal=False),
-    Case("RegularizedLDA-oas", partial(RegularizedLDA, shrinkage="oas"), **DISCRIMINANTS, counts_enter=True),
+LISTED = [Case(one.name, partial(one.estimator, seed=0), **one.laws) for one in OUR_METHODS]
+OPTIONS = [
     Case(
-        "RegularizedLDA-ledoit_wolf",
-        partial(RegularizedLDA, shrinkage="ledoit_wolf"),
-        **DISCRIMINANTS,
+        "margin-pca-any",
+        partial(MarginPCA, pairs="nearest", enemies="any"),
         streams=False,
+        whole_weights=True,
         counts_enter=True,
     ),
-    Case("UncorrelatedLDA", UncorrelatedLDA, **DISCRIMINANTS),
-    Case("OrthogonalLDA", OrthogonalLDA, lanczos=False),
-    Case("NullSpaceLDA", NullSpaceLDA, lanczos=False),
-    Case("PCALDA", PCALDA, **DISCRIMINANTS),
-    Case("BayesErrorLDA", partial(BayesErrorLDA, shrinkage=0.3, cv=None), **INFLATED, nests=False),
-    Case("BayesErrorLDA-nested", partial(BayesErrorLDA, shrinkage=0.3, cv=None, nested=True), **INFLATED),
-    Case("MaximumMarginCriterion", MaximumMarginCriterion, lanczos_pads=False),
+    Case("bayes-error-pca-bhattacharyya", partial(BayesErrorPCA, score="bhattacharyya"), lanczos=False),
+    Case("regularized-lda-0.3", partial(RegularizedLDA, shrinkage=0.3), orthonormal=False),
+    Case("regularized-lda-oas", partial(RegularizedLDA, shrinkage="oas"), **INFLATED),
+    Case("regularized-lda-ledoit-wolf", partial(RegularizedLDA, shrinkage="ledoit_wolf"), **INFLATED, streams=False),
+    Case("bayes-error-lda-0.3", partial(BayesErrorLDA, shrinkage=0.3, cv=None), **INFLATED, nests=False),
+    Case("bayes-error-lda-nested", partial(BayesErrorLDA, shrinkage=0.3, cv=None, nested=True), **INFLATED),
 ]
-# cross-validation chooses for these: the laws of row order and repetition are for given splits only
-FOLDS = {**DISCRIMINANTS, "streams": False, "counts_enter": True}
-CHOSEN_BY_FOLDS = [Case("RegularizedLDA-cv", RegularizedLDA, **FOLDS), Case("BayesErrorLDA-cv", BayesErrorLDA, **FOLDS)]
+CASES = [case for case in LISTED if not (case.chosen_by_folds or case.of_the_svm)] + OPTIONS
+CHOSEN_BY_FOLDS = [case for case in LISTED if case.chosen_by_folds]
+OF_THE_SVM = [case for case in LISTED if case.of_the_svm]
 SUPERVISED = [case for case in CASES if case.supervised]
 STREAMED = [case for case in CASES if case.streams]
 

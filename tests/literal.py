@@ -49,12 +49,12 @@ def differences_to_nearest(enemies):
 
 # the rows z of which a method's spread is Σ z zᵀ
 MARGIN_ROWS = {
-    "PCA": centred_rows,
-    "MarginPCA-all": all_differences,
-    "MarginPCA-mean": differences_to_means,
-    "MarginPCA-median": differences_to_medians,
-    "MarginPCA-nearest": differences_to_nearest("each"),
-    "MarginPCA-any": differences_to_nearest("any"),
+    "pca": centred_rows,
+    "margin-pca-all": all_differences,
+    "margin-pca-mean": differences_to_means,
+    "margin-pca-median": differences_to_medians,
+    "margin-pca-nearest": differences_to_nearest("each"),
+    "margin-pca-any": differences_to_nearest("any"),
 }
 
 

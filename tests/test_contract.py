@@ -6,7 +6,7 @@ from doctest import DocTestFinder, DocTestRunner
 
 import numpy as np
 import pytest
-from estimators import CASES, CHOSEN_BY_FOLDS, QUIET, STREAMED, SUPERVISED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, OF_THE_SVM, QUIET, STREAMED, SUPERVISED, over
 from geometry import most_turned
 from samples import labelled
 from sklearn.base import clone
@@ -18,6 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discrim import PCA, BayesErrorPCA, FisherLDA, MarginPCA
+from discrim.reducers.base import Reducer
+from discrim.reducers.shifted_pca import ShiftedPCA
+from discrim.registry import ENTRIES, found
 
 pytestmark = QUIET
 
@@ -218,3 +221,20 @@ def test_a_first_chunk_of_one_class_is_taken_and_only_use_asks_for_more(case):
 def test_labels_are_needed(case):
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
         case().fit(X)
+
+
+# ---------------------------------------------------------------------- every method
+
+
+def test_every_reducer_of_the_registry_is_under_the_laws():
+    tested = {type(case()) for case in [*CASES, *CHOSEN_BY_FOLDS, *OF_THE_SVM]}
+    listed = {found(entry.target) for entry in ENTRIES if entry.saved and entry.methods}
+    assert listed <= tested
+    in_the_room = {kind for kind in concrete(Reducer) if kind.__module__.startswith("discrim.")} - {ShiftedPCA}
+    assert in_the_room <= listed, "a reducer without an entry in discrim/registry.py"
+
+
+def concrete(kind):
+    """The classes built on this one that can be used as they are."""
+    below = {one for child in kind.__subclasses__() for one in concrete(child)}
+    return below if kind.__abstractmethods__ else below | {kind}

@@ -4,10 +4,12 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import discrim
+from discrim.registry import PUBLIC, front_door
 
 HEAVY = ["numba", "pandas", "polars", "pyarrow", "dask", "plotly", "matplotlib", "faiss"]
 
@@ -20,7 +22,7 @@ def modules_after(code):
 
 
 def test_import_is_light():
-    loaded = modules_after("import discrim")
+    loaded = modules_after("from discrim import PCA, BayesErrorLDA, MarginPCA")
     of_scikit_learn = modules_after("import sklearn.base")  # which brings pandas where that is installed
     assert (loaded - of_scikit_learn).isdisjoint(HEAVY)
     assert "numba" not in loaded
@@ -39,21 +41,16 @@ def test_numba_comes_with_the_first_search_for_nearest_enemies(pairs, compiled):
     assert ("numba" in modules_after(FITS.format(pairs=pairs))) == compiled
 
 
-def glosses():
-    """What the front door says of each name: `name   gloss`, or `name, name   gloss`."""
-    said = {}
-    for line in discrim.__doc__.splitlines():
-        if found := re.match(r"\s*(\w+(?:, \w+)*)\s{2,}(\S.*)", line):
-            said |= dict.fromkeys(found[1].split(", "), found[2])
-    return said
-
-
 def test_every_public_name_is_there_and_explained():
-    said = glosses()
-    assert set(said) == set(discrim.__all__)
     for name in discrim.__all__:
         assert hasattr(discrim, name)
-        assert len(said[name].split()) <= 7
+        assert re.search(rf"^{name} +{re.escape(PUBLIC[name].gloss)}$", discrim.__doc__, re.MULTILINE)
+        assert len(PUBLIC[name].gloss.split()) <= 7
+
+
+def test_editors_and_type_checkers_are_told_the_names_of_the_registry():
+    written = Path(discrim.__file__).with_name("__init__.pyi").read_text(encoding="utf-8")
+    assert written == front_door(), "run `python discrim/registry.py`"
 
 
 def test_the_package_is_typed_and_has_a_version():

@@ -219,6 +219,11 @@ def max_margin_shift(
     return whole
 
 
+def shifted_pca(n_components: int) -> MaxMarginShift:
+    """PCA of the shifted rows, as comparisons build it."""
+    return MaxMarginShift(PCA(n_components))
+
+
 def _for_every_row(duals: Array, numbers: NDArray[np.intp] | None, n_rows: int) -> Array:
     """Duals of all rows that came; 0 for those of weight 0."""
     if numbers is None:

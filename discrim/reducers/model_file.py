@@ -23,53 +23,21 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.writing import whole_file
 from discrim.objectives.held_out import HeldOut
-from discrim.reducers.autoencoder import Autoencoder
 from discrim.reducers.base import Projection, Reducer
-from discrim.reducers.bayes_error_lda import BayesErrorLDA
-from discrim.reducers.bayes_error_pca import BayesErrorPCA
-from discrim.reducers.fisher_lda import FisherLDA
-from discrim.reducers.margin_pca import MarginPCA
-from discrim.reducers.margin_subspace import MarginSubspace
-from discrim.reducers.max_margin_shift import MaxMarginShift
-from discrim.reducers.maximum_margin_criterion import MaximumMarginCriterion
-from discrim.reducers.null_space_lda import NullSpaceLDA
-from discrim.reducers.orthogonal_lda import OrthogonalLDA
-from discrim.reducers.pca import PCA
-from discrim.reducers.pca_lda import PCALDA
-from discrim.reducers.regularized_lda import RegularizedLDA
-from discrim.reducers.shifted_pca import ShiftedPCA
-from discrim.reducers.uncorrelated_lda import UncorrelatedLDA
+from discrim.registry import PUBLIC, found
 from discrim.solve.shrinkage_path import PathScores
 
 _FIRST = b"discrim model "
 _VERSION = b"1"
-_ESTIMATORS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        BayesErrorLDA,
-        PCA,
-        MarginPCA,
-        BayesErrorPCA,
-        FisherLDA,
-        RegularizedLDA,
-        UncorrelatedLDA,
-        OrthogonalLDA,
-        NullSpaceLDA,
-        PCALDA,
-        MaximumMarginCriterion,
-        MarginSubspace,
-        MaxMarginShift,
-        ShiftedPCA,
-        Autoencoder,
-        StandardScaler,
-        MinMaxScaler,
-        MaxAbsScaler,
-    )
+# where the estimators of a model file stand: every reducer of the registry, what they are made of, and the scalers
+_ESTIMATORS: dict[str, str] = {
+    **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
+    "ShiftedPCA": "discrim.reducers.shifted_pca:ShiftedPCA",
+    **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
 }
 _VALUES: dict[str, Any] = {kind.__name__: kind for kind in (Projection, PathScores, HeldOut)}
 
@@ -140,7 +108,7 @@ def _described(value: Any, arrays: list[np.ndarray], place: str) -> Any:
     if isinstance(value, Pipeline):
         return {"pipeline": [[name, _described(step, arrays, f"{place}.{name}")] for name, step in value.steps]}
     kind = type(value).__name__
-    if _ESTIMATORS.get(kind) is type(value):
+    if kind in _ESTIMATORS and found(_ESTIMATORS[kind]) is type(value):
         return {"estimator": kind, "state": _described(_state(value), arrays, kind)}
     if is_dataclass(value) and _VALUES.get(kind) is type(value):
         state = {field.name: getattr(value, field.name) for field in fields(value)}
@@ -213,7 +181,7 @@ def _restored(value: Any, arrays: list[np.ndarray]) -> Any:
     if "pipeline" in value:
         return Pipeline([(name, _restored(step, arrays)) for name, step in value["pipeline"]])
     if "estimator" in value:
-        kind = _ESTIMATORS[value["estimator"]]
+        kind = found(_ESTIMATORS[value["estimator"]])
         estimator = kind.__new__(kind)
         vars(estimator).update(_restored(value["state"], arrays))
         return estimator

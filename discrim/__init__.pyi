@@ -1,0 +1,31 @@
+# Written by `python discrim/registry.py`, the one list of public names.
+
+from discrim.classifiers.crammer_singer_svc import CrammerSingerSVC as CrammerSingerSVC
+from discrim.classifiers.refined_hyperplane import RefinedHyperplane as RefinedHyperplane
+from discrim.evaluation.compare import compare as compare
+from discrim.moments.class_moments import ClassMoments as ClassMoments
+from discrim.reducers.autoencoder import Autoencoder as Autoencoder
+from discrim.reducers.bayes_error_lda import BayesErrorLDA as BayesErrorLDA
+from discrim.reducers.bayes_error_pca import BayesErrorPCA as BayesErrorPCA
+from discrim.reducers.fisher_lda import FisherLDA as FisherLDA
+from discrim.reducers.margin_pca import MarginPCA as MarginPCA
+from discrim.reducers.margin_subspace import MarginSubspace as MarginSubspace
+from discrim.reducers.max_margin_shift import MaxMarginShift as MaxMarginShift
+from discrim.reducers.max_margin_shift import max_margin_shift as max_margin_shift
+from discrim.reducers.maximum_margin_criterion import MaximumMarginCriterion as MaximumMarginCriterion
+from discrim.reducers.model_file import load as load
+from discrim.reducers.model_file import save as save
+from discrim.reducers.null_space_lda import NullSpaceLDA as NullSpaceLDA
+from discrim.reducers.orthogonal_lda import OrthogonalLDA as OrthogonalLDA
+from discrim.reducers.pca import PCA as PCA
+from discrim.reducers.pca_lda import PCALDA as PCALDA
+from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
+from discrim.reducers.uncorrelated_lda import UncorrelatedLDA as UncorrelatedLDA
+from discrim.report.displays.accuracy_curve_display import AccuracyCurveDisplay as AccuracyCurveDisplay
+from discrim.report.displays.critical_difference_display import CriticalDifferenceDisplay as CriticalDifferenceDisplay
+from discrim.report.displays.loadings_display import LoadingsDisplay as LoadingsDisplay
+from discrim.report.displays.margin_display import MarginDisplay as MarginDisplay
+from discrim.report.displays.projection_display import ProjectionDisplay as ProjectionDisplay
+from discrim.report.displays.spectrum_display import SpectrumDisplay as SpectrumDisplay
+
+__version__: str

@@ -1,0 +1,268 @@
+"""The one list of what discrim offers. The front door, the model file, the comparison and the law tests read it.
+
+A new method is a file in `discrim/reducers` and one entry of `ENTRIES` here: its class, where it stands, a gloss, the
+names it has in a comparison (none, one, or one per option), and in `laws` what is not true of it that is true of most.
+Modules are named as text, so that nothing is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Sizes(NamedTuple):
+    """What the training part of a split has."""
+
+    n_rows: int
+    n_features: int
+    n_classes: int
+
+
+def from_the_first(sizes: Sizes) -> float:
+    return 1
+
+
+def from_all_discriminants(sizes: Sizes) -> float:
+    return sizes.n_classes - 1
+
+
+def never(sizes: Sizes) -> float:
+    return float("inf")
+
+
+def directions_of_rows(sizes: Sizes) -> int:
+    """As many as the centred rows can span."""
+    return min(sizes.n_rows - 1, sizes.n_features)
+
+
+def fewer_than_classes(sizes: Sizes) -> int:
+    return min(sizes.n_classes - 1, sizes.n_features)
+
+
+def fewer_than_columns(sizes: Sizes) -> int:
+    return min(sizes.n_rows, sizes.n_features) - 1
+
+
+@dataclass(frozen=True)
+class Method:
+    """A reduction by its name in a comparison.
+
+    build : a callable that takes n_components, or "module:name" of one; None stands for the features as they are
+    options : further arguments
+    nested_from : the K from which on the first components of more are the components of fewer: one fit serves them all
+    most_components : how many it can have
+    seeded : whether it takes random_state
+    default : whether it is compared where no methods are named
+    laws : exceptions to what the law tests ask of every method
+    """
+
+    name: str
+    gloss: str
+    build: Callable[..., Any] | str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    nested_from: Callable[[Sizes], float] = from_the_first
+    most_components: Callable[[Sizes], int] = directions_of_rows
+    seeded: bool = False
+    takes_sparse: bool = True
+    ours: bool = True
+    default: bool = False
+    note: str = ""
+    laws: Mapping[str, bool] = field(default_factory=dict)
+
+    def estimator(self, n_components: int, seed: int) -> Any:
+        """An unfitted transformer with that many components."""
+        assert self.build is not None
+        build = found(self.build) if isinstance(self.build, str) else self.build
+        seeds = {"random_state": seed} if self.seeded else {}
+        return build(n_components=n_components, **self.options, **seeds)
+
+
+def found(target: str) -> Any:
+    """What "module:name" names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A public name: where it stands, what it is in about five words, and its names in a comparison."""
+
+    name: str
+    module: str
+    gloss: str
+    methods: tuple[Method, ...] = ()
+    saved: bool = False  # whether a fitted one can be written to a model file
+
+    @property
+    def target(self) -> str:
+        return f"{self.module}:{self.name}"
+
+
+def _reducer(name: str, file: str, gloss: str, *methods: Method) -> Entry:
+    """A class of the reducers' room, which builds its methods unless they say what does."""
+    module = f"discrim.reducers.{file}"
+    own = tuple(replace(one, build=one.build or f"{module}:{name}") for one in methods)
+    return Entry(name, module, gloss, own, saved=True)
+
+
+DISCRIMINANTS = {"orthonormal": False, "lanczos": False}
+CHOSEN_BY_FOLDS = {**DISCRIMINANTS, "streams": False, "counts_enter": True, "chosen_by_folds": True}
+OF_THE_SVM = {"streams": False, "counts_enter": True, "of_the_svm": True}
+
+ENTRIES = (
+    _reducer(
+        "BayesErrorLDA",
+        "bayes_error_lda",
+        "least pairwise error; the default",
+        Method(
+            "bayes-error-lda",
+            "discriminants of least pairwise Bayes error",
+            nested_from=from_all_discriminants,
+            default=True,
+            laws=CHOSEN_BY_FOLDS | {"nests": False},
+        ),
+    ),
+    _reducer(
+        "RegularizedLDA",
+        "regularized_lda",
+        "linear discriminants with a ridge",
+        Method(
+            "regularized-lda",
+            "linear discriminants with a ridge chosen by cross-validation",
+            default=True,
+            laws=CHOSEN_BY_FOLDS,
+        ),
+    ),
+    _reducer(
+        "FisherLDA",
+        "fisher_lda",
+        "classical linear discriminants",
+        Method("fisher-lda", "classical linear discriminants", laws=DISCRIMINANTS),
+    ),
+    _reducer(
+        "UncorrelatedLDA",
+        "uncorrelated_lda",
+        "discriminants with uncorrelated features",
+        Method("uncorrelated-lda", "discriminants with uncorrelated features, also for n < d", laws=DISCRIMINANTS),
+    ),
+    _reducer(
+        "OrthogonalLDA",
+        "orthogonal_lda",
+        "orthonormal discriminants, n < d",
+        Method("orthogonal-lda", "orthonormal discriminants, also for n < d", laws={"lanczos": False}),
+    ),
+    _reducer(
+        "NullSpaceLDA",
+        "null_space_lda",
+        "where classes do not vary",
+        Method("null-space-lda", "class means apart where classes do not vary, for n < d", laws={"lanczos": False}),
+    ),
+    _reducer(
+        "PCALDA",
+        "pca_lda",
+        "principal components, then discriminants",
+        Method("pca-lda", "principal components, then discriminants", laws=DISCRIMINANTS),
+    ),
+    _reducer(
+        "MaximumMarginCriterion",
+        "maximum_margin_criterion",
+        "between minus within-class scatter",
+        Method("max-margin-criterion", "between minus within-class scatter", laws={"lanczos_pads": False}),
+    ),
+    _reducer(
+        "MarginSubspace",
+        "margin_subspace",
+        "directions of an SVM's weights",
+        Method(
+            "margin-subspace",
+            "directions of a multiclass SVM's weights",
+            most_components=fewer_than_classes,
+            default=True,
+            laws=OF_THE_SVM,
+        ),
+    ),
+    _reducer(
+        "MaxMarginShift",
+        "max_margin_shift",
+        "any extractor on shifted rows",
+        Method(
+            "max-margin-shift",
+            "PCA of rows moved away from other classes",
+            "discrim.reducers.max_margin_shift:shifted_pca",
+            laws=OF_THE_SVM,
+        ),
+    ),
+    _reducer(
+        "MarginPCA",
+        "margin_pca",
+        "directions of largest between-class differences",
+        Method("margin-pca-all", "PCA of all differences between classes", options={"pairs": "all"}),
+        Method(
+            "margin-pca-mean", "PCA of differences to other classes' means", options={"pairs": "mean"}, default=True
+        ),
+        Method(
+            "margin-pca-median",
+            "PCA of differences to other classes' medians",
+            options={"pairs": "median"},
+            laws={"streams": False, "rotates": False},
+        ),
+        Method(
+            "margin-pca-nearest",
+            "PCA of differences to the nearest enemies",
+            options={"pairs": "nearest"},
+            laws={"streams": False, "whole_weights": True, "counts_enter": True},
+        ),
+    ),
+    _reducer(
+        "BayesErrorPCA",
+        "bayes_error_pca",
+        "principal components of least error",
+        Method("bayes-error-pca", "principal components of least Bayes error", default=True, laws={"lanczos": False}),
+    ),
+    _reducer(
+        "PCA",
+        "pca",
+        "directions of largest variance",
+        Method("pca", "directions of largest variance, without labels", default=True, laws={"supervised": False}),
+    ),
+    _reducer("Autoencoder", "autoencoder", "one sigmoid layer, for MaxMarginShift"),
+    Entry("max_margin_shift", "discrim.reducers.max_margin_shift", "the shifted rows themselves"),
+    Entry("CrammerSingerSVC", "discrim.classifiers.crammer_singer_svc", "multiclass SVM with its duals"),
+    Entry("RefinedHyperplane", "discrim.classifiers.refined_hyperplane", "a linear classifier, margins refined"),
+    Entry("ClassMoments", "discrim.moments.class_moments", "class statistics that add up"),
+    Entry("compare", "discrim.evaluation.compare", "which reduction helps, with evidence"),
+    Entry("ProjectionDisplay", "discrim.report.displays.projection_display", "rows on two components, drawn"),
+    Entry("SpectrumDisplay", "discrim.report.displays.spectrum_display", "what each component is worth, drawn"),
+    Entry("LoadingsDisplay", "discrim.report.displays.loadings_display", "which features make a component"),
+    Entry("MarginDisplay", "discrim.report.displays.margin_display", "margins before and after, drawn"),
+    Entry("AccuracyCurveDisplay", "discrim.report.displays.accuracy_curve_display", "scores over components, drawn"),
+    Entry(
+        "CriticalDifferenceDisplay",
+        "discrim.report.displays.critical_difference_display",
+        "mean ranks over data sets",
+    ),
+    Entry("save", "discrim.reducers.model_file", "fitted models as plain, checked files"),
+    Entry("load", "discrim.reducers.model_file", "fitted models from such files"),
+)
+
+PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
+OUR_METHODS: tuple[Method, ...] = tuple(method for entry in ENTRIES for method in entry.methods)
+
+
+def front_door() -> str:
+    """The text of `discrim/__init__.pyi`, which tells editors and type checkers the public names."""
+    lines = ["# Written by `python discrim/registry.py`, the one list of public names.", ""]
+    lines += [
+        f"from {entry.module} import {entry.name} as {entry.name}"
+        for entry in sorted(ENTRIES, key=lambda entry: (entry.module, entry.name))
+    ]
+    return "\n".join([*lines, "", "__version__: str", ""])
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    Path(__file__).with_name("__init__.pyi").write_text(front_door(), encoding="utf-8")
