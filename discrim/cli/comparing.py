@@ -11,23 +11,19 @@ import typer
 from discrim.cli.endings import SOME_FAILED, TerminatedError, ending_cleanly
 from discrim.cli.options import (
     Data,
-    Decimal,
-    Delimiter,
-    Drop,
-    Encoding,
     Jobs,
-    OneHot,
+    Reading,
     RetryFailed,
     Scale,
     Seed,
     StorePath,
-    Target,
     Wait,
+    with_options,
 )
 from discrim.cli.places import require_apart
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
-from discrim.cli.tables_by_name import Reading, labelled, name_of, say_where_labels_are
+from discrim.cli.tables_by_name import labelled, name_of, say_where_labels_are
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import Comparison, grid_of, opened_store, so_far
 from discrim.evaluation.grid import Grid
@@ -53,9 +49,10 @@ class Running:
 
 
 @ending_cleanly
+@with_options
 def compare(
     data: Data,
-    target: Target = None,
+    reading: Reading,
     methods: Annotated[
         str,
         typer.Option("--methods", "-m", help="Names from `discrim methods` with commas between, `default` or `all`."),
@@ -83,11 +80,6 @@ def compare(
     ] = False,
     retry_failed: RetryFailed = False,
     wait: Wait = 0.0,
-    one_hot: OneHot = False,
-    drop: Drop = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = None,
 ) -> None:
     """Which reduction helps, with how many components, and does it really?
 
@@ -109,9 +101,8 @@ def compare(
     require_apart({"the data": data, "the store": store}, {"--html": html})
     require_apart({"the data": data}, {"--store": store})
     require_place(html)
-    reading = Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding)
     table = labelled(data, reading)
-    say_where_labels_are(table, target, data)
+    say_where_labels_are(table, reading, data)
     grid = grid_of(
         table,
         name_of(data),

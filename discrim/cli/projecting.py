@@ -11,11 +11,11 @@ from scipy.sparse import issparse
 from sklearn.pipeline import make_pipeline
 
 from discrim.cli.endings import ending_cleanly
-from discrim.cli.options import Data, Decimal, Delimiter, Drop, Encoding, OneHot, Scale, Target
+from discrim.cli.options import Data, FileFormat, Reading, Scale, with_options
 from discrim.cli.places import require_apart
 from discrim.cli.screen import say
-from discrim.cli.tables_by_name import Reading, features, labelled, say_where_labels_are
-from discrim.data.scaling import scaler
+from discrim.cli.tables_by_name import features, labelled, say_where_labels_are
+from discrim.data.preprocessing import preprocessing
 from discrim.data.tables import write_table
 from discrim.evaluation.methods import METHODS, named
 from discrim.reducers import model_file
@@ -26,9 +26,10 @@ FEATURES_FILE = typer.Option("--out", help="File for the features: .csv, .tsv, .
 
 
 @ending_cleanly
+@with_options
 def project(
     data: Data,
-    target: Target = None,
+    reading: Reading,
     method: Annotated[
         str, typer.Option("--method", "-m", help="A reduction of discrim, from `discrim methods`.")
     ] = DEFAULT,
@@ -38,11 +39,6 @@ def project(
     model: Annotated[
         Path | None, typer.Option("--model", help="File for the fitted model, for `discrim apply`.")
     ] = None,
-    one_hot: OneHot = False,
-    drop: Drop = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = None,
 ) -> None:
     """Fit one reduction on all rows; write the features, the model, or both.
 
@@ -56,11 +52,10 @@ def project(
         raise ValueError("Nothing to write: name a file for the features with --out, for the model with --model.")
     require_apart({"the data": data}, {"--out": out, "--model": model})
     reduction = named(method, OURS, "reduction of discrim")
-    table = labelled(data, Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding))
-    say_where_labels_are(table, target, data)
-    scaling = scaler(scale, sparse=issparse(table.X))
-    steps = ([] if scaling is None else [scaling]) + [reduction.estimator(components, 0)]
-    fitted = make_pipeline(*steps).fit(table.X, table.y)
+    table = labelled(data, reading)
+    say_where_labels_are(table, reading, data)
+    steps = preprocessing(scale, sparse=issparse(table.X))
+    fitted = make_pipeline(*steps, reduction.estimator(components, 0)).fit(table.X, table.y)
     if model is not None:
         kept = {"feature_names": list(table.feature_names), "target": table.target, "method": method, "scale": scale}
         model_file.save(fitted, model, about=kept)
@@ -71,13 +66,12 @@ def project(
 
 
 @ending_cleanly
+@with_options
 def apply(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `discrim project` wrote.")],
     data: Data,
     out: Annotated[Path, FEATURES_FILE],
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = None,
+    written: FileFormat,
 ) -> None:
     """Features of new rows by a saved model; columns are found by name, in any order, labels or not.
 
@@ -90,7 +84,7 @@ def apply(
     names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
     if not names:
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
-    X = features(data, names, Reading(delimiter=delimiter, decimal=decimal, encoding=encoding))
+    X = features(data, names, written)
     columns = _columns(fitted, X)
     write_table(out, columns)
     say(f"{X.shape[0]} rows × {len(columns)} components are in {out}.")

@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from discrim.cli.endings import ending_cleanly
-from discrim.cli.options import Decimal, Delimiter, Drop, Encoding, OneHot, Target
+from discrim.cli.options import Reading, with_options
 from discrim.cli.places import require_apart
 from discrim.cli.screen import say
-from discrim.cli.tables_by_name import Reading, labelled, name_of
+from discrim.cli.tables_by_name import labelled, name_of
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.compare import Comparison
@@ -28,8 +28,10 @@ HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the repo
 
 
 @ending_cleanly
+@with_options
 def report(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A file that `discrim compare --store` wrote.")],
+    reading: Reading,
     html: Annotated[Path, typer.Option("--html", help="File for the report.")] = Path("report.html"),
     data: Annotated[
         list[str] | None,
@@ -41,13 +43,7 @@ def report(
             "catalogue are found without.",
         ),
     ] = None,
-    target: Target = None,
     metric: Annotated[str, typer.Option(help=f"What counts: {', '.join(METRICS)}.")] = "accuracy",
-    one_hot: OneHot = False,
-    drop: Drop = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = None,
 ) -> None:
     """The report of results that are kept: one HTML file with the answer first and the evidence below.
 
@@ -62,7 +58,6 @@ def report(
     require_metric(metric)
     require_place(html)
     require_apart({"the store": store} | {f"the data {one}": one for one in data or ()}, {"--html": html})
-    reading = Reading(target, one_hot, tuple(drop or ()), delimiter, decimal, encoding)
     given = {name_of(one): one for one in data or ()}
     with Store(store, read_only=True) as kept:
         found = results_in(kept.rows(), metric, _table_of(given, reading))

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discrim.cli.options import FileFormat, Reading
 from discrim.cli.screen import say
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.tables import read_features, read_table
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How a file is to be read."""
-
-    target: str | None = None
-    one_hot: bool = False
-    drop: tuple[str, ...] = ()
-    delimiter: str | None = None
-    decimal: str = "."
-    encoding: str | None = None
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The options that say so on the command line."""
-        given = {"--target": self.target, "--delimiter": self.delimiter, "--encoding": self.encoding}
-        given["--decimal"] = None if self.decimal == "." else self.decimal
-        named = [word for name, value in given.items() if value is not None for word in (name, value)]
-        dropped = [word for name in self.drop for word in ("--drop", name)]
-        return (*named, *dropped, *(["--one-hot"] if self.one_hot else []))
-
-    @property
-    def format(self) -> dict[str, Any]:
-        return {"delimiter": self.delimiter, "decimal": self.decimal, "encoding": self.encoding}
 
 
 def is_file(data: str) -> bool:
@@ -50,25 +25,29 @@ def name_of(data: str) -> str:
 def labelled(data: str, reading: Reading) -> LabelledTable:
     """The labelled table that DATA stands for."""
     if is_file(data):
-        return read_table(data, reading.target, one_hot=reading.one_hot, drop=reading.drop, **reading.format)
+        return read_table(data, reading.target, one_hot=reading.one_hot, drop=reading.drop or (), **_format(reading))
     if reading.target is not None:
         raise ValueError(f"{data!r} is a data set of the catalogue and has its labels. Leave out --target.")
     return catalogue.load(data)
 
 
-def say_where_labels_are(table: LabelledTable, target: str | None, data: str) -> None:
+def say_where_labels_are(table: LabelledTable, reading: Reading, data: str) -> None:
     """A column that was not named but taken for the labels is named."""
-    if target is None and is_file(data):
+    if reading.target is None and is_file(data):
         say(f"Labels: {table.target!r}, the last column. Name another with --target.")
 
 
-def features(data: str, feature_names: list[str], reading: Reading) -> Any:
+def features(data: str, feature_names: list[str], written: FileFormat) -> Any:
     """The named features of new rows."""
     if is_file(data):
-        return read_features(data, feature_names, **reading.format)
+        return read_features(data, feature_names, **_format(written))
     table = catalogue.load(data)
     place = {name: at for at, name in enumerate(table.feature_names)}
     lacking = [name for name in feature_names if name not in place]
     if lacking:
         raise ValueError(f"{data} lacks {len(lacking)} of the model's columns, such as {lacking[0]!r}.")
     return table.X[:, [place[name] for name in feature_names]]
+
+
+def _format(written: FileFormat) -> dict[str, Any]:
+    return {"delimiter": written.delimiter, "decimal": written.decimal, "encoding": written.encoding}

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from discrim.data.labelled_table import LabelledTable
-from discrim.data.scaling import scaler
+from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.canonical import trial_key
 from discrim.evaluation.classifiers import Classifier
 from discrim.evaluation.methods import Method, Sizes, directions_of_rows
@@ -55,7 +55,7 @@ class Grid:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        scaler(self.scale)
+        preprocessing(self.scale)
         self.protocol.splits(self.table.y, self.seed)  # refuses a class too small for it, before anything is done
 
     @cached_property

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from discrim.data.scaling import scaler
+from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.grid import Cell, Work
 from discrim.evaluation.methods import Method, Sizes
 from discrim.evaluation.paper_conventions import any_classifier, any_method
@@ -72,9 +72,8 @@ def done(work: Work, X: Any, y: NDArray[Any], train: Any, test: Any, scale: str,
 def split_data(X: Any, y: NDArray[Any], train: Any, test: Any, scale: str, seed: int) -> SplitData:
     """The two parts of a split, scaled by what the training part says."""
     parts = X[train], X[test]
-    scaling = scaler(scale, sparse=issparse(X))
-    if scaling is not None:
-        parts = scaling.fit_transform(parts[0]), scaling.transform(parts[1])
+    for step in preprocessing(scale, sparse=issparse(X)):
+        parts = step.fit_transform(parts[0]), step.transform(parts[1])
     return SplitData(*parts, y[train], y[test], seed)
 
 

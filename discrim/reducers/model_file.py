@@ -5,8 +5,8 @@
     {"model": …, "arrays": [{"dtype": "<f8", "shape": [2, 30]}, …], "about": …}       one line of JSON, UTF-8
     <the arrays' bytes, one after the other, row by row>
 
-Saved are the reducers of discrim, alone or in a scikit-learn pipeline behind a scaler. A model that was fitted on a
-stream keeps its directions, not its statistics: it transforms, and a further partial_fit begins anew.
+Saved are the reducers of discrim, alone or in a scikit-learn pipeline behind an imputer and a scaler. A model that was
+fitted on a stream keeps its directions, not its statistics: it transforms, and a further partial_fit begins anew.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from discrim.solve.shrinkage_path import PathScores
 
 _FIRST = b"discrim model "
 _VERSION = b"1"
-# where the estimators of a model file stand: every reducer of the registry, what they are made of, and the scalers
+# where the estimators of a model file stand: every reducer of the registry, what they are made of, and what stands before them
 _ESTIMATORS: dict[str, str] = {
     **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
     "ShiftedPCA": "discrim.reducers.shifted_pca:ShiftedPCA",
+    "SimpleImputer": "sklearn.impute:SimpleImputer",
     **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
 }
 _VALUES: dict[str, Any] = {kind.__name__: kind for kind in (Projection, PathScores, HeldOut)}
@@ -132,7 +133,7 @@ def _described(value: Any, arrays: list[np.ndarray], place: str) -> Any:
         return value
     raise TypeError(
         f"{place} is a {kind}, which cannot be saved. Possible are the reducers of discrim with numbers and text for "
-        "parameters, alone or in a pipeline behind StandardScaler, MinMaxScaler or MaxAbsScaler."
+        "parameters, alone or in a pipeline behind SimpleImputer, StandardScaler, MinMaxScaler or MaxAbsScaler."
     )
 
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from discrim import PCA, Autoencoder, BayesErrorPCA, FisherLDA, MaxMarginShift, RegularizedLDA
+from discrim.data.preprocessing import IMPUTATIONS, preprocessing
 from discrim.evaluation.methods import METHODS
 from discrim.reducers.model_file import ModelFileError, about, load, save
 
@@ -82,6 +83,21 @@ def test_a_pipeline_with_a_scaler_comes_back(scaler, table, path):
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     np.testing.assert_array_equal(again[-1].path_.accuracies, model[-1].path_.accuracies)
     again.fit(X, y)  # and is an ordinary pipeline
+
+
+@pytest.mark.parametrize("impute", IMPUTATIONS)
+def test_a_pipeline_that_fills_missing_cells_comes_back(impute, table, path):
+    X, y = table[0].copy(), table[1]
+    X[3, 1] = X[5, 0] = np.nan
+    X[:, 2] = np.nan
+    model = make_pipeline(*preprocessing("standard", impute), PCA(2)).fit(X, y)
+    save(model, path)
+    again = load(path)
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    # no value comes twice: the least is taken for the most frequent
+    literal = {"median": np.nanmedian, "mean": np.nanmean, "most-frequent": np.nanmin}[impute]
+    assert again[0].transform(X)[3, 1] == pytest.approx(literal(X[:, 1]))
+    assert (again[0].transform(X)[:, 2] == 0).all()
 
 
 def test_column_names_float32_and_what_was_said_come_back(table, path):
@@ -189,6 +205,7 @@ def test_a_full_disk_leaves_the_old_model_and_names_the_path(path):
     code = f"""
 import numpy as np, resource, signal
 from discrim import PCA
+from discrim.data.preprocessing import IMPUTATIONS, preprocessing
 from discrim.evaluation.methods import METHODS
 from discrim.reducers.model_file import save
 model = PCA(5).fit(np.random.default_rng(0).normal(size=(20, 2000)))
