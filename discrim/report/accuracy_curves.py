@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discrim.evaluation.statistics import corrected_interval
 from discrim.evaluation.summary import METRICS, Scores, require_metric, scores_by_cell, test_to_train
+from discrim.report.chart import Axis, Chart, Mark, one_of
+from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes
+
+RAW = "raw"
+DASHES = ("solid", "solid", "solid", "solid", "dash", "dot", "dashdot", "dash")  # of curves that may coincide
+MOST_TICKS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,3 +86,150 @@ def _curve(method: str, classifier: str, by_k: dict[int, Scores], ratio: float) 
     means = np.array([one.mean() for one in values])
     sizes = np.array([len(one) for one in values])
     return AccuracyCurve(method, classifier, np.array(counts), means, low, high, sizes)
+
+
+def accuracy_chart(
+    values: AccuracyCurveValues,
+    classifier: str | None = None,
+    methods: Iterable[str] | None = None,
+    most_shown: int | None = None,
+) -> Chart:
+    """The curves of one classifier; of more than `most_shown` methods the rest wait in the legend."""
+    classifier = one_of(classifier, values.classifiers, "classifier")
+    wanted = [one_of(name, values.methods, "method") for name in (methods or values.methods)]
+    curves = {curve.method: curve for curve in values.of_classifier(classifier)}
+    drawn = [curves[name] for name in wanted if name in curves]
+    counts = sorted({int(k) for curve in drawn if curve.method != RAW for k in curve.k}) or [1]
+    ends = np.array([counts[0], max(counts[-1], counts[0] + 1)], dtype=np.float64)
+    lines = [curve for curve in drawn if curve.method != RAW]
+    marks = [mark for curve in drawn if curve.method == RAW for mark in _level(curve, ends)]
+    for at, curve in enumerate(lines):
+        marks += _curve_marks(curve, at, most_shown is None or at < most_shown)
+    marks = sorted(marks, key=lambda mark: mark.part != "bands")  # bands lie below all lines
+    ticks = {float(k): str(k) for k in counts[:: -(-len(counts) // MOST_TICKS)]}
+    across = Axis("components", ticks=ticks, log=True)
+    return Chart(tuple(marks), across, Axis(f"{values.metric_in_words} (%)"), classifier)
+
+
+def _curve_marks(curve: AccuracyCurve, at: int, shown: bool) -> list[Mark]:
+    line = Mark(
+        "line",
+        "lines",
+        curve.k,
+        100 * curve.mean,
+        name=curve.method,
+        legend=curve.method,
+        colour=at,
+        symbol=at,
+        dash=DASHES[at % len(DASHES)],
+        tip="K = {x}: {y:.1f} %",
+        shown=shown,
+    )
+    return [*_band(curve, curve.k, at, 0.12, shown), line]
+
+
+def _level(curve: AccuracyCurve, ends: Array) -> list[Mark]:
+    """Raw features: one score, whatever the number of components."""
+    legend, score = f"{curve.method} ({curve.k[-1]} features)", np.full(2, 100 * curve.mean[-1])
+    tip = "{y:.1f} %"
+    line = Mark("line", "lines", ends, score, name=curve.method, legend=legend, colour="soft", dash="dash", tip=tip)
+    return [*_band(curve, ends, "soft", 0.1), line]
+
+
+def _band(curve: AccuracyCurve, across: ArrayLike, hue: int | str, opacity: float, shown: bool = True) -> list[Mark]:
+    """The interval at every k, within what a score can be; none where there is one split only."""
+    there = np.isfinite(curve.low)
+    if not there.any():
+        return []
+    low, high = (100 * np.clip(limit[there], 0.0, 1.0) for limit in (curve.low, curve.high))
+    x = np.asarray(across, dtype=np.float64)
+    x, low, high = (x, low[[-1, -1]], high[[-1, -1]]) if curve.method == RAW else (x[there], low, high)
+    outline = np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])
+    return [Mark("area", "bands", *outline, name=curve.method, colour=hue, opacity=opacity, shown=shown)]
+
+
+class AccuracyCurveDisplay(Display):
+    """The mean score on held-out rows over the number of components, for every method, with its 95 % interval.
+
+    Intervals are Student's, corrected for the rows that splits share. Raw features are a level, not a curve.
+
+    Parameters
+    ----------
+    values : AccuracyCurveValues
+        What is to be drawn; `from_comparison` makes it.
+
+    Attributes
+    ----------
+    values : AccuracyCurveValues
+        What is drawn.
+    chart_ : Chart
+        The description of what was drawn.
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    artists_ : dict of dict
+        By what they are ("lines", "bands") and by method, what matplotlib made; no bands where there is one split.
+    legend_ : matplotlib.legend.Legend
+        The legend.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from discrim import AccuracyCurveDisplay, compare
+    >>> X, y = load_wine(return_X_y=True)
+    >>> found = compare(X, y, methods=["regularized-lda", "pca", "raw"], n_components=[1, 2], n_splits=3, n_jobs=1)
+    >>> shown = AccuracyCurveDisplay.from_comparison(found, classifier="svm")
+    >>> sorted(shown.artists_["lines"])
+    ['pca', 'raw', 'regularized-lda']
+    """
+
+    @classmethod
+    def from_comparison(cls, results: Any, *, metric: str | None = None, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the curves of a comparison.
+
+        Parameters
+        ----------
+        results : Comparison or iterable of rows
+            What `compare` gave, or rows of results of one data set.
+        metric : str, default=None
+            Which score; None for the comparison's own.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        AccuracyCurveDisplay
+            The display, drawn.
+        """
+        return cls(AccuracyCurveValues.of(results, metric)).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        classifier: str | None = None,
+        methods: Iterable[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        classifier : str, default=None
+            Whose scores; None for the first there is.
+        methods : iterable of str, default=None
+            Which curves; None for all.
+        **kwargs : dict
+            For matplotlib's `plot` of the lines.
+
+        Returns
+        -------
+        AccuracyCurveDisplay
+            The display, drawn.
+        """
+        return self._draw(accuracy_chart(self.values, classifier, methods), ax, "lines", kwargs)

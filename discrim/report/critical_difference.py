@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from discrim.evaluation.grid import Cell
 from discrim.evaluation.statistics import friedman_test, mean_ranks, nemenyi_critical_difference
 from discrim.evaluation.summary import LEVEL, Scores, difference, lines_of, scores_by_cell, test_to_train
+from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.drawing import Display
 from discrim.report.fitted import Array
 
 TIE = 1e-12
@@ -127,3 +129,160 @@ def _at_chosen(rows: Sequence[Mapping[str, Any]], classifier: str, metric: str) 
     scores = scores_by_cell(good, metric)
     chosen = {line.method: scores[Cell(line.method, line.k, classifier)] for line in lines_of(good, metric)}
     return _Chosen(chosen, test_to_train(good))
+
+
+def ranks_chart(values: CriticalDifferenceValues) -> Chart:
+    """Mean ranks, the best on top; bars at the right join methods that do not differ, a ruler has the difference."""
+    rows = np.arange(len(values.methods))
+    ranks, critical = values.mean_ranks, values.critical_difference
+    edge = float(ranks.max()) + 0.3
+    marks = [
+        Mark("line", "ruler", [1, 1 + critical], [-0.75, -0.75], colour=1, size=3),
+        Mark(
+            "text",
+            "ruler name",
+            [1.0],
+            [-1.15],
+            texts=[f"critical difference {critical:.2f}"],
+            anchor="start",
+            colour=1,
+        ),
+    ]
+    for row, (method, rank) in enumerate(zip(values.methods, ranks.tolist(), strict=True)):
+        marks.append(Mark("line", "stems", [1, rank], [row, row], name=method, colour="line", size=1))
+    marks.append(Mark("points", "ranks", ranks, rows, colour=0, symbol=0, size=10, tip="mean rank {x:.2f}"))
+    for at, (first, last) in enumerate(values.groups):
+        across, name = [edge + 0.2 * at] * 2, f"{values.methods[first]} to {values.methods[last]}"
+        marks.append(Mark("line", "bars", across, [first - 0.2, last + 0.2], name=name, colour="ink", size=5))
+    names: dict[float, str] = {
+        row: f"{method}  {rank:.2f}" for row, method, rank in zip(rows.tolist(), values.methods, ranks, strict=True)
+    }
+    high = max(edge + 0.2 * len(values.groups), 1 + critical) + 0.1
+    up = Axis(limits=(len(rows) - 0.4, -1.6), ticks=names)
+    height = 1.5 + 0.36 * len(rows)
+    return Chart(tuple(marks), Axis("mean rank", limits=(0.85, high), whole=True), up, height=height)
+
+
+class CriticalDifferenceDisplay(Display):
+    """Mean ranks of methods over data sets, best on top; a bar joins methods that do not differ (Nemenyi's test).
+
+    Two mean ranks differ where they lie farther apart than the critical difference, drawn as a ruler above them.
+
+    Parameters
+    ----------
+    values : CriticalDifferenceValues
+        What is to be drawn; `from_scores` makes it.
+
+    Attributes
+    ----------
+    values : CriticalDifferenceValues
+        What is drawn.
+    chart_ : Chart
+        The description of what was drawn.
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    artists_ : dict of dict
+        By what they are, what matplotlib made: the "stems" by method, the "ranks" and the "ruler" under the name "",
+        and the "bars", one for each group of methods that do not differ, by its first and last.
+    legend_ : None
+        There is no legend.
+
+    Examples
+    --------
+    >>> from discrim import CriticalDifferenceDisplay
+    >>> scores = [[0.9, 0.8, 0.7], [0.8, 0.7, 0.5], [0.9, 0.6, 0.7], [0.7, 0.6, 0.5]]
+    >>> CriticalDifferenceDisplay.from_scores(scores, ["a", "b", "c"]).values.mean_ranks
+    array([1.  , 2.25, 2.75])
+    """
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        methods: Sequence[str],
+        datasets: Sequence[str] | None = None,
+        *,
+        level: float = 0.05,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw from a table of scores.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_datasets, n_methods)
+            Higher is better, none missing.
+        methods : sequence of str
+            The names of the columns.
+        datasets : sequence of str, default=None
+            The names of the rows; None for numbers.
+        level : float, default=0.05
+            Of Nemenyi's test.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            The display, drawn.
+        """
+        return cls(CriticalDifferenceValues.of(scores, methods, datasets, alpha=level)).plot(ax, **kwargs)
+
+    @classmethod
+    def from_results(
+        cls,
+        by_data: Mapping[str, Sequence[Mapping[str, Any]]],
+        classifier: str,
+        *,
+        metric: str = "accuracy",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw from rows of results, each method at the K chosen for it on each data set.
+
+        Parameters
+        ----------
+        by_data : dict of str to list of rows
+            Rows of results (a comparison's `rows`) by data set.
+        classifier : str
+            Whose scores.
+        metric : str, default="accuracy"
+            Which score.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            The display, drawn.
+        """
+        values = CriticalDifferenceValues.of_rows(by_data, classifier, metric=metric)
+        if values is None:
+            raise ValueError(
+                f"A critical difference takes at least two methods with results on each of at least two data sets, for "
+                f"the classifier {classifier!r}; {len(by_data)} data sets came. Add data sets, or another classifier."
+            )
+        return cls(values).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            For matplotlib's `scatter` of the ranks.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            The display, drawn.
+        """
+        return self._draw(ranks_chart(self.values), ax, "ranks", kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,14 @@ def shares_of(estimator: Any) -> Array | None:
     return _array(estimator, "explained_variance_ratio_")
 
 
-def component_names(count: int) -> tuple[str, ...]:
-    return tuple(f"component {number}" for number in range(1, count + 1))
+def maximises_variance(estimator: Any) -> bool:
+    return name_of(estimator) in {"PCA", "IncrementalPCA", "TruncatedSVD"}
+
+
+def component_names(estimator: Any, count: int) -> tuple[str, ...]:
+    """Numbers from 1; those beyond the discriminants there are, which only fill up, are called padding."""
+    discriminants = getattr(reducer_of(estimator), "n_discriminants_", count)
+    return tuple(f"component {number}{' (padding)' * (number > discriminants)}" for number in range(1, count + 1))
 
 
 def feature_names(X: Any, given: Any = None) -> tuple[str, ...]:
@@ -70,12 +77,21 @@ def feature_names(X: Any, given: Any = None) -> tuple[str, ...]:
     return names
 
 
+def natural(text: str) -> tuple[tuple[int, float, str], ...]:
+    """A key that sorts as people count: 2 before 10, class 9 before class 10."""
+    pieces = re.findall(r"(\d+(?:\.\d+)?)|(\D+)", text)
+    return tuple((0, float(number), "") if number else (1, 0.0, rest.casefold()) for number, rest in pieces)
+
+
 def class_codes(*labels: ArrayLike) -> tuple[tuple[str, ...], tuple[Codes, ...]]:
-    """The classes of all these labels, sorted, as text, and the number of each label's class."""
+    """The classes of all these labels as text, in natural order, and the number of each label's class."""
     parts = [np.asarray(part) for part in labels]
     classes, codes = np.unique(np.concatenate(parts), return_inverse=True)
+    names = [str(label) for label in classes.tolist()]
+    numbers = classes.dtype.kind not in "OUS"  # which are in order already, those below 0 too
+    order = sorted(range(len(names)), key=lambda at: () if numbers else natural(names[at]))
     ends = np.cumsum([len(part) for part in parts])[:-1]
-    return tuple(str(label) for label in classes.tolist()), tuple(np.split(codes.astype(np.intp), ends))
+    return tuple(names[at] for at in order), tuple(np.split(np.argsort(order)[codes.ravel()], ends))
 
 
 def sampled(codes: Codes, most: int, seed: int = 0) -> Codes:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 
+from discrim.report.chart import Axis, Chart, Mark, apart, number_of
+from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, component_names, feature_names, loadings_of, name_of, rows_seen
 from discrim.report.fitted import scores_of as component_scores
 
 MOST_COMPONENTS = 10
+KINDS = ("loadings", "structure", "arrows")
+LEAST_OF_A_SPECTRUM = 20  # features, below which ordered numbers for names are no spectrum
+BESIDE, NAME_GAP = 1.12, 0.17  # where the names of arrows stand, and how far from each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +53,28 @@ class LoadingsValues:
         known = loadings[:k] if loadings is not None and len(loadings) >= k and loadings.shape[1] == d else None
         own_names = names if names is not None or X.shape[1] == d else [f"f{at}" for at in range(d)]
         given = feature_names(X if own_names is None else seen, own_names)
-        return cls(method or name_of(estimator), component_names(k), given, known, correlations(scores, seen))
+        return cls(
+            method or name_of(estimator), component_names(estimator, k), given, known, correlations(scores, seen)
+        )
+
+    @property
+    def spectrum(self) -> Array | None:
+        """The numbers that the features are called, where these are the places of a spectrum: numbers, in order."""
+        try:
+            places = np.array([float(name) for name in self.feature_names])
+        except ValueError:
+            return None
+        steps = np.diff(places)
+        ordered = len(places) >= LEAST_OF_A_SPECTRUM and bool((steps > 0).all() or (steps < 0).all())
+        return places if ordered and np.isfinite(places).all() else None
+
+    def table(self, kind: str) -> Array:
+        """The loadings or the structure coefficients, or an error where they are not told."""
+        if kind not in KINDS:
+            raise ValueError(f"kind={kind!r} came. Pass one of {', '.join(map(repr, KINDS))}.")
+        if kind == "loadings" and self.loadings is None:
+            raise ValueError(f"{self.method} tells no loadings. Pass kind='structure' for correlations.")
+        return self.structure if kind != "loadings" or self.loadings is None else self.loadings
 
     def top(self, component: int, count: int = 12, *, by: str | None = None) -> Codes:
         """Numbers of the features that matter most to a component, largest absolute value first.
@@ -63,6 +89,51 @@ class LoadingsValues:
         ends = self.structure[[first, second]].T
         numbers = np.argsort(-np.linalg.norm(ends, axis=1), kind="stable")[:count]
         return numbers, ends[numbers]
+
+
+def loadings_chart(values: LoadingsValues, kind: str, component: int = 0, count: int = 12) -> Chart:
+    """The features that matter most as bars; where the features are a spectrum, all of them as a line over it."""
+    table = values.table(kind)
+    component = number_of(component, len(values.component_names), "Component")
+    title = f"{values.method}, {values.component_names[component]}"
+    what = "correlation with the component" if kind == "structure" else "loading"
+    limits = (-1.0, 1.0) if kind == "structure" else None
+    if values.spectrum is not None:
+        line = Mark("line", "line", values.spectrum, table[component], colour=0, size=1.5, tip="{x}: {y:.3f}")
+        marks = (Mark("level", "zero", y=[0.0], colour="soft"), line)
+        return Chart(marks, Axis("feature"), Axis(what, limits=limits), title)
+    top = values.top(component, count, by=kind)
+    lengths, places = table[component][top], np.arange(len(top))
+    hues = [0 if length >= 0 else 1 for length in lengths]
+    bars = Mark("bars", "bars", lengths, places, colour=hues, size=0.7, tip="{x:.3f}")
+    up = Axis(ticks={at: values.feature_names[number] for at, number in enumerate(top)}, limits=(len(top) - 0.4, -0.6))
+    height = 1.4 + 0.28 * max(len(top), 4)
+    return Chart((bars, Mark("upright", "zero", [0.0])), Axis(what, limits=limits), up, title, height=height)
+
+
+def arrows_chart(values: LoadingsValues, first: int = 0, second: int = 1, count: int = 12) -> Chart:
+    """A circle of correlations: an arrow for each feature most correlated with the two components."""
+    names = values.component_names
+    first, second = (number_of(at, len(names), "Component") for at in (first, second))
+    numbers, ends = values.arrows(first, second, count)
+    angle = np.linspace(0, 2 * np.pi, 121)
+    marks = [
+        Mark("line", "circle", np.cos(angle), np.sin(angle), colour="line", size=1),
+        Mark("arrows", "arrows", ends[:, 0], ends[:, 1], colour=0, size=1.5),
+    ]
+    for side, anchor in ((-1, "end"), (1, "start")):
+        mine = np.flatnonzero((ends[:, 0] >= 0) == (side > 0))
+        heights = apart(ends[mine, 1], NAME_GAP, most=1.1)
+        across = np.stack([ends[mine, 0], np.full(len(mine), side * BESIDE), np.full(len(mine), np.nan)], axis=1)
+        up = np.stack([ends[mine, 1], heights, heights], axis=1)
+        marks.append(Mark("line", "leaders", across.ravel(), up.ravel(), name=anchor, colour="line", size=0.8))
+        texts = [f" {values.feature_names[at]} " for at in numbers[mine]]
+        marks.append(Mark("text", "names", across[:, 1], heights, name=anchor, texts=texts, anchor=anchor))
+    room = [side * (2.1 if (side * ends[:, 0] > 0).any() else BESIDE) for side in (-1, 1)]  # for the names
+    ticks = {at: f"{at:g}" for at in (-1.0, -0.5, 0.0, 0.5, 1.0)}
+    across_axis = Axis(f"correlation with {names[first]}", limits=(room[0], room[1]), ticks=ticks)
+    up_axis = Axis(f"correlation with {names[second]}", limits=(-1.2, 1.2), ticks=ticks)
+    return Chart(tuple(marks), across_axis, up_axis, values.method, equal=True)
 
 
 def correlations(scores: Array, X: Any) -> Array:
@@ -81,3 +152,113 @@ def correlations(scores: Array, X: Any) -> Array:
     varies = variances > least
     scale = np.sqrt(np.outer((centred**2).mean(axis=0), np.where(varies, variances, 0.0)))
     return np.divide(products, scale, out=np.zeros_like(products), where=scale > 0).clip(-1.0, 1.0)
+
+
+class LoadingsDisplay(Display):
+    """The features that matter most to a component, as bars; or to two components, as arrows.
+
+    Loadings say what a feature adds to the component; where features are correlated they can mislead, and structure
+    coefficients, the correlation of each feature with the component, are the usual way to read LDA. Where the features
+    are a spectrum (their names are numbers in order, at least 20), all of them are drawn, as a line over it.
+
+    Parameters
+    ----------
+    values : LoadingsValues
+        What is to be drawn; `from_estimator` makes it.
+
+    Attributes
+    ----------
+    values : LoadingsValues
+        What is drawn.
+    chart_ : Chart
+        The description of what was drawn.
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    artists_ : dict of dict
+        By what they are ("bars", "line" or "arrows"), what matplotlib made, under the name "".
+    legend_ : None
+        There is no legend.
+    features_ : tuple of str
+        The names of the features drawn, the most important first; of a spectrum all, in its order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from discrim import FisherLDA, LoadingsDisplay
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> shown = LoadingsDisplay.from_estimator(FisherLDA(2).fit(X, y), X, kind="structure")
+    >>> shown.features_[0]
+    'petal length (cm)'
+    """
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, names: Any = None, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw which features make the components of a fitted transformer.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted transformer, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            Rows over which features and components are correlated.
+        names : sequence of str, default=None
+            Of the columns; None for a data frame's own, or f0, f1, ….
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        LoadingsDisplay
+            The display, drawn.
+        """
+        return cls(LoadingsValues.of(estimator, X, names=names)).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str | None = None,
+        component: int = 0,
+        other: int = 1,
+        count: int = 12,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        kind : {"loadings", "structure", "arrows"}, default=None
+            None for loadings where the transformer tells them, else structure coefficients.
+        component : int, default=0
+            Which component, counted from 0.
+        other : int, default=1
+            The second component of arrows.
+        count : int, default=12
+            How many features, those that matter most.
+        **kwargs : dict
+            For matplotlib's bars, line or arrows.
+
+        Returns
+        -------
+        LoadingsDisplay
+            The display, drawn.
+        """
+        values = self.values
+        if kind is None:
+            kind = "structure" if values.loadings is None else "loadings"
+        values.table(kind)
+        if kind == "arrows":
+            chart, numbers = arrows_chart(values, component, other, count), values.arrows(component, other, count)[0]
+        else:
+            chart = loadings_chart(values, kind, component, count)
+            numbers = values.top(component, count, by=kind)
+        whole = values.spectrum is not None and kind != "arrows"
+        self.features_ = values.feature_names if whole else tuple(values.feature_names[at] for at in numbers)
+        part = "arrows" if kind == "arrows" else "line" if whole else "bars"
+        return self._draw(chart, ax, part, kwargs)

@@ -14,14 +14,17 @@ have this: among few components the nearest row is always close.) It is linear i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, class_codes, name_of, rows_seen, sampled, scores_of
 
 MOST_ROWS = 1_000
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,15 @@ class MarginValues:
     def is_sampled(self) -> bool:
         return len(self.codes) < self.n_rows
 
+    @property
+    def shares(self) -> dict[str, tuple[float, float]]:
+        """The shares of rows above 0 before and after, for every class that has rows."""
+        found = {}
+        for number in np.unique(self.codes):
+            before, after = (float(np.mean(margins > 0)) for margins in self.of_class(number))
+            found[self.classes[number]] = before, after
+        return found
+
 
 def relative_margins(X: Any, codes: Codes, X_test: Any, codes_test: Codes) -> Array:
     """m of each test row towards the class means of X; NaN for a row whose class X does not have.
@@ -106,3 +118,148 @@ def relative_margins(X: Any, codes: Codes, X_test: Any, codes_test: Codes) -> Ar
 
 def _taken(X: Any, rows: Codes) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def margin_chart(values: MarginValues, most_classes: int | None = None) -> Chart:
+    """Boxes of each class's margins among the features and on the components; of the largest classes, where limited."""
+    counts = np.bincount(values.codes, minlength=len(values.classes))
+    largest = np.argsort(-counts, kind="stable")[:most_classes]
+    numbers = [int(number) for number in np.sort(largest) if counts[number]]
+    pairs = [values.of_class(number) for number in numbers]
+    names = [values.classes[number] for number in numbers]
+    marks = [
+        *_boxes([before for before, _ in pairs], -0.18, "soft", "features"),
+        *_boxes([after for _, after in pairs], 0.18, 0, "components"),
+        Mark("upright", "border", [0.0], colour="ink"),
+    ]
+    shares = values.shares
+    told = [f"{100 * shares[name][0]:.0f} → {100 * shares[name][1]:.0f} %" for name in names]
+    ends = np.concatenate([mark.x for mark in marks if mark.part == "whiskers"])
+    low, high = float(np.nanmin(ends, initial=0.0)), float(np.nanmax(ends, initial=1.0))
+    width = high - low
+    places = np.full(len(names), high + 0.04 * width), np.arange(len(names))
+    marks.append(Mark("text", "above 0", *places, texts=told, anchor="start", colour="soft"))
+    rows = "rows not fitted" if values.held_out else "fitted rows"
+    up = Axis(limits=(len(names) - 0.4, -0.6), ticks=dict(enumerate(names)))
+    across = Axis(
+        f"relative margin of {rows} (right: how many are above 0)", limits=(low - 0.04 * width, high + 0.4 * width)
+    )
+    right = [100 * float((part > 0).mean()) if len(part) else np.nan for part in (values.before, values.after)]
+    said = f"Above 0: {right[0]:.1f} % of the rows in the features, {right[1]:.1f} % on the components"
+    said += f"; {len(values.codes)} of {values.n_rows} rows, drawn by chance." if values.is_sampled else "."
+    return Chart(tuple(marks), across, up, values.method, height=1.6 + 0.6 * max(2, len(names)), told=said)
+
+
+def _boxes(margins: list[Array], shift: float, hue: int | str, name: str) -> list[Mark]:
+    """The middle half of each class as a box, 90 % as whiskers, the median a stroke; `shift` off the class's place."""
+    low, first, middle, third, high = np.array([np.quantile(one, QUANTILES) for one in margins]).reshape(-1, 5).T
+    places = np.arange(len(margins)) + shift
+    gap = np.full(len(margins), np.nan)
+    whiskers = np.stack([low, high, gap], axis=1).ravel(), np.repeat(places, 3)
+    tip = "{x:.2f}"
+    return [
+        Mark("line", "whiskers", *whiskers, name=name, colour="ink", size=1.2, tip=tip),
+        Mark("bars", "boxes", third, places, name=name, legend=name, colour=hue, size=0.3, base=first, tip=tip),
+        Mark("points", "medians", middle, places, name=name, colour="ink", symbol="|", size=14, tip=tip),
+    ]
+
+
+class MarginDisplay(Display):
+    """The relative margins of each class among the features (grey) and on the components (coloured), as boxes.
+
+        m(x) = min over o ≠ c of  (‖x − μ_o‖² − ‖x − μ_c‖²) / ‖μ_o − μ_c‖²
+
+    1 at the own class's mean, 0 halfway to the nearest other one, below 0 where another is nearer. Boxes hold the
+    middle half of the rows, whiskers 90 %; the share of rows above 0 stands at the right.
+
+    Parameters
+    ----------
+    values : MarginValues
+        What is to be drawn; `from_estimator` makes it.
+
+    Attributes
+    ----------
+    values : MarginValues
+        What is drawn; `values.shares` has the shares of rows above 0 by class, before and after.
+    chart_ : Chart
+        The description of what was drawn.
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    artists_ : dict of dict
+        By what they are ("boxes", "whiskers", "medians") and where ("features", "components"), what matplotlib made.
+    legend_ : matplotlib.legend.Legend
+        The legend.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from discrim import MarginDisplay, RegularizedLDA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> shown = MarginDisplay.from_estimator(RegularizedLDA(2).fit(X[::2], y[::2]), X[::2], y[::2], X[1::2], y[1::2])
+    >>> sorted(shown.values.shares)
+    ['0', '1', '2']
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        X_test: Any = None,
+        y_test: ArrayLike | None = None,
+        *,
+        n_components: int | None = None,
+        most_rows: int = MOST_ROWS,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the margins of rows before and after a fitted transformer.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted transformer, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            The rows it was fitted on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        X_test : array-like of shape (n_test, n_features), default=None
+            The rows to judge; None for those fitted.
+        y_test : array-like of shape (n_test,), default=None
+            The classes of the rows to judge.
+        n_components : int, default=None
+            How many of the first components count; None for all.
+        most_rows : int, default=1000
+            Of more rows a sample is judged, the same every time.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        MarginDisplay
+            The display, drawn.
+        """
+        values = MarginValues.of(estimator, X, y, X_test, y_test, n_components=n_components, most_rows=most_rows)
+        return cls(values).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            For matplotlib's `barh` of the boxes.
+
+        Returns
+        -------
+        MarginDisplay
+            The display, drawn.
+        """
+        return self._draw(margin_chart(self.values), ax, "boxes", kwargs)

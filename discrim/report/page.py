@@ -1,7 +1,9 @@
-"""Results → one HTML file that holds all it needs: words and tables as text, values as JSON, and what draws them.
+"""Results → one HTML file that holds all it needs: words and tables as text, charts as JSON, and what draws them.
 
-Nothing in the page leaves it: its content policy allows the page's own scripts by their hash and no connection at all.
-Names come from files, so they are escaped by the templates, and by `payload.as_json` where they are values.
+Nothing in the page leaves it: its content policy allows the page's own scripts by their hash and no connection at all,
+and the charts' buttons are those named in report.js. Names come from files, so they are escaped by the templates, and
+by `payload.as_json` where they are values. The charts are drawn by plotly.js, whose part for points, lines and bars is
+shipped in `vendor`, of the version the page was tested with.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import base64
 import hashlib
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -20,13 +22,24 @@ from discrim.data.writing import whole_file
 from discrim.evaluation.compare import Comparison
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.summary import METRICS, Line
-from discrim.report import payload
+from discrim.report.accuracy_curves import AccuracyCurveValues, accuracy_chart
 from discrim.report.answer import MARKS, answer_of, in_components, p_in_words, points
-from discrim.report.critical_difference import CriticalDifferenceValues
-from discrim.report.refits import Allotment, Refit, refits
+from discrim.report.chart import Chart
+from discrim.report.critical_difference import CriticalDifferenceValues, ranks_chart
+from discrim.report.fitted import natural
+from discrim.report.loadings import arrows_chart, loadings_chart
+from discrim.report.margin_distribution import margin_chart
+from discrim.report.payload import Words, as_json, features_json, figure_json
+from discrim.report.projection import projection_chart
+from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
 from discrim.report.results import Results
+from discrim.report.spectrum import spectrum_chart
 
 SHORT = 60  # characters of a name in running text
+MOST_CLASSES = 24  # that are drawn by name
+MOST_CURVES = 8  # that are shown from the start
+ARROWS = 8
+Choices = Iterator[tuple[Sequence[int], Chart]]
 
 
 @dataclass(frozen=True)
@@ -52,26 +65,85 @@ def page(results: Sequence[Results], origin: Origin) -> str:
     if not results:
         raise ValueError("There are no results to report. Run discrim compare first.")
     allotment = Allotment.among(len(results))
-    looks = [refits(one, allotment) for one in results]
+    looks = [looks_of(one, allotment) for one in results]
     overall = ranks_by_classifier(results)
-    values = {
-        "blocks": [payload.block(one, shown) for one, (shown, _) in zip(results, looks, strict=True)],
-        "ranks": [payload.ranks(one) for one in overall.values()],
-    }
     n_datasets = len({one.setting.data for one in results})
-    plotly, script = _plotly(), _own("report.js")
+    plotly, script = _file("vendor", "plotly-basic.min.js"), _file("templates", "report.js")
     return _template().render(
         title=results[0].label if len(results) == 1 else f"{n_datasets} data sets",
         n_datasets=n_datasets,
-        blocks=[_words(one, *look, origin) for one, look in zip(results, looks, strict=True)],
+        blocks=[_said(*pair, origin) for pair in zip(results, looks, strict=True)],
         overall=overall,
         origin=origin,
-        values=payload.as_json(values),
-        style=_own("report.css"),
+        values=as_json(_drawn(results, looks, overall)),
+        style=_file("templates", "report.css"),
         plotly=plotly,
         script=script,
         policy=content_policy([plotly, script]),
     )
+
+
+# ---------------------------------------------------------------------- what is drawn
+
+
+def _drawn(
+    results: Sequence[Results], looks: Sequence[Looks], overall: dict[str, CriticalDifferenceValues]
+) -> dict[str, Any]:
+    """All charts, by data set and figure, then by the numbers chosen in the figure's menus."""
+    words = Words()
+    blocks = []
+    for one, look in zip(results, looks, strict=True):
+        figures = {"curves": _curves(one), "map": _maps(look), "features": _features(look), "circle": _circles(look)}
+        figures["margins"] = (((at,), margin_chart(fit.margins, MOST_CLASSES)) for at, fit in enumerate(look.refits))
+        figures["spectrum"] = _spectra(look, one.metric)
+        charts = {name: figure_json(choices, words) for name, choices in figures.items()}
+        blocks.append({"figures": charts, "features": features_json([fit.loadings for fit in look.refits])})
+    ranks = figure_json((((at,), ranks_chart(one)) for at, one in enumerate(overall.values())), words)
+    return {"blocks": blocks, "ranks": ranks, "words": words.all}
+
+
+def _curves(results: Results) -> Choices:
+    values, methods = AccuracyCurveValues.of(results), list(dict.fromkeys(line.method for line in results.lines))
+    for at, classifier in enumerate(dict.fromkeys(line.classifier for line in results.lines)):
+        yield (at,), accuracy_chart(values, classifier, methods, most_shown=MOST_CURVES)
+
+
+def _maps(look: Looks) -> Choices:
+    for at, one in enumerate(look.maps):
+        for view, shown in enumerate(one.views):
+            k = len(shown.projection.component_names)
+            yield (
+                (at, view),
+                projection_chart(shown.projection, range(k), hover=_hover(shown, look), most_classes=MOST_CLASSES),
+            )
+
+
+def _hover(shown: MapView, look: Looks) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
+    fitted, new = look.rows
+    return {"fitted row": fitted}, {"row": new, "taken for": shown.predicted}
+
+
+def _features(look: Looks) -> Choices:
+    for at, fit in enumerate(look.refits):
+        kinds = ("structure", "loadings") if fit.loadings.loadings is not None else ("structure",)
+        for component in range(len(fit.loadings.component_names)):
+            for number, kind in enumerate(kinds):
+                yield (at, component, number), loadings_chart(fit.loadings, kind, component)
+
+
+def _circles(look: Looks) -> Choices:
+    for at, fit in enumerate(look.refits):
+        if len(fit.loadings.component_names) > 1:
+            yield (at,), arrows_chart(fit.loadings, count=ARROWS)
+
+
+def _spectra(look: Looks, metric: str) -> Choices:
+    for at, fit in enumerate(look.refits):
+        seen = {k: 1 - mean for k, mean in fit.line.curve.items()} if metric == "accuracy" else None
+        yield (at,), spectrum_chart(fit.spectrum, seen)
+
+
+# ---------------------------------------------------------------------- what is said
 
 
 def content_policy(scripts: Sequence[str]) -> str:
@@ -99,7 +171,7 @@ def ranks_by_classifier(results: Sequence[Results]) -> dict[str, CriticalDiffere
     return {name: values for name, values in found.items() if values is not None}
 
 
-def _words(results: Results, shown: Sequence[Refit], refused: Sequence[str], origin: Origin) -> dict[str, Any]:
+def _said(results: Results, look: Looks, origin: Origin) -> dict[str, Any]:
     """What the template says of one data set."""
     lines = results.lines
     return {
@@ -108,8 +180,7 @@ def _words(results: Results, shown: Sequence[Refit], refused: Sequence[str], ori
         "rows": list(zip(lines, _tracks(lines), strict=True)),
         "metric": METRICS[results.metric],
         "classifiers": list(dict.fromkeys(line.classifier for line in lines)),
-        "shown": shown,
-        "refused": refused,
+        "look": look,
         "glosses": {name: METHODS[name].gloss for name in {line.method for line in lines} & METHODS.keys()},
     }
 
@@ -133,27 +204,22 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {"p": p_in_words, "points": points, "components": in_components, "shortened": shortened}
-    environment.globals |= {"marks": MARKS}
+    environment.filters["naturally"] = lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0]))
+    environment.globals |= {"marks": MARKS, "classifiers_view": CLASSIFIERS_VIEW}
     return environment.get_template("report.html")
 
 
 def require_libraries() -> None:
     """Refuse where a page could not be written for want of a library, before results are waited for."""
-    for module in ("jinja2", "plotly"):
-        _needed(module)
+    _needed("jinja2")
 
 
 def shortened(text: str, most: int = SHORT) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _plotly() -> str:
-    script = str(_needed("plotly.offline").get_plotlyjs())
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _own(name: str) -> str:
-    return (files("discrim.report") / "templates" / name).read_text(encoding="utf-8")
+def _file(folder: str, name: str) -> str:
+    return (files("discrim.report") / folder / name).read_text(encoding="utf-8")
 
 
 def _needed(module: str) -> Any:
@@ -161,8 +227,7 @@ def _needed(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            f"A report needs {module.partition('.')[0]}, which is not installed. Install it with pip install "
-            f"'discrim[report]'."
+            f"A report needs {module}, which is not installed. Install it with pip install 'discrim[report]'."
         ) from error
 
 

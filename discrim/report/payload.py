@@ -1,26 +1,20 @@
-"""The values of a page's charts as JSON: short numbers, and no sign in it that could end the script it stands in."""
+"""Charts as JSON for the page's script: short numbers, and no sign in it that could end the script it stands in."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from discrim.report.accuracy_curves import AccuracyCurveValues
-from discrim.report.critical_difference import CriticalDifferenceValues
+from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.loadings import LoadingsValues
-from discrim.report.margin_distribution import MarginValues
-from discrim.report.projection import ProjectedRows, ProjectionValues
-from discrim.report.refits import Refit
-from discrim.report.results import Results
-from discrim.report.spectrum import SpectrumValues
 
-MOST_CLASSES = 24
-TOP, ARROWS = 12, 8
 NAME = 80  # characters of a name that reach a chart
+MOST_NUMBERS = 60_000  # of all methods' features by components, for the search
+MOST_FEATURES = 20_000
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
@@ -29,138 +23,120 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-def block(results: Results, shown: Iterable[Refit]) -> dict[str, Any]:
-    """The charts of one data set."""
+class Words:
+    """Texts that come again and again: each is kept once, and a number stands for it."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        return self._numbers.setdefault(text[:NAME], len(self._numbers))
+
+    @property
+    def all(self) -> list[str]:
+        return list(self._numbers)
+
+
+def chart_json(chart: Chart, words: Words) -> dict[str, Any]:
+    """A chart; what is as usual is left out."""
+    plain = {
+        "equal": chart.equal,
+        "turns": chart.turns,
+        "key": chart.key,
+        "told": chart.told,
+    }
     return {
-        "curves": curves(AccuracyCurveValues.of(results)),
-        "metric": results.metric,
-        "classifiers": list(dict.fromkeys(line.classifier for line in results.lines)),
-        "order": list(dict.fromkeys(line.method for line in results.lines)),
-        "views": [view(one) for one in shown],
+        "marks": [_mark(mark, words) for mark in chart.marks],
+        "x": _axis(chart.x, words),
+        "y": _axis(chart.y, words),
+        "height": chart.height,
+        **_unusual(plain),
     }
 
 
-def curves(values: AccuracyCurveValues) -> list[dict[str, Any]]:
-    return [
-        {
-            "method": curve.method,
-            "classifier": curve.classifier,
-            "k": curve.k.tolist(),
-            **{name: numbers(100 * getattr(curve, name)) for name in ("mean", "low", "high")},
-        }
-        for curve in values.curves
-    ]
-
-
-def view(shown: Refit) -> dict[str, Any]:
-    line = shown.line
+def _mark(mark: Mark, words: Words) -> dict[str, Any]:
+    places = {name: numbers(place) for name in "xyz" if (place := getattr(mark, name)) is not None}
+    if mark.kind == "bars" and np.any(mark.base):
+        places["base"] = numbers(mark.base)
+    plain = {
+        "dash": "" if mark.dash == "solid" else mark.dash,
+        "tip": mark.tip,
+        "anchor": "" if mark.anchor == "middle" else mark.anchor,
+        "hidden": not mark.shown,
+    }
+    texts = {
+        "name": words.number(mark.name) if mark.name else None,
+        "legend": words.number(mark.legend) if mark.legend else None,
+        "texts": [words.number(text) for text in mark.texts] or None,
+        "hover": {label: [words.number(one) for one in told] for label, told in mark.hover.items()} or None,
+        "symbol": mark.symbol,
+    }
+    colour = mark.colour if isinstance(mark.colour, int | str) else list(mark.colour)
+    look = {"colour": colour, "size": mark.size, "opacity": mark.opacity}
     return {
-        "method": line.method,
-        "classifier": line.classifier,
-        "k": line.k,
-        "projection": projection(shown.projection),
-        "margins": margins(shown.margins),
-        "loadings": loadings(shown.loadings),
-        "spectrum": spectrum(shown.spectrum),
+        "kind": mark.kind,
+        **places,
+        **look,
+        **_unusual(plain),
+        **{name: value for name, value in texts.items() if value is not None},
     }
 
 
-def projection(values: ProjectionValues) -> dict[str, Any]:
-    assert values.test is not None
-    place = places(np.bincount(values.train.codes, minlength=len(values.classes)))
-    return {
-        "classes": shown_classes(values.classes, place),
-        "shares": None if values.shares is None else numbers(values.shares),
-        "train": rows(values.train, place) | ellipses(values.train, place),
-        "test": rows(values.test, place),
-    }
+def _axis(axis: Axis, words: Words) -> dict[str, Any]:
+    plain = {"log": axis.log, "whole": axis.whole, "hidden": not axis.shown}
+    found: dict[str, Any] = {"title": words.number(axis.title), **_unusual(plain)}
+    if axis.limits is not None:
+        found["limits"] = numbers(axis.limits)
+    if axis.ticks is not None:
+        found["ticks"] = [numbers(list(axis.ticks)), [words.number(label) for label in axis.ticks.values()]]
+    return found
 
 
-def rows(part: ProjectedRows, place: Mapping[int, int]) -> dict[str, Any]:
-    """Points by component, and their classes by their place among those shown."""
-    return {
-        "n": part.n_rows,
-        "scores": [numbers(column) for column in part.scores.T],
-        "codes": [place.get(code, len(place)) for code in part.codes.tolist()],
-    }
+def _unusual(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value}
 
 
-def ellipses(part: ProjectedRows, place: Mapping[int, int]) -> dict[str, Any]:
-    return {
-        "means": [numbers(part.means[code]) for code in place],
-        "covariances": [[numbers(row) for row in part.covariances[code]] for code in place],
-    }
+def features_json(loadings: Sequence[LoadingsValues]) -> dict[str, Any]:
+    """All features of each method for the search, as far as there is room; a method without room has None."""
+    if not loadings:
+        return {"names": [], "methods": []}
+    names = loadings[0].feature_names
+    kept = _kept(loadings[0])
+    room = MOST_NUMBERS
+    methods: list[dict[str, Any] | None] = []
+    for at, values in enumerate(loadings):
+        tables = {"structure": values.structure, "loadings": values.loadings}
+        size = sum(table[:, kept].size for table in tables.values() if table is not None)
+        fits = values.feature_names == names and (size <= room or at == 0)
+        room -= size if fits else 0
+        methods.append({"components": values.component_names, **_tables(tables, kept)} if fits else None)
+    return {"names": [names[at][:NAME] for at in kept], "left": len(names) - len(kept), "methods": methods}
 
 
-def margins(values: MarginValues) -> dict[str, Any]:
-    place = places(np.bincount(values.codes, minlength=len(values.classes)))
-    by_class = [values.of_class(code) for code in place]
-    right = [float((part > 0).mean()) if len(part) else math.nan for part in (values.before, values.after)]
-    return {
-        "classes": shown_classes(values.classes, place)[: len(place)],
-        "before": [numbers(before, 3) for before, _ in by_class],
-        "after": [numbers(after, 3) for _, after in by_class],
-        "right": numbers(100 * np.array(right)),
-        "n": [len(values.codes), values.n_rows],
-    }
+def _kept(values: LoadingsValues) -> list[int]:
+    """Feature numbers: all, or those with the largest correlations."""
+    if len(values.feature_names) <= MOST_FEATURES:
+        return list(range(len(values.feature_names)))
+    largest = np.argsort(-np.abs(values.structure).max(axis=0), kind="stable")[:MOST_FEATURES]
+    return sorted(largest.tolist())
 
 
-def loadings(values: LoadingsValues) -> dict[str, Any]:
-    """The top features of every component, and the arrows of every pair of components."""
-    tables = {"structure": values.structure} | ({} if values.loadings is None else {"loadings": values.loadings})
-    count = len(values.component_names)
-    tops = {name: [_top(values, table, at, name) for at in range(count)] for name, table in tables.items()}
-    pairs = {f"{a},{b}": _arrows(values, a, b) for a in range(count) for b in range(count) if a != b}
-    return {"tops": tops, "arrows": pairs}
+def _tables(tables: dict[str, Any], kept: list[int]) -> dict[str, Any]:
+    return {name: [numbers(row[kept], 3) for row in table] for name, table in tables.items() if table is not None}
 
 
-def _top(values: LoadingsValues, table: Any, component: int, by: str) -> list[Any]:
-    top = values.top(component, TOP, by=by)
-    return [_named(values, top), numbers(table[component][top])]
-
-
-def _arrows(values: LoadingsValues, first: int, second: int) -> list[Any]:
-    features, ends = values.arrows(first, second, ARROWS)
-    return [_named(values, features), numbers(ends[:, 0], 3), numbers(ends[:, 1], 3)]
-
-
-def _named(values: LoadingsValues, features: Any) -> list[str]:
-    return [values.feature_names[at][:NAME] for at in features]
-
-
-def spectrum(values: SpectrumValues) -> dict[str, Any]:
-    worth = values.shares if values.shares is not None else values.eigenvalues
-    return {
-        "worth": None if worth is None else numbers(worth),
-        "is_share": values.shares is not None,
-        "scores": numbers(values.scores),
-        "error": numbers(100 * values.predicted_error),
-        "chosen": values.chosen,
-    }
-
-
-def ranks(values: CriticalDifferenceValues) -> dict[str, Any]:
-    return {
-        "methods": [name[:NAME] for name in values.methods],
-        "ranks": numbers(values.mean_ranks),
-        "critical": values.critical_difference,
-        "groups": [list(group) for group in values.groups],
-    }
-
-
-def places(counts: Any) -> dict[int, int]:
-    """Class number → its place among the classes that are drawn by name: all, or the 24 with most rows."""
-    largest = np.argsort(-np.asarray(counts), kind="stable")[:MOST_CLASSES]
-    return {int(code): at for at, code in enumerate(sorted(largest.tolist()))}
-
-
-def shown_classes(classes: tuple[str, ...], place: Mapping[int, int]) -> list[str]:
-    """Names of the classes drawn, and one for all the rest where there is a rest."""
-    names = [classes[code][:NAME] for code in place]
-    rest = len(classes) - len(place)
-    return [*names, f"{rest} other classes"] if rest else names
-
-
-def numbers(values: Any, digits: int = 4) -> list[float | None]:
+def numbers(values: Any, digits: int = 4) -> list[float | int | None]:
     """Numbers of a few digits; None for what is not finite."""
-    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in np.asarray(values).tolist()]
+    return [_short(value, digits) for value in np.ravel(values).tolist()]
+
+
+def _short(value: float, digits: int) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    number = float(f"{value:.{digits}g}")
+    return int(number) if number.is_integer() else number
+
+
+def figure_json(charts: Iterable[tuple[Sequence[int], Chart]], words: Words) -> dict[str, Any]:
+    """The charts of one figure, by the numbers chosen in its menus."""
+    return {",".join(map(str, choice)): chart_json(chart, words) for choice, chart in charts}

@@ -1,30 +1,45 @@
-"""Where the rows lie on the components: the rows that were fitted, and beside them rows that were not."""
+"""Where the rows lie on the components: rows that were not fitted, and pale behind them those that were."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discrim.report.fitted import Array, Codes, class_codes, component_names, name_of, sampled, scores_of, shares_of
+from discrim.report.chart import Axis, Chart, Mark, lanes, number_of, texts_apart
+from discrim.report.drawing import MOST_IN_LEGEND, Display
+from discrim.report.fitted import (
+    Array,
+    Codes,
+    class_codes,
+    component_names,
+    maximises_variance,
+    name_of,
+    sampled,
+    scores_of,
+    shares_of,
+)
 
 MOST_POINTS = 2_000
 MOST_COMPONENTS = 10
+MANY_ROWS = 500  # are drawn smaller
 
 
 @dataclass(frozen=True, eq=False)
 class ProjectedRows:
     """Rows on the components. Means and covariances are of all rows, `scores` of those that are drawn.
 
-    scores : drawn rows × components; codes : the class number of each
+    scores : drawn rows × components; codes : the class number of each; rows : their numbers among all rows
     n_rows : how many rows there are, drawn or not
     means (C×k), covariances (C×k×k, population) : NaN for a class without rows
     """
 
     scores: Array
     codes: Codes
+    rows: Codes
     n_rows: int
     means: Array
     covariances: Array
@@ -39,7 +54,7 @@ class ProjectedRows:
             centred = rows - means[number]
             covariances[number] = centred.T @ centred / len(rows)
         drawn = sampled(codes, most_points)
-        return cls(scores[drawn], codes[drawn], len(codes), means, covariances)
+        return cls(scores[drawn], codes[drawn], drawn, len(codes), means, covariances)
 
     @property
     def is_sampled(self) -> bool:
@@ -62,14 +77,14 @@ class ProjectedRows:
 class ProjectionValues:
     """What a scatter of the components needs.
 
-    shares : of each component in what the method maximises, None where it does not say
+    labels : how the axes are called: a component's name, and its share of what the method maximises where that is told
     test : rows not used in fitting, None where none were given
     """
 
     method: str
     classes: tuple[str, ...]
     component_names: tuple[str, ...]
-    shares: Array | None
+    labels: tuple[str, ...]
     train: ProjectedRows
     test: ProjectedRows | None = None
 
@@ -97,7 +112,242 @@ class ProjectionValues:
             ProjectedRows.of(scores_of(estimator, rows)[:, :most_components], of_part, len(classes), most_points)
             for rows, of_part in zip((X, X_test), codes, strict=False)
         ]
-        k = parts[0].scores.shape[1]
-        shares = shares_of(estimator)
-        known = None if shares is None or len(shares) < k else shares[:k]
-        return cls(method or name_of(estimator), classes, component_names(k), known, *parts)
+        names = component_names(estimator, parts[0].scores.shape[1])
+        return cls(method or name_of(estimator), classes, names, _labels(estimator, names), *parts)
+
+    @property
+    def parts(self) -> tuple[ProjectedRows, ...]:
+        return (self.train,) if self.test is None else (self.train, self.test)
+
+    @property
+    def told(self) -> str:
+        """How many of the rows are drawn, where that is not all."""
+        nouns = ("fitted", "new") if self.test is not None else ("",)
+        drawn = [
+            f"{len(part.codes)} of {part.n_rows} {noun}".strip() for part, noun in zip(self.parts, nouns, strict=True)
+        ]
+        return f"{' and '.join(drawn)} rows drawn, by chance" if any(one.is_sampled for one in self.parts) else ""
+
+
+def projection_chart(
+    values: ProjectionValues,
+    components: Sequence[int] = (0, 1),
+    *,
+    outlines: bool = True,
+    hover: Sequence[Mapping[str, Sequence[str]]] = ({}, {}),
+    most_classes: int | None = None,
+) -> Chart:
+    """Rows on one component (class above class), two, or three.
+
+    hover : for the fitted and for the new rows, what is said of each row that there is, by label
+    most_classes : classes beyond the largest so many are drawn alike; None for no limit
+    """
+    k = len(values.component_names)
+    chosen = tuple(number_of(at, k, "Component") for at in components) if k > 1 else (0,)
+    large = _largest(values, most_classes)
+    rest = sorted(set(range(len(values.classes))) - set(large))
+    groups = [[number] for number in large] + ([rest] if rest else [])
+    marks: list[Mark] = []
+    for at, part in enumerate(values.parts):
+        pale = at == 0 and values.test is not None
+        marks += [_points(values, part, group, chosen, pale, hover[at]) for group in groups]
+        if at == 0 and outlines and len(chosen) == 2:
+            marks += [_outline(values, number, chosen) for number in large if np.isfinite(part.means[number]).all()]
+    if len(chosen) == 2 and len(values.classes) > MOST_IN_LEGEND:
+        marks.append(_names_at_means(values, chosen, large))
+    told = values.told
+    title = values.method + (f" ({told.removesuffix(', by chance')})" if told else "")
+    key = "pale: fitted rows" if values.test is not None else ""
+    if len(chosen) == 3:
+        return Chart(_in_a_cube(values, marks, chosen), *_no_axes(), title=title, equal=True, key=key, told=told)
+    across = Axis(values.labels[chosen[0]])
+    if len(chosen) == 1:
+        up = Axis(ticks=dict(enumerate(values.classes)), limits=(-0.6, len(values.classes) - 0.4))
+        return Chart(tuple(marks), across, up, title, key=key, told=told)
+    return Chart(tuple(marks), across, Axis(values.labels[chosen[1]]), title, equal=True, key=key, told=told)
+
+
+def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    shares = shares_of(estimator)
+    if shares is None or len(shares) < len(names):
+        return names
+    what = "variance" if maximises_variance(estimator) else "objective"
+    told = [f", {100 * share:.0f} % of the {what}" for share in shares[: len(names)]]
+    return tuple(name if "padding" in name else name + share for name, share in zip(names, told, strict=True))
+
+
+def _largest(values: ProjectionValues, most: int | None) -> list[int]:
+    """The numbers of the classes that are drawn by name: all, or those with most fitted rows."""
+    counts = np.bincount(values.train.codes, minlength=len(values.classes))
+    return sorted(np.argsort(-counts, kind="stable")[:most].tolist())
+
+
+def _points(
+    values: ProjectionValues,
+    rows: ProjectedRows,
+    group: list[int],
+    chosen: tuple[int, ...],
+    pale: bool,
+    hover: Mapping[str, Sequence[str]],
+) -> Mark:
+    """The rows of a class, or of several that are drawn alike."""
+    number = group[0]
+    mine = np.flatnonzero(np.isin(rows.codes, group))
+    places = list(rows.scores[mine][:, chosen].T)
+    if len(chosen) == 1:
+        order = np.argsort(np.argsort(places[0], kind="stable"), kind="stable")
+        places.append(rows.codes[mine] + 0.5 * lanes(len(mine))[order])
+    name = values.classes[number] if len(group) == 1 else f"{len(group)} other classes"
+    return Mark(
+        "points",
+        "fitted" if pale else "points",
+        x=places[0],
+        y=places[1],
+        z=places[2] if len(chosen) == 3 else None,
+        name=name,
+        legend="" if pale else name,
+        colour=number if len(group) == 1 else "line",
+        symbol=number,
+        size=(6.5 if len(rows.codes) <= MANY_ROWS else 5.0) - pale,
+        opacity=0.25 if pale else 0.85,
+        hover={label: [texts[row] for row in rows.rows[mine]] for label, texts in hover.items()},
+    )
+
+
+def _outline(values: ProjectionValues, number: int, chosen: tuple[int, ...]) -> Mark:
+    x, y = values.train.ellipse(number, *chosen).T
+    return Mark("line", "outlines", x, y, name=values.classes[number], colour=number, size=1.3, opacity=0.6)
+
+
+def _names_at_means(values: ProjectionValues, chosen: tuple[int, ...], large: list[int]) -> Mark:
+    there = [number for number in large if np.isfinite(values.train.means[number]).all()]
+    x, y = values.train.means[there][:, chosen].T
+    texts = [values.classes[number] for number in there]
+    wide, high = np.ptp(np.concatenate([part.scores[:, chosen] for part in values.parts]), axis=0)
+    heights = texts_apart(x, y, texts, inch=max(wide / 4.6, high / 3.6))
+    return Mark("text", "names", x, heights, texts=texts)
+
+
+def _in_a_cube(values: ProjectionValues, marks: list[Mark], chosen: tuple[int, ...]) -> tuple[Mark, ...]:
+    """The marks within a cube about the origin, all axes in one unit, and three lines that say which axis is which."""
+    everything = np.concatenate([part.scores[:, chosen] for part in values.parts])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    middle, unit = (low + high) / 2, float((high - low).max()) / 2 or 1.0
+    moved = []
+    for mark in marks:
+        x, y, z = (np.stack([mark.x, mark.y, mark.z], axis=1) - middle).T / unit
+        moved.append(replace(mark, x=x, y=y, z=z))
+    corner = (low - middle) / unit
+    for at, component in enumerate(chosen):
+        end = corner.copy()
+        end[at] = -corner[at]
+        line = dict(zip("xyz", np.stack([corner, end], axis=1), strict=True))
+        moved.append(Mark("line", "axes", **line, name=f"axis {at}", colour="soft", size=1))
+        place = dict(zip("xyz", (end + 0.12 * np.eye(3)[at])[:, None], strict=True))
+        moved.append(Mark("text", "axis names", **place, name=f"axis {at}", texts=[values.component_names[component]]))
+    return tuple(moved)
+
+
+def _no_axes() -> tuple[Axis, Axis]:
+    return Axis(limits=(-2.3, 2.3), shown=False), Axis(limits=(-1.7, 1.7), shown=False)
+
+
+class ProjectionDisplay(Display):
+    """Rows on the components of a fitted transformer: rows that were not fitted, and pale behind them those that were.
+
+    Where the new rows scatter farther than the pale ones, the fit follows its rows too closely. The outline of a class
+    holds 95 % of its rows where they are normal; it is that of the fitted rows. With one component, classes lie one
+    above the other.
+
+    Parameters
+    ----------
+    values : ProjectionValues
+        What is to be drawn; `from_estimator` makes it.
+
+    Attributes
+    ----------
+    values : ProjectionValues
+        What is drawn.
+    chart_ : Chart
+        The description of what was drawn.
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    artists_ : dict of dict
+        By what they are ("points", "fitted", "outlines", "names") and by class, what matplotlib made.
+    legend_ : matplotlib.legend.Legend or None
+        The legend; None with more than 20 classes, which are named at their means.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from discrim import FisherLDA, ProjectionDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = ProjectionDisplay.from_estimator(FisherLDA(2).fit(X[::2], y[::2]), X[::2], y[::2], X[1::2], y[1::2])
+    >>> shown.ax_.get_xlabel()
+    'component 1, 99 % of the objective'
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        X_test: Any = None,
+        y_test: ArrayLike | None = None,
+        *,
+        most_points: int = MOST_POINTS,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the rows as a fitted transformer places them.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted transformer, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            The rows it was fitted on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        X_test : array-like of shape (n_test, n_features), default=None
+            Other rows.
+        y_test : array-like of shape (n_test,), default=None
+            The classes of the other rows.
+        most_points : int, default=2000
+            Of more rows a sample is drawn, the same every time.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        ProjectionDisplay
+            The display, drawn.
+        """
+        values = ProjectionValues.of(estimator, X, y, X_test, y_test, most_points=most_points)
+        return cls(values).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, components: Sequence[int] = (0, 1), outlines: bool = True, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        components : sequence of int, default=(0, 1)
+            Which two or three components, counted from 0.
+        outlines : bool, default=True
+            Whether to draw an outline for each class.
+        **kwargs : dict
+            For matplotlib's `scatter` of the points.
+
+        Returns
+        -------
+        ProjectionDisplay
+            The display, drawn.
+        """
+        return self._draw(projection_chart(self.values, components, outlines=outlines), ax, "points", kwargs)

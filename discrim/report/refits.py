@@ -1,34 +1,45 @@
-"""The methods of a page, fitted once more on the first split, to be looked at: rows, margins, loadings, spectra."""
+"""The methods of a page, fitted once more on the first split, to be looked at: maps, margins, loadings, spectra."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from discrim.evaluation.methods import Method
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import KNeighborsClassifier
+
+from discrim.evaluation.grid import Grid
+from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.paper_conventions import any_method
 from discrim.evaluation.summary import Line
 from discrim.evaluation.trial import SplitData
+from discrim.report.fitted import class_codes, loadings_of, scores_of
 from discrim.report.loadings import LoadingsValues
 from discrim.report.margin_distribution import MarginValues
 from discrim.report.projection import ProjectionValues
-from discrim.report.results import RAW, Results
+from discrim.report.results import RAW, Results, protocol_of
 from discrim.report.spectrum import SpectrumValues
 
 MOST_COMPONENTS = 5
-LEAST = 3  # components of a fit where the method has so many: for a look in three dimensions
+CLASSIFIERS_VIEW = "posterior-map"  # not linear: shown beside the best linear map, whatever was compared
+MOST_ROWS_OF_A_VIEW = 20_000
+NEIGHBOURS = 5
+MOST_OF_A_MATRIX = 12  # classes; of more, the pairs most often confused are told
 
 
 class Allotment(NamedTuple):
     """How much of one data set a page can hold: methods that are fitted again, and points of each that are drawn."""
 
     methods: int = 8
-    points: int = 1_500
+    points: int = 700
 
     @classmethod
     def among(cls, n_datasets: int) -> Allotment:
-        """A fair share of what one page can hold, so that it stays below 8 MB whatever a store has."""
+        """A fair share of what one page can hold, so that it stays small whatever a store has."""
         methods = 8 if n_datasets <= 4 else 4 if n_datasets <= 16 else 2
         return cls(methods, max(60, ALONE.points // max(1, n_datasets)))
 
@@ -37,11 +48,57 @@ ALONE = Allotment()
 
 
 @dataclass(frozen=True, eq=False)
+class MapView:
+    """Rows on the components of a fit with just so many, and what five neighbours there make of rows not fitted.
+
+    predicted : the class of each new row by five neighbours; matrix : new rows by class and predicted class
+    """
+
+    projection: ProjectionValues
+    predicted: tuple[str, ...]
+    matrix: NDArray[np.intp]
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.trace(self.matrix) / max(1, self.matrix.sum()))
+
+    @property
+    def confusions(self) -> list[tuple[str, str, int, int]]:
+        """Class, the class it is taken for, how many rows, of how many; the most frequent first."""
+        wrong = self.matrix * (1 - np.eye(len(self.matrix), dtype=np.intp))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:MOST_OF_A_MATRIX]
+        pairs = [divmod(int(at), len(wrong)) for at in order if wrong.flat[at]]
+        classes, sizes = self.projection.classes, self.matrix.sum(axis=1)
+        return [(classes[a], classes[b], int(wrong[a, b]), int(sizes[a])) for a, b in pairs]
+
+    @property
+    def is_small(self) -> bool:
+        return len(self.matrix) <= MOST_OF_A_MATRIX
+
+
+@dataclass(frozen=True, eq=False)
+class MethodMap:
+    """The maps of one method: `flat` of two components (or the only one), `deep` of three where there are so many."""
+
+    method: str
+    linear: bool
+    flat: MapView
+    deep: MapView | None
+
+    @property
+    def views(self) -> list[MapView]:
+        return [self.flat] if self.deep is None else [self.flat, self.deep]
+
+    @property
+    def label(self) -> str:
+        return f"{self.method}: {100 * self.flat.accuracy:.1f} %"
+
+
+@dataclass(frozen=True, eq=False)
 class Refit:
     """One method on the first split. `line` is its best line of results, `k` the components that count."""
 
     line: Line
-    projection: ProjectionValues
     margins: MarginValues
     loadings: LoadingsValues
     spectrum: SpectrumValues
@@ -49,6 +106,21 @@ class Refit:
     @property
     def k(self) -> int:
         return self.line.k
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """All that is fitted again for one data set.
+
+    maps : the best linear one first, then the classifier's view, then the others by accuracy
+    rows : what the fitted and the new rows are called
+    refused : why a method could not be fitted again
+    """
+
+    refits: list[Refit] = field(default_factory=list)
+    maps: list[MethodMap] = field(default_factory=list)
+    rows: tuple[list[str], list[str]] = ((), ())  # type: ignore[assignment]
+    refused: list[str] = field(default_factory=list)
 
 
 def lines_shown(results: Results, most: int = 8) -> list[Line]:
@@ -63,36 +135,92 @@ def lines_shown(results: Results, most: int = 8) -> list[Line]:
     return chosen
 
 
-def refits(results: Results, allotment: Allotment = ALONE) -> tuple[list[Refit], list[str]]:
+def looks_of(results: Results, allotment: Allotment = ALONE) -> Looks:
     """Every shown method fitted again, and for those where that was refused, why."""
     if results.table is None:
-        return [], []
+        return Looks()
     data = results.first_split()
-    found: list[Refit] = []
-    refused = []
+    refits: list[Refit] = []
+    maps: list[MethodMap] = []
+    refused: list[str] = []
     for line in lines_shown(results, allotment.methods):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what matters of them was noted in the trials
-                found.append(_refit(line, data, results, allotment.points))
-        except Exception as error:  # whatever a method says of these rows, the page is written
-            refused.append(f"{line.method}: {type(error).__name__}: {' '.join(str(error).split())}")
-    return found, refused
+        with _refusals(line.method, refused):
+            fits = Fits(any_method(line.method), data, max(line.curve))
+            refits.append(_refit(line, fits, results, allotment))
+            maps.append(_map(line.method, fits, allotment))
+    compared = {one.method for one in maps}
+    if CLASSIFIERS_VIEW in METHODS.keys() - compared and len(data.y_train) <= MOST_ROWS_OF_A_VIEW:
+        with _refusals(CLASSIFIERS_VIEW, refused):
+            maps.append(_map(CLASSIFIERS_VIEW, Fits(METHODS[CLASSIFIERS_VIEW], data, 3), allotment))
+    return Looks(refits, _in_order(maps), _rows_called(results), refused)
 
 
-def _refit(line: Line, data: SplitData, results: Results, points: int) -> Refit:
-    fits = Fits(any_method(line.method), data, max(line.curve))
+@contextmanager
+def _refusals(method: str, refused: list[str]) -> Iterator[None]:
+    """Whatever a method says of these rows, the page is written; what it said comes to `refused`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters of them was noted in the trials
+            yield
+    except Exception as error:
+        refused.append(f"{method}: {type(error).__name__}: {' '.join(str(error).split())}")
+
+
+def _refit(line: Line, fits: Fits, results: Results, allotment: Allotment) -> Refit:
     assert results.table is not None
-    names, method = results.table.feature_names, line.method
+    data, names, method = fits.data, results.table.feature_names, line.method
     parts = (data.train, data.y_train, data.test, data.y_test)
-    model = fits.model(max(line.k, LEAST))
+    model = fits.model(line.k)
+    most = min(line.k, MOST_COMPONENTS)
     return Refit(
         line,
-        ProjectionValues.of(model, *parts, method=method, most_points=points, most_components=MOST_COMPONENTS),
-        MarginValues.of(fits.model(line.k), *parts, method=method, n_components=line.k, most_rows=points),
-        LoadingsValues.of(model, data.train, method=method, names=names, most_components=MOST_COMPONENTS),
+        MarginValues.of(model, *parts, method=method, n_components=line.k, most_rows=2 * allotment.points),
+        LoadingsValues.of(model, data.train, method=method, names=names, most_components=most),
         SpectrumValues.of(fits.model(fits.largest), data.train, data.y_train, method=method, chosen=line.k),
     )
+
+
+# ---------------------------------------------------------------------- maps
+
+
+def _map(name: str, fits: Fits, allotment: Allotment) -> MethodMap:
+    model = fits.model(2)
+    flat = _view(model, 2, fits.data, name, allotment.points)
+    deeper = fits.model(3)
+    has_three = scores_of(deeper, fits.data.test[:1]).shape[1] > 2
+    deep = _view(deeper, 3, fits.data, name, allotment.points // 2) if has_three else None
+    return MethodMap(name, loadings_of(model) is not None, flat, deep)
+
+
+def _view(model: Any, k: int, data: SplitData, name: str, points: int) -> MapView:
+    parts = (data.train, data.y_train, data.test, data.y_test)
+    values = ProjectionValues.of(model, *parts, method=name, most_points=points, most_components=k)
+    train, test = (scores_of(model, rows)[:, :k] for rows in (data.train, data.test))
+    judge = KNeighborsClassifier(min(NEIGHBOURS, len(train))).fit(train, data.y_train)
+    predicted = judge.predict(test)
+    _, (_, actual, found) = class_codes(data.y_train, data.y_test, predicted)
+    matrix = np.zeros((len(values.classes),) * 2, dtype=np.intp)
+    np.add.at(matrix, (actual, found), 1)
+    return MapView(values, tuple(str(label) for label in predicted.tolist()), matrix)
+
+
+def _in_order(maps: list[MethodMap]) -> list[MethodMap]:
+    ranked = sorted(maps, key=lambda one: -one.flat.accuracy)
+    first = next((one for one in ranked if one.linear), None)
+    second = next((one for one in ranked if one.method == CLASSIFIERS_VIEW), None)
+    ahead = [one for one in (first, second) if one is not None]
+    return ahead + [one for one in ranked if one not in ahead]
+
+
+def _rows_called(results: Results) -> tuple[list[str], list[str]]:
+    """What the rows of the first split are called: by the table's ids where it has some, else by number from 1."""
+    assert results.table is not None
+    setting, ids = results.setting, getattr(results.table, "ids", None)
+    grid = Grid(setting.data, results.table, (), protocol_of(setting.protocol), setting.scale, setting.seed)
+    train, test = (
+        [str(row + 1) if ids is None else str(ids[row]) for row in np.ravel(part).tolist()] for part in grid.splits[0]
+    )
+    return train, test
 
 
 @dataclass
@@ -112,7 +240,7 @@ class Fits:
         most = self.method.most_components(self.data.sizes)
         k = min(k, most)
         if k >= self.method.nested_from(self.data.sizes):
-            k = min(max(k, self.largest, LEAST), most)
+            k = min(max(k, self.largest, 3), most)  # three for a look in three dimensions
         if k not in self.done:
             self.done[k] = self._fitted(k)
         return self.done[k]

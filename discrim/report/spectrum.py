@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike
 
 from discrim.reducers.bayes_error_pca import apparent_errors
-from discrim.report.fitted import Array, class_codes, eigenvalues_of, name_of, scores_of, shares_of
+from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.drawing import Display
+from discrim.report.fitted import (
+    Array,
+    class_codes,
+    component_names,
+    eigenvalues_of,
+    maximises_variance,
+    name_of,
+    scores_of,
+    shares_of,
+)
 
 MOST_COMPONENTS = 50
+SHARE_TIP = "component {x}: {y:.1f} % of what is maximised"
 INDEPENDENT = 1e-9  # a component whose part that is new lies below this share of its length adds nothing
 
 
@@ -26,6 +39,8 @@ class SpectrumValues:
         Mahalanobis distance of the means of classes a and b. Apparent: from the rows fitted, so it flatters and never
         rises; no k should be chosen by it.
     chosen : how many components are to be kept, None where nobody chose
+    worth : what the shares are of
+    padding : from which component on they only fill up (0 is the first), None where none does
     """
 
     method: str
@@ -34,6 +49,8 @@ class SpectrumValues:
     scores: Array
     predicted_error: Array
     chosen: int | None = None
+    padding: int | None = None
+    worth: str = "objective"
 
     @classmethod
     def of(
@@ -66,6 +83,8 @@ class SpectrumValues:
             scores,
             errors,
             chosen,
+            next((at for at, name in enumerate(component_names(estimator, k)) if "padding" in name), None),
+            "variance" if maximises_variance(estimator) else "objective",
         )
 
 
@@ -79,3 +98,142 @@ def uncorrelated(centred: Array) -> Array:
     result = np.zeros_like(centred)
     result[:, adds] = columns[:, adds[: columns.shape[1]]] * np.sqrt(len(centred))
     return result
+
+
+def spectrum_chart(values: SpectrumValues, observed: Mapping[int, float] | None = None) -> Chart:
+    """What each component is worth, in percent.
+
+    observed : the error on new rows for numbers of components; where it is known the predicted one, which is of the
+        fitted rows and flatters, is not drawn
+    """
+    k = np.arange(1, len(values.scores) + 1)
+    shares = _shares(values)
+    marks = []
+    if shares is not None:
+        pads = len(k) if values.padding is None else values.padding
+        hues = [5 if at < pads else "line" for at in range(len(k))]
+        legend = f"share of the {values.worth}"
+        marks.append(
+            Mark("columns", "shares", k, 100 * shares, legend=legend, colour=hues, size=0.7, opacity=0.7, tip=SHARE_TIP)
+        )
+    between = "variance between classes"
+    tip = "component {x}: {y:.1f} % of its variance lies between classes"
+    marks.append(Mark("points", "scores", k, 100 * values.scores, legend=between, colour=1, symbol=1, size=7, tip=tip))
+    if observed:
+        counts, errors, told = list(observed), 100 * np.array(list(observed.values())), "error on new rows, first k"
+    else:
+        counts, errors, told = list(k), 100 * values.predicted_error, "predicted error, first k (flatters)"
+    tip = "first {x}: {y:.1f} % wrong"
+    marks.append(Mark("line", "errors", counts, errors, legend=told, colour=0, symbol=0, tip=tip))
+    if values.chosen is not None:
+        chosen = f"chosen: {values.chosen}"
+        marks.append(Mark("upright", "chosen", [values.chosen + 0.5], legend=chosen, colour="soft", dash="dash"))
+    told = "" if values.padding is None else f"Components from {values.padding + 1} on are padding: PCA of what is left"
+    across = Axis("component", limits=(0.4, max(len(k), *counts) + 0.6), whole=True)
+    return Chart(tuple(marks), across, Axis("%", limits=(0, _top(marks))), values.method, told=told)
+
+
+def _top(marks: list[Mark]) -> float:
+    return 1.06 * max((float(np.nanmax(mark.y)) for mark in marks if np.size(mark.y)), default=1.0) or 1.0
+
+
+def _shares(values: SpectrumValues) -> Array | None:
+    if values.shares is not None or values.eigenvalues is None:
+        return values.shares
+    total = np.abs(values.eigenvalues).sum()
+    return values.eigenvalues / total if total > 0 else values.eigenvalues
+
+
+class SpectrumDisplay(Display):
+    """Component by component: its share of what the method maximises, how well it separates, the error after the first.
+
+    All in percent: columns for the share of each component, squares for the share of its variance that lies between the
+    classes, a line for the predicted error after the first k. That error is apparent (of the rows fitted): it flatters
+    and never rises, and no k should be chosen by it. Grey columns are padding, beyond the discriminants there are.
+
+    Parameters
+    ----------
+    values : SpectrumValues
+        What is to be drawn; `from_estimator` makes it.
+
+    Attributes
+    ----------
+    values : SpectrumValues
+        What is drawn.
+    chart_ : Chart
+        The description of what was drawn.
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    artists_ : dict of dict
+        By what they are ("shares", "scores", "errors", "chosen"), what matplotlib made, under the name "". No shares
+        where the transformer tells neither shares nor eigenvalues.
+    legend_ : matplotlib.legend.Legend
+        The legend.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from discrim import PCA, SpectrumDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> shown = SpectrumDisplay.from_estimator(PCA().fit(X), X, y, chosen=2)
+    >>> len(shown.artists_["shares"][""])
+    13
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        chosen: int | None = None,
+        most_components: int = MOST_COMPONENTS,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what the components of a fitted transformer are worth.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted transformer, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            The rows it was fitted on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        chosen : int, default=None
+            A number of components to mark.
+        most_components : int, default=50
+            Components beyond are not drawn.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        SpectrumDisplay
+            The display, drawn.
+        """
+        values = SpectrumValues.of(estimator, X, y, chosen=chosen, most_components=most_components)
+        return cls(values).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            For matplotlib's `bar` of the shares.
+
+        Returns
+        -------
+        SpectrumDisplay
+            The display, drawn.
+        """
+        return self._draw(spectrum_chart(self.values), ax, "shares", kwargs)

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     few_colours = Image.open(options.picture).quantize(method=Image.Quantize.FASTOCTREE)  # small enough for a page
     few_colours.save(options.picture, optimize=True)
     figures = {f"rank of {method}": rank for method, rank in zip(ranks.methods, ranks.mean_ranks.tolist(), strict=True)}
-    figures |= {f"{kind} on its side": after for kind, (_, after) in margins.shares_.items()}
+    figures |= {f"{kind} on its side": after for kind, (_, after) in margins.values.shares.items()}
     print(*(f"{name} {value:.3f}" for name, value in figures.items()), sep="\n")
     return figures | {"critical difference": ranks.critical_difference}
 

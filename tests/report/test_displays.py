@@ -21,9 +21,10 @@ from discrim import (
     SpectrumDisplay,
     compare,
 )
-from discrim.report.displays.looks import COLOURS, colour, marker, plain
+from discrim.report.drawing import COLOURS, NAMED, colour, marker, plain
 from discrim.report.loadings import LoadingsValues
 from discrim.report.projection import ProjectionValues
+from discrim.report.spectrum import SpectrumValues, spectrum_chart
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -63,19 +64,75 @@ def drawn(display):
 # ---------------------------------------------------------------------- projection
 
 
-def test_points_are_the_rows_on_the_components_hollow_where_fitted(parts):
+def test_points_are_the_rows_on_the_components_pale_where_fitted(parts):
     X, y, X_test, y_test = parts
     model = FisherLDA(2).fit(X, y)
     shown = drawn(ProjectionDisplay.from_estimator(model, X, y, X_test, y_test))
     for at, name in enumerate(NAMES):
-        points, fitted = shown.points_[name], shown.fitted_points_[name]
+        points, fitted = shown.artists_["points"][name], shown.artists_["fitted"][name]
         np.testing.assert_allclose(points.get_offsets(), model.transform(X_test[y_test == name]))
         np.testing.assert_allclose(fitted.get_offsets(), model.transform(X[y == name]))
-        assert to_hex(points.get_facecolor()[0]) == COLOURS[at] == to_hex(fitted.get_edgecolor()[0])
-        assert len(fitted.get_facecolor()) == 0
+        assert to_hex(points.get_facecolor()[0]) == COLOURS[at] == to_hex(fitted.get_facecolor()[0])
+        assert fitted.get_alpha() < points.get_alpha() / 2
+        assert shown.ax_.collections.index(fitted) < shown.ax_.collections.index(points)  # drawn first, so behind
     assert [text.get_text() for text in shown.legend_.get_texts()] == NAMES.tolist()
     share = 100 * model.explained_variance_ratio_[1]
-    assert shown.ax_.get_ylabel() == f"component 2 ({share:.0f} %)"
+    assert shown.ax_.get_ylabel() == f"component 2, {share:.0f} % of the objective"
+    assert shown.ax_.get_aspect() == 1.0
+
+
+def test_the_legend_hides_no_point(parts):
+    X, y, X_test, y_test = parts
+    shown = drawn(ProjectionDisplay.from_estimator(FisherLDA(2).fit(X, y), X, y, X_test, y_test))
+    assert not shown.legend_.get_window_extent().overlaps(shown.ax_.get_window_extent())
+    _, axes = plt.subplots()  # a figure that makes no room for what is outside its axes
+    shown.plot(ax=axes)
+    drawn(shown)
+    assert shown.legend_.get_window_extent().x1 <= shown.figure_.bbox.x1 + 1
+
+
+def test_a_share_is_of_the_variance_for_pca_and_padding_is_called_so(parts):
+    X, y, *_ = parts
+    shown = ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y)
+    assert shown.ax_.get_xlabel().endswith("% of the variance")
+    two = y != "cedar"
+    shown = ProjectionDisplay.from_estimator(FisherLDA(2).fit(X[two], y[two]), X[two], y[two])
+    assert shown.ax_.get_xlabel() == "component 1, 100 % of the objective"
+    assert shown.ax_.get_ylabel() == "component 2 (padding)"
+    worth = SpectrumDisplay.from_estimator(FisherLDA(2).fit(X[two], y[two]), X[two], y[two])
+    assert worth.chart_.told.startswith("Components from 2 on are padding")
+    hues = [to_hex(bar.get_facecolor()) for bar in worth.artists_["shares"][""]]
+    assert hues == [COLOURS[5], to_hex(NAMED["line"])]
+
+
+def test_three_components_are_seen_from_a_side(parts):
+    X, y, *_ = parts
+    model = PCA(3).fit(X)
+    shown = drawn(ProjectionDisplay.from_estimator(model, X, y, components=(0, 1, 2)))
+    scores = model.transform(X)
+    (sa, se), (ca, ce) = np.sin(np.radians([35, 20])), np.cos(np.radians([35, 20]))
+    low, high = scores.min(axis=0), scores.max(axis=0)
+    first, second, third = ((scores - (low + high) / 2) / ((high - low).max() / 2)).T[:, y == "ash"]
+    seen = np.column_stack([first * ca - second * sa, third * ce + (first * sa + second * ca) * se])
+    np.testing.assert_allclose(shown.artists_["points"]["ash"].get_offsets(), seen)
+    texts = [text for axis in shown.artists_["axis names"].values() for text in axis]
+    assert [text.get_text() for text in texts] == ["component 1", "component 2", "component 3"]
+    within = shown.ax_.get_window_extent()
+    for text in texts:  # none is clipped
+        box = text.get_window_extent()
+        assert within.x0 < box.x0 < box.x1 < within.x1
+        assert within.y0 < box.y0 < box.y1 < within.y1
+
+
+def test_the_classes_are_in_the_order_people_count_in():
+    X, y = labelled(120, 4, n_classes=11)
+    names = np.array([f"class {at}" for at in range(1, 12)])[y]
+    shown = ProjectionDisplay.from_estimator(PCA(2).fit(X), X, names)
+    assert [text.get_text() for text in shown.legend_.get_texts()] == [f"class {at}" for at in range(1, 12)]
+    points = PCA(2).fit(X).transform(X[names == "class 10"])
+    np.testing.assert_allclose(shown.artists_["points"]["class 10"].get_offsets(), points)
+    ordered = ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y - 5).values.classes
+    assert ordered == tuple(str(at - 5) for at in range(11))
 
 
 def test_an_outline_holds_the_points_at_their_distance(parts):
@@ -83,11 +140,11 @@ def test_an_outline_holds_the_points_at_their_distance(parts):
     model = FisherLDA(2).fit(X, y)
     shown = ProjectionDisplay.from_estimator(model, X, y)
     rows = model.transform(X[y == "birch"])
-    away = np.column_stack(shown.outlines_["birch"].get_data()) - rows.mean(axis=0)
+    away = np.column_stack(shown.artists_["outlines"]["birch"].get_data()) - rows.mean(axis=0)
     squares = np.einsum("ij,jk,ik->i", away, np.linalg.inv(np.cov(rows.T, bias=True)), away)
     np.testing.assert_allclose(squares, -2 * np.log(0.05))
-    assert shown.fitted_points_ == {}
-    assert ProjectionDisplay(shown.values).plot(outlines=False).outlines_ == {}
+    assert "fitted" not in shown.artists_
+    assert "outlines" not in ProjectionDisplay(shown.values).plot(outlines=False).artists_
 
 
 def test_components_are_chosen_by_number_and_counted_in_the_error(parts):
@@ -95,7 +152,7 @@ def test_components_are_chosen_by_number_and_counted_in_the_error(parts):
     model = PCA(3).fit(X)
     values = ProjectionValues.of(model, X, y)
     shown = ProjectionDisplay(values).plot(components=(2, 0))
-    np.testing.assert_allclose(shown.points_["ash"].get_offsets(), model.transform(X[y == "ash"])[:, [2, 0]])
+    np.testing.assert_allclose(shown.artists_["points"]["ash"].get_offsets(), model.transform(X[y == "ash"])[:, [2, 0]])
     with pytest.raises(ValueError, match=r"Component 3 was asked for, but there are 3\. Pass 0 to 2"):
         ProjectionDisplay(values).plot(components=(0, 3))
 
@@ -104,7 +161,7 @@ def test_one_component_is_drawn_class_above_class(parts):
     X, y, *_ = parts
     model = FisherLDA(1).fit(X, y)
     shown = drawn(ProjectionDisplay.from_estimator(model, X, y))
-    across, up = shown.points_["cedar"].get_offsets().T
+    across, up = shown.artists_["points"]["cedar"].get_offsets().T
     np.testing.assert_allclose(across, model.transform(X[y == "cedar"])[:, 0])
     assert np.abs(up - 2).max() <= 0.25
     assert [label.get_text() for label in shown.ax_.get_yticklabels()] == NAMES.tolist()
@@ -114,14 +171,16 @@ def test_a_sample_of_many_rows_is_told_in_the_title(parts):
     X, y, *_ = parts
     shown = ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y, most_points=30)
     assert shown.ax_.get_title() == "PCA (30 of 80 rows drawn)"
-    assert sum(len(points.get_offsets()) for points in shown.points_.values()) == 30
+    assert sum(len(points.get_offsets()) for points in shown.artists_["points"].values()) == 30
 
 
 def test_many_classes_are_named_at_their_means():
     X, y = labelled(200, 4, n_classes=22)
     shown = drawn(ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y))
     assert shown.legend_ is None
-    assert len([text for text in shown.ax_.texts if text.get_text()]) == 22
+    boxes = [text.get_window_extent() for text in shown.artists_["names"][""]]
+    assert len(boxes) == 22
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 # ---------------------------------------------------------------------- spectrum
@@ -131,13 +190,14 @@ def test_spectrum_is_in_percent_and_marks_what_was_chosen(parts):
     X, y, *_ = parts
     model = PCA().fit(X)
     shown = drawn(SpectrumDisplay.from_estimator(model, X, y, chosen=2))
-    np.testing.assert_allclose([bar.get_height() for bar in shown.bars_], 100 * model.explained_variance_ratio_)
+    bars = shown.artists_["shares"][""]
+    np.testing.assert_allclose([bar.get_height() for bar in bars], 100 * model.explained_variance_ratio_)
     scores = model.transform(X)
     means = {name: scores[y == name].mean(axis=0) for name in NAMES}
     expected = np.var([means[name] for name in y], axis=0) / np.var(scores, axis=0)
-    np.testing.assert_allclose(shown.scores_.get_ydata(), 100 * expected)
-    np.testing.assert_allclose(shown.errors_.get_ydata(), 100 * shown.values.predicted_error)
-    assert shown.chosen_.get_xdata()[0] == 2.5
+    np.testing.assert_allclose(shown.artists_["scores"][""].get_offsets()[:, 1], 100 * expected)
+    np.testing.assert_allclose(shown.artists_["errors"][""].get_ydata(), 100 * shown.values.predicted_error)
+    assert shown.artists_["chosen"][""].get_xdata()[0] == 2.5
 
 
 class Halving:
@@ -153,11 +213,18 @@ class Halving:
 
 def test_eigenvalues_without_shares_are_drawn_as_shares_and_nothing_as_nothing(parts):
     X, y, *_ = parts
-    bars = SpectrumDisplay.from_estimator(Halving([3.0, 1.0]), X, y).bars_
+    bars = SpectrumDisplay.from_estimator(Halving([3.0, 1.0]), X, y).artists_["shares"][""]
     assert [bar.get_height() for bar in bars] == [75.0, 25.0]
     shown = SpectrumDisplay.from_estimator(Halving(), X, y)
-    assert shown.bars_ is None
-    assert shown.chosen_ is None
+    assert not {"shares", "chosen"} & shown.artists_.keys()
+
+
+def test_an_error_that_was_seen_takes_the_place_of_the_predicted_one(parts):
+    X, y, *_ = parts
+    values = SpectrumValues.of(PCA(3).fit(X), X, y)
+    (line,) = spectrum_chart(values, {1: 0.5, 3: 0.25}).of("errors")
+    assert (list(line.x), list(line.y)) == ([1, 3], [50, 25])
+    assert line.legend == "error on new rows, first k"
 
 
 # ---------------------------------------------------------------------- loadings
@@ -169,9 +236,10 @@ def test_bars_are_the_largest_loadings_first(parts):
     shown = drawn(LoadingsDisplay.from_estimator(model, X, names=list("abcdef"), component=1, count=3))
     order = np.argsort(-np.abs(model.components_[1]))[:3]
     assert shown.features_ == tuple("abcdef"[at] for at in order)
-    lengths = [bar.get_width() for bar in shown.bars_]
+    bars = shown.artists_["bars"][""]
+    lengths = [bar.get_width() for bar in bars]
     np.testing.assert_allclose(lengths, model.components_[1][order])
-    assert [to_hex(bar.get_facecolor()) for bar in shown.bars_] == [colour(int(length < 0)) for length in lengths]
+    assert [to_hex(bar.get_facecolor()) for bar in bars] == [colour(int(length < 0)) for length in lengths]
     assert shown.ax_.get_title() == "FisherLDA, component 2"
 
 
@@ -182,17 +250,20 @@ def test_structure_and_arrows_are_correlations(parts):
     correlations = np.array([[np.corrcoef(scores[:, i], X[:, j])[0, 1] for j in range(6)] for i in range(2)])
     shown = LoadingsDisplay.from_estimator(model, X, kind="structure")
     order = np.argsort(-np.abs(correlations[0]))
-    np.testing.assert_allclose([bar.get_width() for bar in shown.bars_], correlations[0][order])
-    arrows = drawn(LoadingsDisplay(shown.values).plot(kind="arrows", count=4)).arrows_
+    np.testing.assert_allclose([bar.get_width() for bar in shown.artists_["bars"][""]], correlations[0][order])
+    circle = drawn(LoadingsDisplay(shown.values).plot(kind="arrows", count=4))
+    arrows = circle.artists_["arrows"][""]
     longest = np.argsort(-np.hypot(*correlations))[:4]
     np.testing.assert_allclose([arrow.xy for arrow in arrows], correlations.T[longest])
+    outline = circle.artists_["circle"][""].get_window_extent()
+    assert outline.width == pytest.approx(outline.height)  # a circle, not an ellipse
 
 
 def test_names_of_arrows_do_not_lie_on_each_other():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 1)) + 0.01 * rng.normal(size=(50, 12))  # twelve features that are nearly one
     shown = drawn(LoadingsDisplay.from_estimator(PCA(2).fit(X), X, kind="arrows"))
-    boxes = [text.get_window_extent() for text in shown.ax_.texts if text.get_text().strip()]
+    boxes = [text.get_window_extent() for side in shown.artists_["names"].values() for text in side]
     assert len(boxes) == 12
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
@@ -205,6 +276,23 @@ def test_what_is_not_told_cannot_be_drawn(parts):
         LoadingsDisplay(values).plot(kind="loadings")
     with pytest.raises(ValueError, match=r"kind='bars' came\. Pass one of 'loadings', 'structure', 'arrows'"):
         LoadingsDisplay(values).plot(kind="bars")
+    with pytest.raises(ValueError, match=r"Component 2 was asked for, but there are 2\. Pass 0 to 1"):
+        LoadingsDisplay(values).plot(component=2)
+
+
+def test_loadings_of_a_spectrum_are_a_line_over_it():
+    X, y = labelled(80, 24)
+    wavelengths = [f"{400 + 2.5 * at}" for at in range(24)]
+    model = FisherLDA(2).fit(X, y)
+    shown = drawn(LoadingsDisplay.from_estimator(model, X, names=wavelengths, component=1))
+    x, heights = shown.artists_["line"][""].get_data()
+    np.testing.assert_allclose(x, 400 + 2.5 * np.arange(24))
+    np.testing.assert_allclose(heights, model.components_[1])
+    assert shown.features_ == tuple(wavelengths)
+    for names in (wavelengths[1::-1] + wavelengths[2:], ["nan", *wavelengths[1:]], ["a", *wavelengths[1:]]):
+        assert "bars" in LoadingsDisplay.from_estimator(model, X, names=names).artists_
+    few = LoadingsDisplay.from_estimator(FisherLDA(2).fit(X[:, :19], y), X[:, :19], names=wavelengths[:19])
+    assert "bars" in few.artists_
 
 
 # ---------------------------------------------------------------------- margins
@@ -214,13 +302,14 @@ def test_boxes_are_quartiles_of_the_margins_and_shares_those_above_0(parts):
     X, y, X_test, y_test = parts
     shown = drawn(MarginDisplay.from_estimator(FisherLDA(2).fit(X, y), X, y, X_test, y_test))
     for at, name in enumerate(NAMES):
-        for margins, found in zip(shown.values.of_class(at), (shown.before_, shown.after_), strict=True):
+        for margins, side in zip(shown.values.of_class(at), ("features", "components"), strict=True):
+            found = {part: shown.artists_[part][side] for part in ("boxes", "medians", "whiskers")}
             low, first, middle, third, high = np.quantile(margins, [0.05, 0.25, 0.5, 0.75, 0.95])
             box = found["boxes"][at]
             np.testing.assert_allclose([box.get_x(), box.get_x() + box.get_width()], [first, third])
-            np.testing.assert_allclose(found["medians"].get_xdata()[at], middle)
-            np.testing.assert_allclose(found["whiskers"].get_segments()[at][:, 0], [low, high])
-        assert shown.shares_[name] == tuple(np.mean(one > 0) for one in shown.values.of_class(at))
+            np.testing.assert_allclose(found["medians"].get_offsets()[at, 0], middle)
+            np.testing.assert_allclose(found["whiskers"].get_xdata()[3 * at : 3 * at + 2], [low, high])
+        assert shown.values.shares[name] == tuple(np.mean(one > 0) for one in shown.values.of_class(at))
     assert "rows not fitted" in shown.ax_.get_xlabel()
 
 
@@ -230,7 +319,7 @@ def test_boxes_are_quartiles_of_the_margins_and_shares_those_above_0(parts):
 def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparison):
     shown = drawn(AccuracyCurveDisplay.from_comparison(comparison))
     for method in ("pca", "fisher-lda"):
-        for k, mean in zip(*shown.lines_[method].get_data(), strict=True):
+        for k, mean in zip(*shown.artists_["lines"][method].get_data(), strict=True):
             scores = [
                 row["scores"]["accuracy"]
                 for row in comparison.rows
@@ -238,17 +327,19 @@ def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparis
             ]
             assert len(scores) == 4
             assert mean == pytest.approx(100 * np.mean(scores))
-    assert set(shown.bands_) == {"pca", "fisher-lda", "raw"}
-    heights = np.concatenate([path.vertices[:, 1] for path in shown.bands_["pca"].get_paths()])
+    assert set(shown.artists_["bands"]) == {"pca", "fisher-lda", "raw"}
+    heights = shown.artists_["bands"]["pca"].get_xy()[:, 1]
     curve = next(one for one in shown.values.curves if one.method == "pca")
     assert heights.max() == pytest.approx(100 * min(curve.high.max(), 1))
-    assert len(set(shown.lines_["raw"].get_ydata())) == 1
-    assert shown.lines_["raw"].get_label() == "raw (5 features)"
+    assert heights.min() == pytest.approx(100 * max(curve.low.min(), 0))
+    raw = shown.artists_["lines"]["raw"]
+    assert len(set(raw.get_ydata())) == 1
+    assert raw.get_label() == "raw (5 features)"
 
 
 def test_curves_are_picked_by_name(comparison):
     shown = AccuracyCurveDisplay.from_comparison(comparison, methods=["pca"])
-    assert list(shown.lines_) == ["pca"]
+    assert list(shown.artists_["lines"]) == ["pca"]
     with pytest.raises(ValueError, match=r"method 'pls' is not among the results\. There are"):
         AccuracyCurveDisplay(shown.values).plot(methods=["pls"])
     with pytest.raises(ValueError, match=r"classifier 'svm' is not among the results\. There are 5-nn"):
@@ -262,22 +353,26 @@ def test_methods_stand_at_their_mean_ranks_and_bars_join_those_alike():
     scores = np.array([0.9, 0.88, 0.6, 0.5]) + 0.05 * rng.normal(size=(20, 4))
     shown = drawn(CriticalDifferenceDisplay.from_scores(scores, ["one", "two", "three", "four"]))
     ranks = (scores[:, :, None] < scores[:, None, :]).sum(axis=2) + 1
+    names = [label.get_text() for label in shown.ax_.get_yticklabels()]
     for at, method in enumerate(["one", "two", "three", "four"]):
-        assert shown.stems_[method].get_xdata()[0] == pytest.approx(ranks[:, at].mean())
-        assert f"{ranks[:, at].mean():.2f}" in shown.names_[method].get_text()
+        rank = ranks[:, at].mean()
+        row = names.index(f"{method} {rank:.2f}")
+        assert shown.artists_["ranks"][""].get_offsets()[row].tolist() == pytest.approx([rank, row])
     critical = 2.569 * np.sqrt(4 * 5 / (6 * 20))  # Demšar (2006), table 5: four methods at 5 %
-    assert np.ptp(shown.ruler_.get_xdata()) == pytest.approx(critical, abs=1e-3)
+    assert np.ptp(shown.artists_["ruler"][""].get_xdata()) == pytest.approx(critical, abs=1e-3)
     best, last = np.sort(ranks.mean(axis=0))[[0, 3]]
-    for bar in shown.bars_:
-        assert np.ptp(bar.get_xdata()) <= critical + 0.1 + 1e-9
+    bars = list(shown.artists_["bars"].values())
+    for bar, (first, final) in zip(bars, shown.values.groups, strict=True):
+        assert np.ptp(shown.values.mean_ranks[[first, final]]) <= critical
+        assert list(bar.get_ydata()) == pytest.approx([first - 0.2, final + 0.2])
     assert last - best > critical
-    assert len(shown.bars_) == len(shown.values.groups) > 0
+    assert bars
 
 
 def test_ranks_come_from_results_of_several_data_sets_or_say_what_is_missing(comparison):
     by_data = {"first": comparison.rows, "second": comparison.rows}
     shown = CriticalDifferenceDisplay.from_results(by_data, "5-nn")
-    assert set(shown.stems_) == {"pca", "fisher-lda", "raw"}
+    assert set(shown.artists_["stems"]) == {"pca", "fisher-lda", "raw"}
     with pytest.raises(ValueError, match=r"at least two data sets, .* 1 data sets came"):
         CriticalDifferenceDisplay.from_results({"first": comparison.rows}, "5-nn")
 

@@ -4,21 +4,29 @@ import base64
 import hashlib
 import json
 import re
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from pages import HOSTILE, hostile_results, made_up, trees
+from sklearn.neighbors import KNeighborsClassifier
 
 from discrim.data.columnar import MissingExtraError
 from discrim.evaluation.compare import Comparison
+from discrim.evaluation.methods import METHODS
 from discrim.report import page as page_module
-from discrim.report.page import Origin, content_policy, write_report
+from discrim.report.loadings import LoadingsValues
+from discrim.report.page import MOST_CLASSES, Origin, content_policy, write_report
 from discrim.report.page import page as page_of
-from discrim.report.payload import MOST_CLASSES, as_json, numbers
+from discrim.report.payload import MOST_FEATURES, as_json, features_json, numbers
+from discrim.report.refits import CLASSIFIERS_VIEW, MapView, MethodMap, _in_order, looks_of
 from discrim.report.results import Results
 
 MEGABYTE = 2**20
+KINDS_OF_CELLS = ("right", "wrong", "none")
 
 
 class Elements(HTMLParser):
@@ -54,6 +62,12 @@ def parsed(page):
 def values_of(elements):
     (found,) = [text for _, attributes, text in elements.of("script") if attributes.get("id") == "values"]
     return json.loads(found)
+
+
+def marks_of(values, chart, kind):
+    """The marks of one kind, with their names as text."""
+    names = [values["words"][mark["name"]] if "name" in mark else "" for mark in chart["marks"]]
+    return [mark | {"name": name} for mark, name in zip(chart["marks"], names, strict=True) if mark["kind"] == kind]
 
 
 def test_nine_sections_in_their_order(page):
@@ -97,10 +111,15 @@ def test_the_policy_names_the_very_scripts_of_the_page_and_nothing_leaves_it(pag
         assert tag not in ("link", "iframe", "img", "object", "embed", "base")
 
 
-def test_plotly_stands_in_the_page_once_and_the_page_is_small(page):
+def test_the_library_of_the_charts_is_the_one_that_was_tested_and_the_page_is_small(page):
     text = page.read_text(encoding="utf-8")
-    assert text.count("* plotly.js v") == 1
-    assert len(text.encode()) < 6 * MEGABYTE
+    assert text.count("* plotly.js (basic - minified) v4.1.1\n") == 1
+    assert len(text.encode()) < 2 * MEGABYTE
+    folder = Path(page_module.__file__).parent / "vendor"
+    shipped = hashlib.sha256((folder / "plotly-basic.min.js").read_bytes()).hexdigest()
+    assert shipped == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
+    assert "MIT License" in (folder / "plotly-basic.LICENSE").read_text(encoding="utf-8")
+    assert not re.search(r"</script|<!--", (folder / "plotly-basic.min.js").read_text(encoding="utf-8"))
 
 
 def test_how_it_was_done(found, parsed):
@@ -123,31 +142,98 @@ def test_values_are_json_that_cannot_end_its_script():
 
 
 def test_every_number_of_the_charts_is_that_of_its_values(found, parsed):
-    (block,) = values_of(parsed)["blocks"]
-    curves = {(one["method"], one["classifier"]): one for one in block["curves"]}
+    values = values_of(parsed)
+    (figures,) = [block["figures"] for block in values["blocks"]]
+    classifiers = list(dict.fromkeys(line.classifier for line in found.lines))
     for line in found.lines:
-        assert dict(zip(*(curves[line.method, line.classifier][name] for name in ("k", "mean")), strict=True)) == {
-            k: pytest.approx(100 * mean, rel=1e-3) for k, mean in line.curve.items()
-        }
-    view = block["views"][0]
-    assert len(view["projection"]["test"]["codes"]) == view["projection"]["test"]["n"] == 18
-    assert len(view["projection"]["train"]["codes"]) == 72
-    assert view["spectrum"]["chosen"] == view["k"]
+        chart = figures["curves"][str(classifiers.index(line.classifier))]
+        (curve,) = [mark for mark in marks_of(values, chart, "line") if mark["name"] == line.method]
+        if line.method != "raw":
+            assert dict(zip(curve["x"], curve["y"], strict=True)) == {
+                k: pytest.approx(100 * mean, rel=1e-3) for k, mean in line.curve.items()
+            }
+    best = next(line for line in found.lines if line.method != "raw")
+    (chosen,) = marks_of(values, figures["spectrum"]["0"], "upright")
+    assert chosen["x"] == [best.k + 0.5]
+
+
+def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_for(found, parsed):
+    values, look = values_of(parsed), looks_of(Results.of(found))
+    first = look.maps[0]
+    data = Results.of(found).first_split()
+    model = METHODS[first.method].estimator(2, data.seed).fit(data.train, data.y_train)
+    train, test = model.transform(data.train), model.transform(data.test)
+    judge = KNeighborsClassifier(5).fit(train, data.y_train)
+    predicted = judge.predict(test)
+    assert first.flat.accuracy == (predicted == data.y_test).mean()
+    rows = found.grid.splits[0][1]
+    chart = values["blocks"][0]["figures"]["map"]["0,0"]
+    assert chart["equal"]
+    points = [mark for mark in marks_of(values, chart, "points") if "legend" in mark]
+    pale = [mark for mark in marks_of(values, chart, "points") if "legend" not in mark]
+    assert sum(len(mark["x"]) for mark in pale) == 72
+    assert chart["marks"].index(pale[-1] | {"name": values["words"].index(pale[-1]["name"])}) < len(pale)
+    for mark in points:
+        mine = data.y_test == mark["name"]
+        np.testing.assert_allclose(np.column_stack([mark["x"], mark["y"]]), test[mine], rtol=1e-3, atol=1e-6)
+        told = {label: [values["words"][one] for one in of] for label, of in mark["hover"].items()}
+        assert told == {"row": [str(row + 1) for row in rows[mine]], "taken for": predicted[mine].tolist()}
+    classes = first.flat.projection.classes
+    matrix = [[((data.y_test == a) & (predicted == b)).sum() for b in classes] for a in classes]
+    np.testing.assert_array_equal(first.flat.matrix, matrix)
+    shown = [text.strip() for _, a, text in parsed.of("td") if a.get("class") in KINDS_OF_CELLS]
+    cells = [int(text.replace("·", "0")) for text in shown]
+    assert cells[:9] == np.ravel(matrix).tolist()
+
+
+def test_the_best_linear_map_comes_first_and_then_the_classifiers_view():
+    def one(method, linear, right):
+        return MethodMap(method, linear, SimpleNamespace(accuracy=right), None)
+
+    maps = [one("pca", True, 0.5), one("umap", False, 0.9), one("lda", True, 0.8), one(CLASSIFIERS_VIEW, False, 0.6)]
+    assert [each.method for each in _in_order(maps)] == ["lda", CLASSIFIERS_VIEW, "umap", "pca"]
+    assert maps[0].label == "pca: 50.0 %"
+
+
+def test_many_classes_have_a_list_of_the_pairs_confused_most():
+    matrix = np.diag(np.arange(20, 40))
+    matrix[3, 7], matrix[12, 0] = 5, 9
+    names = tuple(f"c{at}" for at in range(20))
+    view = MapView(SimpleNamespace(classes=names), (), matrix)
+    assert view.confusions == [("c12", "c0", 9, 41), ("c3", "c7", 5, 28)]
+    assert not view.is_small
+
+
+def test_all_features_can_be_found_while_there_is_room():
+    def values(d, k=2):
+        table = np.linspace(-1, 1, d * k).reshape(k, d)
+        names = tuple(f"gene {at}" for at in range(d))
+        return LoadingsValues("m", ("component 1", "component 2")[:k], names, table, table)
+
+    found = features_json([values(4), values(4)])
+    assert found["names"] == ["gene 0", "gene 1", "gene 2", "gene 3"]
+    assert found["methods"][1]["loadings"][0] == [-1, -0.714, -0.429, -0.143]
+    wide = features_json([values(12_000), values(12_000), values(12_000)])
+    assert [one is not None for one in wide["methods"]] == [True, False, False]
+    wider = features_json([values(MOST_FEATURES + 10, 1)])
+    assert (len(wider["names"]), wider["left"]) == (MOST_FEATURES, 10)
+    assert "gene 10005" not in wider["names"]  # in the middle, where correlations are nearly 0
 
 
 def test_large_data_are_sampled_and_stay_small(large_page):
     text = large_page.read_text(encoding="utf-8")
-    assert len(text.encode()) < 8 * MEGABYTE
-    views = values_of(Elements(text))["blocks"][0]["views"]
-    assert len(views) == 8
-    view = views[0]
-    part = view["projection"]["train"]
-    assert part["n"] == 8_000
-    assert len(part["codes"]) == 1_500
-    assert len(part["means"]) == MOST_CLASSES
-    assert view["projection"]["classes"][-1] == "16 other classes"
-    assert max(part["codes"]) == MOST_CLASSES
-    assert view["margins"]["n"] == [1_500, 2_000]
+    assert len(text.encode()) < 2 * MEGABYTE
+    values = values_of(Elements(text))
+    (figures,) = [block["figures"] for block in values["blocks"]]
+    assert len(figures["margins"]) == 8
+    assert "700 of 8000 fitted and 700 of 2000 new rows drawn" in figures["map"]["0,0"]["told"]
+    points = marks_of(values, figures["map"]["0,0"], "points")
+    assert sum(len(mark["x"]) for mark in points) == 1_400
+    named = [mark["name"] for mark in points if "legend" in mark]
+    assert len(named) == MOST_CLASSES + 1
+    assert named[-1] == "16 other classes"
+    assert len(figures["margins"]["0"]["y"]["ticks"][0]) == MOST_CLASSES
+    assert "1400 of 2000 rows" in figures["margins"]["0"]["told"]
 
 
 # ---------------------------------------------------------------------- names
@@ -167,8 +253,9 @@ def test_hostile_names_stay_text(hostile_page):
     long = [piece for piece in elements.texts if "x" * 50 in piece and len(piece) < 2_000]
     assert long
     assert all(len(piece) < 450 for piece in long)  # cut, not spilt
-    (block,) = values_of(elements)["blocks"]
-    assert block["views"][0]["projection"]["classes"][1] == sorted(HOSTILE[:5])[1][:80]
+    words = values_of(elements)["words"]
+    assert {name[:80] for name in HOSTILE} <= set(words)
+    assert max(map(len, words)) <= 80
 
 
 def test_names_stand_alone_in_the_direction_of_their_writing(hostile_page):
@@ -187,15 +274,16 @@ def test_without_the_data_the_page_says_what_is_missing_and_how_to_give_it():
     text = page_of([Results(results.setting, results.rows, label="wood")], Origin())
     assert text.count("Give the data with --data FILE --target COLUMN") == 4  # sections 4 to 7
     assert 'data-chart="curves"' in text
-    assert 'data-chart="projection"' not in text
+    assert 'data-chart="map"' not in text
 
 
 def test_several_data_sets_are_ranked(page_of_three):
     text = page_of_three.read_text(encoding="utf-8")
     elements = Elements(text)
-    (ranks,) = values_of(elements)["ranks"]
-    assert ranks["methods"] == ["fisher-lda", "raw", "pca"]
-    assert ranks["ranks"] == [1, 2, 3]
+    values = values_of(elements)
+    (chart,) = values["ranks"].values()
+    assert [values["words"][at] for at in chart["y"]["ticks"][1]] == ["fisher-lda  1.00", "raw  2.00", "pca  3.00"]
+    assert marks_of(values, chart, "points")[0]["x"] == [1, 2, 3]
     assert "3 / 0 / 0" in text
     assert "fisher-lda</bdi> has the best mean rank (1.00 of 3)" in text
     assert [attributes["value"] for _, attributes, _ in elements.of("option")][:3] == ["0", "1", "2"]
@@ -234,11 +322,8 @@ def test_the_file_appears_whole_or_not_at_all(found, tmp_path, monkeypatch):
 
 
 def test_a_missing_library_is_named_with_what_to_install(found, monkeypatch, tmp_path):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(page_module.importlib, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"plotly.*pip install 'discrim\[report\]'"):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"jinja2.*pip install 'discrim\[report\]'"):
         write_report([hostile_results()], tmp_path / "report.html")
 
 

@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 
 def test_compare_writes_its_report(folder):
     text = (folder / "wood.html").read_text(encoding="utf-8")
-    assert 'data-chart="projection"' in text
+    assert 'data-chart="map"' in text
     assert f"project</span> <span>{folder / 'wood.csv'}</span> <span>--target</span> <span>tree</span>" in text
 
 
@@ -49,7 +49,7 @@ def test_a_store_makes_a_report_of_all_its_data_sets(folder):
     assert "wood: without pictures of the rows. A store keeps results, not the data." in said
     assert "iris: without" not in said  # which is in the catalogue, and on every machine
     text = (folder / "all.html").read_text(encoding="utf-8")
-    assert text.count('data-chart="projection"') == 1
+    assert text.count('data-chart="map"') == 1
     assert 'data-chart="ranks"' in text
 
 
@@ -58,7 +58,7 @@ def test_the_data_can_be_given_with_the_store(folder):
     code, _, said = discrim("report", folder / "kept.sqlite", *given, "--html", folder / "all.html", "--metric", "f1")
     assert (code, "without pictures" in said) == (0, False)
     text = (folder / "all.html").read_text(encoding="utf-8")
-    assert text.count('data-chart="projection"') == 2
+    assert text.count('data-chart="map"') == 2
     assert "mean F measure" in text
 
 

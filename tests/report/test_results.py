@@ -16,7 +16,7 @@ from discrim.evaluation.methods import METHODS
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
 from discrim.report.answer import answer_of, project_command, python_code
-from discrim.report.refits import Allotment, Fits, lines_shown, refits
+from discrim.report.refits import Allotment, Fits, lines_shown, looks_of
 from discrim.report.results import Results, Setting, protocol_of, results_in
 
 
@@ -46,11 +46,11 @@ def test_the_first_split_is_the_one_that_was_tried(found):
     np.testing.assert_allclose(data.test, (X[test] - mean) / deviation)
     assert data.y_test.tolist() == found.grid.table.y[test].tolist()
     features = features_by_count(METHODS["fisher-lda"], [2], data)[2]
-    shown, refused = refits(results)
-    assert not refused
-    view = next(one for one in shown if one.line.method == "fisher-lda").projection
-    np.testing.assert_allclose(view.test.scores[:, :2], features.test)  # rows that no fit has seen
-    np.testing.assert_allclose(view.train.scores[:, :2], features.train)
+    look = looks_of(results)
+    assert not look.refused
+    view = next(one for one in look.maps if one.method == "fisher-lda").flat.projection
+    np.testing.assert_allclose(view.test.scores, features.test)  # rows that no fit has seen
+    np.testing.assert_allclose(view.train.scores, features.train)
 
 
 @pytest.mark.parametrize("protocol", ["kfold", "few-shot", "holdout-50-50", "inverted-kfold"])
@@ -170,9 +170,9 @@ def test_pca_is_always_shown_and_raw_never():
 
 def test_a_method_that_cannot_be_fitted_again_is_named_with_its_reason():
     results = made_up(trees(), "wood", [("pca", 2, 0.9), ("gone", 2, 0.8)])
-    shown, refused = refits(results)
-    assert [one.line.method for one in shown] == ["pca"]
-    assert re.search(r"gone: ValueError: No method is named 'gone'", refused[0])
+    look = looks_of(results)
+    assert [one.line.method for one in look.refits] == [one.method for one in look.maps] == ["pca"]
+    assert re.search(r"gone: ValueError: No method is named 'gone'", look.refused[0])
 
 
 def test_nested_methods_are_fitted_once_and_others_for_each_count(found):
@@ -190,22 +190,24 @@ def test_sparse_rows_are_looked_at_like_dense_ones(monkeypatch):
     sparse = LabelledTable(csr_array(table.X), table.y, table.feature_names, "tree", "a wood")
     dense, same = (made_up(one, "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.8)]) for one in (table, sparse))
     dense, same = (replace(one, setting=one.setting._replace(scale="none")) for one in (dense, same))
-    of_dense, _ = refits(dense)
+    of_dense = looks_of(dense)
     monkeypatch.setattr("discrim.evaluation.grid.DENSE_CELLS", 0)
     assert issparse(same.first_split().train)
-    of_sparse, refused = refits(same)
-    assert not refused
-    for a, b in zip(of_dense, of_sparse, strict=True):
-        np.testing.assert_allclose(a.projection.test.scores, b.projection.test.scores, atol=1e-8)
+    of_sparse = looks_of(same)
+    assert not of_sparse.refused
+    for one, other in zip(of_dense.maps, of_sparse.maps, strict=True):
+        np.testing.assert_allclose(one.flat.projection.test.scores, other.flat.projection.test.scores, atol=1e-8)
+        np.testing.assert_array_equal(one.flat.matrix, other.flat.matrix)
+    for a, b in zip(of_dense.refits, of_sparse.refits, strict=True):
         np.testing.assert_allclose(a.margins.before, b.margins.before, atol=1e-8)
         np.testing.assert_allclose(a.loadings.structure, b.loadings.structure, atol=1e-8)
 
 
 def test_many_data_sets_share_what_a_page_can_hold():
-    assert Allotment.among(1) == Allotment() == (8, 1_500)
+    assert Allotment.among(1) == Allotment() == (8, 700)
     shares = [Allotment.among(count) for count in range(1, 200)]
     assert all(later <= sooner for sooner, later in pairwise(shares))
-    assert all(count * one.methods * one.points <= 12_000 for count, one in enumerate(shares[:25], start=1))
+    assert all(count * one.methods * one.points <= 5_600 for count, one in enumerate(shares[:25], start=1))
 
 
 def test_where_pca_is_best_that_is_said():

@@ -9,8 +9,8 @@ const COLOURS = {
   dark: ["#56a8e0", "#f0824a", "#3cc79a", "#e39ccb", "#f0b93a", "#9bd3f7", "#b5b5b5", "#c99a6b", "#b29cf0", "#c5d44a"],
 };
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down", "pentagon", "hexagram"];
-const SYMBOLS_3D = ["circle", "square", "diamond", "cross", "x", "circle-open", "square-open", "diamond-open"];
-const DASHES = ["solid", "solid", "solid", "solid", "dash", "dot", "dashdot", "longdash"]; // of curves that may coincide
+// The only buttons a chart has. None of them leaves the page: a picture goes to a file, the others change the view.
+const BUTTONS = ["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"];
 let printing = false;
 
 // ------------------------------------------------------------------ words and colours
@@ -23,322 +23,195 @@ function text(name, most = 26) {
   const safe = cut.replace(/[\r\n\t]+/g, " ").replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   return /[\u200e\u200f\u202a-\u202e\u2066-\u2069\u0590-\u08ff]/.test(safe) ? "\u2068" + safe + "\u2069" : safe;
 }
+const word = (number, most) => text(values.words[number], most);
 function theme() {
   if (printing) return "light";
   return root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
-const colour = (at) => COLOURS[theme()][at % 10];
-const symbol = (at) => SYMBOLS[(at + Math.floor(at / 10)) % 10]; // where colours come again, symbols differ
 const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+const colour = (at) => (typeof at === "number" ? COLOURS[theme()][at % 10] : css(`--${at}`));
+const colours = (given) => (Array.isArray(given) ? given.map(colour) : colour(given));
+// where colours come again, symbols differ
+const symbol = (at) => (at === "|" ? "line-ns" : SYMBOLS[(at + Math.floor(at / 10)) % 10]);
+
+// ------------------------------------------------------------------ a chart, as described, for plotly
+
+// A chart of three dimensions as it is seen from there: its shadow on the plane of the view.
+function seenFrom(mark, azimuth, elevation = 20) {
+  const [a, e] = [azimuth, elevation].map((angle) => (angle * Math.PI) / 180);
+  const x = mark.x.map((one, at) => one * Math.cos(a) - mark.y[at] * Math.sin(a));
+  const y = mark.z.map((one, at) => one * Math.cos(e) + (mark.x[at] * Math.sin(a) + mark.y[at] * Math.cos(a)) * Math.sin(e));
+  return { ...mark, x, y };
+}
+
+// What is said where one points at a thing: our own words with {x} and {y}, or the texts of the row; never a name as code.
+function pointing(mark) {
+  if (mark.hover) {
+    const own = "name" in mark ? `<b>${word(mark.name, 60)}</b><br>` : "";
+    const told = mark.x.map((_, at) => own + Object.entries(mark.hover).map(([label, of]) => `${label} ${word(of[at], 60)}`).join("<br>"));
+    return { hovertext: told, hovertemplate: "%{hovertext}<extra></extra>" };
+  }
+  if (!mark.tip) return { hoverinfo: "skip" };
+  return { hovertemplate: mark.tip.replace(/\{/g, "%{") + ("legend" in mark ? "" : "<extra></extra>") };
+}
+
+const ANCHORS = { start: "middle right", end: "middle left" };
+const TRACES = {
+  points: (mark) => ({ mode: "markers", marker: { size: mark.size, symbol: symbol(mark.symbol), color: colours(mark.colour), opacity: mark.opacity,
+    line: { color: colours(mark.colour), width: mark.symbol === "|" ? 2.5 : 0 } } }),
+  line: (mark) => ({ mode: "symbol" in mark ? "lines+markers" : "lines", opacity: mark.opacity, line: { color: colour(mark.colour), width: mark.size, dash: mark.dash },
+    marker: { size: 7, symbol: symbol(mark.symbol ?? 0), color: colour(mark.colour) } }),
+  area: (mark) => ({ mode: "lines", fill: "toself", line: { width: 0 }, fillcolor: faint(colour(mark.colour), mark.opacity) }),
+  bars: (mark) => ({ type: "bar", orientation: "h", width: mark.size, base: mark.base, x: mark.base ? mark.x.map((one, at) => one - mark.base[at]) : mark.x,
+    marker: { color: colours(mark.colour), opacity: mark.opacity } }),
+  columns: (mark) => ({ type: "bar", width: mark.size, marker: { color: colours(mark.colour), opacity: mark.opacity } }),
+  text: (mark, narrow) => ({ mode: "text", text: mark.texts.map((one) => word(one, narrow ? 16 : 24)), textposition: ANCHORS[mark.anchor] ?? "middle center",
+    textfont: { size: 12, color: colour(mark.colour) }, cliponaxis: false }),
+};
 function faint(hex, alpha) {
   const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   return `rgba(${parts.join(",")},${alpha})`;
 }
-const sum = (list) => list.reduce((a, b) => a + b, 0);
-const range = (n) => Array.from({ length: n }, (_, at) => at);
-
-// ------------------------------------------------------------------ what every chart has
-
-function axis(title, more = {}) {
-  return {
-    title: { text: title, standoff: 8 }, gridcolor: css("--line"), linecolor: css("--line"), zerolinecolor: css("--line"),
-    zeroline: false, ticks: "", automargin: true, ...more,
+function trace(mark, narrow) {
+  return { type: "scatter", x: mark.x, y: mark.y, name: "legend" in mark ? word(mark.legend, 28) : "", legendgroup: "name" in mark ? String(mark.name) : undefined,
+    showlegend: "legend" in mark, visible: mark.hidden ? "legendonly" : true, ...pointing(mark), ...TRACES[mark.kind](mark, narrow) };
+}
+function rule(mark) {
+  const across = mark.kind === "level";
+  const [at, whole] = across ? [mark.y[0], "x"] : [mark.x[0], "y"];
+  const place = across ? { x0: 0, x1: 1, y0: at, y1: at } : { x0: at, x1: at, y0: 0, y1: 1 };
+  return { type: "line", ...place, [`${whole}ref`]: `${whole} domain`, line: { color: colour(mark.colour), width: 1, dash: mark.dash } };
+}
+function arrows(mark) {
+  return mark.x.map((x, at) => ({ x, y: mark.y[at], ax: 0, ay: 0, xref: "x", yref: "y", axref: "x", ayref: "y", text: "", showarrow: true,
+    arrowhead: 2, arrowwidth: mark.size, arrowcolor: colour(mark.colour) }));
+}
+function axis(given, narrow) {
+  const found = { title: { text: word(given.title, narrow ? 44 : 90), standoff: 8, font: { size: 13 } }, gridcolor: css("--line"), linecolor: css("--line"), zeroline: false, ticks: "",
+    automargin: true, visible: !given.hidden };
+  if (given.log) found.type = "log";
+  if (given.limits) found.range = given.log ? given.limits.map(Math.log10) : given.limits;
+  if (given.ticks) Object.assign(found, { tickvals: given.ticks[0], ticktext: given.ticks[1].map((one) => word(one, narrow ? 16 : 30)), showgrid: false });
+  if (given.whole) {
+    const most = given.limits ? given.limits[1] - given.limits[0] : 10;
+    Object.assign(found, { dtick: most > 12 ? Math.ceil(most / 8) : 1, showgrid: false });
+  }
+  return found;
+}
+function plotted(chart, narrow, azimuth) {
+  const marks = chart.turns ? chart.marks.map((mark) => seenFrom(mark, azimuth)) : chart.marks;
+  const of = (...kinds) => marks.filter((mark) => kinds.includes(mark.kind));
+  const yaxis = axis(chart.y, narrow);
+  if (chart.equal) Object.assign(yaxis, { scaleanchor: "x", scaleratio: 1 });
+  const entries = marks.filter((mark) => "legend" in mark && mark.kind in TRACES).length;
+  const layout = {
+    height: Math.round(Math.max(92 * chart.height, 260) + (chart.equal && !narrow ? 60 : 0) + (narrow ? 20 * Math.ceil(entries / 2) : 0)), autosize: true,
+    margin: { l: 10, r: 10, t: 26, b: 10 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: FONT, size: 13, color: css("--ink") },
+    hovermode: "closest", dragmode: chart.turns ? false : "zoom", barmode: "overlay", xaxis: axis(chart.x, narrow), yaxis,
+    shapes: of("upright", "level").map(rule), annotations: of("arrows").flatMap(arrows),
+    legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, font: { size: 12 }, itemsizing: "constant", title: { text: chart.key ?? "", font: { size: 12, color: css("--soft") } } },
+    hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--line"), font: { family: FONT, color: css("--ink") }, namelength: 30, align: "left" },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
   };
-}
-function layout(height, more = {}) {
-  return {
-    height, autosize: true, margin: { l: 10, r: 10, t: 30, b: 10 }, paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)", font: { family: FONT, size: 13, color: css("--ink") }, hovermode: "closest",
-    legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, font: { size: 12 } },
-    hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--line"), font: { family: FONT, color: css("--ink") }, namelength: 30 },
-    ...more,
-  };
-}
-const heading = (words, x, y, xref = "paper", yref = "paper") => ({
-  text: words, x, y, xref, yref, showarrow: false, xanchor: "left", yanchor: "bottom", font: { size: 13, color: css("--soft") },
-});
-const line = (x0, x1, y0, y1, more = {}) => ({
-  type: "line", x0, x1, y0, y1, line: { color: css("--soft"), width: 1, dash: "dot" }, ...more,
-});
-
-// ------------------------------------------------------------------ the charts: (values, choice, narrow) → traces and layout
-
-const CHARTS = {
-  curves(block, choice, narrow) {
-    const wanted = block.curves.filter((curve) => curve.classifier === block.classifiers[choice.classifier]);
-    const counts = [...new Set(wanted.filter((one) => one.method !== "raw").flatMap((one) => one.k))].sort((a, b) => a - b);
-    const ends = counts.length ? [counts[0], counts[counts.length - 1]] : [1, 2];
-    if (ends[0] === ends[1]) ends[1] = ends[0] + 1;
-    const traces = [];
-    block.order.forEach((method, at) => {
-      const curve = wanted.find((one) => one.method === method);
-      if (!curve) return;
-      const flat = method === "raw";
-      const stretch = (list) => (flat ? [list[0], list[0]] : list);
-      const x = flat ? ends : curve.k;
-      const hue = flat ? css("--soft") : colour(at);
-      const common = { legendgroup: method, visible: at < 8 || flat ? true : "legendonly" };
-      if (!curve.low.includes(null)) {
-        const [low, high] = [stretch(curve.low).map((one) => Math.max(one, 0)), stretch(curve.high).map((one) => Math.min(one, 100))];
-        traces.push({ ...common, x: [...x, ...[...x].reverse()], y: [...high, ...[...low].reverse()], fill: "toself",
-          fillcolor: faint(flat ? "#888888" : hue, flat ? 0.07 : 0.08), line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false });
-      }
-      traces.push({ ...common, x, y: stretch(curve.mean), name: text(flat ? `raw, all ${curve.k[0]}` : method, 24),
-        mode: flat ? "lines" : "lines+markers", marker: { size: 7, symbol: symbol(at), color: hue },
-        line: { color: hue, width: 2, dash: flat ? "dash" : DASHES[at % 8] },
-        hovertemplate: flat ? "%{y:.1f} %" : "K = %{x}: %{y:.1f} %" });
-    });
-    const across = axis("components K", { type: "log", tickvals: counts, ticktext: counts.map(String), showgrid: false });
-    return [traces, layout(narrow ? 470 : 440, { xaxis: across, yaxis: axis("%", { title: { text: "" }, ticksuffix: " %" }),
-      margin: { l: 10, r: 10, t: 10, b: 10 }, legend: { ...layout(1).legend, y: narrow ? -0.2 : -0.18 } })];
-  },
-
-  projection(block, choice, narrow, told) {
-    const view = block.views[choice.method];
-    const { classes, shares, train, test } = view.projection;
-    const label = (at) => `component ${at + 1}` + (shares && shares[at] !== null ? ` (${(100 * shares[at]).toFixed(0)} %)` : "");
-    const drawn = [train, test].map((part) => part.codes.length);
-    told(train.n + test.n > sum(drawn) ? `Drawn are ${drawn[0]} of ${train.n} fitted and ${drawn[1]} of ${test.n} new rows, by chance.` : "");
-    const titles = [`fitted: ${train.n} rows`, `new: ${test.n} rows, not used in fitting`];
-    if (choice.view === 3 && train.scores.length >= 3) return space(view, choice, narrow, titles, label);
-    const flat = train.scores.length < 2;
-    const traces = [];
-    [train, test].forEach((part, side) => classes.forEach((name, at) => {
-      const mine = range(part.codes.length).filter((row) => part.codes[row] === at);
-      const axes = { xaxis: side ? "x2" : "x", yaxis: side ? "y2" : "y", legendgroup: String(at) };
-      const other = at >= train.means.length;
-      const hue = other ? css("--line") : colour(at);
-      const up = (row) => (flat ? at + 0.6 * (((row * 0.618034) % 1) - 0.5) : part.scores[choice.y][row]);
-      traces.push({ ...axes, type: "scatter", mode: "markers", name: text(name), showlegend: side === 0,
-        x: mine.map((row) => part.scores[flat ? 0 : choice.x][row]), y: mine.map(up),
-        marker: { color: hue, symbol: symbol(at), size: part.codes.length > 600 ? 5 : 6.5, opacity: 0.75 },
-        hovertemplate: flat ? "%{x:.3g}" : "%{x:.3g}, %{y:.3g}" });
-      if (!flat && !other && train.means[at][0] !== null) {
-        const outline = ellipse(train.means[at], train.covariances[at], choice.x, choice.y);
-        traces.push({ ...axes, type: "scatter", mode: "lines", x: outline.x, y: outline.y, showlegend: false, hoverinfo: "skip",
-          line: { color: hue, width: 1.5, dash: side ? "dot" : "solid" } });
-      }
-    }));
-    const across = label(flat ? 0 : choice.x);
-    const up = flat ? { tickvals: range(classes.length), ticktext: classes.map((name) => text(name, 14)), title: { text: "" } } : {};
-    const [left, right] = narrow ? [[0, 1], [0, 1]] : [[0, 0.48], [0.52, 1]];
-    const [top, bottom] = narrow ? [[0.56, 1], [0, 0.44]] : [[0, 1], [0, 1]];
-    return [traces, layout(narrow ? 820 : 500, {
-      xaxis: axis(narrow ? "" : across, { domain: left, anchor: "y" }), xaxis2: axis(across, { domain: right, anchor: "y2", matches: "x" }),
-      yaxis: axis(flat ? "" : label(choice.y), { domain: top, ...up }),
-      yaxis2: axis(flat || !narrow ? "" : label(choice.y), { domain: bottom, anchor: "x2", matches: "y", showticklabels: narrow, ...(flat ? up : {}) }),
-      annotations: [heading(titles[0], 0, 1, "x domain", "y domain"), heading(titles[1], 0, 1, "x2 domain", "y2 domain")],
-      legend: { ...layout(1).legend, y: narrow ? -0.1 : -0.18 },
-    })];
-  },
-
-  margins(block, choice, narrow, told) {
-    const { classes, before, after, right, n } = block.views[choice.method].margins;
-    const k = block.views[choice.method].k;
-    const parts = [["in the features", before, css("--soft"), "negative"], [`on ${k} component${k === 1 ? "" : "s"}`, after, colour(0), "positive"]];
-    const traces = parts.flatMap(([name, lists, hue, side]) => lists.map((list, at) => ({
-      type: "violin", orientation: "h", x: list, y: list.map(() => at), name, legendgroup: side, showlegend: at === 0, side,
-      line: { color: hue, width: 1.5 }, fillcolor: faint(hue.startsWith("#") && hue.length === 7 ? hue : "#888888", 0.25), width: 0.9,
-      spanmode: "hard", points: list.length < 25 ? "all" : false, pointpos: side === "positive" ? 0.3 : -0.3, jitter: 0.1,
-      marker: { size: 4 }, meanline: { visible: true }, hoverinfo: "x", scalegroup: "all",
-    })));
-    told(`Above 0: ${right[0].toFixed(1)} % of new rows in the features, ${right[1].toFixed(1)} % on the components` +
-      (n[0] < n[1] ? `; ${n[0]} of ${n[1]} rows, drawn by chance.` : "."));
-    return [traces, layout(150 + 90 * Math.max(2, classes.length), {
-      xaxis: axis("relative margin"), violinmode: "overlay", violingap: 0,
-      yaxis: axis("", { tickvals: range(classes.length), ticktext: classes.map((name) => text(name, narrow ? 12 : 24)), range: [classes.length - 0.4, -0.6], showgrid: false }),
-      shapes: [line(0, 0, 0, 1, { yref: "paper" })], legend: { ...layout(1).legend, y: 1.02, yanchor: "bottom" },
-      margin: { l: 10, r: 10, t: 40, b: 10 },
-    })];
-  },
-
-  bars(block, choice, narrow, told) {
-    const { tops } = block.views[choice.method].loadings;
-    const table = tops[choice.table] ? choice.table : "structure";
-    told(table === choice.table ? "" : "This method has no loadings: structure coefficients are shown.");
-    const [names, sizes] = tops[table][choice.x];
-    return [[{ type: "bar", orientation: "h", x: sizes, y: range(names.length), text: names.map((name) => text(name, 60)), textposition: "none",
-      marker: { color: sizes.map((size) => colour(size < 0 ? 1 : 0)) }, hovertemplate: "%{text}: %{x:.3g}<extra></extra>" }],
-    layout(440, {
-      xaxis: axis(table === "structure" ? "correlation with the component" : "loading", { zeroline: true, range: [1.05 * Math.min(0, ...sizes), 1.05 * Math.max(0, ...sizes)] }),
-      yaxis: axis("", { tickvals: range(names.length), ticktext: names.map((name) => text(name, narrow ? 18 : 26)), autorange: "reversed", showgrid: false }),
-      annotations: [heading(`component ${choice.x + 1}`, 0, 1)], showlegend: false, bargap: 0.35,
-    })];
-  },
-
-  biplot(block, choice, narrow) {
-    const view = block.views[choice.method];
-    const { classes, test, train } = view.projection;
-    const found = view.loadings.arrows[`${choice.x},${choice.y}`];
-    if (!found) return [[], layout(440)]; // one component only
-    const [names, x, y] = found;
-    const reach = (at) => Math.max(...test.scores[at].map(Math.abs), 1e-300);
-    const [sx, sy] = [reach(choice.x), reach(choice.y)];
-    const traces = classes.map((name, at) => {
-      const mine = range(test.codes.length).filter((row) => test.codes[row] === at);
-      return { type: "scatter", mode: "markers", name: text(name), x: mine.map((row) => test.scores[choice.x][row] / sx),
-        y: mine.map((row) => test.scores[choice.y][row] / sy), hoverinfo: "name",
-        marker: { color: at < train.means.length ? colour(at) : css("--line"), symbol: symbol(at), size: 5, opacity: 0.5 } };
-    });
-    const labels = spread(x, y, narrow ? 0.2 : 0.17);
-    const edge = 1.12;
-    const beyond = narrow ? 2.6 : 2.5; // room for the labels
-    const arrows = names.map((_, at) => ({ x: x[at], y: y[at], ax: 0, ay: 0, xref: "x", yref: "y", axref: "x", ayref: "y", text: "", showarrow: true,
-      arrowhead: 2, arrowsize: 1, arrowwidth: 1.5, arrowcolor: css("--ink") }));
-    const words = names.map((name, at) => ({ x: (x[at] < 0 ? -1 : 1) * edge, y: labels[at], text: text(name, narrow ? 16 : 24), showarrow: false,
-      xanchor: x[at] < 0 ? "right" : "left", font: { size: 11 } }));
-    const leaders = names.map((_, at) => line(x[at], (x[at] < 0 ? -1 : 1) * edge, y[at], labels[at], { layer: "below" }));
-    const circle = { type: "circle", x0: -1, x1: 1, y0: -1, y1: 1, line: { color: css("--line"), width: 1 }, layer: "below" };
-    return [traces, layout(440, {
-      xaxis: axis(`component ${choice.x + 1}`, { range: [x.some((one) => one < 0) ? -beyond : -1.2, x.some((one) => one >= 0) ? beyond : 1.2], tickvals: [-1, 0, 1], showgrid: false, zeroline: true }),
-      yaxis: axis(`component ${choice.y + 1}`, { range: [-1.25, 1.25], tickvals: [-1, 0, 1], showgrid: false, zeroline: true }),
-      annotations: [...arrows, ...words], shapes: [circle, ...leaders], showlegend: classes.length <= 8,
-    })];
-  },
-
-  spectrum(block, choice, narrow) {
-    const view = block.views[choice.method];
-    const { worth, is_share, scores, error, chosen } = view.spectrum;
-    const ks = range(scores.length).map((at) => at + 1);
-    const bars = (list, side) => ({ type: "bar", x: ks, y: list, xaxis: "x" + side, yaxis: "y" + side, showlegend: false,
-      marker: { color: ks.map((k) => (k <= chosen ? colour(0) : faint(colour(0), 0.35))) }, hovertemplate: "component %{x}: %{y:.3g}<extra></extra>" });
-    const traces = [...(worth ? [bars(worth, "")] : []), bars(scores, "2")];
-    const dots = (x, y, name, hue, symbol) => ({ type: "scatter", mode: "lines+markers", x, y, name, xaxis: "x3", yaxis: "y3",
-      line: { color: hue }, marker: { color: hue, symbol, size: 6 }, hovertemplate: "first %{x}: %{y:.2f} %" });
-    traces.push(dots(ks, error, "predicted", colour(0), "circle"));
-    const seen = block.metric === "accuracy" && block.curves.find((one) => one.method === view.method && one.classifier === view.classifier);
-    if (seen) traces.push(dots(seen.k, seen.mean.map((one) => 100 - one), `on new rows, ${text(view.classifier, 14)}`, colour(1), "square"));
-    const domains = narrow ? [[0.73, 1], [0.37, 0.63], [0, 0.26]] : [[0, 0.29], [0.355, 0.645], [0.71, 1]];
-    const most = Math.max(3, ...ks, ...(seen ? seen.k : []));
-    const whole = { dtick: most > 12 ? Math.ceil(most / 8) : 1, range: [0.4, most + 0.6], showgrid: false };
-    const place = (at) => (narrow ? [{}, { domain: domains[at] }] : [{ domain: domains[at] }, {}]);
-    const [x1, y1, x2, y2, x3, y3] = range(3).flatMap(place);
-    const titles = [worth ? (is_share ? "share of the objective" : "eigenvalue") : "no eigenvalues", "Bayes-error score", "error %"];
-    return [traces, layout(narrow ? 760 : 380, {
-      xaxis: axis("component", { ...whole, ...x1 }), yaxis: axis("", { ...y1, rangemode: "tozero" }),
-      xaxis2: axis("component", { ...whole, ...x2, anchor: "y2" }), yaxis2: axis("", { ...y2, anchor: "x2", rangemode: "tozero" }),
-      xaxis3: axis("first k components", { ...whole, ...x3, anchor: "y3" }), yaxis3: axis("", { ...y3, anchor: "x3", rangemode: "tozero" }),
-      annotations: titles.map((words, at) => heading(words, 0, 1, `x${at ? at + 1 : ""} domain`, `y${at ? at + 1 : ""} domain`)),
-      shapes: [line(chosen, chosen, 0, 1, { xref: "x3", yref: "y3 domain" })], bargap: 0.3,
-      legend: { ...layout(1).legend, x: narrow ? 0 : 0.71, y: narrow ? -0.1 : -0.25, orientation: "v" },
-    })];
-  },
-
-  ranks(_, choice, narrow) {
-    const { methods, ranks, critical, groups } = values.ranks[choice.classifier];
-    const most = Math.max(...ranks) + 0.25;
-    const dots = { type: "scatter", mode: "markers", x: ranks, y: range(methods.length), text: methods.map((name) => text(name, 60)),
-      marker: { size: 10, color: colour(0) }, hovertemplate: "%{text}: mean rank %{x:.2f}<extra></extra>", showlegend: false };
-    const bars = groups.map(([first, last], at) => line(most + 0.22 * at, most + 0.22 * at, first - 0.18, last + 0.18, { line: { color: css("--ink"), width: 5 } }));
-    const ruler = line(1, 1 + critical, -0.8, -0.8, { line: { color: colour(1), width: 3 } });
-    return [[dots], layout(110 + 34 * methods.length, {
-      xaxis: axis("mean rank", { range: [0.8, Math.max(most + 0.22 * groups.length, 1 + critical) + 0.1] }), shapes: [ruler, ...bars],
-      yaxis: axis("", { tickvals: range(methods.length), ticktext: methods.map((name) => text(name, narrow ? 16 : 28)), range: [methods.length - 0.4, -1.5] }),
-      annotations: [{ ...heading(`critical difference ${critical.toFixed(2)}`, 1, -0.85, "x", "y"), font: { size: 12, color: colour(1) } }],
-    })];
-  },
-};
-
-// (z − m)ᵀS⁻¹(z − m) = −2 ln 0.05 on two components
-function ellipse(mean, covariance, i, j) {
-  const [a, b, c] = [covariance[i][i], covariance[i][j], covariance[j][j]];
-  const scale = Math.sqrt(-2 * Math.log(0.05));
-  const first = Math.sqrt(Math.max(a, 0));
-  const slope = first > 0 ? b / first : 0;
-  const rest = Math.sqrt(Math.max(c - slope * slope, 0)); // the Cholesky factor takes the circle to the ellipse
-  const angles = range(61).map((at) => (2 * Math.PI * at) / 60);
-  return {
-    x: angles.map((t) => mean[i] + scale * first * Math.cos(t)),
-    y: angles.map((t) => mean[j] + scale * (slope * Math.cos(t) + rest * Math.sin(t))),
-  };
+  return [marks.filter((mark) => mark.kind in TRACES).map((mark) => trace(mark, narrow)), layout];
 }
 
-function space(view, choice, narrow, titles, label) {
-  const { classes, train, test } = view.projection;
-  const axes = [choice.x, choice.y, choice.z];
-  const traces = [train, test].flatMap((part, side) => classes.map((name, at) => {
-    const mine = range(part.codes.length).filter((row) => part.codes[row] === at);
-    const [x, y, z] = axes.map((component) => mine.map((row) => part.scores[component][row]));
-    return { type: "scatter3d", mode: "markers", scene: side ? "scene2" : "scene", x, y, z, name: text(name), legendgroup: String(at), showlegend: side === 0,
-      marker: { size: 3, opacity: 0.8, color: at < train.means.length ? colour(at) : css("--line"), symbol: SYMBOLS_3D[at % 8] }, hovertemplate: "%{x:.3g}, %{y:.3g}, %{z:.3g}" };
-  }));
-  const limits = axes.map((component) => {
-    const all = [...train.scores[component], ...test.scores[component]];
-    const [low, high] = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
-    return [low - 0.03 * (high - low), high + 0.03 * (high - low)];
-  });
-  const side = (at) => ({ range: limits[at], title: { text: `component ${axes[at] + 1}` }, gridcolor: css("--line"), zerolinecolor: css("--line"), backgroundcolor: "rgba(0,0,0,0)", tickfont: { size: 9 } });
-  const scene = (x, y) => ({ domain: { x, y }, aspectmode: "cube", xaxis: side(0), yaxis: side(1), zaxis: side(2), dragmode: "turntable", camera: { eye: { x: 1.35, y: 1.35, z: 0.8 } } });
-  const [one, two] = narrow ? [scene([0, 1], [0.53, 0.97]), scene([0, 1], [0, 0.44])] : [scene([0, 0.49], [0, 0.96]), scene([0.51, 1], [0, 0.96])];
-  return [traces, layout(narrow ? 820 : 520, { scene: one, scene2: two, margin: { l: 0, r: 0, t: 30, b: 10 },
-    annotations: [heading(titles[0], 0, 0.97), heading(titles[1], narrow ? 0 : 0.52, narrow ? 0.44 : 0.97)],
-    legend: { ...layout(1).legend, y: -0.02, itemsizing: "constant" } })];
-}
+// ------------------------------------------------------------------ figures and their menus
 
-// heights of the labels at the sides, none nearer to the next than `gap`
-function spread(x, y, gap) {
-  const heights = [...y];
-  [true, false].forEach((left) => {
-    const mine = range(x.length).filter((at) => x[at] < 0 === left).sort((a, b) => y[a] - y[b]);
-    mine.forEach((at, place) => { if (place) heights[at] = Math.max(heights[at], heights[mine[place - 1]] + gap); });
-    const over = mine.length ? Math.max(0, heights[mine[mine.length - 1]] - 1.15) : 0;
-    if (over) heights[mine[mine.length - 1]] -= over;
-    for (let place = mine.length - 2; place >= 0 && over; place--) {
-      heights[mine[place]] = Math.min(heights[mine[place]], heights[mine[place + 1]] - gap);
-    }
-  });
-  return heights;
-}
-
-// ------------------------------------------------------------------ menus
-
-const control = (figure, name) => figure.querySelector(`[data-control="${name}"]`);
+const menus = (figure) => [...figure.querySelectorAll("[data-control]")];
 const blockOf = (element) => values.blocks[Number(element.closest("[data-block]")?.dataset.block ?? 0)];
-
-function choiceOf(figure) {
-  const choice = {};
-  figure.querySelectorAll("[data-control]").forEach((select) => {
-    const value = select.value;
-    choice[select.dataset.control] = /^\d+$/.test(value) ? Number(value) : value;
-  });
-  return choice;
+const chartsOf = (element) => (element.dataset.chart === "ranks" ? values.ranks : blockOf(element).figures[element.dataset.chart]);
+function choiceOf(element) {
+  const named = (element.dataset.menus ?? "").split(" ").filter(Boolean);
+  return named.map((name) => element.closest("figure").querySelector(`[data-control="${name}"]`).value).join(",");
 }
-// The menus of components follow the method that is chosen; no component stands in two of them at once.
-function offerComponents(figure, changed) {
-  const method = control(figure, "method");
-  if (!method || !control(figure, "x")) return;
-  const count = blockOf(figure).views[Number(method.value)].projection.train.scores.length;
-  if (changed) changed.dataset.wish = changed.value;
-  const menus = ["x", "y", "z"].map((name) => control(figure, name)).filter(Boolean);
-  const taken = new Set();
-  [...menus].sort((a, b) => (b === changed) - (a === changed)).forEach((menu) => {
-    const place = menus.indexOf(menu);
-    const free = range(count).filter((at) => !taken.has(at));
-    const wish = Number(menu.dataset.wish ?? place);
-    const at = free.includes(wish) ? wish : free.includes(place) ? place : free[0] ?? 0;
-    taken.add(at);
-    menu.replaceChildren(...range(count).map((number) => new Option(`component ${number + 1}`, String(number))));
-    menu.value = String(at);
-    menu.parentElement.hidden = place >= count || (place === 2 && control(figure, "view")?.value !== "3");
+
+// A menu offers what there is for the choices before it; the first where its own choice is not among them.
+function offer(figure) {
+  const chart = figure.querySelector(".chart");
+  if (!chart) return;
+  const keys = Object.keys(chartsOf(chart)).map((key) => key.split(","));
+  const before = [];
+  menus(figure).forEach((menu, place) => {
+    const there = new Set(keys.filter((key) => before.every((one, at) => key[at] === one)).map((key) => key[place]));
+    [...menu.options].forEach((option) => { option.hidden = option.disabled = !there.has(option.value); });
+    if (!there.has(menu.value)) menu.value = [...there][0] ?? "0";
+    menu.parentElement.hidden = there.size < 2 && place > 0;
+    before.push(menu.value);
   });
-  figure.querySelector(".pair")?.classList.toggle("single", count < 2);
-  const view = control(figure, "view");
-  if (view) view.parentElement.hidden = count < 3;
+  figure.querySelectorAll("[data-when]").forEach((part) => {
+    const [name, ...wanted] = part.dataset.when.split(" ");
+    const at = menus(figure).findIndex((menu) => menu.dataset.control === name);
+    part.hidden = !wanted.includes(menus(figure)[at].value);
+  });
 }
 
 function draw(element) {
+  const chart = chartsOf(element)[choiceOf(element)];
   const figure = element.closest("figure");
-  const block = blockOf(element);
-  const choice = choiceOf(figure);
-  const told = (words) => {
-    const place = figure.querySelector("[data-told]");
-    if (place) place.textContent = words;
-  };
-  const [traces, shape] = CHARTS[element.dataset.chart](block, choice, element.clientWidth < 560, told);
-  element.style.minHeight = `${shape.height}px`;
-  Plotly.react(element, traces, shape, { responsive: true, displaylogo: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "toggleSpikelines", "hoverClosestCartesian", "hoverCompareCartesian"] });
+  element.hidden = !chart;
+  if (!chart) return;
+  const turn = figure.querySelector("[data-turn]");
+  if (turn) turn.parentElement.hidden = !chart.turns;
+  const narrow = element.clientWidth < 560;
+  const [traces, layout] = plotted(chart, narrow, Number(turn?.value ?? 35));
+  const told = figure.querySelector("[data-told]");
+  if (told && !("quiet" in element.dataset)) told.textContent = chart.told ? chart.told.replace(/\.?$/, ".") : "";
+  element.style.minHeight = `${layout.height}px`;
+  Plotly.react(element, traces, layout, { responsive: true, displaylogo: false, displayModeBar: matchMedia("(hover: none)").matches ? false : "hover", modeBarButtons: [BUTTONS],
+    scrollZoom: false, plotlyServerURL: "", showSendToCloud: false, showEditInChartStudio: false, showLink: false });
   element.dataset.drawn = "yes";
+}
+
+// With the keys: arrows move the view, + and − change its size, 0 is the whole again; a chart in depth is turned.
+function byKey(element, event) {
+  const turn = element.closest("figure").querySelector("[data-turn]");
+  const sign = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+  if (event.ctrlKey || event.metaKey || event.altKey || !element.dataset.drawn) return;
+  if (turn && !turn.parentElement.hidden) {
+    if (!sign) return;
+    turn.value = (Number(turn.value) + 5 * sign + 360) % 360;
+    draw(element);
+  } else if (sign || "+-".includes(event.key)) {
+    const moved = {};
+    const zoom = { "+": 0.8, "-": 1.25 }[event.key];
+    ["xaxis", "yaxis"].forEach((name) => {
+      const [low, high] = element._fullLayout[name].range;
+      const along = (name === "xaxis") === /Left|Right/.test(event.key);
+      const middle = (low + high) / 2 + (sign && along ? (sign * (high - low)) / 10 : 0);
+      const half = ((high - low) / 2) * (zoom ?? 1);
+      moved[`${name}.range`] = [middle - half, middle + half];
+    });
+    Plotly.relayout(element, moved);
+  } else if (event.key === "0") draw(element);
+  else return;
+  event.preventDefault();
+}
+
+// ------------------------------------------------------------------ all features, by their names
+
+function search(figure) {
+  const [box, table] = [figure.querySelector("[data-search]"), figure.querySelector("[data-found]")];
+  if (!box) return;
+  const { names, methods, left } = blockOf(figure).features;
+  const [method, , kind] = menus(figure).map((menu) => Number(menu.value));
+  const of = methods[method];
+  const values = of && of[kind === 1 ? "loadings" : "structure"];
+  const wanted = box.value.trim().toLowerCase();
+  const found = [];
+  if (wanted && values) names.forEach((name, at) => { if (name.toLowerCase().includes(wanted)) found.push(at); });
+  const size = (at) => Math.max(...values.map((row) => Math.abs(row[at])));
+  found.sort((a, b) => size(b) - size(a));
+  const cell = (tag, words) => { const made = document.createElement(tag); made.textContent = words; if (tag === "td") made.className = "number"; return made; };
+  const row = (tags, list) => { const made = document.createElement("tr"); made.append(...list.map((words, at) => cell(tags[at] ?? tags[1], words))); return made; };
+  table.hidden = !found.length;
+  if (found.length) {
+    table.tHead.replaceChildren(row(["th", "th"], ["feature", ...of.components]));
+    table.tBodies[0].replaceChildren(...found.slice(0, 20).map((at) => row(["th", "td"], [names[at], ...values.map((one) => one[at].toFixed(3))])));
+  }
+  figure.querySelector("[data-count]").textContent = !values ? "there is no room on this page for all features of this method"
+    : !wanted ? `${names.length} features${left ? ` (the most important; ${left} are left out)` : ""}`
+    : `${found.length} found${found.length > 20 ? ", the 20 largest are shown" : ""}`;
 }
 
 // ------------------------------------------------------------------ the page
@@ -357,15 +230,31 @@ const seen = new IntersectionObserver((entries) => entries.forEach((entry) => {
 }), { rootMargin: "400px" });
 const begin = () => { started(); charts.forEach((chart) => seen.observe(chart)); };
 addEventListener("load", () => (window.requestIdleCallback || setTimeout)(begin));
-const redraw = () => charts.filter((chart) => chart.dataset.drawn && chart.offsetParent).forEach(draw);
+const inView = (chart) => chart.parentElement.offsetParent;
+const redraw = () => charts.filter((chart) => chart.dataset.drawn && inView(chart)).forEach(draw);
 
 document.querySelectorAll("figure").forEach((figure) => {
-  offerComponents(figure);
+  offer(figure);
+  search(figure);
+  const drawAll = () => { if (window.Plotly) figure.querySelectorAll(".chart").forEach((chart) => { if (inView(chart)) draw(chart); }); };
   figure.addEventListener("change", (event) => {
     if (!event.target.dataset.control) return;
-    offerComponents(figure, ["x", "y", "z"].includes(event.target.dataset.control) ? event.target : undefined);
-    figure.querySelectorAll("[data-classifier]").forEach((table) => { table.hidden = table.dataset.classifier !== event.target.value; });
-    figure.querySelectorAll(".chart").forEach((chart) => { if (chart.offsetParent) draw(chart); });
+    offer(figure);
+    search(figure);
+    drawAll();
+  });
+  figure.addEventListener("input", (event) => {
+    if ("search" in event.target.dataset) search(figure);
+    if ("turn" in event.target.dataset) requestAnimationFrame(drawAll);
+  });
+});
+charts.forEach((chart) => {
+  chart.addEventListener("keydown", (event) => byKey(chart, event));
+  chart.addEventListener("pointermove", (event) => { // a chart in depth is turned by dragging
+    const turn = chart.closest("figure").querySelector("[data-turn]");
+    if (!event.buttons || !event.movementX || !turn || turn.parentElement.hidden) return;
+    turn.value = (Number(turn.value) + event.movementX / 2 + 360) % 360;
+    requestAnimationFrame(() => draw(chart));
   });
 });
 document.getElementById("block")?.addEventListener("change", (event) => {
@@ -385,9 +274,21 @@ addEventListener("beforeprint", () => {
   started();
   printing = true;
   root.classList.add("printing");
-  charts.filter((chart) => chart.offsetParent).forEach(draw);
+  charts.filter(inView).forEach(draw);
 });
 addEventListener("afterprint", () => { printing = false; root.classList.remove("printing"); redraw(); });
+
+document.querySelectorAll("[data-copy]").forEach((button) => button.addEventListener("click", async () => {
+  const code = button.parentElement.querySelector("code");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+  } catch { // where a page may not write there: the words are marked, and the browser's own copying is asked for
+    getSelection().selectAllChildren(code);
+    document.execCommand("copy");
+  }
+  button.textContent = "copied";
+  setTimeout(() => { button.textContent = "copy"; }, 1500);
+}));
 
 document.querySelectorAll("th button[data-sort]").forEach((button) => button.addEventListener("click", () => {
   const heading = button.closest("th");
@@ -403,7 +304,7 @@ document.querySelectorAll("th button[data-sort]").forEach((button) => button.add
   const rows = [...body.rows].sort((a, b) => {
     const [x, y] = [value(a), value(b)];
     if (x === null || y === null) return (x === null) - (y === null); // rows without a number stay last
-    return (number ? x - y : x.localeCompare(y)) * (up ? 1 : -1);
+    return (number ? x - y : x.localeCompare(y, undefined, { numeric: true })) * (up ? 1 : -1);
   });
   heading.parentElement.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
   heading.setAttribute("aria-sort", up ? "ascending" : "descending");

@@ -1,0 +1,154 @@
+"""A chart, described once: marks on two axes. matplotlib draws it (`drawing`), and so does a page (`payload`).
+
+Names in a chart are names of classes, features and methods as they came; whoever draws makes them harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+KINDS = ("points", "line", "area", "bars", "columns", "arrows", "text", "upright", "level")
+GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """Things that are drawn alike.
+
+    kind : "points"; a "line" (with `symbol`, also points on it); an "area" within a closed outline; "bars" across from
+        `base` to x and "columns" up to y, `size` thick; "arrows" from the origin; "text"; "upright" and "level", lines
+        at x and y through the whole chart
+    part, name : what it is ("points", "outlines") and whose (a class, a method); marks of one name hide together
+    legend : how the legend calls it; empty for no entry
+    colour : a number of the palette, one for each thing where they differ, or "ink", "soft" or "line"
+    symbol : a number, None for a line without points, or "|"
+    size : of points across, of a line its width, of bars their thickness as a share of a row
+    z : the third place of each thing, in a chart that can be turned
+    texts : of a "text", one for each place
+    tip : what is said where one points at a thing, with {x} and {y} in it
+    hover : more that is said there, by label: one text for each thing
+    """
+
+    kind: str
+    part: str
+    x: Any = ()
+    y: Any = ()
+    name: str = ""
+    legend: str = ""
+    colour: int | str | Sequence[int | str] = "ink"
+    symbol: int | str | None = None
+    size: float = 2.0
+    opacity: float = 1.0
+    dash: str = "solid"
+    base: Any = 0.0
+    z: Any = None
+    texts: Sequence[str] = ()
+    anchor: str = "middle"
+    tip: str = ""
+    hover: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shown: bool = True
+
+
+class Axis(NamedTuple):
+    """ticks : places with their names, None for the drawer's choice; shown : whether there is an axis at all."""
+
+    title: str = ""
+    limits: tuple[float, float] | None = None
+    ticks: Mapping[float, str] | None = None
+    log: bool = False
+    whole: bool = False
+    shown: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Marks, the first lowest.
+
+    equal : whether a unit is as long across as upwards
+    height : in inches, where the width is 6.4
+    key : what the legend says above its entries
+    told : a sentence for below the chart
+    """
+
+    marks: tuple[Mark, ...]
+    x: Axis
+    y: Axis
+    title: str = ""
+    equal: bool = False
+    height: float = 4.8
+    key: str = ""
+    told: str = ""
+
+    @property
+    def turns(self) -> bool:
+        return any(mark.z is not None for mark in self.marks)
+
+    def of(self, part: str) -> Iterator[Mark]:
+        return (mark for mark in self.marks if mark.part == part)
+
+
+def seen_from(chart: Chart, azimuth: float = 35.0, elevation: float = 20.0) -> Chart:
+    """A chart of three dimensions as it is seen from there, in degrees: its shadow on the plane of the view."""
+    if not chart.turns:
+        return chart
+    (sa, ca), (se, ce) = ((np.sin(angle), np.cos(angle)) for angle in np.radians([azimuth, elevation]))
+    flat = []
+    for mark in chart.marks:
+        x, y, z = (np.asarray(places, dtype=np.float64) for places in (mark.x, mark.y, mark.z))
+        flat.append(replace(mark, x=x * ca - y * sa, y=z * ce + (x * sa + y * ca) * se, z=None))
+    return replace(chart, marks=tuple(flat))
+
+
+def lanes(count: int) -> Array:
+    """Heights between −0.5 and 0.5, as even as can be for the first, the next ones and all."""
+    return np.asarray(np.arange(count) * GOLDEN % 1 - 0.5, dtype=np.float64)
+
+
+def apart(places: Array, gap: float, most: float = np.inf) -> Array:
+    """Numbers moved as little upwards as makes each at least a gap from the next; then down where one is over most."""
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    moved = np.maximum.accumulate(places[order] - steps) + steps
+    result = np.empty(len(places))
+    result[order] = moved - (max(0.0, moved[-1] - most) if len(moved) else 0.0)
+    return result
+
+
+def texts_apart(x: Array, y: Array, texts: Sequence[str], inch: float) -> Array:
+    """Heights for texts at these places, so that none lies on another, in a chart where `inch` units are an inch."""
+    height = 0.18 * inch
+    halves = [0.045 * inch * (min(len(text), 24) + 1) for text in texts]
+    heights = y.astype(np.float64).copy()
+    done: list[int] = []
+    for at in np.argsort(y, kind="stable").tolist():
+        beside = [one for one in done if abs(x[one] - x[at]) < halves[one] + halves[at]]
+        for one in sorted(beside, key=lambda one: heights[one]):
+            if abs(heights[one] - heights[at]) < height:
+                heights[at] = heights[one] + height
+        done.append(at)
+    return heights
+
+
+def number_of(at: int, count: int, noun: str) -> int:
+    """A position among `count` things, or an error that says which there are."""
+    if not -count <= at < count:
+        raise ValueError(f"{noun} {at} was asked for, but there are {count}. Pass 0 to {count - 1}.")
+    return at % count
+
+
+def one_of(name: Any, there: Sequence[str], noun: str) -> str:
+    """The name where it is there, the first for None, or an error that says which there are."""
+    if not there:
+        raise ValueError("There are no results to draw: every trial failed or was skipped.")
+    if name is None:
+        return there[0]
+    if name not in there:
+        raise ValueError(f"{noun} {name!r} is not among the results. There are {', '.join(there)}.")
+    return str(name)

@@ -1,0 +1,203 @@
+"""A chart drawn by matplotlib, and what every display has."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from discrim.data.columnar import MissingExtraError
+from discrim.report.chart import Axis, Chart, Mark, seen_from
+
+# Okabe and Ito's colours, a little deeper on white, as in the HTML report
+COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#008f68",
+    "#b8589a",
+    "#c98a00",
+    "#3b9fd8",
+    "#5b5b5b",
+    "#7a3b00",
+    "#6a4fb3",
+    "#7d8f00",
+)
+NAMED = {"ink": "black", "soft": "#8a8a8a", "line": "#b8bec5"}
+MARKERS = ("o", "s", "D", "^", "P", "X", "*", "v", "p", "h")
+DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+ANCHORS = {"middle": "center", "start": "left", "end": "right"}
+LONGEST_NAME = 40
+MOST_IN_LEGEND = 20
+
+
+class Display:
+    """Values, and where they were drawn.
+
+    Parameters
+    ----------
+    values : object
+        What is to be drawn.
+    """
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def _draw(self, chart: Chart, ax: Any, part: str, style: dict[str, Any]) -> Self:
+        """Draw the chart; `style` goes to the marks of that part."""
+        self.chart_ = chart
+        self.ax_ = axes_for(ax, (6.4, chart.height))
+        self.figure_ = self.ax_.figure
+        self.artists_ = draw(chart, self.ax_, {part: style})
+        self.legend_ = self.ax_.get_legend()
+        return self
+
+
+def draw(chart: Chart, ax: Any, styles: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The artists by part and name; `styles` are for the marks of a part."""
+    chart = seen_from(chart)
+    artists: dict[str, dict[str, Any]] = {}
+    for mark in chart.marks:
+        style = styles.get(mark.part, {})
+        artists.setdefault(mark.part, {})[mark.name] = _DRAW[mark.kind](ax, mark, style)
+    for axis, name in ((chart.x, "x"), (chart.y, "y")):
+        _axis(ax, axis, name)
+    if chart.title:
+        ax.set_title(plain(chart.title, 60))
+    if chart.equal:
+        ax.set_aspect("equal", adjustable="box" if chart.x.limits else "datalim")
+    if not (chart.x.shown or chart.y.shown):
+        ax.set_axis_off()
+    _legend(ax, chart)
+    return artists
+
+
+def colour(at: int | str) -> str:
+    return COLOURS[at % len(COLOURS)] if isinstance(at, int) else NAMED[at]
+
+
+def marker(at: int | str) -> str:
+    """Where colours come again, markers differ."""
+    return at if isinstance(at, str) else MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
+
+
+def plain(name: str, longest: int = LONGEST_NAME) -> str:
+    """A name as matplotlib shows it: on one line, not too long, and neither a formula ($…$) nor hidden (_…)."""
+    line = " ".join(name.split())
+    shown = line if len(line) <= longest else line[: longest - 1] + "…"
+    return ("\u200b" if shown.startswith("_") else "") + shown.replace("$", r"\$")
+
+
+def axes_for(ax: Any, size: tuple[float, float] = (6.4, 4.8)) -> Any:
+    """The axes given, or new ones."""
+    if ax is not None:
+        return ax
+    try:
+        pyplot = importlib.import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise MissingExtraError(
+            "Drawing needs matplotlib, which is not installed. Install it with pip install 'discrim[plots]'. The "
+            "values are there without it."
+        ) from error
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+# ---------------------------------------------------------------------- marks
+
+
+def _points(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    upright = {"linewidths": 2} if mark.symbol == "|" else {"linewidths": 0}
+    look = {"s": (0.72 * mark.size) ** 2, "marker": marker(mark.symbol or 0), **_look(mark), **upright}
+    return ax.scatter(mark.x, mark.y, **look | style)
+
+
+def _line(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    look = {"linewidth": 0.75 * mark.size, "linestyle": DASHES[mark.dash], "solid_capstyle": "butt", **_look(mark)}
+    if mark.symbol is not None:
+        look |= {"marker": marker(mark.symbol), "markersize": 5}
+    return ax.plot(mark.x, mark.y, **look | style)[0]
+
+
+def _area(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    return ax.fill(mark.x, mark.y, **{"linewidth": 0, **_look(mark)} | style)[0]
+
+
+def _bars(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    base = np.broadcast_to(np.asarray(mark.base, dtype=np.float64), np.shape(mark.x))
+    return ax.barh(mark.y, np.asarray(mark.x) - base, left=base, **{"height": mark.size, **_look(mark)} | style)
+
+
+def _columns(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    return ax.bar(mark.x, mark.y, **{"width": mark.size, **_look(mark)} | style)
+
+
+def _arrows(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    look = {"arrowstyle": "->", "color": colour(_one(mark.colour)), "linewidth": 0.75 * mark.size} | style
+    return [ax.annotate("", xy=end, xytext=(0, 0), arrowprops=look) for end in zip(*_places(mark), strict=True)]
+
+
+def _text(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    look = {"ha": ANCHORS[mark.anchor], "va": "center", "fontsize": "small", "color": colour(_one(mark.colour))} | style
+    return [ax.text(x, y, plain(text, 24), **look) for x, y, text in zip(*_places(mark), mark.texts, strict=True)]
+
+
+def _upright(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    return ax.axvline(float(np.ravel(mark.x)[0]), linestyle=DASHES[mark.dash], linewidth=1, **_look(mark), **style)
+
+
+def _level(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    return ax.axhline(float(np.ravel(mark.y)[0]), linestyle=DASHES[mark.dash], linewidth=1, **_look(mark), **style)
+
+
+_DRAW: dict[str, Callable[[Any, Mark, dict[str, Any]], Any]] = {
+    "points": _points,
+    "line": _line,
+    "area": _area,
+    "bars": _bars,
+    "columns": _columns,
+    "arrows": _arrows,
+    "text": _text,
+    "upright": _upright,
+    "level": _level,
+}
+
+
+def _look(mark: Mark) -> dict[str, Any]:
+    hue = colour(mark.colour) if isinstance(mark.colour, int | str) else [colour(one) for one in mark.colour]
+    return {"color": hue, "alpha": mark.opacity, "label": plain(mark.legend) if mark.legend else None}
+
+
+def _one(given: int | str | Sequence[int | str]) -> int | str:
+    return given if isinstance(given, int | str) else given[0]
+
+
+def _places(mark: Mark) -> tuple[list[float], list[float]]:
+    return np.ravel(mark.x).tolist(), np.ravel(mark.y).tolist()
+
+
+# ---------------------------------------------------------------------- around them
+
+
+def _axis(ax: Any, axis: Axis, name: str) -> None:
+    if axis.log:
+        ax.set(**{f"{name}scale": "log"})
+        getattr(ax, f"{name}axis").minorticks_off()
+    if axis.ticks is not None:
+        labels = [plain(label, 28) for label in axis.ticks.values()]
+        ax.set(**{f"{name}ticks": list(axis.ticks), f"{name}ticklabels": labels})
+    elif axis.whole:
+        getattr(ax, f"{name}axis").get_major_locator().set_params(integer=True)
+    if axis.limits is not None:
+        ax.set(**{f"{name}lim": axis.limits})
+    ax.set(**{f"{name}label": axis.title})
+
+
+def _legend(ax: Any, chart: Chart) -> None:
+    """Beside the axes, where it hides nothing; within them where the figure leaves no room for what is outside."""
+    named = [mark for mark in chart.marks if mark.legend]
+    if not 0 < len(named) <= MOST_IN_LEGEND:
+        return
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+    place = beside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
+    ax.legend(title=chart.key or None, fontsize="small", title_fontsize="small", alignment="left", **place)
