@@ -33,7 +33,7 @@ from discrim.solve.shrinkage_path import PathScores
 
 _FIRST = b"discrim model "
 _VERSION = b"1"
-# where the estimators of a model file stand: every reducer of the registry, what they are made of, and what stands before them
+# where the estimators of a model file stand: every reducer of the registry, their parts, and what comes before them
 _ESTIMATORS: dict[str, str] = {
     **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
     "ShiftedPCA": "discrim.reducers.shifted_pca:ShiftedPCA",
