@@ -21,11 +21,11 @@ from discrim.reducers.pca import PCA as PCA
 from discrim.reducers.pca_lda import PCALDA as PCALDA
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
 from discrim.reducers.uncorrelated_lda import UncorrelatedLDA as UncorrelatedLDA
-from discrim.report.displays.accuracy_curve_display import AccuracyCurveDisplay as AccuracyCurveDisplay
-from discrim.report.displays.critical_difference_display import CriticalDifferenceDisplay as CriticalDifferenceDisplay
-from discrim.report.displays.loadings_display import LoadingsDisplay as LoadingsDisplay
-from discrim.report.displays.margin_display import MarginDisplay as MarginDisplay
-from discrim.report.displays.projection_display import ProjectionDisplay as ProjectionDisplay
-from discrim.report.displays.spectrum_display import SpectrumDisplay as SpectrumDisplay
+from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay
+from discrim.report.critical_difference import CriticalDifferenceDisplay as CriticalDifferenceDisplay
+from discrim.report.loadings import LoadingsDisplay as LoadingsDisplay
+from discrim.report.margin_distribution import MarginDisplay as MarginDisplay
+from discrim.report.projection import ProjectionDisplay as ProjectionDisplay
+from discrim.report.spectrum import SpectrumDisplay as SpectrumDisplay
 
 __version__: str
