@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hog import hog
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -28,6 +27,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
 from discrim import PCA, Autoencoder, MarginSubspace, MaxMarginShift
+from discrim.evaluation.gradients import hog
 from discrim.reducers.embedding import median_square_distance
 from discrim.reducers.shift_search import SHIFTS
 

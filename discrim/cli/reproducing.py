@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,17 +15,22 @@ from rich.text import Text
 from discrim.cli.endings import SOME_FAILED, ending_cleanly
 from discrim.cli.options import Jobs, StorePath
 from discrim.cli.screen import out, progress_bar, say
-from discrim.data import catalogue
 from discrim.evaluation.compare import opened_store
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
-from discrim.evaluation.study import Study, study, study_names
+from discrim.evaluation.study import Study, read_study, study, study_names
 
 
 @ending_cleanly
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help=f"One of {', '.join(study_names())}.")],
+    paper: Annotated[str | None, typer.Argument(metavar="[PAPER]", help=f"One of {', '.join(study_names())}.")] = None,
     table: Annotated[str | None, typer.Option("--table", "-t", help="One table of the paper.")] = None,
+    figure: Annotated[
+        str | None, typer.Option("--figure", "-f", help="One figure of the paper instead of tables, or all.")
+    ] = None,
     dataset: Annotated[str | None, typer.Option("--dataset", "-d", help="One data set.")] = None,
+    own: Annotated[
+        Path | None, typer.Option("--study", help="A study of your own: a file like those of the papers.")
+    ] = None,
     claims: Annotated[
         bool,
         typer.Option("--claims", help="Not the paper's figures but its claims, tested by the corrected t test."),
@@ -39,51 +45,66 @@ def reproduce(
 ) -> None:
     """A paper's tables by its own protocol and conventions: the printed figure, ours, and the difference.
 
-    Data sets that are not on this machine are left out and named.
+    Data sets that are not on this machine are left out and named. A cell without a result says why, and sets the exit
+    code.
 
     Examples:
 
     - `discrim reproduce maximum-margin-pca --table 4`
 
+    - `discrim reproduce bayes-error-pca --figure 11`
+
     - `DISCRIM_DATA=~/data discrim reproduce bayes-error-pca --dataset pima --store study.sqlite`
 
     - `discrim reproduce maximum-margin-pca --dataset splice --honest`
     """
-    chosen = _at_hand(study(paper).part(table, dataset))
-    load = partial(catalogue.load, download=False)
-    with opened_store(store) as kept, progress_bar(f"reproducing {paper}") as progress:
+    chosen = _at_hand(_asked_for(paper, own).part(table, dataset, figure))
+    with opened_store(store) as kept, progress_bar(f"reproducing {chosen.name}") as progress:
         options: dict[str, Any] = {"splits": splits, "jobs": jobs, "progress": progress}
         if claims or honest:
-            found = judged(chosen, kept, load, as_printed=not honest, **options)
+            _show_claims(found := judged(chosen, kept, as_printed=not honest, **options))
+            missing, failed = 0, sum(one.n_failed for one in found)
         else:
-            outcomes = reproduced(chosen, kept, load, **options)
-    if claims or honest:
-        _show_claims(found)
-    else:
-        _show_outcomes(outcomes, chosen)
-    failed = sum(one.n_failed for one in (found if claims or honest else outcomes))
+            outcomes = reproduced(chosen, kept, **options)
+            _show_outcomes(outcomes, chosen)
+            missing, failed = sum(one.missing for one in outcomes), sum(one.n_failed for one in outcomes)
     if failed:
         say(f"{failed} trials failed and are missing from these means.")
+    if failed or missing:
         raise typer.Exit(SOME_FAILED)
+
+
+def _asked_for(paper: str | None, own: Path | None) -> Study:
+    if (paper is None) == (own is None):
+        raise ValueError(f"Name a paper ({', '.join(study_names())}), or a file of your own by --study; one of them.")
+    return read_study(own) if own is not None else study(str(paper))
 
 
 def _at_hand(wanted: Study) -> Study:
     """The study without the data sets that are not on this machine."""
-    absent = {one.dataset for one in wanted.tables if not catalogue.where(one.dataset).here}
-    for name in sorted(absent):
-        say(f"left out: {name}: {catalogue.where(name).place}")
-    if len(absent) == len({one.dataset for one in wanted.tables}):
+    absent = {one.dataset: why for one in wanted.tables if (why := wanted.absent(one.dataset))}
+    for name, why in sorted(absent.items()):
+        say(f"left out: {name}: {why}")
+    there = tuple(one for one in wanted.tables if one.dataset not in absent)
+    if not there:
         raise ValueError("None of the data sets is on this machine.")
-    there = [one for one in wanted.tables if one.dataset not in absent]
-    return Study(**{**vars(wanted), "tables": tuple(there)})
+    return replace(wanted, tables=there)
+
+
+# ---------------------------------------------------------------------- figures beside print
 
 
 def _show_outcomes(outcomes: list[Outcome], chosen: Study) -> None:
-    for (name, dataset), group in groupby(outcomes, key=lambda one: (one.table.name, one.table.dataset)):
+    for title, group in groupby(outcomes, key=lambda one: one.table.title):
         of_table = list(group)
-        out.print(Text(f"\nTable {name}, {dataset}", style="bold"))
+        out.print(Text(f"\n{title}", style="bold"))
         out.print(_outcome_table(of_table, chosen.tolerance))
+        for one in of_table:
+            if one.missing:
+                out.print(Text(f"{one.words}, {one.cell.measure}: no result: {one.reason}", style="yellow"))
         out.print(Text(summary(of_table, chosen.tolerance)))
+    for what, why in chosen.left_out.items():
+        out.print(Text(f"\nNot here: {what} {why}"))
     out.print(Text(f"\nAll in all: {summary(outcomes, chosen.tolerance)}.", style="bold"))
 
 
@@ -94,41 +115,37 @@ def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:
     for name in ("printed", "ours", "difference", "reference"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in outcomes:
-        cell = one.cell
-        points = one.table.measure in ("accuracy", "error")
-        near = one.near_print(tolerance) if points else True
+        cell, shown = one.cell, one.measure.shown
+        far = one.near_print(tolerance) is False
+        off = "–" if math.isnan(one.off) else f"{one.off:+{shown}}"
         table.add_row(
-            *map(Text, (cell.method, str(cell.k or "all"), cell.classifier, one.table.measure)),
-            Text(_with_deviation(cell.printed, cell.printed_deviation)),
-            Text(_with_deviation(one.ours, one.deviation)),
-            Text(f"{one.off:+.2f}{' ' if near else ' !'}", style="" if near else "yellow"),
-            Text(_with_deviation(cell.reference, cell.reference_deviation)),
+            *map(Text, (cell.method, str(cell.k or "all"), cell.classifier, cell.measure)),
+            Text(_with_deviation(cell.printed, cell.printed_deviation, shown)),
+            Text(_with_deviation(one.ours, one.deviation, shown)),
+            Text(f"{off}{' !' if far else '  '}", style="yellow" if far else ""),
+            Text(_with_deviation(cell.reference, cell.reference_deviation, shown)),
         )
     return table
 
 
-def _with_deviation(figure: float, deviation: float) -> str:
-    shown = "–" if math.isnan(figure) else f"{figure:.2f}"
-    return shown if math.isnan(deviation) else f"{shown} ± {deviation:.2f}"
+def _with_deviation(figure: float, deviation: float, shown: str) -> str:
+    if math.isnan(figure):
+        return "–"
+    return f"{figure:{shown}}" if math.isnan(deviation) else f"{figure:{shown}} ± {deviation:{shown}}"
+
+
+# ---------------------------------------------------------------------- claims
 
 
 def _show_claims(claims: list[Claim]) -> None:
-    for (name, dataset), group in groupby(claims, key=lambda one: (one.table.name, one.table.dataset)):
+    columns = ("method", "K", "classifier", "accuracy %", "over baseline", "p, corrected", "after Holm", "p, sign test")
+    for title, group in groupby(claims, key=lambda one: one.table.title):
         table = Table(box=None, pad_edge=False)
-        for column in (
-            "method",
-            "K",
-            "classifier",
-            "accuracy %",
-            "over baseline",
-            "p, corrected",
-            "after Holm",
-            "p, sign test",
-        ):
+        for column in columns:
             table.add_column(column, justify="left" if column in ("method", "classifier") else "right", no_wrap=True)
         for one in group:
             table.add_row(*_claim_cells(one))
-        out.print(Text(f"\nTable {name}, {dataset}", style="bold"))
+        out.print(Text(f"\n{title}", style="bold"))
         out.print(table)
     tested = [one.against for one in claims if one.against is not None]
     counted = {word: sum(one.verdict == word for one in tested) for word in ("better", "worse", "no difference shown")}
@@ -147,6 +164,4 @@ def _claim_cells(one: Claim) -> list[Text]:
     style = {"better": "green", "worse": "red"}.get(one.against.verdict, "")
     figures = (one.against.p_value, one.against.adjusted, one.against.sign_p_value)
     over = f"{100 * one.against.mean:+.2f}"
-    return [
-        Text(text, style=style) for text in (*named, over, *(f"{p:.3f}" if p >= 0.001 else "<.001" for p in figures))
-    ]
+    return [Text(text, style=style) for text in (*named, over, *(f"{p:.4g}" for p in figures))]

@@ -13,15 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from discrim.classifiers.refined_hyperplane import RefinedHyperplane
 from discrim.evaluation.baselines import indicators
-from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
+from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSquare
 from discrim.evaluation.methods import METHODS, Method, named
+from discrim.evaluation.shifted_extractors import EXTRACTORS, SHIFTS, ShiftByFolds, ShiftedExtractor
 from discrim.reducers.margin_pca import MarginPCA
 from discrim.reducers.pca import PCA
+from discrim.registry import never
 
 
 class Uncentred(TransformerMixin, BaseEstimator):
@@ -69,8 +74,51 @@ class InitialHyperplane(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        side = np.asarray(X) @ self.coef_[0] + self.intercept_[0] > 0
-        return self.classes_[side.astype(np.intp)]
+        return _predicted(self, X)
+
+
+class PooledDiscriminant(ClassifierMixin, BaseEstimator):
+    """Fisher's discriminant of two classes as MATLAB's `classify` scales it.
+
+    a = S⁻¹(μ₁ − μ₀) ,    S the within-class scatter over n − 2
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> PooledDiscriminant:
+        rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+        self.classes_ = np.unique(labels)
+        zero, one = (rows[labels == label] for label in self.classes_)
+        centred = np.concatenate([part - part.mean(axis=0) for part in (zero, one)])
+        means = zero.mean(axis=0), one.mean(axis=0)
+        self.coef_ = np.linalg.solve(centred.T @ centred / (len(rows) - 2), means[1] - means[0])[None]
+        self.intercept_ = -self.coef_ @ (means[0] + means[1]) / 2
+        self.margin_ = 2 / float(np.linalg.norm(self.coef_))
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        return _predicted(self, X)
+
+
+def _predicted(model: Any, X: ArrayLike) -> NDArray[Any]:
+    side = np.asarray(X) @ model.coef_[0] + model.intercept_[0] > 0
+    return model.classes_[side.astype(np.intp)]
+
+
+class ByFolds(ClassifierMixin, BaseEstimator):
+    """A linear SVM on centred features of mean square 1, its cost by as many folds as the smallest class allows."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ByFolds:
+        folds = StratifiedKFold(int(min(5, np.unique(y, return_counts=True)[1].min())), shuffle=True, random_state=0)
+        costs = {"linearsvc__C": [0.01, 0.1, 1.0, 10.0]}
+        self.chosen_ = GridSearchCV(_centred_svm(), costs, cv=folds).fit(X, y).best_estimator_
+        self.classes_ = self.chosen_.classes_
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        return self.chosen_.predict(X)
+
+
+def _centred_svm() -> Pipeline:
+    return make_pipeline(StandardScaler(with_std=False), UnitMeanSquare(), LinearSVC(dual=False))
 
 
 def _uncentred(reducer: Any, n_components: int, **options: Any) -> Uncentred:
@@ -86,6 +134,7 @@ def _balanced_svm() -> SVC:
     return SVC(kernel="linear", C=1.0, class_weight="balanced", max_iter=1_000_000)
 
 
+_SHIFTED: dict[float | str, str] = {"cv": " shifted", **{shift: f" shifted by {shift:g}" for shift in SHIFTS}, 0.0: ""}
 PAPER_METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -95,6 +144,28 @@ PAPER_METHODS: dict[str, Method] = {
             for pairs in ("all", "mean", "median", "nearest")
         ),
         Method("paper/pls-loadings", "X times the loadings", LoadingProducts, ours=False, takes_sparse=False),
+        Method(
+            "paper/pca of rows shifted by folds",
+            "shift and cost by folds",
+            ShiftByFolds,
+            nested_from=never,
+            seeded=True,
+            takes_sparse=False,
+        ),
+        *(
+            Method(
+                f"paper/{extractor} of {features or 'rows'}{_SHIFTED[shift]}",
+                "an extractor in front of which rows are shifted, or not",
+                ShiftedExtractor,
+                {"extractor": extractor, "features": features, "shift": shift},
+                nested_from=never,
+                seeded=True,
+                takes_sparse=False,
+            )
+            for extractor, (plain, _) in EXTRACTORS.items()
+            for features in ([""] if plain else ["500", "1000", "1000 wide"])
+            for shift in ("cv", *SHIFTS)
+        ),
     )
 }
 _RULES = ("sign", "min", "max", "discriminant-min", "discriminant-max", "none")
@@ -114,6 +185,16 @@ PAPER_CLASSIFIERS: dict[str, Classifier] = {
         Classifier("paper/tree", "nodes of 10 rows split", partial(DecisionTreeClassifier, min_samples_split=10)),
         Classifier("paper/lda", "discriminant to be refined", InitialHyperplane, takes_sparse=False),
         Classifier("paper/balanced-svm", "classes cost the same in all", _balanced_svm, takes_sparse=False),
+        Classifier("paper/pooled-lda", "weights as MATLAB's classify scales them", PooledDiscriminant),
+        Classifier(
+            "paper/pooled-lda refined by 1 | 2 3 4",
+            "the first feature, and the other three merged",
+            partial(
+                RefinedHyperplane, PooledDiscriminant(), rule=[[0], [1, 2, 3]], reference_class=None, normalize=False
+            ),
+        ),
+        Classifier("paper/centred-svm", "one against the others, features centred, of mean square 1", _centred_svm),
+        Classifier("paper/centred-svm by folds", "the same, its cost by folds", ByFolds),
         *(Classifier(f"paper/lda refined by {rule}", "", partial(_refined, rule)) for rule in _RULES),
         *(
             Classifier(f"paper/balanced-svm refined by {rule}", "", partial(_refined, rule, _balanced_svm()))

@@ -7,49 +7,71 @@ they should be (inside the split, centred, with an intercept).
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import groupby
 
 import numpy as np
 
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.grid import Cell, Grid
-from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.measures import MEASURES, Measure
+from discrim.evaluation.methods import named
 from discrim.evaluation.run import Progress, run
-from discrim.evaluation.statistics import paired_t_test
 from discrim.evaluation.store import Store
-from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study, prepared
+from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
 from discrim.evaluation.summary import Difference, adjusted, difference, scores_by_cell, test_to_train
 from discrim.evaluation.trial import Row
 
-Load = Callable[[str], LabelledTable]
+RowsByCell = Mapping[Cell, list[Row]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A printed cell and what came out here."""
+    """A printed cell and what came out here: a figure for every split or draw, or the reason why there is none."""
 
     table: PrintedTable
     cell: PrintedCell
-    ours: float
-    deviation: float
+    figures: tuple[float, ...]
     n_failed: int = 0
+    reason: str = ""
+
+    @property
+    def measure(self) -> Measure:
+        return named(self.cell.measure, MEASURES, "measure")
+
+    @property
+    def ours(self) -> float:
+        return float(np.mean(self.figures)) if self.figures else np.nan
+
+    @property
+    def deviation(self) -> float:
+        return float(np.std(self.figures, ddof=1)) if len(self.figures) > 1 else np.nan
+
+    @property
+    def missing(self) -> bool:
+        return not self.figures
 
     @property
     def off(self) -> float:
         """Ours minus the printed figure."""
         return self.ours - self.cell.printed
 
-    def near_print(self, tolerance: float) -> bool:
-        """Within one printed deviation, or where none is printed within the study's tolerance."""
-        deviation = self.cell.printed_deviation
-        return abs(self.off) <= (tolerance if np.isnan(deviation) else deviation)
+    def near_print(self, tolerance: float) -> bool | None:
+        """None where the measure has no such thing, or nothing is printed."""
+        if self.measure.near is None or np.isnan(self.cell.printed):
+            return None
+        return not self.missing and self.measure.near(self.cell, self.ours, tolerance)
 
     @property
     def near_reference(self) -> bool:
         return abs(self.ours - self.cell.reference) <= self.cell.reference_deviation
+
+    @property
+    def words(self) -> str:
+        """Which cell it is."""
+        return f"{self.cell.method}, {f'K = {self.cell.k}, ' if self.cell.k else ''}{self.cell.classifier}"
 
 
 @dataclass(frozen=True)
@@ -63,22 +85,20 @@ class Claim:
     n_failed: int = 0
 
 
-def grids_of(study: Study, load: Load, splits: int | None = None) -> list[tuple[PrintedTable, list[Grid]]]:
-    """For each table the grids that give its figures, one for each draw of the splits."""
-    found = []
-    for table in study.tables:
-        rows, names = prepared(load(table.dataset), table), study.names_in(table)
-        cells = tuple(dict.fromkeys(_cell(cell, names, rows) for cell in [*table.cells, *_initial(table)]))
-        protocol = named_protocol(study.protocol, n_splits=splits or table.splits)
-        grids = [Grid(table.dataset, rows, cells, protocol, scale="none", seed=draw) for draw in range(study.draws)]
-        found.append((table, grids))
-    return found
+def grids_of(study: Study, table: PrintedTable, splits: int | None = None) -> list[Grid]:
+    """The grids that give a table's figures, one for each draw of the splits."""
+    grids = []
+    for draw in range(table.draws):
+        rows = study.rows_of(table, draw)
+        wanted = [one for cell in table.cells for one in _with_opponent(cell, table)]
+        cells = tuple(dict.fromkeys(_cell(one, table.names, rows) for one in wanted))
+        grids.append(_grid(table, rows, cells, splits, "none", draw))
+    return grids
 
 
 def reproduced(
     study: Study,
     store: Store,
-    load: Load,
     *,
     splits: int | None = None,
     jobs: int | None = None,
@@ -86,26 +106,16 @@ def reproduced(
 ) -> list[Outcome]:
     """Every cell of the study by the paper's conventions."""
     outcomes: list[Outcome] = []
-    for table, grids in grids_of(study, load, splits):
-        rows, names = [run(grid, store, jobs=jobs, progress=progress) for grid in grids], study.names_in(table)
-        for cell in table.cells:
-            name = _cell(cell, names, grids[0].table)
-            initial = [_cell(one, names, grids[0].table) for one in _initial(table)]
-            drawn = [
-                MEASURES[table.measure](_of_cell(draw, name), *(_of_cell(draw, one) for one in initial))
-                for draw in rows
-            ]
-            figures = np.concatenate([np.atleast_1d(figure) for figure in drawn])
-            failed = sum(_n_failed(draw, name) for draw in rows)
-            deviation = float(figures.std(ddof=1)) if len(figures) > 1 else np.nan
-            outcomes.append(Outcome(table, cell, float(figures.mean()) if len(figures) else np.nan, deviation, failed))
+    for table in study.tables:
+        grids = grids_of(study, table, splits)
+        draws = [_by_cell(run(grid, store, jobs=jobs, progress=progress)) for grid in grids]
+        outcomes += [_outcome(table, cell, grids[0].table, draws) for cell in table.cells]
     return outcomes
 
 
 def judged(
     study: Study,
     store: Store,
-    load: Load,
     *,
     as_printed: bool = False,
     splits: int | None = None,
@@ -116,106 +126,113 @@ def judged(
 
     as_printed : by the paper's own conventions; else the methods as they should be used
     """
+    claims: list[Claim] = []
     if study.honest is None:
         raise ValueError(f"{study.name} makes no claims that could be judged this way.")
-    claims: list[Claim] = []
-    for table in study.tables:
+    for table in claiming(study).tables:
         # as it should be, nothing is done to the rows before the split, and columns are standardised inside
-        names, prepare, scale = (
-            (study.names_in(table), table.prepare, "none") if as_printed else (study.honest, "", "standard")
-        )
-        rows = prepared(load(table.dataset), replace(table, prepare=prepare))
+        names, prepare, scale = (table.names, table.prepare, "none") if as_printed else (study.honest, "", "standard")
+        rows = study.rows_of(replace(table, prepare=prepare))
         ours = {cell: _cell(cell, names, rows) for cell in table.cells if cell.method in study.claims}
         theirs = {cell: one._replace(method=names.methods[study.baseline]) for cell, one in ours.items()}
-        protocol = named_protocol(study.protocol, n_splits=splits or table.splits)
-        grid = Grid(table.dataset, rows, tuple(dict.fromkeys([*ours.values(), *theirs.values()])), protocol, scale)
+        cells = tuple(dict.fromkeys([*ours.values(), *theirs.values()]))
+        grid = _grid(table, rows, cells, splits, scale)
         claims += _claims(table, ours, theirs, run(grid, store, jobs=jobs, progress=progress))
     return claims
+
+
+def claiming(study: Study) -> Study:
+    """The study with the tables that make claims: figures of the methods claimed to be better, no tests of them."""
+    claims = [any(cell.method in study.claims and not _paired(cell) for cell in table.cells) for table in study.tables]
+    return replace(study, tables=tuple(table for table, makes in zip(study.tables, claims, strict=True) if makes))
 
 
 def _claims(
     table: PrintedTable, ours: dict[PrintedCell, Cell], theirs: dict[PrintedCell, Cell], rows: list[Row]
 ) -> list[Claim]:
     good = [row for row in rows if row["status"] == "ok"]
+    by_cell = _by_cell(rows)
     scores, ratio = scores_by_cell(good, "accuracy"), test_to_train(good)
     found = adjusted([difference(scores.get(ours[cell], {}), scores.get(theirs[cell], {}), ratio) for cell in ours])
     means = [float(np.mean(list(scores[one].values()))) if one in scores else np.nan for one in ours.values()]
     return [
-        Claim(table, cell, mean, against, _n_failed(rows, ours[cell]))
+        Claim(table, cell, mean, against, _n_failed(by_cell[ours[cell]]))
         for cell, mean, against in zip(ours, means, found, strict=True)
     ]
+
+
+def _outcome(table: PrintedTable, cell: PrintedCell, rows: LabelledTable, draws: list[RowsByCell]) -> Outcome:
+    needed = [_cell(one, table.names, rows) for one in _with_opponent(cell, table)]
+    measure = named(cell.measure, MEASURES, "measure")
+    figures = [measure.of(*([row for row in draw[one] if row["status"] == "ok"] for one in needed)) for draw in draws]
+    found = tuple(float(one) for of_draw in figures for one in np.atleast_1d(np.asarray(of_draw)))
+    failed = sum(_n_failed(draw[needed[0]]) for draw in draws)
+    why = Counter(row["reason"] for draw in draws for one in needed for row in draw[one] if row["status"] != "ok")
+    return Outcome(table, cell, found, failed, "" if found else next(iter(dict(why.most_common(1))), "not tried"))
+
+
+def _grid(
+    table: PrintedTable, rows: LabelledTable, cells: tuple[Cell, ...], splits: int | None, scale: str, seed: int = 0
+) -> Grid:
+    protocol = replace(table, splits=splits or table.splits).splitting(rows.n_samples)
+    return Grid(table.dataset, rows, cells, protocol, scale, seed)
 
 
 def _cell(cell: PrintedCell, names: Names, table: LabelledTable) -> Cell:
     return Cell(names.methods[cell.method], cell.k or table.n_features, names.classifiers[cell.classifier])
 
 
-def _initial(table: PrintedTable) -> list[PrintedCell]:
-    """The cell that t compares with, where the table is one of t."""
-    missing = np.nan
-    return [PrintedCell("rows", 0, table.initial, missing, missing, missing, missing)] if table.initial else []
+def _paired(cell: PrintedCell) -> bool:
+    return named(cell.measure, MEASURES, "measure").paired
 
 
-def _is(row: Row, cell: Cell) -> bool:
-    trial = row["trial"]
-    return (trial["method"], trial["k"], trial["classifier"]) == tuple(cell)
+def _with_opponent(cell: PrintedCell, table: PrintedTable) -> list[PrintedCell]:
+    return [cell, table.opponent(cell)] if _paired(cell) else [cell]
 
 
-def _n_failed(rows: Iterable[Row], cell: Cell) -> int:
-    return sum(row["status"] == "failed" and _is(row, cell) for row in rows)
+def _by_cell(rows: Iterable[Row]) -> RowsByCell:
+    found: dict[Cell, list[Row]] = defaultdict(list)
+    for row in rows:
+        trial = row["trial"]
+        found[Cell(trial["method"], trial["k"], trial["classifier"])].append(row)
+    return found
 
 
-def _of_cell(rows: Iterable[Row], cell: Cell) -> list[Row]:
-    return [row for row in rows if row["status"] == "ok" and _is(row, cell)]
+def _n_failed(rows: list[Row]) -> int:
+    return sum(row["status"] == "failed" for row in rows)
 
 
-# ---------------------------------------------------------------------- what the papers print, from rows of one draw
-
-
-def _accuracies(rows: list[Row]) -> Any:
-    return np.array([100 * row["scores"]["accuracy"] for row in rows])
-
-
-def _t_statistic(rows: list[Row], initial: list[Row]) -> float:
-    by_split: dict[int, float] = defaultdict(float)
-    for sign, of in ((1, rows), (-1, initial)):
-        for row in of:
-            by_split[row["trial"]["split"]] += sign * 100 * row["scores"]["accuracy"]
-    return float(paired_t_test(np.array(list(by_split.values()))).statistic)
-
-
-def _f_measure(rows: list[Row], *, smaller: bool) -> float:
-    """2TP / (2TP + FP + FN) over all test rows of all folds, of the smaller or the larger class."""
-    hits, actual, predicted = (
-        np.sum([row["scores"][name] for row in rows], axis=0) for name in ("hits", "actual", "predicted")
-    )
-    at = actual.argmin() if smaller else actual.argmax()
-    return float(2 * hits[at] / (actual[at] + predicted[at]))
-
-
-MEASURES: dict[str, Callable[..., Any]] = {
-    "accuracy": _accuracies,
-    "error": lambda rows: 100 - _accuracies(rows),
-    "margin": lambda rows: np.array([row["scores"]["margin"] for row in rows]),
-    "t": _t_statistic,
-    "F smaller": lambda rows: _f_measure(rows, smaller=True),
-    "F larger": lambda rows: _f_measure(rows, smaller=False),
-}
-POINTS = ("accuracy", "error")
+# ---------------------------------------------------------------------- in a line
 
 
 def summary(outcomes: list[Outcome], tolerance: float) -> str:
-    """How many cells agree, and how far the others are off; figures that are no percentages are counted apart."""
-    points = [one for one in outcomes if one.table.measure in POINTS and not np.isnan(one.ours)]
-    if not points:
-        return "no figures in percent"
-    near = sum(one.near_print(tolerance) for one in points)
-    off = float(np.mean([abs(one.off) for one in points]))
-    deviations = not np.isnan([one.cell.printed_deviation for one in points]).any()
-    within = "one printed deviation" if deviations else f"{tolerance:g} points of print"
-    line = f"{near} of {len(points)} cells ({near / len(points):.0%}) within {within}, mean difference {off:.2f} points"
-    known = [one for one in points if not np.isnan(one.cell.reference_deviation)]
-    if known:
-        agree = sum(one.near_reference for one in known)
-        line += f"; {agree} of {len(known)} ({agree / len(known):.0%}) within one deviation of the reference"
-    return line
+    """How many cells agree, by measure, and how far they are off; cells without a result are none that agree."""
+    parts = []
+    judged = [one for one in outcomes if one.near_print(tolerance) is not None]
+    for within, some in _by_meaning(judged, tolerance):
+        near = sum(bool(one.near_print(tolerance)) for one in some)
+        parts.append(f"{near} of {len(some)} cells ({near / len(some):.0%}) {within}{_distance(some)}")
+    parts += [_against_reference(outcomes)]
+    missing = sum(one.missing for one in outcomes)
+    if missing:
+        parts.append(f"{missing} cell{'' if missing == 1 else 's'} without a result")
+    return "; ".join(filter(None, parts)) or "no figures that could be judged"
+
+
+def _by_meaning(outcomes: list[Outcome], tolerance: float) -> Iterable[tuple[str, list[Outcome]]]:
+    def meaning(one: Outcome) -> str:
+        printed = not np.isnan(one.cell.printed_deviation)
+        return one.measure.within(np.inf if printed else tolerance)
+
+    return [(words, list(some)) for words, some in groupby(sorted(outcomes, key=meaning), key=meaning)]
+
+
+def _distance(outcomes: list[Outcome]) -> str:
+    points = [abs(one.off) for one in outcomes if one.measure.unit and not one.missing]
+    return f", mean difference {np.mean(points):.2f} points" if points else ""
+
+
+def _against_reference(outcomes: list[Outcome]) -> str:
+    known = [one for one in outcomes if not np.isnan(one.cell.reference_deviation) and not one.missing]
+    agree = sum(one.near_reference for one in known)
+    return f"{agree} of {len(known)} ({agree / len(known):.0%}) within one deviation of the reference" if known else ""

@@ -1,54 +1,49 @@
 """Studies of the papers as files a reader can open: protocol, conventions, and the printed figures cell by cell.
 
-The files are in the folder `studies` beside this one. A table of a study is a data set with cells
+The files are in the folder `studies` beside this one; a study of one's own is such a file, too. A table of a study is a
+data set with cells
 
     [method, K, classifier, printed, its deviation, reference, its deviation]
 
-in the paper's own names; the study says which of our methods and classifiers these are. K = 0 is all features.
+in the paper's own names; the study says which of our methods and classifiers these are. K = 0 is all features. A drawn
+figure of the paper is a table without print: every method with every K and classifier, and how it is drawn.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
+from discrim.data.tables import read_table
+from discrim.evaluation.gradients import hog
 from discrim.evaluation.methods import named
+from discrim.evaluation.protocol import Holdout, Indices, Protocol, Split, named_protocol
 
 _FOLDER = Path(__file__).with_name("studies")
 
 
-@dataclass(frozen=True)
-class PrintedCell:
+class PrintedCell(NamedTuple):
     """One figure of a paper's table."""
 
     method: str
     k: int
     classifier: str
-    printed: float
-    printed_deviation: float
-    reference: float
-    reference_deviation: float
-
-
-@dataclass(frozen=True)
-class PrintedTable:
-    """The cells of a table that share a data set and a measure."""
-
-    name: str
-    dataset: str
-    measure: str
-    splits: int
-    prepare: str
-    cells: tuple[PrintedCell, ...]
-    classes: tuple[str, ...] = ()
-    initial: str = ""  # for t: the classifier that the others are compared with
-    classifiers: Mapping[str, str] = field(default_factory=dict)  # where they are not those of the study
+    printed: float = math.nan
+    printed_deviation: float = math.nan
+    reference: float = math.nan
+    reference_deviation: float = math.nan
+    measure: str = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -60,36 +55,129 @@ class Names:
 
 
 @dataclass(frozen=True)
+class AllRows(Protocol):
+    """All rows train, and the same rows test, as in examples that only show how a method works."""
+
+    def _splits_of_codes(self, codes: Indices, seed: int) -> Iterator[Split]:
+        yield np.arange(len(codes)), np.arange(len(codes))
+
+    def _smallest_class(self) -> int:
+        return 1
+
+    def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
+        yield np.ones(len(codes), dtype=bool)
+
+    def _ratio_of_counts(self, counts: Indices) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """Cells of a table, or points of a figure, on one data set, and how the rows are split and prepared there.
+
+    against : the method or classifier that t and sign tests compare a cell with, all else equal
+    drawn : for a figure how it is drawn: "curves" over K, "splits" one by one, "shifts", or "embedding"
+    train, per_class : how many rows train, in all or of each class, where the protocol does not say it
+    """
+
+    name: str
+    dataset: str
+    cells: tuple[PrintedCell, ...]
+    names: Names
+    protocol: str
+    splits: int
+    draws: int = 1
+    prepare: str = ""
+    classes: tuple[str, ...] = ()
+    train: int | None = None
+    per_class: int | None = None
+    against: str = ""
+    drawn: str = ""
+
+    @property
+    def title(self) -> str:
+        kind = "" if " " in self.name else "Figure " if self.drawn else "Table "
+        return f"{kind}{self.name}, {self.dataset}"
+
+    def opponent(self, cell: PrintedCell) -> PrintedCell:
+        """What a cell is compared with."""
+        if self.against in self.names.methods:
+            return cell._replace(method=self.against)
+        return cell._replace(classifier=self.against)
+
+    def splitting(self, n_rows: int) -> Protocol:
+        """The protocol with the paper's sizes."""
+        if self.protocol == "all-rows":
+            return AllRows("all-rows", 1)
+        if self.train is None:
+            return named_protocol(self.protocol, n_splits=self.splits, per_class=self.per_class)
+        return Holdout(f"holdout-{self.train}", self.splits, test_share=1 - self.train / n_rows)
+
+
+@dataclass(frozen=True)
 class Study:
     """A paper's experiments. `honest`: the same, used as they should be; `claims` are compared with `baseline`."""
 
     name: str
     title: str
     by: str
-    protocol: str
-    draws: int
     tolerance: float
-    names: Names
     honest: Names | None
     baseline: str
     claims: tuple[str, ...]
     tables: tuple[PrintedTable, ...] = field(repr=False)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    folder: Path = Path()
 
-    def names_in(self, table: PrintedTable) -> Names:
-        """What the paper's names stand for in this table."""
-        return replace(self.names, classifiers={**self.names.classifiers, **table.classifiers})
-
-    def part(self, table: str | None, dataset: str | None) -> Study:
-        """The study with that table or data set only."""
+    def part(self, table: str | None = None, dataset: str | None = None, figure: str | None = None) -> Study:
+        """The study with that table, figure ("all" for each) or data set only; without a figure its tables."""
+        drawn = figure is not None
+        name = figure if drawn else table
         chosen = tuple(
             one
             for one in self.tables
-            if (table is None or one.name.lower() == table.lower()) and (dataset is None or one.dataset == dataset)
+            if bool(one.drawn) == drawn
+            and (name in (None, "all") or one.name.lower() == str(name).lower())
+            and (dataset is None or one.dataset == dataset)
         )
         if not chosen:
-            there = ", ".join(dict.fromkeys(f"{one.name} ({one.dataset})" for one in self.tables))
-            raise ValueError(f"{self.name} has no such table or data set. There are the tables {there}.")
+            self._refuse(table, figure, dataset)
         return replace(self, tables=chosen)
+
+    def _refuse(self, table: str | None, figure: str | None, dataset: str | None) -> None:
+        why = [
+            f"{what} {self.left_out[what]}" for what in (f"table {table}", f"figure {figure}") if what in self.left_out
+        ]
+        if why:
+            raise ValueError(f"{self.name}: {why[0]}")
+        listed = dict.fromkeys(f"{one.name} ({one.dataset})" for one in self.tables if bool(one.drawn) == bool(figure))
+        kind = "figures" if figure else "tables"
+        raise ValueError(f"{self.name} has no such {kind[:-1]} or data set. There are the {kind} {', '.join(listed)}.")
+
+    def rows_of(self, table: PrintedTable, draw: int = 0) -> LabelledTable:
+        """The table's rows as the paper's experiment has them; data that are made up are drawn anew with each draw."""
+        if table.dataset in MADE_UP:
+            return prepared(MADE_UP[table.dataset](draw), table)
+        path = self._file_of(table.dataset)
+        return prepared(
+            catalogue.load(table.dataset, download=False) if path is None else read_table(path, None), table
+        )
+
+    def absent(self, dataset: str) -> str:
+        """Why a data set is not at hand; empty where it is."""
+        path = self._file_of(dataset)
+        if dataset in MADE_UP or (path is not None and path.is_file()):
+            return ""
+        if path is not None:
+            return f"there is no file {path}"
+        place = catalogue.where(dataset)
+        return "" if place.here else place.place
+
+    def _file_of(self, dataset: str) -> Path | None:
+        return self.folder / dataset if Path(dataset).suffix else None
+
+
+# ---------------------------------------------------------------------- from the file
 
 
 def study_names() -> list[str]:
@@ -99,35 +187,96 @@ def study_names() -> list[str]:
 def study(name: str) -> Study:
     """The study of that name."""
     named(name, dict.fromkeys(study_names()), "study")
-    listed = tomllib.loads((_FOLDER / f"{name.replace('-', '_')}.toml").read_text(encoding="utf-8"))
+    return read_study(_FOLDER / f"{name.replace('-', '_')}.toml", name)
+
+
+def read_study(path: str | Path, name: str = "") -> Study:
+    """The study of a file; a data set with an ending is a file beside it."""
+    path = Path(path)
+    try:
+        listed = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _study(listed, name or path.stem, path.parent)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}.") from None
+    except KeyError as error:
+        raise ValueError(f"{path}: {error.args[0]} is missing. docs/reproduce.md shows a study.") from None
+    except TypeError as error:
+        raise ValueError(f"{path}: {error}. docs/reproduce.md shows a study.") from None
+
+
+_OF_ALL = ("protocol", "splits", "draws", "prepare", "measure")
+_OF_A_TABLE = {one.name for one in fields(PrintedTable)} | {"methods", "classifiers", "measure"}
+_OF_A_FIGURE = _OF_A_TABLE - {"cells"} | {"counts", "take", "measures"}
+
+
+def _study(listed: dict[str, Any], name: str, folder: Path) -> Study:
     honest = listed.get("honest")
+    common: dict[str, Any] = {key: listed[key] for key in _OF_ALL if key in listed}
+    common["names"] = Names(listed["methods"], listed["classifiers"])
+    of_data = listed.get("datasets", {})
+    found: list[PrintedTable] = []
+    for key, make, known in (("tables", _table, _OF_A_TABLE), ("figures", _figure, _OF_A_FIGURE)):
+        for one in listed.get(key, ()):
+            _require_known(one, known, f"{key[:-1]} {one.get('name', '')}")
+            whole = {**common, **of_data.get(one["dataset"], {}), **one}
+            _require_all(whole, f"of a {key[:-1]}")
+            found.append(make(whole))
     return Study(
         name=name,
         title=listed["title"],
-        by=listed["by"],
-        protocol=listed["protocol"],
-        draws=listed.get("draws", 1),
-        tolerance=listed.get("tolerance", np.inf),
-        names=Names(listed["methods"], listed["classifiers"]),
+        by=listed.get("by", ""),
+        tolerance=listed.get("tolerance", math.inf),
         honest=None if honest is None else Names(honest["methods"], honest["classifiers"]),
         baseline=listed.get("baseline", ""),
         claims=tuple(listed.get("claims", ())),
-        tables=tuple(_table(one, listed) for one in listed["tables"]),
+        tables=tuple(found),
+        left_out=listed.get("left_out", {}),
+        folder=folder,
     )
 
 
-def _table(one: dict[str, Any], listed: dict[str, Any]) -> PrintedTable:
-    return PrintedTable(
-        name=one["name"],
-        dataset=one["dataset"],
-        measure=one.get("measure", listed["measure"]),
-        splits=one.get("splits", listed["splits"]),
-        prepare=one.get("prepare", listed.get("prepare", "")),
-        cells=tuple(PrintedCell(*cell) for cell in one["cells"]),
-        classes=tuple(one.get("classes", ())),
-        initial=one.get("initial", ""),
-        classifiers=one.get("classifiers", {}),
-    )
+def _table(one: dict[str, Any]) -> PrintedTable:
+    cells, measure = one.pop("cells"), one.pop("measure", "accuracy")
+    by_measure = cells if isinstance(cells, dict) else {measure: cells}
+    return _made(one, [_cell(cell, which) for which, some in by_measure.items() for cell in some])
+
+
+def _cell(listed: list[Any], measure: str) -> PrintedCell:
+    if not 4 <= len(listed) <= 7:
+        entries = ", ".join(PrintedCell._fields[:7]).replace("_", " ")
+        raise TypeError(f"a cell is [{entries}], the last three may be left out, but {listed} came")
+    return PrintedCell(*listed)._replace(measure=measure)
+
+
+def _figure(one: dict[str, Any]) -> PrintedTable:
+    """All points of a figure: `take` says of which methods and classifiers, `counts` for which K."""
+    (methods, classifiers), counts = one.pop("take"), one.pop("counts")
+    measures = one.pop("measures", [one.pop("measure", "accuracy")])
+    one.pop("measure", None)
+    counts = range(1, counts + 1) if isinstance(counts, int) else counts
+    every = product(measures, classifiers, methods, counts)
+    return _made(one, [PrintedCell(m, k, c, measure=measure) for measure, c, m, k in every])
+
+
+def _made(one: dict[str, Any], cells: list[PrintedCell]) -> PrintedTable:
+    common: Names = one.pop("names")
+    names = Names({**common.methods, **one.pop("methods", {})}, {**common.classifiers, **one.pop("classifiers", {})})
+    for cell in cells:
+        named(cell.method, dict(names.methods), "method of the study")
+        named(cell.classifier, dict(names.classifiers), "classifier of the study")
+    return PrintedTable(**{**one, "cells": tuple(cells), "names": names, "classes": tuple(one.get("classes", ()))})
+
+
+def _require_all(one: dict[str, Any], where: str) -> None:
+    for key in ("name", "dataset", "protocol", "splits"):
+        if key not in one:
+            raise KeyError(f"{key} {where}")
+
+
+def _require_known(one: dict[str, Any], known: set[str], where: str) -> None:
+    strange = sorted(set(one) - known)
+    if strange:
+        raise TypeError(f"{where} has {', '.join(strange)}, but may have {', '.join(sorted(known - {'names'}))}")
 
 
 # ---------------------------------------------------------------------- what is done to the rows before any split
@@ -157,7 +306,34 @@ def rows_standardised(table: LabelledTable) -> LabelledTable:
     return replace(table, X=centred / centred.std(axis=1, keepdims=True))
 
 
-PREPARATIONS = {
+def rows_of_length_1(table: LabelledTable) -> LabelledTable:
+    """Each row divided by its length, which is usual for faces."""
+    return replace(table, X=table.X / np.linalg.norm(table.X, axis=1, keepdims=True))
+
+
+def gradients(table: LabelledTable) -> LabelledTable:
+    """Square images as histograms of the directions of their strokes."""
+    side = math.isqrt(table.n_features)
+    X = hog(np.asarray(table.X).reshape(-1, side, side))
+    return replace(table, X=X, feature_names=tuple(f"gradient {at}" for at in range(X.shape[1])))
+
+
+PREPARATIONS: dict[str, Callable[[LabelledTable], LabelledTable]] = {
     "standardised-to-smaller-class": standardised_to_smaller_class,
     "rows-standardised": rows_standardised,
+    "rows-of-length-1": rows_of_length_1,
+    "gradients": gradients,
+}
+
+
+def two_normals(seed: int, *, mean: float, covariance: float) -> LabelledTable:
+    """Fifty rows of each of two classes with unit variances, means (0, 0) and (mean, mean), one covariance."""
+    rng = np.random.default_rng(seed)
+    spread = np.array([[1.0, covariance], [covariance, 1.0]])
+    X = np.concatenate([rng.multivariate_normal([place, place], spread, 50) for place in (0.0, mean)])
+    return LabelledTable(X, np.repeat(["1", "2"], 50), ("x1", "x2"), "class", "made up")
+
+
+MADE_UP: dict[str, Callable[[int], LabelledTable]] = {
+    "artificial": partial(two_normals, mean=0.9, covariance=-0.9),
 }

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
@@ -26,26 +26,12 @@ from discrim.classifiers import pair_refinement
 from discrim.classifiers.merging_rules import MERGED_SET, RULES
 from discrim.classifiers.pair_refinement import best_intercept
 from discrim.classifiers.refined_hyperplane import RefinedHyperplane, _different_rows
+from discrim.evaluation.paper_conventions import PooledDiscriminant
 from discrim.evaluation.protocol import named_protocol
 
 IRIS = load_iris()
 X_IRIS, Y_IRIS = IRIS.data[50:], IRIS.target_names[IRIS.target[50:]]  # versicolor, virginica
 EVERY_RULE = [*RULES, "best", [[0], [1, 2, 3]]]
-
-
-class PooledDiscriminant(ClassifierMixin, BaseEstimator):
-    """LDA as the paper's software scales it: a = S⁻¹(μ₁ − μ₀) with S the within-class scatter over n − 2."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        zero, one = (X[y == label] for label in self.classes_)
-        scatter = (len(zero) - 1) * np.cov(zero.T) + (len(one) - 1) * np.cov(one.T)
-        self.coef_ = np.linalg.solve(scatter / (len(X) - 2), one.mean(axis=0) - zero.mean(axis=0))
-        self.intercept_ = -self.coef_ @ (zero.mean(axis=0) + one.mean(axis=0)) / 2
-        return self
-
-    def predict(self, X):
-        return self.classes_[(X @ self.coef_ + self.intercept_ > 0).astype(int)]
 
 
 class TestExample1:

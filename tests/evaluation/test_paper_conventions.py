@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 from samples import labelled
 
-from discrim import MarginPCA
-from discrim.evaluation.paper_conventions import PAPER_METHODS, InitialHyperplane, any_classifier, any_method
+from discrim import MarginPCA, MaxMarginShift
+from discrim.evaluation.paper_conventions import (
+    PAPER_METHODS,
+    InitialHyperplane,
+    PooledDiscriminant,
+    any_classifier,
+    any_method,
+)
+from discrim.evaluation.shifted_extractors import EXTRACTORS
 from discrim.reducers.pca import PCA
 
 PAIRS = ("all", "mean", "median", "nearest")
@@ -61,6 +68,50 @@ def test_the_initial_hyperplane_is_fishers_discriminant(rows):
     cosine = model.coef_[0] @ normal / np.linalg.norm(normal) / np.linalg.norm(model.coef_[0])
     assert cosine == pytest.approx(1.0, abs=1e-9)
     np.testing.assert_array_equal(model.predict(X), (X @ model.coef_[0] + model.intercept_[0] > 0).astype(int))
+
+
+def test_the_pooled_discriminant_is_the_initial_one_in_matlabs_scale(rows):
+    X, y = rows
+    model = PooledDiscriminant().fit(X, y)
+    within = sum(np.cov(X[y == c].T, ddof=0) * np.sum(y == c) for c in (0, 1)) / (len(y) - 2)
+    zero, one = (X[y == c].mean(axis=0) for c in (0, 1))
+    np.testing.assert_allclose(model.coef_[0], np.linalg.solve(within, one - zero))
+    middle = (zero + one) / 2
+    assert model.predict(np.array([middle + 1e-3 * (one - zero), middle - 1e-3 * (one - zero)])).tolist() == [1, 0]
+
+
+def test_the_cost_is_chosen_by_folds_that_every_class_can_fill(rows):
+    X, y = rows
+    few = np.concatenate([np.flatnonzero(y == c)[:2] for c in (0, 1)])
+    model = any_classifier("paper/centred-svm by folds").build().fit(X[few], y[few])
+    assert set(model.predict(X)) <= {0, 1}
+    assert any_classifier("paper/centred-svm").build().fit(X, y).score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("extractor", sorted(EXTRACTORS))
+def test_an_extractor_sees_the_rows_or_random_features_of_them_shifted_or_not(extractor):
+    X, y = labelled(90, 6)
+    features = "rows" if EXTRACTORS[extractor][0] else "500"
+    plain, shifted = (
+        any_method(f"paper/{extractor} of {features}{words}").estimator(3, 0).fit(X, y)
+        for words in ("", " shifted by 4")
+    )
+    assert plain.transform(X).shape == (90, 3)
+    assert plain.embedding_ is None or plain.embedding_.transform(X).shape == (90, 500)
+    assert np.abs(plain.transform(X) - shifted.transform(X)).max() > 1e-3
+    assert 0 < plain.trial_scores_["reconstruction_error"] < np.mean(plain._seen(X) ** 2)
+    if extractor in ("pca", "kernel-pca"):  # none gives back more than PCA of the rows as they are
+        assert plain.trial_scores_["reconstruction_error"] < shifted.trial_scores_["reconstruction_error"]
+
+
+def test_a_shift_by_folds_is_the_best_of_all_costs():
+    X, y = labelled(60, 5)
+    model = any_method("paper/pca of rows shifted by folds").estimator(2, 0).fit(X, y)
+    best = max(
+        max(MaxMarginShift(PCA(2), shift="cv", C=C, tol=1e-6, random_state=0).fit(X, y).shift_scores_.values())
+        for C in (0.1, 1.0, 10.0)
+    )
+    assert max(model.fitted_.shift_scores_.values()) == best
 
 
 def test_trees_split_nodes_of_ten_rows():

@@ -9,16 +9,17 @@ from scipy import stats
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from discrim.data import catalogue
 from discrim.evaluation.compare import labelled_table
+from discrim.evaluation.measures import MEASURES
 from discrim.evaluation.paper_conventions import any_classifier
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.reproduce import MEASURES, Outcome, grids_of, judged, reproduced, summary
+from discrim.evaluation.reproduce import Outcome, grids_of, judged, reproduced, summary
 from discrim.evaluation.statistics import corrected_t_test, holm, sign_test
 from discrim.evaluation.store import Store
-from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study, study
+from discrim.evaluation.study import MADE_UP, Names, PrintedCell, PrintedTable, Study, study
 from discrim.reducers.bayes_error_pca import BayesErrorPCA
 from discrim.reducers.fisher_lda import FisherLDA
 from discrim.reducers.pca import PCA
@@ -26,24 +27,25 @@ from discrim.reducers.pca import PCA
 NAN = np.nan
 SPLITS = 4
 CELLS = (
-    PrintedCell("ours", 1, "NB", 60.0, 5.0, 61.0, 2.0),
-    PrintedCell("ours", 2, "NB", 60.0, 5.0, 61.0, 2.0),
-    PrintedCell("PCA", 1, "NB", 50.0, NAN, NAN, NAN),
-    PrintedCell("raw", 0, "FLD", 50.0, NAN, NAN, NAN),
+    PrintedCell("ours", 1, "NB", 60.0, 5.0, 61.0, 2.0, "error"),
+    PrintedCell("ours", 2, "NB", 60.0, 5.0, 61.0, 2.0, "error"),
+    PrintedCell("PCA", 1, "NB", 50.0, measure="error"),
+    PrintedCell("raw", 0, "FLD", 50.0, measure="error"),
 )
-NAMES = Names({"ours": "bayes-error-pca", "PCA": "pca", "raw": "raw"}, {"NB": "naive-bayes", "FLD": "fisher"})
+NAMES = Names(
+    {"ours": "bayes-error-pca", "PCA": "pca", "raw": "raw"}, {"NB": "naive-bayes", "FLD": "fisher", "NN": "1-nn"}
+)
 X, LABELS = labelled(80, 4, n_classes=2)
 
 
-def made(**changes):
-    table = PrintedTable("1", "made", "error", SPLITS, "", CELLS)
-    whole = Study("made", "", "", "holdout-80-20", 1, 2.0, NAMES, NAMES, "PCA", ("ours",), (table,))
-    return replace(whole, **changes)
+def made(of_table=None, **changes):
+    table = replace(PrintedTable("1", "made", CELLS, NAMES, "holdout-80-20", SPLITS), **of_table or {})
+    return replace(Study("made", "", "", 2.0, NAMES, "PCA", ("ours",), (table,)), **changes)
 
 
-def load(name):
-    assert name == "made"
-    return labelled_table(X, LABELS)
+@pytest.fixture(autouse=True)
+def rows_at_hand(monkeypatch):
+    monkeypatch.setitem(MADE_UP, "made", lambda draw: labelled_table(X, LABELS))
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def accuracies(reducer, classifier, *, scale=False):
 
 
 def test_figures_are_those_of_a_plain_loop(store):
-    outcomes = reproduced(made(), store, load, jobs=1)
+    outcomes = reproduced(made(), store, jobs=1)
     reducers = (BayesErrorPCA(1), BayesErrorPCA(2), PCA(1), None)
     for outcome, reducer in zip(outcomes, reducers, strict=True):
         classifier = FisherLDA() if outcome.cell.classifier == "FLD" else GaussianNB()
@@ -79,12 +81,12 @@ def test_figures_are_those_of_a_plain_loop(store):
 
 
 def test_draws_are_further_splits_and_splits_may_be_fewer(store):
-    twice = made(draws=2)
-    (_, (first, second)), *_ = grids_of(twice, load)
+    twice = made({"draws": 2})
+    first, second = grids_of(twice, twice.tables[0])
     assert first.keys.isdisjoint(second.keys)
-    figures = [reproduced(made(), store, load, jobs=1)[0].ours, reproduced(twice, store, load, jobs=1)[0].ours]
+    figures = [reproduced(made(), store, jobs=1)[0].ours, reproduced(twice, store, jobs=1)[0].ours]
     assert figures[0] != figures[1]
-    few = reproduced(made(), store, load, splits=1, jobs=1)
+    few = reproduced(made(), store, splits=1, jobs=1)
     assert np.isnan(few[0].deviation)
 
 
@@ -93,15 +95,18 @@ def test_failures_are_counted_and_left_out(store, monkeypatch):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(BayesErrorPCA, "fit", broken)
-    outcomes = reproduced(made(), store, load, jobs=1)
+    outcomes = reproduced(made(), store, jobs=1)
     assert [one.n_failed for one in outcomes] == [SPLITS, SPLITS, 0, 0]
     assert np.isnan(outcomes[0].ours)
-    assert summary(outcomes, 2.0).startswith(f"{sum(one.near_print(2.0) for one in outcomes[2:])} of 2 cells")
+    assert outcomes[0].missing
+    assert outcomes[0].reason == "RuntimeError: no luck"
+    assert summary(outcomes, 2.0).endswith("; 2 cells without a result")
+    assert not any(one.near_print(2.0) for one in outcomes[:2])
 
 
 @pytest.mark.parametrize("as_printed", [False, True])
 def test_claims_are_tested_against_the_baseline_at_the_same_count(as_printed, store):
-    claims = judged(made(), store, load, jobs=1, as_printed=as_printed)
+    claims = judged(made(), store, jobs=1, as_printed=as_printed)
     assert [claim.cell.k for claim in claims] == [1, 2]
     ratio, scale = named_protocol("holdout-80-20").ratio(LABELS), not as_printed
     differences = [
@@ -115,18 +120,17 @@ def test_claims_are_tested_against_the_baseline_at_the_same_count(as_printed, st
         assert claim.against.adjusted == pytest.approx(after)
         assert claim.against.sign_p_value == pytest.approx(sign_test(values).p_value)
     with pytest.raises(ValueError, match="made makes no claims"):
-        judged(made(honest=None), store, load)
+        judged(made(honest=None), store)
 
 
 def test_claims_are_judged_on_rows_as_they_are_or_as_the_paper_has_them(store):
-    (table,) = made().tables
-    by_row = made(tables=(replace(table, prepare="rows-standardised"),))
-    assert judged(by_row, store, load, jobs=1) == [
-        replace(claim, table=by_row.tables[0]) for claim in judged(made(), store, load, jobs=1)
+    by_row = made({"prepare": "rows-standardised"})
+    assert judged(by_row, store, jobs=1) == [
+        replace(claim, table=by_row.tables[0]) for claim in judged(made(), store, jobs=1)
     ]
-    printed = judged(by_row, store, load, jobs=1, as_printed=True)
-    assert 100 - 100 * printed[0].score == pytest.approx(reproduced(by_row, store, load, jobs=1)[0].ours)
-    assert reproduced(by_row, store, load, jobs=1)[0].ours != reproduced(made(), store, load, jobs=1)[0].ours
+    printed = judged(by_row, store, jobs=1, as_printed=True)
+    assert 100 - 100 * printed[0].score == pytest.approx(reproduced(by_row, store, jobs=1)[0].ours)
+    assert reproduced(by_row, store, jobs=1)[0].ours != reproduced(made(), store, jobs=1)[0].ours
 
 
 def test_t_and_f_measures_are_their_definitions():
@@ -141,34 +145,65 @@ def test_t_and_f_measures_are_their_definitions():
         actual.append(y)
         predicted.append(guess)
     first, second = ([100 * row["scores"]["accuracy"] for row in of] for of in (rows, initial))
-    assert MEASURES["t"](rows, initial[::-1]) == pytest.approx(stats.ttest_rel(first, second).statistic)
+    assert MEASURES["t"].of(rows, initial[::-1]) == pytest.approx(stats.ttest_rel(first, second).statistic)
+    wins = sum(ours > theirs for ours, theirs in zip(first, second, strict=True))
+    p_value = stats.binomtest(wins, len(first), alternative="greater").pvalue
+    assert MEASURES["sign p"].of(rows, initial[::-1]) == pytest.approx(p_value)
+    assert len(MEASURES["sign p"].of(rows[:1], initial[1:])) == 0  # no split that both have
     actual, predicted = np.concatenate(actual), np.concatenate(predicted)
-    assert MEASURES["F smaller"](rows) == pytest.approx(f1_score(actual, predicted, pos_label=1))
-    assert MEASURES["F larger"](rows) == pytest.approx(f1_score(actual, predicted, pos_label=0))
+    assert MEASURES["F smaller"].of(rows) == pytest.approx(f1_score(actual, predicted, pos_label=1))
+    assert MEASURES["F larger"].of(rows) == pytest.approx(f1_score(actual, predicted, pos_label=0))
 
 
 def test_summary_counts_what_is_near():
     (table,) = made().tables
 
-    def outcome(ours, printed, deviation, reference=NAN, spread=NAN, of=table):
-        return Outcome(of, PrintedCell("ours", 1, "NB", printed, deviation, reference, spread), ours, 1.0)
+    def outcome(ours, printed, deviation=NAN, reference=NAN, spread=NAN, measure="error"):
+        figures = () if np.isnan(ours) else (ours,)
+        return Outcome(table, PrintedCell("ours", 1, "NB", printed, deviation, reference, spread, measure), figures)
 
     with_deviation = [outcome(20.0, 21.0, 1.0, 20.5, 0.4), outcome(20.0, 22.5, 2.0, 20.1, 0.2)]
     assert summary(with_deviation, np.inf) == (
         "1 of 2 cells (50%) within one printed deviation, mean difference 1.75 points; "
         "1 of 2 (50%) within one deviation of the reference"
     )
-    without = [outcome(20.0, 22.0, NAN), outcome(20.0, 17.9, NAN), outcome(NAN, 17.9, NAN)]
-    assert summary(without, 2.0) == "1 of 2 cells (50%) within 2 points of print, mean difference 2.05 points"
-    assert summary([outcome(3.0, 3.1, NAN, of=replace(table, measure="t"))], 2.0) == "no figures in percent"
+    without = [outcome(20.0, 22.0), outcome(20.0, 17.9), outcome(NAN, 17.9)]
+    assert summary(without, 2.0) == (
+        "1 of 3 cells (33%) within 2 points of print, mean difference 2.05 points; 1 cell without a result"
+    )
+    others = [outcome(0.6, 0.62, measure="F larger"), outcome(0.6, 0.63, measure="F smaller")]
+    assert summary(others, 2.0) == "1 of 2 cells (50%) within 0.02 of print"
+    p_values = [outcome(0.3, 0.9, measure="sign p"), outcome(0.04, 1e-9, measure="sign p"), outcome(0.06, 0.04)]
+    assert summary(p_values[:2], 2.0) == "2 of 2 cells (100%) on the printed side of p = 0.05"
+    assert summary([outcome(0.06, 0.04, measure="sign p")], 2.0).startswith("0 of 1 cells")
+    assert summary([outcome(3.0, 3.1, measure="t")], 2.0) == "no figures that could be judged"
+
+
+def test_a_cell_is_compared_with_the_method_or_classifier_the_table_names(store):
+    cells = (PrintedCell("ours", 1, "NB", 0.5, measure="sign p"), PrintedCell("ours", 2, "NB", 0.5, measure="sign p"))
+    outcomes = reproduced(made({"cells": cells, "against": "PCA"}), store, jobs=1)
+    for outcome, k in zip(outcomes, (1, 2), strict=True):
+        ours, theirs = (accuracies(reducer, GaussianNB()) for reducer in (BayesErrorPCA(k), PCA(k)))
+        assert outcome.figures == (pytest.approx(sign_test(ours - theirs).p_value),)
+    cells = (PrintedCell("raw", 0, "NB", 1.0, measure="t"),)
+    (outcome,) = reproduced(made({"cells": cells, "against": "NN"}), store, jobs=1)
+    ours, theirs = accuracies(None, GaussianNB()), accuracies(None, KNeighborsClassifier(1))
+    assert outcome.ours == pytest.approx(stats.ttest_rel(ours, theirs).statistic)
+
+
+def test_a_count_beyond_the_rank_is_a_cell_without_a_result(store):
+    outcomes = reproduced(made({"cells": (PrintedCell("PCA", 9, "NB", 50.0),)}), store, jobs=1)
+    assert outcomes[0].missing
+    assert outcomes[0].n_failed == 0
+    assert outcomes[0].reason.startswith("pca has at most 4 components")
 
 
 # --- the papers' own tables, few splits -----------------------------------------------------------------------------
 
 
 def near(study_name, dataset, n_splits, store):
-    part = study(study_name).part(None, dataset)
-    outcomes = reproduced(part, store, lambda name: catalogue.load(name, download=False), splits=n_splits, jobs=1)
+    part = study(study_name).part(dataset=dataset)
+    outcomes = reproduced(part, store, splits=n_splits, jobs=1)
     assert not any(one.n_failed for one in outcomes)
     return part, outcomes
 
@@ -181,6 +216,7 @@ def test_table_ii_of_bayes_error_components_comes_out_within_two_points(dataset,
 
 def test_table_4_of_maximum_margin_components_comes_out_as_the_reference(data_folder, store):
     _, outcomes = near("maximum-margin-pca", "ionosphere", 8, store)
+    outcomes = [one for one in outcomes if one.cell.measure == "error"]
     assert np.mean([one.near_reference for one in outcomes]) >= 0.95
     decisive = next(one for one in outcomes if (one.cell.method, one.cell.k, one.cell.classifier) == ("PCA", 5, "SVM"))
     assert decisive.ours > 20  # with an intercept it is 11
@@ -188,6 +224,9 @@ def test_table_4_of_maximum_margin_components_comes_out_as_the_reference(data_fo
 
 def test_the_discriminant_of_table_ii_is_scikit_learns_with_empirical_priors():
     train, test = next(iter(named_protocol("holdout-50-50").splits(LABELS, 0)))
-    models = any_classifier(study("bayes-error-pca").names.classifiers["LD"]).build(), LinearDiscriminantAnalysis()
+    models = (
+        any_classifier(study("bayes-error-pca").tables[0].names.classifiers["LD"]).build(),
+        LinearDiscriminantAnalysis(),
+    )
     ours, theirs = (model.fit(X[train], LABELS[train]).predict(X[test]) for model in models)
     np.testing.assert_array_equal(ours, theirs)

@@ -24,10 +24,17 @@ def nowhere(tmp_path, monkeypatch):
 def test_wrong_names_are_refused_with_the_right_ones(nowhere):
     code, out, err = reproduce("maximum-margin-pcaa")
     assert (code, out) == (2, "")
-    assert "No study is named 'maximum-margin-pcaa'. Did you mean maximum-margin-pca?" in err
-    code, _, err = reproduce("maximum-margin-pca", "--table", "5")
+    assert "No study is named 'maximum-margin-pcaa'. Did you mean maximum-margin-pca or " in err
+    code, _, err = reproduce("maximum-margin-pca", "--table", "14")
     assert code == 2
     assert "There are the tables 4 (ionosphere)" in err
+    code, _, err = reproduce("max-margin-data-shifting", "--table", "2")
+    assert code == 2
+    assert "table 2 has TRECVID2003, whose data are not public." in err
+    for names in ((), ("bayes-error-pca", "--study", "own.toml")):
+        code, _, err = reproduce(*names)
+        assert code == 2
+        assert "Name a paper (bayes-error-pca, " in err
 
 
 def test_data_sets_that_are_not_here_are_left_out_and_named(nowhere, tmp_path):
@@ -45,7 +52,7 @@ def test_printed_figure_ours_and_difference_stand_side_by_side(nowhere, tmp_path
     store = tmp_path / "kept"
     code, out, _ = reproduce("bayes-error-pca", "-d", "wdbc", "--splits", "2", "--jobs", "1", "--store", store)
     assert code == 0
-    cells = study("bayes-error-pca").part(None, "wdbc").tables[0].cells
+    cells = study("bayes-error-pca").part("II", "wdbc").tables[0].cells
     lines = [line for line in out.splitlines() if " accuracy " in line]
     assert len(lines) == len(cells)
     for line, cell in zip(lines, cells, strict=True):
@@ -77,3 +84,47 @@ def test_failed_trials_set_the_exit_code(nowhere, tmp_path, monkeypatch):
         code, _, err = reproduce(*command, *options)
         assert code == 1
         assert f"{n_failed} trials failed and are missing from these means." in err
+
+
+OWN = """
+title = "Mine"
+protocol = "holdout-50-50"
+splits = 2
+tolerance = 100.0
+[methods]
+"PCA" = "pca"
+[classifiers]
+"NB" = "naive-bayes"
+[[tables]]
+name = "A"
+dataset = "mine.csv"
+cells = [["PCA", 1, "NB", 70.0], ["PCA", 2, "NB", 70.0]]
+"""
+
+
+def test_a_cell_without_a_result_says_why_and_sets_the_exit_code(nowhere, tmp_path):
+    rows = "".join(f"{i},{2 * i},{i % 2}\n" for i in range(20))  # of rank 1
+    (tmp_path / "mine.csv").write_text("a,b,class\n" + rows)
+    (tmp_path / "own.toml").write_text(OWN)
+    code, out, _ = reproduce("--study", tmp_path / "own.toml", "-j", "1")
+    assert code == 1
+    assert "PCA, K = 2, NB, accuracy: no result: ValueError: n_components=2, but 10 samples in 2 features span" in out
+    assert "All in all: 1 of 2 cells (50%) within 100 points of print" in out
+    assert "1 cell without a result." in out
+    assert "nan" not in out
+    (tmp_path / "own.toml").write_text(OWN.replace(', ["PCA", 2, "NB", 70.0]', ""))
+    assert reproduce("--study", tmp_path / "own.toml", "-j", "1")[0] == 0
+
+
+def test_the_example_of_the_refinement_comes_out_to_the_printed_digits(nowhere):
+    code, out, _ = reproduce("lda-refinement", "--table", "Example 1", "-j", "1")
+    assert code == 0
+    figures = [line.split()[-4:-2] for line in out.splitlines() if line.startswith("rows ")]
+    assert figures == [["97.00", "97.00"], ["98.00", "98.00"], ["0.1276", "0.1276"], ["0.1353", "0.1353"]]
+
+
+def test_a_figure_is_a_table_without_print(nowhere, tmp_path):
+    code, out, _ = reproduce("bayes-error-pca", "--figure", "11", "--splits", "1", "-j", "1", "--store", tmp_path / "s")
+    assert code == 0
+    assert len([line for line in out.splitlines() if " accuracy " in line]) == 8 * 30
+    assert "Figure 11, wdbc" in out

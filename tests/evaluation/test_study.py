@@ -1,5 +1,7 @@
 """Study files: every name in them stands for something, every figure is one, and rows are prepared as they say."""
 
+import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -8,16 +10,25 @@ from samples import labelled
 
 from discrim.data import catalogue
 from discrim.evaluation.compare import labelled_table
+from discrim.evaluation.measures import MEASURES
 from discrim.evaluation.paper_conventions import any_classifier, any_method
-from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.reproduce import MEASURES, POINTS
-from discrim.evaluation.study import PREPARATIONS, PrintedTable, prepared, study, study_names
+from discrim.evaluation.study import (
+    MADE_UP,
+    PREPARATIONS,
+    Names,
+    PrintedTable,
+    prepared,
+    read_study,
+    study,
+    study_names,
+)
 
-STUDIES = ("bayes-error-pca", "lda-refinement", "maximum-margin-pca")
+STUDIES = ("bayes-error-pca", "lda-refinement", "max-margin-data-shifting", "maximum-margin-pca")
+NAMES = Names({"PCA": "pca"}, {"NB": "naive-bayes"})
 
 
 def printed(**changes):
-    return replace(PrintedTable("1", "made", "accuracy", 2, "", ()), **changes)
+    return replace(PrintedTable("1", "made", (), NAMES, "holdout-50-50", 2), **changes)
 
 
 def test_the_studies_are_those_of_the_papers():
@@ -28,32 +39,30 @@ def test_the_studies_are_those_of_the_papers():
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_name_in_a_study_stands_for_something(name):
-    found = study(name)
-    named_protocol(found.protocol, n_splits=found.tables[0].splits)
-    for table in found.tables:
-        names = found.names_in(table)
-        catalogue.entry(table.dataset)
-        assert table.measure in MEASURES
+    for table in study(name).tables:
+        assert table.dataset in MADE_UP or catalogue.entry(table.dataset)
         assert table.prepare in ("", *PREPARATIONS)
-        assert bool(table.initial) == (table.measure == "t")
-        for classifier in filter(None, [table.initial, *(cell.classifier for cell in table.cells)]):
-            any_classifier(names.classifiers[classifier])
+        assert table.drawn in ("", "curves", "splits", "shifts", "embedding")
+        table.splitting(100_000)
         for cell in table.cells:
-            any_method(names.methods[cell.method])
+            if MEASURES[cell.measure].paired:
+                assert table.opponent(cell) != cell
+            any_classifier(table.names.classifiers[cell.classifier])
+            any_method(table.names.methods[cell.method])
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_cell_is_printed_once_and_percentages_are_percentages(name):
+def test_every_cell_is_printed_once_and_figures_are_of_their_kind(name):
     for table in study(name).tables:
-        cells = [(cell.method, cell.k, cell.classifier) for cell in table.cells]
+        cells = [(cell.method, cell.k, cell.classifier, cell.measure) for cell in table.cells]
         assert len(set(cells)) == len(cells) > 0
-        figures = np.array([[cell.printed, cell.reference] for cell in table.cells])
-        assert np.isfinite(figures[:, 0]).all()
-        if table.measure in POINTS:
-            assert np.nanmin(figures) >= 0
-            assert np.nanmax(figures) <= 100
-        known = catalogue.entry(table.dataset).n_features
+        known = 2 if table.dataset in MADE_UP else catalogue.entry(table.dataset).n_features or np.inf
         assert all(0 <= cell.k <= known for cell in table.cells)
+        for cell in table.cells:
+            assert np.isnan(cell.printed) == bool(table.drawn)
+            most = 100 if MEASURES[cell.measure].unit else 1 if cell.measure in ("sign p", "F smaller") else np.inf
+            figures = np.array([cell.printed, cell.reference])[[not table.drawn, np.isfinite(cell.reference)]]
+            assert np.all(figures <= most)
 
 
 @pytest.mark.parametrize("name", [name for name in STUDIES if name != "lda-refinement"])
@@ -69,31 +78,117 @@ def test_claims_are_compared_with_a_baseline_by_methods_anyone_can_use(name):
 
 
 def test_numbers_of_cells_are_those_of_the_readable_tables():
-    cells = {
-        name: {table.name: 0 for table in study(name).tables} for name in ("bayes-error-pca", "maximum-margin-pca")
-    }
-    for name, of_table in cells.items():
-        for table in study(name).tables:
-            of_table[table.name] += len(table.cells)
-    assert cells["bayes-error-pca"] == {"II": 131}
-    assert cells["maximum-margin-pca"] == {"4": 48, "6": 48, "7": 48, "8": 56, "9": 56, "11": 56, "12": 56}
+    cells = {name: Counter() for name in STUDIES}
+    for name in STUDIES:
+        for table in study(name).part().tables:
+            cells[name][table.name] += len(table.cells)
+    of_k = {"5": 48, "10": 56, "13": 56, "4": 48, "6": 48, "7": 48, "8": 56, "9": 56, "11": 56, "12": 56}
+    assert cells["maximum-margin-pca"] == {**of_k, "2": 4 * 4 * 3, "3": 6 * 4 * 4}
+    assert cells["bayes-error-pca"] == {"I": 12, "II": 170}
+    assert cells["max-margin-data-shifting"] == {"1": 9, "3": 30, "4": 54}
+    assert cells["lda-refinement"] == {"1": 14, "2": 22, "3": 16, "Example 1": 4}
+
+
+def test_figures_have_a_point_for_every_method_count_and_classifier():
+    figures = study("bayes-error-pca").part(figure="all").tables
+    assert [table.name for table in figures] == [str(number) for number in range(3, 12)]
+    assert [len(table.cells) for table in figures] == [8 * d for d in (48, 4, 18, 19, 5, 8, 57, 6, 30)]
+    (sensitivity,) = study("max-margin-data-shifting").part(figure="3").tables
+    assert Counter(cell.measure for cell in sensitivity.cells) == {"accuracy": 64, "reconstruction error": 64}
 
 
 def test_a_part_of_a_study():
     whole = study("maximum-margin-pca")
-    assert [table.dataset for table in whole.part("7", None).tables] == ["splice"]
-    assert [table.name for table in whole.part(None, "colon").tables] == ["8"]
-    with pytest.raises(ValueError, match=r"no such table or data set. There are the tables 4 \(ionosphere\), 6 \("):
+    assert [table.dataset for table in whole.part("7").tables] == ["splice"]
+    assert [table.name for table in whole.part(dataset="colon").tables] == ["8", "3"]
+    assert [table.title for table in whole.part(figure="4").tables] == ["Figure 4, ionosphere"]
+    with pytest.raises(ValueError, match=r"no such table or data set. There are the tables 4 \(ionosphere\), 5 \("):
         whole.part("7", "colon")
+    with pytest.raises(ValueError, match=r"no such figure or data set. There are the figures 4 \(ionosphere\)\."):
+        whole.part(figure="5")
+    with pytest.raises(ValueError, match=r"max-margin-data-shifting: table 2 has TRECVID2003, whose data are not pub"):
+        study("max-margin-data-shifting").part("2")
 
 
-def test_a_table_may_have_classifiers_of_its_own():
+def test_a_data_set_may_have_names_and_rows_of_its_own():
     whole = study("maximum-margin-pca")
-    own, common = (whole.names_in(whole.part(table, None).tables[0]) for table in ("8", "7"))
-    assert own.classifiers["SVM"] == "svm"
-    assert common.classifiers["SVM"] == "paper/svm"
-    assert own.classifiers["NB"] == common.classifiers["NB"]
-    assert own.methods == common.methods
+    own, common = (whole.part(table).tables[0] for table in ("8", "7"))
+    assert own.names.classifiers["SVM"] == "svm"
+    assert common.names.classifiers["SVM"] == "paper/svm"
+    assert own.names.classifiers["NB"] == common.names.classifiers["NB"]
+    assert own.names.methods == common.names.methods
+    assert (own.prepare, common.prepare) == ("rows-standardised", "")
+
+
+def test_rows_that_train_are_as_many_as_the_paper_says():
+    letters = study("max-margin-data-shifting").part("4", "ocr_letters").tables[0]
+    y = np.repeat(np.arange(26), 2005)[:52_129]
+    train, test = next(iter(letters.splitting(len(y)).splits(y)))
+    assert (len(train), len(test)) == (5_375, 52_129 - 5_375)
+    faces = study("max-margin-data-shifting").part("1", "yale").tables[0]
+    train, _ = next(iter(faces.splitting(165).splits(np.repeat(np.arange(15), 11))))
+    assert len(train) == 15 * 3
+    example = study("lda-refinement").part("example 1").tables[0]
+    ((train, test),) = example.splitting(100).splits(np.arange(100) % 2)
+    assert train.tolist() == test.tolist() == list(range(100))
+
+
+# --- a study of one's own ------------------------------------------------------------------------------------------
+
+OWN = """
+title = "Mine"
+protocol = "holdout-50-50"
+splits = 3
+[methods]
+"PCA" = "pca"
+[classifiers]
+"NB" = "naive-bayes"
+[[tables]]
+name = "A"
+dataset = "mine.csv"
+cells = [["PCA", 1, "NB", 70.0]]
+"""
+
+
+def test_a_study_of_ones_own_may_have_its_rows_beside_it(tmp_path):
+    (tmp_path / "own.toml").write_text(OWN)
+    own = read_study(tmp_path / "own.toml")
+    assert own.absent("mine.csv") == f"there is no file {tmp_path / 'mine.csv'}"
+    (tmp_path / "mine.csv").write_text("a,b,class\n" + "".join(f"{i},{i * i},{i % 2}\n" for i in range(20)))
+    assert own.absent("mine.csv") == ""
+    assert own.rows_of(own.tables[0]).X.shape == (20, 2)
+    assert (own.name, own.tables[0].cells[0].measure) == ("own", "accuracy")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('title = "Mine"', "title =", "own.toml is no TOML file"),
+        ('title = "Mine"', "", "own.toml: title is missing"),
+        ('name = "A"', "", "own.toml: name of a table is missing"),
+        ('name = "A"', 'name = "A"\nsplit = 3', "own.toml: table A has split, but may have against, cells, "),
+        ('"NB", 70.0', '"SVM", 70.0', "No classifier of the study is named 'SVM'. There are: NB."),
+        ('"NB", 70.0', '"NB", 70.0, 1, 2, 3, 4, 5', "own.toml: a cell is [method, k, classifier, printed, "),
+    ],
+)
+def test_a_study_that_is_none_is_refused_with_what_is_wrong(before, after, message, tmp_path):
+    assert before in OWN
+    (tmp_path / "own.toml").write_text(OWN.replace(before, after))
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_study(tmp_path / "own.toml")
+
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+def test_made_up_rows_are_drawn_anew_and_have_the_papers_moments():
+    first, second = (MADE_UP["artificial"](draw) for draw in (0, 1))
+    assert not np.array_equal(first.X, second.X)
+    np.testing.assert_array_equal(first.X, MADE_UP["artificial"](0).X)
+    many = [MADE_UP["artificial"](draw) for draw in range(200)]
+    one, two = (np.concatenate([table.X[table.y == label] for table in many]) for label in ("1", "2"))
+    np.testing.assert_allclose(two.mean(axis=0) - one.mean(axis=0), [0.9, 0.9], atol=0.05)
+    np.testing.assert_allclose(np.cov(one.T), [[1, -0.9], [-0.9, 1]], atol=0.05)
 
 
 def test_only_the_named_classes_take_part():
@@ -114,6 +209,7 @@ def test_rows_are_prepared_as_named():
     kept, smaller = X[:, [0, 1, 3]], X[y == 1][:, [0, 1, 3]]
     np.testing.assert_allclose(scaled.X, (kept - smaller.mean(axis=0)) / smaller.std(axis=0))
     assert scaled.feature_names == ("f0", "f1", "f3")
+    np.testing.assert_allclose(np.linalg.norm(prepared(table, printed(prepare="rows-of-length-1")).X, axis=1), 1.0)
     assert prepared(table, printed()) is table
     with pytest.raises(ValueError, match="No preparation is named 'rows'"):
         prepared(table, printed(prepare="rows"))
