@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.timing import Row, ratio_row
 from discrim.evaluation.classifiers import CLASSIFIERS, named_classifiers
-from discrim.evaluation.compare import labelled_table
 from discrim.evaluation.grid import Grid, automatic_counts, product, training_sizes
 from discrim.evaluation.methods import METHODS, named_methods
+from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store

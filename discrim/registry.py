@@ -7,7 +7,7 @@ Modules are named as text, so that nothing is imported before it is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -55,6 +55,7 @@ class Method:
     nested_from : the K from which on the first components of more are the components of fewer: one fit serves them all
     most_components : how many it can have
     seeded : whether it takes random_state
+    linear : whether it is a linear map of the features; of equals the linear one is recommended
     default : whether it is compared where no methods are named
     laws : exceptions to what the law tests ask of every method
     """
@@ -68,6 +69,7 @@ class Method:
     seeded: bool = False
     takes_sparse: bool = True
     ours: bool = True
+    linear: bool = True
     default: bool = False
     note: str = ""
     laws: Mapping[str, bool] = field(default_factory=dict)
@@ -78,6 +80,14 @@ class Method:
         build = found(self.build) if isinstance(self.build, str) else self.build
         seeds = {"random_state": seed} if self.seeded else {}
         return build(n_components=n_components, **self.options, **seeds)
+
+    def counts(self, asked: Iterable[int], n_features: int) -> tuple[int, ...]:
+        """The numbers of components to try; the features as they are have one number only."""
+        return (n_features,) if self.build is None else tuple(asked)
+
+    def judges(self, classifiers: Iterable[str]) -> tuple[str, ...]:
+        """Names of the classifiers that judge its features."""
+        return tuple(classifiers)
 
 
 def found(target: str) -> Any:
@@ -234,6 +244,7 @@ ENTRIES = (
     Entry("RefinedHyperplane", "discrim.classifiers.refined_hyperplane", "a linear classifier, margins refined"),
     Entry("ClassMoments", "discrim.moments.class_moments", "class statistics that add up"),
     Entry("compare", "discrim.evaluation.compare", "which reduction helps, with evidence"),
+    Entry("write_report", "discrim.report.page", "a comparison as one page"),
     Entry("ProjectionDisplay", "discrim.report.projection", "rows on two components, drawn"),
     Entry("SpectrumDisplay", "discrim.report.spectrum", "what each component is worth, drawn"),
     Entry("LoadingsDisplay", "discrim.report.loadings", "which features make a component"),

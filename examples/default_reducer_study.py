@@ -17,11 +17,10 @@ import numpy as np
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.compare import opened_store
 from discrim.evaluation.grid import Cell, Grid, product
 from discrim.evaluation.methods import named_methods
 from discrim.evaluation.protocol import Holdout, named_protocol
-from discrim.evaluation.run import run
+from discrim.evaluation.run import opened_store, run
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference, nemenyi_p_values
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import LEVEL, Difference, Scores, adjusted, difference, scores_by_cell, test_to_train

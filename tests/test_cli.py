@@ -21,8 +21,8 @@ from samples import labelled
 from typer.testing import CliRunner
 
 from discrim import FisherLDA
-from discrim.cli.commands import app
-from discrim.evaluation.run_lock import RunLock
+from discrim.cli import application
+from discrim.evaluation.run import run_lock
 from discrim.reducers.model_file import load, save
 
 FAST = ["--methods", "fisher-lda", "-k", "1,2", "--classifiers", "5-nn", "--splits", "3", "--jobs", "1"]
@@ -49,9 +49,12 @@ def discrim(*arguments, **options):
     return process.returncode, out, err
 
 
+APP = application()
+
+
 def here(*arguments):
     """The same in this process, where many short calls are needed."""
-    result = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False, env={"COLUMNS": "120"})
+    result = CliRunner().invoke(APP, [str(one) for one in arguments], catch_exceptions=False, env={"COLUMNS": "120"})
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -94,7 +97,7 @@ def test_compare_prints_a_ranked_table_and_the_answer(table):
     lines = [line.split() for line in out.splitlines()[2:5]]
     assert {line[0] for line in lines} == {"fisher-lda", "pca", "raw"}
     assert sorted((float(line[3]) for line in lines), reverse=True) == [float(line[3]) for line in lines]
-    assert "Best: " in out
+    assert "Recommended: " in out
     assert f"discrim project {table} --target sort --method " in out
     assert err == ""
 
@@ -135,7 +138,7 @@ def test_skips_are_said_and_failures_set_the_exit_code(table, monkeypatch):
     code, out, err = here("compare", table, *FAST)
     assert code == 1
     assert "failed: fisher-lda, 6 trials: RuntimeError: no luck" in err
-    assert "Best: pca" in out
+    assert "Recommended: pca" in out
 
 
 def test_project_and_apply(tmp_path, rows, table):
@@ -350,8 +353,9 @@ def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_p
     out, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in err
-    assert "Best: " in out
-    assert f"of 60 splits were finished. All finished trials are kept in {store}" in err
+    assert "Recommended: " in out
+    assert "of 60 splits were finished." in err
+    assert f"All finished trials are kept in {store}" in err
     kept = n_results(store)
     assert 60 <= kept < N_TRIALS
     again, out, _ = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
@@ -395,7 +399,7 @@ def test_two_runs_at_once_one_is_refused_or_waits(tmp_path, table, whole):
     code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 1)
     first.send_signal(signal.SIGCONT)
     assert (code, out) == (2, "")
-    assert f"Another run (process {first.pid}) works on {store}" in err
+    assert f"Another run works on {store}" in err
     for process in (first, waiting):
         out, _ = process.communicate(timeout=120)
         assert process.returncode == 0
@@ -460,7 +464,7 @@ def test_a_store_that_is_none_is_refused_and_left_as_it_is(tmp_path, table):
     assert f"{path} is not a store of discrim" in refused("compare", table, *FAST, "--store", path)
     assert path.read_text() == "not a store"
     assert "folder for the store does not exist" in refused("compare", table, *FAST, "--store", tmp_path / "a" / "b")
-    with RunLock(tmp_path / "held"):
+    with run_lock(tmp_path / "held"):
         assert "Another run" in refused("compare", table, *FAST, "--store", tmp_path / "held")
 
 

@@ -1,22 +1,75 @@
 """The command line: parse, call one function, print.
 
-compare     which reduction helps on a labelled table, and with how many components
-report      the results of a store as one HTML page
-project     fit one reduction and write its features and its model
-apply       features of new rows by a saved model
-reproduce   the papers' tables, printed figures beside ours
-methods     what can be compared
-datasets    what can be called by name, and where it is
+A command's module, with all of scikit-learn behind it, is imported when the command is typed and not before, so that
+`discrim --help` is there at once.
 """
 
+import os
 import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated
 
 try:
     import rich  # noqa: F401
-    import typer  # noqa: F401
+    import typer
 except ModuleNotFoundError as missing:
     sys.exit(f"The command line needs {missing.name}. Install it with: pip install 'discrim[cli]'")
 
-from discrim.cli.commands import main
+# name → where it is, and what it does
+COMMANDS = {
+    "compare": ("discrim.cli.comparing", "Which reduction helps, with how many components, and does it really?"),
+    "report": ("discrim.cli.reporting", "The results of a store as one HTML page."),
+    "project": ("discrim.cli.projecting", "Fit one reduction and write its features, its model, or both."),
+    "apply": ("discrim.cli.projecting", "Features of new rows by a saved model."),
+    "reproduce": ("discrim.cli.reproducing", "The papers' tables, printed figures beside ours."),
+    "methods": ("discrim.cli.listing", "What can be compared."),
+    "datasets": ("discrim.cli.listing", "What can be called by name, and where it is."),
+}
 
-__all__ = ["main"]
+
+def application(wanted: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
+    """The application with the wanted commands; of the others only their names and what they do."""
+    wanted = set(wanted)
+    app = typer.Typer(
+        help="Supervised dimensionality reduction: the few directions that keep the classes apart.",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_version_or_command)
+    for name, (module, gloss) in COMMANDS.items():
+        command = getattr(import_module(module), name) if name in wanted else _named_only(gloss)
+        app.command(name)(command)
+    return app
+
+
+def main() -> None:
+    """The entry point."""
+    typed = sys.argv[1:] + os.environ.get("COMP_WORDS", "").split() + os.environ.get("_TYPER_COMPLETE_ARGS", "").split()
+    application(word for word in typed if word in COMMANDS)(prog_name="discrim")
+
+
+def _named_only(gloss: str) -> Callable[[], None]:
+    def command() -> None: ...
+
+    command.__doc__ = gloss
+    return command
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"discrim {version('discrim')}")
+        raise typer.Exit
+
+
+def _version_or_command(
+    shown: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
+
+
+__all__ = ["application", "main"]

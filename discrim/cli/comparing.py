@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from discrim.cli.endings import SOME_FAILED, TerminatedError, ending_cleanly
+from discrim.cli.exit_codes import SOME_FAILED, TerminatedError, ending_cleanly
 from discrim.cli.options import (
     Data,
     Jobs,
@@ -20,32 +24,21 @@ from discrim.cli.options import (
     Wait,
     with_options,
 )
-from discrim.cli.places import require_apart
+from discrim.cli.output_files import require_apart
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import labelled, name_of, say_where_labels_are
 from discrim.evaluation.classifiers import CLASSIFIERS
-from discrim.evaluation.compare import Comparison, grid_of, opened_store, so_far
-from discrim.evaluation.grid import Grid
+from discrim.evaluation.compare import compare as compared
+from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.protocol import PROTOCOLS
-from discrim.evaluation.run import run
+from discrim.evaluation.run import lock_of, remove_store
+from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.answer import project_command
 from discrim.report.page import Origin
 
-QUICK_SPLITS = 5
-
-
-@dataclass(frozen=True)
-class Running:
-    """How a grid is to be done and shown."""
-
-    metric: str
-    jobs: int
-    store: Path | None
-    retry_failed: bool
-    wait: float
-    as_json: bool
+QUICK_SPLITS, QUICK_ROWS = 5, 10_000
 
 
 @ending_cleanly
@@ -69,15 +62,25 @@ def compare(
     ] = None,
     per_class: Annotated[int | None, typer.Option(help="Training rows of each class, for few-shot.")] = None,
     scale: Scale = "standard",
-    metric: Annotated[str, typer.Option(help=f"What counts: {', '.join(METRICS)}.")] = "accuracy",
+    metric: Annotated[
+        str,
+        typer.Option(help=f"What counts: {', '.join(METRICS)}; `auto` is accuracy unless one class has most rows."),
+    ] = "auto",
     seed: Seed = 0,
     jobs: Jobs = -1,
     store: StorePath = None,
     html: HtmlPath = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"{QUICK_SPLITS} splits and one classifier, where not said otherwise.")
+        bool,
+        typer.Option(
+            "--quick",
+            help=f"{QUICK_SPLITS} splits, one classifier and at most {QUICK_ROWS:,} rows, where not said otherwise.",
+        ),
     ] = False,
+    most_rows: Annotated[
+        int | None, typer.Option(help="Compare on a sample of so many rows, each class in its proportion.")
+    ] = None,
     retry_failed: RetryFailed = False,
     wait: Wait = 0.0,
 ) -> None:
@@ -97,35 +100,69 @@ def compare(
 
     - `discrim compare faces.npz --protocol few-shot --per-class 3 --methods all --json > faces.json`
     """
-    require_metric(metric)
-    require_apart({"the data": data, "the store": store}, {"--html": html})
+    require_metric(metric, also=("auto",))
+    beside = {"the data": data, "the store": store, "the store's lock": lock_of(store) if store else None}
+    require_apart(beside, {"--html": html})
     require_apart({"the data": data}, {"--store": store})
     require_place(html)
     table = labelled(data, reading)
     say_where_labels_are(table, reading, data)
-    grid = grid_of(
-        table,
-        name_of(data),
-        methods=listed(methods),
-        classifiers=["svm"] if quick and classifiers == "default" else listed(classifiers),
-        counts=counts_of(components),
-        protocol=protocol,
-        n_splits=QUICK_SPLITS if quick and splits is None else splits,
-        per_class=per_class,
-        scale=scale,
-        seed=seed,
-    )
-    found = _done(grid, Running(metric, jobs, store, retry_failed, wait, as_json))
-    if as_json:
-        print_json(found)
-    else:
-        show_comparison(found, _next_step(found, data, reading))
-    if html is not None:
-        write_html(found, html, Origin(typed_command(), data, reading.words))
-    if store is not None:
-        say(f"{len(found.rows)} results are kept in {store}.")
+    with kept_until_shown(store) as kept, progress_bar(f"comparing on {name_of(data)}") as progress:
+        found = compared(
+            table,
+            methods=listed(methods),
+            classifiers=["svm"] if quick and classifiers == "default" else listed(classifiers),
+            n_components=counts_of(components),
+            protocol=protocol,
+            n_splits=QUICK_SPLITS if quick and splits is None else splits,
+            per_class=per_class,
+            most_rows=QUICK_ROWS if quick and most_rows is None else most_rows,
+            scale=scale,
+            metric=metric,
+            seed=seed,
+            n_jobs=jobs,
+            store=kept,
+            name=name_of(data),
+            progress=progress,
+            retry_failed=retry_failed,
+            wait=wait,
+            on_stop=partial(_show_so_far, as_json=as_json),
+        )
+        # what is to last is written first: the terminal may be gone by now, or lack a character
+        if html is not None:
+            write_html(found, html, Origin(typed_command(), data, reading.words))
+        if store is not None:
+            say(f"{len(found.rows)} results are kept in {store}.")
+        if as_json:
+            print_json(found)
+        else:
+            show_comparison(found, _next_step(found, data, reading))
     if found.failures:
         raise typer.Exit(SOME_FAILED)
+
+
+@contextmanager
+def kept_until_shown(store: Path | None) -> Iterator[Path]:
+    """The store; without one a temporary one, which is there until the answer is shown, and named if it is not."""
+    if store is not None:
+        try:
+            yield store
+        except (KeyboardInterrupt, TerminatedError):
+            say(f"All finished trials are kept in {store}: the same command goes on from there.")
+            raise
+        return
+    number, name = tempfile.mkstemp(prefix="discrim-", suffix=".sqlite")
+    os.close(number)
+    try:
+        yield Path(name)
+    except BaseException:
+        with suppress(Exception), Store(name, read_only=True) as kept:
+            if len(kept):
+                say(f"{len(kept)} results are kept in {name}: with --store {name} the same command goes on from there.")
+                raise
+        remove_store(name)
+        raise
+    remove_store(name)
 
 
 def listed(names: str) -> list[str]:
@@ -143,38 +180,16 @@ def counts_of(components: str) -> str | list[int]:
         raise ValueError(f"-k {components}: whole numbers with commas between, such as 2,5,10, or auto.") from None
 
 
-def _done(grid: Grid, running: Running) -> Comparison:
-    """The grid, done; when it is stopped, what is done so far is shown."""
-    with opened_store(running.store) as store, progress_bar(f"comparing on {grid.name}") as progress:
-        try:
-            rows = run(
-                grid,
-                store,
-                jobs=running.jobs,
-                progress=progress,
-                retry_failed=running.retry_failed,
-                wait=running.wait,
-            )
-        except (KeyboardInterrupt, TerminatedError):
-            _show_so_far(so_far(grid, store, running.metric), running)
-            raise
-    return Comparison(grid, rows, running.metric)
-
-
-def _show_so_far(found: Comparison, running: Running) -> None:
+def _show_so_far(found: Comparison, *, as_json: bool) -> None:
     total = found.grid.protocol.n_splits
     splits = len({row["trial"]["split"] for row in found.rows})
-    if found.rows and not running.as_json:
+    if found.rows and not as_json:
         show_comparison(found)
-    kept = (
-        f"All finished trials are kept in {running.store}: the same command goes on from there."
-        if running.store
-        else "Nothing is kept; with --store FILE the next run would go on from here."
-    )
-    say(f"{splits} of {total} splits were finished. {kept}")
+    say(f"{splits} of {total} splits were finished.")
 
 
 def _next_step(found: Comparison, data: str, reading: Reading) -> str:
     """What to type to get the features."""
-    command = project_command(found.best, data, reading.words, found.grid.scale) if found.best else ""
+    verdict = found.verdict
+    command = "" if verdict is None else project_command(verdict.recommended, data, reading.words, found.grid.scale)
     return f"To get these features: {command}" if command else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discrim.cli.endings import ending_cleanly
+from discrim.cli.exit_codes import ending_cleanly
 from discrim.cli.screen import out, print_list
 from discrim.data import catalogue
 from discrim.evaluation.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIERS

@@ -10,9 +10,9 @@ import typer
 from scipy.sparse import issparse
 from sklearn.pipeline import make_pipeline
 
-from discrim.cli.endings import ending_cleanly
+from discrim.cli.exit_codes import ending_cleanly
 from discrim.cli.options import Data, FileFormat, Reading, Scale, with_options
-from discrim.cli.places import require_apart
+from discrim.cli.output_files import require_apart
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import features, labelled, say_where_labels_are
 from discrim.data.preprocessing import preprocessing

@@ -11,14 +11,15 @@ from typing import Annotated
 
 import typer
 
-from discrim.cli.endings import ending_cleanly
+from discrim.cli.exit_codes import ending_cleanly
 from discrim.cli.options import Reading, with_options
-from discrim.cli.places import require_apart
+from discrim.cli.output_files import require_apart
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import labelled, name_of
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.compare import Comparison
+from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.run import lock_of
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.page import Origin, require_libraries, write_report
@@ -43,7 +44,7 @@ def report(
             "catalogue are found without.",
         ),
     ] = None,
-    metric: Annotated[str, typer.Option(help=f"What counts: {', '.join(METRICS)}.")] = "accuracy",
+    metric: Annotated[str, typer.Option(help=f"What counts: {', '.join(METRICS)}, or `auto`.")] = "auto",
 ) -> None:
     """The report of results that are kept: one HTML file with the answer first and the evidence below.
 
@@ -55,12 +56,15 @@ def report(
 
     - `discrim report flowers.sqlite --data flowers.csv --target species --html flowers.html`
     """
-    require_metric(metric)
+    require_metric(metric, also=("auto",))
     require_place(html)
-    require_apart({"the store": store} | {f"the data {one}": one for one in data or ()}, {"--html": html})
+    require_apart(
+        {"the store": store, "the store's lock": lock_of(store)} | {f"the data {one}": one for one in data or ()},
+        {"--html": html},
+    )
     given = {name_of(one): one for one in data or ()}
     with Store(store, read_only=True) as kept:
-        found = results_in(kept.rows(), metric, _table_of(given, reading))
+        found = results_in(kept.rows(), metric, _table_of(given, reading), kept.runs())
     if not found:
         raise ValueError(f"{store} holds no results yet. Run discrim compare with --store {store} first.")
     unknown = given.keys() - {one.setting.data for one in found}

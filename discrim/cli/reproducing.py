@@ -12,11 +12,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discrim.cli.endings import SOME_FAILED, ending_cleanly
+from discrim.cli.exit_codes import SOME_FAILED, ending_cleanly
 from discrim.cli.options import Jobs, StorePath
 from discrim.cli.screen import out, progress_bar, say
-from discrim.evaluation.compare import opened_store
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
+from discrim.evaluation.run import opened_store
 from discrim.evaluation.study import Study, read_study, study, study_names
 
 

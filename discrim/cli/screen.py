@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -18,16 +19,17 @@ from rich.table import Table
 from rich.text import Text
 
 from discrim.evaluation import run
-from discrim.evaluation.compare import Comparison, record
+from discrim.evaluation.comparison import Comparison, record
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.summary import METRICS, Difference, Line
+from discrim.evaluation.verdict import Verdict
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100)
 side = Console(stderr=True, highlight=False)
 _ROOM_FOR_P = 95  # columns
 _EXPLANATION = (
-    "K is the smallest within one standard error of the best; intervals are 95 %. Over PCA with the same K and over "
-    "raw features, in points: ▲ better, ▼ worse, by the corrected t test at 5 % after Holm"
+    "K is the smallest within one standard error of the line's best; intervals are 95 %. Over PCA with the same K and "
+    "over raw features, in points: ▲ better, ▼ worse, by the corrected t test at 5 % after Holm"
 )
 
 
@@ -52,7 +54,7 @@ def show_comparison(found: Comparison, next_step: str = "") -> None:
         out.print(comparison_table(found))
         p_values = "." if out.width < _ROOM_FOR_P else "; its p value follows."
         out.print(Text(_EXPLANATION + p_values, style="dim"))
-    out.print(Text("\n" + found.verdict, style="bold"))
+    out.print(Text("\n" + found.answer, style="bold"))
     if next_step:
         out.print(Text(next_step), soft_wrap=True)
     for line in notes(found.rows):
@@ -81,7 +83,7 @@ def heading(found: Comparison) -> str:
 
 
 def _cells(line: Line) -> list[Text]:
-    interval = f" ({100 * line.low:.1f}–{100 * min(line.high, 1.0):.1f})" if line.n_splits > 1 else ""
+    interval = f" ({100 * line.low:.1f}–{100 * line.high:.1f})" if line.n_splits > 1 else ""
     texts = [line.method, line.classifier, str(line.k), f"{100 * line.mean:.1f}{interval}"]
     return [*map(Text, texts), _difference(line.against_pca), _difference(line.against_raw)]
 
@@ -98,11 +100,11 @@ def notes(rows: Iterable[dict[str, Any]]) -> list[str]:
     """Failures, skips and doubts, each reason once with how often it came."""
     counted: Counter[tuple[str, str, str]] = Counter()
     for row in rows:
-        if row["status"] != "ok" or row["reason"]:
-            counted[row["status"], row["trial"]["method"], row["reason"]] += 1
-    words = {"failed": "failed", "skipped": "skipped", "ok": "doubtful"}
+        reasons = [(row["status"], row["reason"])] if row["status"] != "ok" else []
+        reasons += [("doubtful", note) for note in row["notes"]]
+        counted.update((status, row["trial"]["method"], reason) for status, reason in reasons)
     lines = [
-        f"{words[status]}: {method}, {count} trial{'' if count == 1 else 's'}: {reason}"
+        f"{status}: {method}, {count} trial{'' if count == 1 else 's'}: {reason}"
         for (status, method, reason), count in sorted(counted.items())
     ]
     said = {row["trial"]["method"] for row in rows}
@@ -122,12 +124,27 @@ def print_json(found: Comparison) -> None:
         "scale": grid.scale,
         "seed": grid.seed,
         "metric": found.metric,
-        "verdict": found.verdict,
+        "answer": found.answer,
+        "verdict": _values(found.verdict),
         "lines": [record(line) | {"curve": line.curve} for line in found.lines],
         "failures": [{**row["trial"], "reason": row["reason"]} for row in found.failures],
         "skips": [{**row["trial"], "reason": row["reason"]} for row in found.skips],
     }
     print(json.dumps(_without_nan(document), ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def _values(verdict: Verdict | None) -> dict[str, Any] | None:
+    """The verdict as JSON knows it."""
+    if verdict is None:
+        return None
+    facts = asdict(verdict)
+    for name in ("recommended", "best"):
+        facts[name] = getattr(verdict, name)._asdict()
+    for name in ("against_raw", "against_pca"):
+        if facts[name] is not None:
+            facts[name]["other"] = getattr(verdict, name).other._asdict()
+    facts["confusion"] = None if verdict.confusion is None else verdict.confusion.tolist()
+    return facts
 
 
 def _without_nan(value: Any) -> Any:

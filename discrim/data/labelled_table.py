@@ -4,7 +4,7 @@ import hashlib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,10 @@ class LabelledTable:
     def n_features(self) -> int:
         return int(self.X.shape[1])
 
+    def take(self, rows: np.ndarray) -> "LabelledTable":
+        """The table of these rows, by their numbers."""
+        return replace(self, X=self.X[rows], y=self.y[rows])
+
     def class_counts(self) -> dict[str, int]:
         return dict(sorted(Counter(self.y.tolist()).items()))
 
@@ -50,7 +54,8 @@ class LabelledTable:
         for rows in _dense_chunks(self.X):
             whole.update(rows.tobytes())
         for label in self.y.tolist():
-            whole.update(label.encode() + b"\n")
+            text = label.encode("utf-8", "surrogatepass")
+            whole.update(len(text).to_bytes(8, "little") + text)  # a label may hold any sign, so its end is its length
         return whole.hexdigest()
 
     def fingerprint(self) -> str:

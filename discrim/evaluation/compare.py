@@ -2,231 +2,152 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
-from pathlib import Path
+import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, issparse
 
-from discrim.data.check import require_labels_present
+from discrim.data.check import checked_weights
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, product, training_sizes
-from discrim.evaluation.methods import named_methods
-from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.run import rows_of, run
-from discrim.evaluation.store import Store
-from discrim.evaluation.summary import METRICS, Line, lines_of, require_metric
-from discrim.evaluation.trial import Row
-
-DEFAULT_SPLITS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What came out: `table()` for all of it, `best` for the answer, `verdict` for words, `report(path)` for a page."""
-
-    grid: Grid
-    rows: list[Row]
-    metric: str = "accuracy"
-
-    @cached_property
-    def lines(self) -> list[Line]:
-        """One line per method and classifier, best first."""
-        return lines_of(self.rows, self.metric)
-
-    @property
-    def best(self) -> Line | None:
-        """The best line of a reduction (raw features are none); None where every trial failed."""
-        return next((line for line in self.lines if line.method != "raw"), None)
-
-    @property
-    def failures(self) -> list[Row]:
-        return [row for row in self.rows if row["status"] == "failed"]
-
-    @property
-    def skips(self) -> list[Row]:
-        return [row for row in self.rows if row["status"] == "skipped"]
-
-    @property
-    def verdict(self) -> str:
-        """The answer in a sentence or two."""
-        best = self.best
-        if best is None:
-            return "No reduction could be judged: every trial failed or was skipped."
-        components = f"{best.k} component{'' if best.k == 1 else 's'}"
-        others = ((f"PCA with {components}", best.against_pca), ("raw features", best.against_raw))
-        return " ".join(
-            [
-                f"Best: {best.method} with {components}, judged by {best.classifier}: {METRICS[self.metric]} "
-                f"{100 * best.mean:.1f} %.",
-                *(
-                    f"Over {name}: {100 * found.mean:+.1f} points, {found.verdict} (p = {found.adjusted:.2g})."
-                    for name, found in others
-                    if found is not None
-                ),
-            ]
-        )
-
-    def table(self) -> Any:
-        """The lines as a pandas data frame."""
-        import pandas as pd
-
-        return pd.DataFrame([record(line) for line in self.lines])
-
-    def report(self, path: str | Path) -> None:
-        """Write the report: one HTML file with the answer, the table and the pictures."""
-        # the room of reports is built on this one, so it is opened by name and only when asked for
-        import_module("discrim.report.page").write_report(self, path)
-
-    def __repr__(self) -> str:
-        return f"Comparison({self.grid.name!r}, {len(self.rows)} of {len(self.grid.trials)} trials: {self.verdict})"
-
-
-def record(line: Line) -> dict[str, Any]:
-    """A line as one flat record."""
-    facts: dict[str, Any] = {
-        name: getattr(line, name)
-        for name in ("method", "classifier", "k", "mean", "low", "high", "best_k", "best_mean", "n_splits", "seconds")
-    }
-    for name, found in (("pca", line.against_pca), ("raw", line.against_raw)):
-        facts[f"over_{name}"] = None if found is None else found.mean
-        facts[f"p_{name}"] = None if found is None else found.adjusted
-        facts[f"sign_p_{name}"] = None if found is None else found.sign_p_value
-        facts[f"verdict_{name}"] = None if found is None else found.verdict
-    return facts
+from discrim.evaluation.comparison import Comparison, so_far
+from discrim.evaluation.plan import Plan, labelled_table, refined, require_identity
+from discrim.evaluation.run import Progress, opened_store, run
+from discrim.evaluation.summary import require_metric
+from discrim.evaluation.verdict import metric_for
 
 
 def compare(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: Any,
+    y: ArrayLike | None = None,
     *,
-    methods: str | Iterable[str] = "default",
+    methods: str | Any | Iterable[str | Any] = "default",
     classifiers: str | Iterable[str] = "default",
     n_components: str | int | Iterable[int] = "auto",
     protocol: str = "holdout-80-20",
     n_splits: int | None = None,
     per_class: int | None = None,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    most_rows: int | None = None,
     scale: str = "standard",
-    metric: str = "accuracy",
+    impute: str | None = None,
+    metric: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
-    store: str | Path | None = None,
+    store: str | os.PathLike[str] | None = None,
     name: str = "data",
+    progress: Progress | None = None,
+    retry_failed: bool = False,
+    wait: float = 0.0,
+    on_stop: Callable[[Comparison], None] | None = None,
 ) -> Comparison:
-    """Try reductions on the labelled rows, judge them by classifiers on held-out rows, and say which help.
+    """Try reductions on labelled rows, judge them by classifiers on held-out rows, and say which help.
 
     Parameters
     ----------
-    X, y : rows (dense, sparse, or a data frame) and a label for each.
-    methods, classifiers : names, "default" for the short list, "all" for all there are.
-    n_components : number or numbers of components to try, or "auto" for up to four.
-    protocol : "holdout-80-20", "holdout-50-50", "kfold", "inverted-kfold" or "few-shot".
-    n_splits : how many splits (folds); None for 20 random ones, or 10 folds.
-    per_class : training rows per class, for "few-shot".
-    scale : "standard", "range" or "none"; fitted on the training rows of each split.
-    metric : "accuracy", "balanced_accuracy" or "f1" (the mean over classes).
-    seed : of the splits and of random methods.
-    n_jobs : processes; None for one per core.
-    store : file that keeps the results; what it has already is not done again. None: kept in memory only.
-    name : what the data are called in the store.
+    X : array, sparse array, data frame or LabelledTable
+        The rows. A labelled table has its labels, and `y` stays None.
+    y : array of shape (n_rows,), default=None
+        A label for each row.
+    methods : str, estimator, or list of these, default="default"
+        Names of methods, "default" for the short list, "all" for all there are; or estimators and pipelines of your
+        own. One that has a parameter `n_components` is tried with every number of components; one that ends in a
+        classifier is judged by its own predictions. PCA and the raw features always take part.
+    classifiers : str or list of str, default="default"
+        Names of classifiers, "default" for two, "all" for all there are.
+    n_components : int, list of int or "auto", default="auto"
+        Numbers of components to try. "auto" tries 1, 2, 5, 10 and one less than there are classes, and then more
+        around the best.
+    protocol : str, default="holdout-80-20"
+        "holdout-80-20", "holdout-50-50", "kfold", "inverted-kfold" or "few-shot".
+    n_splits : int, default=None
+        How many splits (folds); None for 20 random ones, or 10 folds.
+    per_class : int, default=None
+        Training rows per class, for "few-shot".
+    groups : array of shape (n_rows,), default=None
+        The group of each row (a patient, a batch): rows of a group are on one side of every split. Ten groups or fewer
+        are left out one at a time.
+    sample_weight : array of shape (n_rows,), default=None
+        Weights for fitting and for scoring; methods that take none are skipped.
+    most_rows : int, default=None
+        Compare on a sample of so many rows, each class in its proportion, where there are more.
+    scale : str, default="standard"
+        "standard", "range" or "none"; fitted on the training rows of each split.
+    impute : str, default=None
+        What missing cells of a labelled table are filled with: "median", "mean" or "most-frequent", of the training
+        rows of each split.
+    metric : str, default="auto"
+        "accuracy", "balanced_accuracy" or "f1" (the mean over classes); "auto" is accuracy, or balanced accuracy where
+        the largest class has more than 60 % of the rows.
+    seed : int, default=0
+        Of the splits and of random methods.
+    n_jobs : int, default=None
+        Processes; None for one per core.
+    store : path, default=None
+        File that keeps the results; what it has already is not done again.
+    name : str, default="data"
+        What the data are called in the store.
+    progress : callable, default=None
+        Called with the number of trials done and the number of all trials.
+    retry_failed : bool, default=False
+        Do trials again that failed before.
+    wait : float, default=0.0
+        Seconds to wait for another run on the same store to end.
+    on_stop : callable, default=None
+        Called with what is done so far when the run is interrupted.
+
+    Returns
+    -------
+    found : Comparison
+        `found.verdict`, `found.answer` in words, `found.table()`.
 
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from discrim.evaluation.compare import compare
+    >>> from discrim import compare
     >>> X, y = load_wine(return_X_y=True)
     >>> found = compare(X, y, methods=["regularized-lda", "pca", "raw"], n_components=[1, 2], n_splits=3, n_jobs=1)
-    >>> found.best.method, found.best.k
+    >>> found.verdict.recommended.method, found.verdict.recommended.k
     ('regularized-lda', 2)
     """
-    grid = grid_of(
-        labelled_table(X, y),
-        name,
-        methods=_listed(methods),
-        classifiers=_listed(classifiers),
-        counts=[n_components] if isinstance(n_components, int) else n_components,
-        protocol=protocol,
-        n_splits=n_splits,
-        per_class=per_class,
-        scale=scale,
-        seed=seed,
+    table = X if isinstance(X, LabelledTable) else labelled_table(X, y)
+    require_metric(metric, also=("auto",))
+    weights = None if sample_weight is None else checked_weights(sample_weight, table.X)
+    if groups is not None and np.shape(groups) != (table.n_samples,):
+        raise ValueError(
+            f"groups has shape {np.shape(groups)}, but there are {table.n_samples} rows. Pass one for each."
+        )
+    plan = Plan(
+        methods,
+        classifiers,
+        n_components,
+        protocol,
+        n_splits,
+        per_class,
+        groups,
+        weights,
+        most_rows,
+        scale,
+        impute,
+        seed,
     )
-    require_metric(metric)
+    grid = plan.grid(table, name)
+    require_identity(grid, store)
+    metric = metric_for(grid.table.class_counts(), metric)
     with opened_store(store) as kept:
-        return Comparison(grid, run(grid, kept, jobs=n_jobs), metric)
-
-
-def grid_of(
-    table: LabelledTable,
-    name: str,
-    *,
-    methods: Iterable[str],
-    classifiers: Iterable[str],
-    counts: str | Iterable[int],
-    protocol: str,
-    n_splits: int | None,
-    per_class: int | None,
-    scale: str,
-    seed: int,
-) -> Grid:
-    """The grid of a comparison: PCA and raw features always take part, since all others are compared with them."""
-    if n_splits is None and "kfold" not in protocol:
-        n_splits = DEFAULT_SPLITS
-    splitting = named_protocol(protocol, n_splits=n_splits, per_class=per_class)
-    if isinstance(counts, str):
-        if counts != "auto":
-            raise ValueError(f"n_components={counts!r}. Pass whole numbers, or 'auto'.")
-        chosen = automatic_counts(training_sizes(table, splitting, seed))
-    else:
-        chosen = checked_counts(counts, table)
-    listed = named_methods([*methods, "pca", "raw"])
-    cells = product(listed, chosen, named_classifiers(classifiers), table.n_features)
-    return Grid(name, table, cells, splitting, scale, seed)
-
-
-@contextmanager
-def opened_store(path: str | Path | None) -> Iterator[Store]:
-    """The store at `path`; for None one that is gone when the block ends."""
-    if path is not None:
-        with Store(path) as kept:
-            yield kept
-        return
-    with tempfile.TemporaryDirectory(prefix="discrim-") as folder, Store(Path(folder) / "results.sqlite") as kept:
-        yield kept
-
-
-def so_far(grid: Grid, store: Store, metric: str = "accuracy") -> Comparison:
-    """What the store has of the grid, for the splits that every cell was tried on."""
-    rows = rows_of(grid, store)
-    tried: dict[int, int] = {}
-    for row in rows:
-        tried[row["trial"]["split"]] = tried.get(row["trial"]["split"], 0) + 1
-    whole = {split for split, count in tried.items() if count == len(grid.cells)}
-    return Comparison(grid, [row for row in rows if row["trial"]["split"] in whole], metric)
-
-
-def labelled_table(X: Any, y: ArrayLike) -> LabelledTable:
-    """Arrays or a data frame as a labelled table; labels become text."""
-    names: Sequence[Any] = list(X.columns) if hasattr(X, "columns") else []
-    rows = csr_array(X).astype(np.float64) if issparse(X) else np.asarray(X, dtype=np.float64)
-    labels = np.asarray(y)
-    if rows.ndim != 2 or labels.shape != (rows.shape[0],):
-        raise ValueError(f"X has shape {rows.shape} and y {labels.shape}. Pass rows × columns, and one label per row.")
-    if not np.isfinite(rows.data if issparse(rows) else rows).all():
-        raise ValueError("X has missing or infinite values. Fill or remove them first.")
-    require_labels_present(labels)
-    text = np.array([str(label) for label in labels.tolist()])
-    known = tuple(str(name) for name in names) or tuple(f"f{at}" for at in range(rows.shape[1]))
-    return LabelledTable(rows, text, known, "target", "arrays")
-
-
-def _listed(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+        done: dict[str, Any] = {"jobs": n_jobs, "progress": progress, "retry_failed": retry_failed, "wait": wait}
+        try:
+            found = Comparison(grid, run(grid, kept, **done), metric)
+            for _ in range(2 if plan.automatic else 0):
+                more = refined(found)
+                if more is None:
+                    break
+                grid = more
+                found = Comparison(grid, run(grid, kept, **done), metric)
+        except BaseException as stop:
+            if on_stop is not None and not isinstance(stop, Exception):
+                on_stop(so_far(grid, kept, metric))
+            raise
+    return found

@@ -1,26 +1,34 @@
 """What is to be tried: cells (method, K, classifier) on the splits of one table, each a trial with a key of its own.
 
 A trial says all that its result depends on: the content of the table, the split, the scale, the method, K, the
-classifier, and the version of discrim. So equal trials are done once, whichever run asks for them.
+classifier, and the version of discrim. So equal trials are done once, whichever run asks for them. What a reader of
+results needs beside the trials (classes, labels, how many splits were asked for) is kept once per run: `Grid.about`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.canonical import trial_key
-from discrim.evaluation.classifiers import Classifier
-from discrim.evaluation.methods import Method, Sizes, directions_of_rows
-from discrim.evaluation.protocol import FewShot, Folds, Protocol, Split, class_codes
+from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
+from discrim.evaluation.grouped_protocol import Grouped
+from discrim.evaluation.methods import METHODS, Method, Sizes, directions_of_rows, named
+from discrim.evaluation.protocol import Protocol, Split, class_codes
 
 DENSE_CELLS = 20_000_000  # sparse tables up to this size are made dense (160 MB), so that every method can take part
 AUTOMATIC = (1, 2, 5, 10)
@@ -37,7 +45,8 @@ class Cell(NamedTuple):
 class Work(NamedTuple):
     """What one worker does at once: all cells of a method on one split. `wanted` are those not done yet."""
 
-    method: str
+    method: Method
+    classifiers: Mapping[str, Classifier]
     split: int
     cells: tuple[Cell, ...]
     wanted: tuple[dict[str, Any], ...]
@@ -45,7 +54,14 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Cells × splits of a table."""
+    """Cells × splits of a table.
+
+    methods, classifiers : what the names in the cells stand for
+    n_splits : how many of the protocol's splits are done, None for all
+    impute : what missing cells are filled with, None where there are none
+    sample_weight : a weight for each row, None for equal ones
+    sample : how many rows the data have, and the numbers of those that the table has; None where it has all
+    """
 
     name: str
     table: LabelledTable
@@ -53,9 +69,15 @@ class Grid:
     protocol: Protocol
     scale: str = "standard"
     seed: int = 0
+    methods: Mapping[str, Method] = field(default_factory=lambda: METHODS)
+    classifiers: Mapping[str, Classifier] = field(default_factory=lambda: CLASSIFIERS)
+    n_splits: int | None = None
+    impute: str | None = None
+    sample_weight: NDArray[np.float64] | None = None
+    sample: tuple[int, NDArray[np.intp]] | None = None
 
     def __post_init__(self) -> None:
-        preprocessing(self.scale)
+        preprocessing(self.scale, self.impute)
         self.protocol.splits(self.table.y, self.seed)  # refuses a class too small for it, before anything is done
 
     @cached_property
@@ -64,14 +86,20 @@ class Grid:
         X = self.table.X
         return X.toarray() if issparse(X) and X.shape[0] * X.shape[1] <= DENSE_CELLS else X
 
+    @property
+    def steps(self) -> list[Any]:
+        """What is done to the rows of every split before a reduction, fitted on its training rows."""
+        return preprocessing(self.scale, self.impute, sparse=issparse(self.rows))
+
     @cached_property
     def splits(self) -> list[Split]:
-        return list(self.protocol.splits(self.table.y, self.seed))
+        return list(islice(self.protocol.splits(self.table.y, self.seed), self.n_splits or self.protocol.n_splits))
 
     @cached_property
     def trials(self) -> list[dict[str, Any]]:
         """All trials, split by split, so that what is done first can be compared first."""
-        return [self._trial(cell, split) for split in range(self.protocol.n_splits) for cell in self.cells]
+        count = self.n_splits or self.protocol.n_splits
+        return [self._trial(cell, split) for split in range(count) for cell in self.cells]
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -84,21 +112,65 @@ class Grid:
             parcels.setdefault((trial["split"], trial["method"]), []).append(trial)
         for (split, method), trials in parcels.items():
             cells = tuple(cell for cell in self.cells if cell.method == method)
-            yield Work(method, split, cells, tuple(trials))
+            known = named(method, self.methods, "method")
+            classifiers = {cell.classifier: self._classifier(known, cell.classifier) for cell in cells}
+            yield Work(known, classifiers, split, cells, tuple(trials))
+
+    def _classifier(self, method: Method, name: str) -> Classifier:
+        return getattr(method, "own_classifier", None) or named(name, self.classifiers, "classifier")
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What no single trial says, for those who read the results: classes, labels, groups, what was asked for."""
+        classes, codes = np.unique(self.table.y, return_inverse=True)
+        groups = self.protocol.groups if isinstance(self.protocol, Grouped) else None
+        return {
+            "classes": classes.tolist(),
+            "codes": packed(codes),
+            "groups": None if groups is None else packed(np.array(groups)),
+            "n_features": self.table.n_features,
+            "n_splits": len(self.splits),
+            "cells": len(self.cells),
+            "n_rows": self.table.n_samples if self.sample is None else self.sample[0],
+            "sample": None if self.sample is None else packed(self.sample[1]),
+            "weights": None if self.sample_weight is None else self.sample_weight.tolist(),
+        }
+
+    @cached_property
+    def run_key(self) -> str:
+        return trial_key(self._common)
 
     def _trial(self, cell: Cell, split: int) -> dict[str, Any]:
-        return {**self._common, **cell._asdict(), "split": split}
+        given = getattr(self.methods[cell.method], "written", "") if cell.method in self.methods else ""
+        return {**self._common, **cell._asdict(), "split": split, **({"estimator": given} if given else {})}
 
     @cached_property
     def _common(self) -> dict[str, Any]:
         return {
             "data": self.name,
             "digest": self.table.digest(),
-            "protocol": protocol_in_words(self.protocol),
+            "protocol": self.protocol.name,
+            "protocol_size": self.protocol.size,
             "scale": self.scale,
+            "impute": self.impute or "",
             "seed": self.seed,
             "discrim": version("discrim"),
+            "groups": _digest_of(self.protocol.groups) if isinstance(self.protocol, Grouped) else "",
+            "weights": "" if self.sample_weight is None else _digest_of(self.sample_weight.tolist()),
         }
+
+
+def packed(codes: NDArray[Any]) -> str:
+    """Small whole numbers as short text."""
+    return base64.b85encode(zlib.compress(np.ascontiguousarray(codes, dtype="<u4").tobytes(), 9)).decode("ascii")
+
+
+def unpacked(text: str) -> NDArray[np.intp]:
+    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype="<u4").astype(np.intp)
+
+
+def _digest_of(values: Iterable[Any]) -> str:
+    return hashlib.sha256(json.dumps(list(values)).encode()).hexdigest()
 
 
 def product(
@@ -107,20 +179,11 @@ def product(
     """Every method with every K and classifier; features as they are have one K only."""
     counts, classifiers = tuple(counts), tuple(classifiers)
     return tuple(
-        Cell(method.name, k, classifier.name)
+        Cell(method.name, k, classifier)
         for method in methods
-        for k in ((n_features,) if method.build is None else counts)
-        for classifier in classifiers
+        for k in method.counts(counts, n_features)
+        for classifier in method.judges([one.name for one in classifiers])
     )
-
-
-def protocol_in_words(protocol: Protocol) -> str:
-    """A protocol's name with what its splits depend on; the number of random splits does not change them."""
-    if isinstance(protocol, Folds):
-        return f"{protocol.name} {protocol.n_splits}"
-    if isinstance(protocol, FewShot):
-        return f"{protocol.name} {protocol.per_class}"
-    return protocol.name
 
 
 def training_sizes(table: LabelledTable, protocol: Protocol, seed: int = 0) -> Sizes:
@@ -130,11 +193,17 @@ def training_sizes(table: LabelledTable, protocol: Protocol, seed: int = 0) -> S
 
 
 def automatic_counts(sizes: Sizes) -> tuple[int, ...]:
-    """Four K or fewer: 1, 2, 5, 10, or with many classes 2, 5, 10 and one less than there are classes."""
-    discriminants = sizes.n_classes - 1
-    chosen = AUTOMATIC if discriminants <= AUTOMATIC[-1] else (*AUTOMATIC[1:], discriminants)
+    """1, 2, 5, 10, and one less than there are classes: as many as linear discriminants have."""
     most = directions_of_rows(sizes)
-    return tuple(k for k in chosen if k <= most) or (1,)
+    return tuple(sorted({k for k in (*AUTOMATIC, sizes.n_classes - 1) if 1 <= k <= most})) or (1,)
+
+
+def refined_counts(tried: Sequence[int], k: int, most: int) -> tuple[int, ...]:
+    """Up to five more K between k and its neighbours among those tried; beyond the largest up to twice as many."""
+    below = max((one for one in tried if one < k), default=0)
+    above = min((one for one in tried if one > k), default=min(2 * k, most) + 1)
+    between = [*np.linspace(below, k, 5)[1:-1], *np.linspace(k, above, 4)[1:-1]]
+    return tuple(sorted({k for k in map(round, between) if 1 <= k <= most} - set(tried)))
 
 
 def checked_counts(counts: Iterable[int], table: LabelledTable) -> tuple[int, ...]:

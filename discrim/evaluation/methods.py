@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -98,7 +98,7 @@ def named_methods(names: Iterable[str]) -> tuple[Method, ...]:
     return tuple(wanted.values())
 
 
-def named(name: str, known: dict[str, Any], noun: str) -> Any:
+def named(name: str, known: Mapping[str, Any], noun: str) -> Any:
     """The entry of that name, or an error that says which names there are."""
     if name in known:
         return known[name]

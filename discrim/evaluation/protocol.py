@@ -12,6 +12,9 @@ is the same split however many are asked for, so a longer run extends a shorter 
 
 All are stratified. Random splits share rows, so their scores are not independent; `ratio` is the
 n_test/n_train that the corrected tests of `discrim.evaluation.statistics` need.
+
+Ours are written out where scikit-learn's do another thing: its random splits may leave a small class without a test
+row, and they depend on the order of the classes' names. Groups of rows: `discrim.evaluation.grouped_protocol`.
 """
 
 from abc import ABC, abstractmethod
@@ -53,6 +56,11 @@ class Protocol(ABC):
         counts = np.bincount(codes, minlength=len(labels))
         self._check_class_counts(counts, labels)
         return self._ratio_of_counts(counts)
+
+    @property
+    def size(self) -> int | None:
+        """What the splits depend on beside the name, the labels and the seed; how many random ones there are is not."""
+        return None
 
     @abstractmethod
     def _smallest_class(self) -> int:
@@ -123,6 +131,10 @@ class Folds(Protocol):
         if self.n_splits < 2:
             raise ValueError(f"{self.name}: n_splits={self.n_splits}, the number of folds. Pass at least 2.")
 
+    @property
+    def size(self) -> int | None:
+        return self.n_splits
+
     def _smallest_class(self) -> int:
         return self.n_splits
 
@@ -156,6 +168,10 @@ class FewShot(Protocol):
         super().__post_init__()
         if self.per_class < 1:
             raise ValueError(f"{self.name}: per_class={self.per_class}. Pass at least 1.")
+
+    @property
+    def size(self) -> int | None:
+        return self.per_class
 
     def _smallest_class(self) -> int:
         return self.per_class + 1

@@ -11,13 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from discrim.data.labelled_table import LabelledTable
+from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.grid import Cell, Grid
 from discrim.evaluation.measures import MEASURES, Measure
-from discrim.evaluation.methods import named
+from discrim.evaluation.methods import METHODS, named
+from discrim.evaluation.paper_conventions import PAPER_CLASSIFIERS, PAPER_METHODS
 from discrim.evaluation.run import Progress, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
@@ -174,8 +177,10 @@ def _outcome(table: PrintedTable, cell: PrintedCell, rows: LabelledTable, draws:
 def _grid(
     table: PrintedTable, rows: LabelledTable, cells: tuple[Cell, ...], splits: int | None, scale: str, seed: int = 0
 ) -> Grid:
-    protocol = replace(table, splits=splits or table.splits).splitting(rows.n_samples)
-    return Grid(table.dataset, rows, cells, protocol, scale, seed)
+    """The paper's splits, or the first few of them: two of ten folds are not two folds."""
+    fewer = None if splits is None else min(splits, table.splits)
+    known: dict[str, Any] = {"methods": METHODS | PAPER_METHODS, "classifiers": CLASSIFIERS | PAPER_CLASSIFIERS}
+    return Grid(table.dataset, rows, cells, table.splitting(rows.n_samples), scale, seed, n_splits=fewer, **known)
 
 
 def _cell(cell: PrintedCell, names: Names, table: LabelledTable) -> Cell:

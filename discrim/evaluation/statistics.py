@@ -63,17 +63,6 @@ class Friedman:
     mean_ranks: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Effect:
-    """How large a difference is, whatever its significance."""
-
-    mean: Figure
-    standardised: Figure
-    """d̄ / s, the mean difference in deviations of the differences; ±inf when these are all equal."""
-    superiority: Figure
-    """Share of splits won, a tie counting half."""
-
-
 def corrected_t_test(differences: ArrayLike, ratio: float, *, alternative: Alternative = "two-sided") -> TTest:
     """Corrected resampled t test of per-split differences; `ratio` is n_test/n_train (`Protocol.ratio`)."""
     if not ratio >= 0:
@@ -102,11 +91,6 @@ def sign_test(differences: ArrayLike, *, alternative: Alternative = "greater") -
     at_least, at_most = stats.binom.sf(wins - 1, decided, 0.5), stats.binom.cdf(wins, decided, 0.5)
     p_value = _tail(at_most, at_least, alternative)
     return SignTest(_plain(wins), _plain(losses), _plain(len(values) - decided), p_value)
-
-
-def student_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
-    """Student's interval of a mean, for independent values: x̄ ± t · √(s²/J)."""
-    return corrected_interval(values, 0.0, confidence=confidence)
 
 
 def corrected_interval(values: ArrayLike, ratio: float, *, confidence: float = 0.95) -> Interval:
@@ -191,23 +175,6 @@ def nemenyi_p_values(scores: ArrayLike, *, higher_is_better: bool = True) -> NDA
     pairs = np.triu_indices(n_methods, k=1)  # the tail is an integral: once for each pair
     p_values[pairs] = stats.studentized_range.sf(studentized[pairs], n_methods, np.inf)
     return np.minimum(p_values, p_values.T).clip(0.0, 1.0)
-
-
-def paired_effect(differences: ArrayLike) -> Effect:
-    """Mean difference, the same in its own deviations, and the share of splits won."""
-    values = _per_split(differences)
-    mean = values.mean(axis=0)
-    won = ((values > 1e-12) + 0.5 * (np.abs(values) <= 1e-12)).mean(axis=0)
-    return Effect(_plain(mean), _plain(_over(mean, _deviation(values))), _plain(won))
-
-
-def cliffs_delta(first: ArrayLike, second: ArrayLike) -> float:
-    """P(first > second) − P(first < second) over all pairs of one value from each: −1 to 1, 0 for alike."""
-    a, b = np.asarray(first, dtype=np.float64), np.sort(np.asarray(second, dtype=np.float64))
-    if a.ndim != 1 or b.ndim != 1 or not len(a) or not len(b):
-        raise ValueError(f"shapes {a.shape} and {b.shape}. Pass two lists of at least one value each.")
-    below, not_above = np.searchsorted(b, a, side="left"), np.searchsorted(b, a, side="right")
-    return float((below + not_above - len(b)).sum() / (len(a) * len(b)))
 
 
 def _per_split(values: ArrayLike, least: int = 2) -> NDArray[np.float64]:

@@ -3,7 +3,10 @@
 What was put is there: once `put` returns, the row survives the end of the process, by kill -9 too. There is no
 "running" flag and nothing to clean up after a crash; the state of a run is the rows it has committed, and a rerun
 does the trials that are missing. A row is keyed by what its trial says (`trial_key`), so the same trial is never
-stored twice. A power cut may cost the rows of the last moments, never the file.
+stored twice, and beside each row stands the digest of its values: a row that does not match it, or whose key is not
+its trial's, is damage and is named, never a result. A second table keeps what the trials of a run have in common and
+no single trial says: classes, labels, how many splits were asked for. A power cut may cost the rows of the last
+moments, never the file.
 """
 
 from __future__ import annotations
@@ -24,21 +27,25 @@ from typing import Any, TypeVar
 from discrim.evaluation.canonical import canonical_json, plain_value, sort_key, trial_key
 
 _APPLICATION = 0x64736372  # "dscr", at its place in the header of the file
-_VERSION = 1
+_VERSION = 2
 _STATUSES = ("ok", "failed", "skipped")
-_FIELDS = ("trial", "scores", "seconds", "status", "reason", "versions")
-_SCHEMA = """
+_FIELDS = ("trial", "scores", "seconds", "status", "reason", "notes", "versions")
+_JSON = ("trial", "scores", "notes", "versions")
+_SCHEMA = (
+    """
     CREATE TABLE results (
         key TEXT PRIMARY KEY, trial TEXT NOT NULL, scores TEXT NOT NULL, seconds REAL NOT NULL,
         status TEXT NOT NULL CHECK (status IN ('ok', 'failed', 'skipped')), reason TEXT NOT NULL,
-        versions TEXT NOT NULL
+        notes TEXT NOT NULL, versions TEXT NOT NULL, digest TEXT NOT NULL
     ) WITHOUT ROWID
-"""
+    """,
+    "CREATE TABLE runs (key TEXT PRIMARY KEY, about TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID",
+)
 # A trial that went well is never overwritten; one that failed may go well the next time.
 _PUT = """
-    INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (key) DO UPDATE SET scores = excluded.scores, seconds = excluded.seconds, status = excluded.status,
-        reason = excluded.reason, versions = excluded.versions
+        reason = excluded.reason, notes = excluded.notes, versions = excluded.versions, digest = excluded.digest
     WHERE results.status <> 'ok'
 """
 _RESCUE = (
@@ -93,14 +100,35 @@ class Store:
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows, ordered by their trials, numbers as numbers: the same rows make the same list, always."""
-        columns = ("key", *_FIELDS)
         with self._explained():
-            found = self._connection.execute(f"SELECT {', '.join(columns)} FROM results ORDER BY key").fetchall()
-        try:
-            rows = [_as_row(dict(zip(columns, values, strict=True))) for values in found]
-        except json.JSONDecodeError as error:
-            raise StoreError(f"{self.path} is damaged: a row holds {error.doc[:40]!r}.") from error
+            found = self._connection.execute(f"SELECT key, {', '.join(_FIELDS)}, digest FROM results ORDER BY key")
+            rows = [self._row(*values) for values in found]
         return sorted(rows, key=lambda row: sort_key(row["trial"]))
+
+    def put_run(self, key: str, about: Mapping[str, Any]) -> None:
+        """Keep what the trials of a run have in common; what was kept for the same key is replaced."""
+        text = canonical_json(about)
+        with self._explained():
+            self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", (key, text, _digest(key, text)))
+
+    def runs(self) -> dict[str, dict[str, Any]]:
+        """What was kept of every run, by its key."""
+        with self._explained():
+            found = self._connection.execute("SELECT key, about, digest FROM runs").fetchall()
+        for key, about, digest in found:
+            if _digest(key, about) != digest:
+                raise StoreError(f"{self.path} is damaged: what it says of the run {key!r} was changed.{_RESCUE}")
+        return {key: json.loads(about) for key, about, _ in found}
+
+    def _row(self, key: Any, *values: Any) -> dict[str, Any]:
+        *columns, digest = values
+        if _digest(key, *columns) != digest or hashlib.sha256(columns[0].encode()).hexdigest() != key:
+            told = str(columns[0])[:200]
+            raise StoreError(
+                f"{self.path} is damaged: the row with key {key!r} was changed. Its trial: {told}{_RESCUE}"
+            )
+        row = dict(zip(_FIELDS, columns, strict=True))
+        return {"key": key, **row, **{name: json.loads(row[name]) for name in _JSON}}
 
     def __len__(self) -> int:
         with self._explained():
@@ -157,7 +185,8 @@ class Store:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             if self._pragma("application_id") != _APPLICATION:
-                self._connection.execute(_SCHEMA)
+                for statement in _SCHEMA:
+                    self._connection.execute(statement)
                 self._connection.execute(f"PRAGMA user_version = {_VERSION}")
                 self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             self._connection.execute("COMMIT")
@@ -236,7 +265,7 @@ def _log_of(path: Path) -> Path:
 
 def _as_columns(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """A row's values in the order of the table's columns, checked."""
-    if set(row) - {"key"} != set(_FIELDS):
+    if set(row) - {"key", "notes"} != set(_FIELDS) - {"notes"}:
         raise ValueError(f"A result row has the fields {', '.join(_FIELDS)}; these came: {', '.join(sorted(row))}.")
     status, reason, seconds = row["status"], row["reason"] or "", float(row["seconds"])
     if status not in _STATUSES:
@@ -249,8 +278,11 @@ def _as_columns(row: Mapping[str, Any]) -> tuple[Any, ...]:
     key = hashlib.sha256(trial.encode()).hexdigest()
     # Scores may be NaN or infinite, and stay so; a trial's description may not.
     scores = json.dumps(plain_value(row["scores"], "scores", finite=False), sort_keys=True, ensure_ascii=False)
-    return key, trial, scores, seconds, status, str(reason), canonical_json(row["versions"])
+    notes = json.dumps(plain_value(row.get("notes", []), "notes"), ensure_ascii=False)
+    columns = (key, trial, scores, seconds, status, str(reason), notes, canonical_json(row["versions"]))
+    return *columns, _digest(*columns)
 
 
-def _as_row(columns: dict[str, Any]) -> dict[str, Any]:
-    return {**columns, **{name: json.loads(columns[name]) for name in ("trial", "scores", "versions")}}
+def _digest(*columns: Any) -> str:
+    """SHA-256 of the values with their bounds and kinds, so that no two lists of values have the same."""
+    return hashlib.sha256(json.dumps(columns, ensure_ascii=True, default=repr).encode()).hexdigest()

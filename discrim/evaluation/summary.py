@@ -57,6 +57,7 @@ class Line:
     best_mean: float
     curve: dict[int, float]  # mean score for every K
     seconds: float  # of one fit of the reduction, on average
+    means: dict[str, float]  # mean of every kind of score at K
     against_pca: Difference | None = None
     against_raw: Difference | None = None
 
@@ -71,7 +72,8 @@ def lines_of(rows: Iterable[Row], metric: str = "accuracy") -> list[Line]:
     by_curve: dict[tuple[str, str], dict[int, Scores]] = defaultdict(dict)
     for cell, by_split in scores.items():
         by_curve[cell.method, cell.classifier][cell.k] = by_split
-    lines = [_line(*names, by_k, ratio, seconds[names[0]]) for names, by_k in by_curve.items()]
+    kinds = {kind: scores_by_cell(good, kind) for kind in METRICS}
+    lines = [_line(*names, by_k, ratio, seconds[names[0]], kinds) for names, by_k in by_curve.items()]
     over_pca, over_raw = (_differences(lines, scores, ratio, other) for other in ("pca", "raw"))
     lines = [
         replace(line, against_pca=pca, against_raw=raw)
@@ -80,9 +82,9 @@ def lines_of(rows: Iterable[Row], metric: str = "accuracy") -> list[Line]:
     return sorted(lines, key=lambda line: (-round(line.mean, 12), line.k, line.method, line.classifier))
 
 
-def require_metric(metric: str) -> None:
-    if metric not in METRICS:
-        raise ValueError(f"No score is named {metric!r}. There are: {', '.join(METRICS)}.")
+def require_metric(metric: str, also: tuple[str, ...] = ()) -> None:
+    if metric not in (*METRICS, *also):
+        raise ValueError(f"No score is named {metric!r}. There are: {', '.join((*METRICS, *also))}.")
 
 
 def scores_by_cell(good: Iterable[Row], metric: str) -> dict[Cell, Scores]:
@@ -90,7 +92,8 @@ def scores_by_cell(good: Iterable[Row], metric: str) -> dict[Cell, Scores]:
     scores: dict[Cell, Scores] = defaultdict(dict)
     for row in good:
         trial = row["trial"]
-        scores[Cell(trial["method"], trial["k"], trial["classifier"])][trial["split"]] = row["scores"][metric]
+        if metric in row["scores"]:
+            scores[Cell(trial["method"], trial["k"], trial["classifier"])][trial["split"]] = row["scores"][metric]
     return dict(scores)
 
 
@@ -121,7 +124,14 @@ def adjusted(differences: list[Difference | None]) -> list[Difference | None]:
     ]
 
 
-def _line(method: str, classifier: str, by_k: dict[int, Scores], ratio: float, seconds: float) -> Line:
+def _line(
+    method: str,
+    classifier: str,
+    by_k: dict[int, Scores],
+    ratio: float,
+    seconds: float,
+    kinds: Mapping[str, Mapping[Cell, Scores]],
+) -> Line:
     # A K that some splits could not give (too few rows, a failure) is judged on fewer; so it must not be chosen for it.
     most = max(len(by_split) for by_split in by_k.values())
     values = {k: _array(by_k[k]) for k in sorted(by_k) if len(by_k[k]) == most}
@@ -130,9 +140,11 @@ def _line(method: str, classifier: str, by_k: dict[int, Scores], ratio: float, s
     reach = means[best] - _standard_error(values[best], ratio)
     k = min(k for k, mean in means.items() if mean >= reach - 1e-12)
     interval = corrected_interval(values[k], ratio) if most > 1 else None
-    low, high = (interval.low, interval.high) if interval else (np.nan, np.nan)
+    low, high = (max(interval.low, 0.0), min(interval.high, 1.0)) if interval else (np.nan, np.nan)
+    cell = Cell(method, k, classifier)
+    all_means = {kind: float(_array(found[cell]).mean()) for kind, found in kinds.items() if cell in found}
     curve = {k: float(_array(of_k).mean()) for k, of_k in sorted(by_k.items())}
-    return Line(method, classifier, k, means[k], low, high, most, best, means[best], curve, seconds)
+    return Line(method, classifier, k, means[k], low, high, most, best, means[best], curve, seconds, all_means)
 
 
 def _standard_error(values: NDArray[np.float64], ratio: float) -> float:

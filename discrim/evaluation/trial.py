@@ -2,16 +2,17 @@
 
 Everything that learns (scale, reduction, classifier) sees the training rows alone. Where the components are nested the
 fit at the largest K serves all; it is always the largest K of the grid, not of what is left to do, so that a run that
-was stopped and taken up again gives the very same numbers. What goes wrong becomes a row with its reason.
+was stopped and taken up again gives the very same numbers. What goes wrong becomes a row with its reason. A row keeps
+the class given to every test row, so that scores of any kind, and of any part of the rows, follow from it later.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -19,36 +20,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
-from discrim.data.preprocessing import preprocessing
-from discrim.evaluation.grid import Cell, Work
+from discrim.evaluation.classifiers import Classifier
+from discrim.evaluation.grid import Cell, Work, packed
 from discrim.evaluation.methods import Method, Sizes
-from discrim.evaluation.paper_conventions import any_classifier, any_method
+from discrim.evaluation.protocol import Split
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Training and test features for one K, or why there are none."""
+    """Training and test features for one K, or why there are none; `refused`: the method has not so many.
+
+    scores : what the fitted method says of itself that belongs to the results (`trial_scores_`)
+    """
 
     train: Any = None
     test: Any = None
     seconds: float = 0.0
     status: str = "ok"
     reason: str = ""
+    notes: tuple[str, ...] = ()
+    refused: bool = False
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class SplitData:
-    """Scaled rows and labels of one split."""
+    """Scaled rows and labels of one split, and weights where rows have them."""
 
     train: Any
     test: Any
     y_train: NDArray[Any]
     y_test: NDArray[Any]
     seed: int
+    train_weight: NDArray[Any] | None = None
+    test_weight: NDArray[Any] | None = None
     classes: NDArray[Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,21 +72,34 @@ class SplitData:
         return Sizes(n_rows, n_features, len(self.classes))
 
 
-def done(work: Work, X: Any, y: NDArray[Any], train: Any, test: Any, scale: str, seed: int) -> list[Row]:
-    """The rows of the wanted trials."""
+def evaluate(
+    work: Work,
+    X: Any,
+    y: NDArray[Any],
+    weights: NDArray[Any] | None,
+    split: Split,
+    steps: Sequence[Any],
+    seed: int,
+) -> list[Row]:
+    """The rows of the wanted trials; `steps` are unfitted transformers that come before every reduction."""
     wanted = {Cell(trial["method"], trial["k"], trial["classifier"]): trial for trial in work.wanted}
-    data = split_data(X, y, train, test, scale, seed_of(seed, work.split))
+    data = split_data(X, y, split, steps, seed_of(seed, work.split), weights)
     counts = sorted({cell.k for cell in work.cells})
-    features = features_by_count(any_method(work.method), counts, data)
-    return [_row(trial, features[cell.k], cell, data) for cell, trial in wanted.items()]
+    features = features_by_count(work.method, counts, data)
+    return [_row(trial, features[cell.k], work.classifiers[cell.classifier], data) for cell, trial in wanted.items()]
 
 
-def split_data(X: Any, y: NDArray[Any], train: Any, test: Any, scale: str, seed: int) -> SplitData:
-    """The two parts of a split, scaled by what the training part says."""
+def split_data(
+    X: Any, y: NDArray[Any], split: Split, steps: Sequence[Any], seed: int, weights: NDArray[Any] | None = None
+) -> SplitData:
+    """The two parts of a split, after the steps that were fitted on the training part."""
+    train, test = split
     parts = X[train], X[test]
-    for step in preprocessing(scale, sparse=issparse(X)):
-        parts = step.fit_transform(parts[0]), step.transform(parts[1])
-    return SplitData(*parts, y[train], y[test], seed)
+    for step in steps:
+        fresh = clone(step).fit(parts[0])
+        parts = fresh.transform(parts[0]), fresh.transform(parts[1])
+    weighted = () if weights is None else (weights[train], weights[test])
+    return SplitData(*parts, y[train], y[test], seed, *weighted)
 
 
 def seed_of(seed: int, split: int) -> int:
@@ -92,11 +117,16 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
     if issparse(data.train) and not method.takes_sparse:
         why = Features(status="skipped", reason=f"{method.name} needs dense rows, and the table is sparse and large")
         return dict.fromkeys(counts, why)
+    if data.train_weight is not None and not takes_weights(method.estimator(1, 0)):
+        why = Features(status="skipped", reason=f"{method.name} takes no sample_weight")
+        return dict.fromkeys(counts, why)
     most = method.most_components(data.sizes)
     beyond = Features(status="skipped", reason=_too_many(method, most, data.sizes))
     possible = [k for k in counts if k <= most]
     alone = [k for k in possible if k < method.nested_from(data.sizes)]
     found = {k: _fitted(method, k, data) for k in alone} | _nested(method, possible[len(alone) :], data)
+    most_found = max((k for k, one in found.items() if one.status == "ok"), default=np.inf)
+    found = {k: _skipped(one) if one.refused and k > most_found else one for k, one in found.items()}
     return {k: found.get(k, beyond) for k in counts}
 
 
@@ -114,75 +144,96 @@ def _nested(method: Method, counts: list[int], data: SplitData) -> dict[int, Fea
         found[largest] = _fitted(method, largest, data)
         if found[largest].status == "ok":
             smaller = {k: _first(found[largest], k) for k in counts[:at]}
-            refused = {k: _refused(found[k]) for k in counts[at + 1 :]}
-            return {**smaller, largest: found[largest], **refused}
+            return {**found, **smaller}
     return found
 
 
 def _first(features: Features, k: int) -> Features:
-    return Features(features.train[:, :k], features.test[:, :k], features.seconds, reason=features.reason)
+    return replace(features, train=features.train[:, :k], test=features.test[:, :k])
 
 
-def _refused(features: Features) -> Features:
+def _skipped(features: Features) -> Features:
     """More components than the rows have: nothing failed, where fewer can be had."""
-    return Features(status="skipped" if features.reason.startswith("ValueError") else "failed", reason=features.reason)
+    return replace(features, status="skipped")
 
 
 def _fitted(method: Method, k: int, data: SplitData) -> Features:
     began = time.perf_counter()
     try:
         with _noted() as notes:
-            model = method.estimator(k, data.seed).fit(data.train, data.y_train)
+            model = fitted(method.estimator(k, data.seed), data.train, data.y_train, data.train_weight)
             parts = model.transform(data.train), model.transform(data.test)
     except Exception as error:
-        return Features(status="failed", reason=_said(error), seconds=time.perf_counter() - began)
-    return Features(*parts, time.perf_counter() - began, reason="; ".join(notes))
+        seconds = time.perf_counter() - began
+        return Features(
+            status="failed", reason=_in_one_line(error), seconds=seconds, refused=isinstance(error, ValueError)
+        )
+    own = getattr(model, "trial_scores_", {})
+    return Features(*parts, time.perf_counter() - began, notes=tuple(notes), scores=own)
+
+
+def fitted(model: Any, X: Any, y: Any, weights: NDArray[Any] | None) -> Any:
+    """The model fitted, with weights where rows have them and it takes them."""
+    if weights is None or not takes_weights(model):
+        return model.fit(X, y)
+    name = f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
+    return model.fit(X, y, **{name: weights})
+
+
+def takes_weights(model: Any) -> bool:
+    return bool(has_fit_parameter(model[-1] if isinstance(model, Pipeline) else model, "sample_weight"))
 
 
 # ---------------------------------------------------------------------- classification
 
 
-def _row(trial: Row, features: Features, cell: Cell, data: SplitData) -> Row:
+def _row(trial: Row, features: Features, classifier: Classifier, data: SplitData) -> Row:
     """The result row of one trial."""
     began = time.perf_counter()
-    status, reason, scores = features.status, features.reason, {}
-    classifier = any_classifier(cell.classifier)
+    status, reason, notes, scores = features.status, features.reason, [*features.notes], {}
     if status == "ok" and issparse(features.train) and not classifier.takes_sparse:
         status, reason = "skipped", f"{classifier.name} needs dense rows, and the table is sparse and large"
     elif status == "ok" and len(data.y_train) < classifier.least_rows:
         status, reason = "skipped", f"{classifier.name} needs {classifier.least_rows} training rows or more"
     elif status == "ok":
         try:
-            with _noted() as notes:
-                model = classifier.build().fit(features.train, data.y_train)
-                scores = scores_of(data.y_test, model.predict(features.test), data.classes)
-            reason = "; ".join(filter(None, [reason, *notes]))
+            with _noted() as doubts:
+                model = classifier.build()
+                if data.train_weight is not None and not takes_weights(model):
+                    doubts.append(f"{classifier.name} takes no sample_weight: fitted without, scored with weights")
+                model = fitted(model, features.train, data.y_train, data.train_weight)
+                predicted = model.predict(features.test)
+            scores = scores_of(data.y_test, predicted, data.classes, data.test_weight)
+            notes += doubts
         except Exception as error:
-            status, reason = "failed", _said(error)
+            status, reason = "failed", _in_one_line(error)
         else:
             sizes = {"n_train": len(data.y_train), "n_test": len(data.y_test)}
-            scores |= sizes | {"fit_seconds": features.seconds} | margin_of(model)
-    seconds = time.perf_counter() - began
+            called = {"labels": packed(np.searchsorted(data.classes, predicted))}
+            scores |= {**features.scores, **sizes, "fit_seconds": features.seconds} | called | margin_of(model)
     return {
         "trial": trial,
         "scores": scores,
-        "seconds": seconds,
+        "seconds": time.perf_counter() - began,
         "status": status,
         "reason": reason,
+        "notes": notes,
         "versions": versions(),
     }
 
 
-def scores_of(actual: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> Row:
+def scores_of(
+    actual: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any], weights: NDArray[Any] | None = None
+) -> Row:
     """Accuracy, balanced accuracy, mean F over classes, and the counts (by class) from which any of them follow."""
     # scikit-learn's confusion_matrix gives the same, and takes longer than some of the classifiers
     cells = np.searchsorted(classes, actual) * len(classes) + np.searchsorted(classes, predicted)
-    confusion = np.bincount(cells, minlength=len(classes) ** 2).reshape(len(classes), -1)
+    confusion = np.bincount(cells, weights, minlength=len(classes) ** 2).reshape(len(classes), -1)
     hits, of_class, called = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
     tested = of_class > 0
-    f_measures = 2 * hits / np.maximum(of_class + called, 1)
+    f_measures = 2 * hits / np.where(of_class + called > 0, of_class + called, 1)
     return {
-        "accuracy": float(hits.sum() / len(actual)),
+        "accuracy": float(hits.sum() / of_class.sum()),
         "balanced_accuracy": float((hits[tested] / of_class[tested]).mean()),
         "f1": float(f_measures[tested].mean()),
         "hits": hits.tolist(),
@@ -207,7 +258,7 @@ def _noted() -> Iterator[list[str]]:
     notes += sorted({f"did not converge: {str(one.message).splitlines()[0]}" for one in caught})
 
 
-def _said(error: Exception) -> str:
+def _in_one_line(error: Exception) -> str:
     """The error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
 

@@ -1,15 +1,18 @@
-"""The answer in words: what is best, by how much, whether that holds, and what to type to get it."""
+"""The answer for a page: the verdict as short texts, and what to type to get the features."""
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from dataclasses import dataclass
 from typing import Any
 
 from discrim.data import catalogue
+from discrim.evaluation.grid import Cell
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.summary import METRICS, Difference, Line
+from discrim.evaluation.summary import METRICS, Line
+from discrim.evaluation.verdict import COSTS, HELPS, Contrast, Verdict, in_components, percent
 from discrim.report.results import Results
 
 MARKS = {"better": "▲", "worse": "▼"}
@@ -22,7 +25,7 @@ HOLDS = {
 
 @dataclass(frozen=True)
 class Against:
-    """The best method beside another, as a figure and in words."""
+    """The recommended pipeline beside another, as a figure and in words."""
 
     name: str
     points: str
@@ -32,36 +35,88 @@ class Against:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the first screen of a page says of a data set; `best` is None where no reduction could be judged."""
+    """What the first screen of a page says of a data set, from `Results.verdict`.
 
-    best: Line | None
+    Attributes
+    ----------
+    verdict : Verdict or None
+        All of it as values; None where no reduction could be judged, and then `sentences` says so.
+    line : Line or None
+        The line of results of the recommended method and classifier.
+    metric : str
+        The score that decides, in words.
+    score : str
+        The honest score of the recommended pipeline in percent, or where there is none the score it was chosen by.
+    interval : str
+        Its interval in percent, empty where there is none.
+    score_method : str
+        How the score was found, in words.
+    baseline : str
+        Score of naming the largest class in percent, empty where it is not known.
+    argmax : str
+        What had the highest score, and which; empty where it is the recommended one.
+    against : tuple of Against
+        Beside the best line of PCA and of raw features.
+    sentences : tuple of str
+        The verdict in words: whether reducing helps, beside PCA, what to take.
+    remarks : tuple of str
+        What a reader must know of how it was found.
+    command : str
+        What to type in a terminal to get the features, empty where that is not known.
+    code : str
+        The same in Python.
+    """
+
+    verdict: Verdict | None
+    line: Line | None
     metric: str
     score: str
     interval: str
+    score_method: str
+    baseline: str
+    argmax: str
     against: tuple[Against, ...]
-    meaning: str
+    sentences: tuple[str, ...]
+    remarks: tuple[str, ...]
     command: str
     code: str
 
 
 def answer_of(results: Results, data: str = "", reading: tuple[str, ...] = ()) -> Answer:
     """data, reading : what the data are called on the command line and how they are read, where that is known."""
-    best, metric = results.best, METRICS[results.metric]
-    if best is None:
-        meaning = "No reduction could be judged: every trial failed or was skipped."
-        return Answer(None, metric, "", "", (), meaning, "", "")
-    interval = f"{100 * max(best.low, 0):.1f}–{100 * min(best.high, 1):.1f}" if best.n_splits > 1 else ""
-    others = ((f"PCA with {in_components(best.k)}", best.against_pca), ("raw features", best.against_raw))
-    against = tuple(_against(name, found) for name, found in others if found is not None)
+    verdict, metric = results.verdict, METRICS[results.metric]
+    if verdict is None:
+        said = ("No reduction could be judged: every trial failed or was skipped.",)
+        return Answer(None, None, metric, "", "", "", "", "", (), said, results.remarks, "", "")
+    chosen, honest = verdict.recommended, verdict.honest
+    low, high = (verdict.low, verdict.high) if honest is None else (honest.low, honest.high)
     if not data and results.setting.data in {one.name for one in catalogue.entries()}:
         data = results.setting.data
-    command = project_command(best, data, reading, results.setting.scale)
-    code = python_code(best, results.setting.scale)
-    return Answer(best, metric, f"{100 * best.mean:.1f}", interval, against, _meaning(best, results), command, code)
-
-
-def in_components(k: int) -> str:
-    return f"{k} component{'' if k == 1 else 's'}"
+    pca = None if verdict.against_pca is None else _against("PCA", verdict.against_pca)
+    raw = None if verdict.against_raw is None else _against("raw features", verdict.against_raw)
+    best = verdict.best
+    return Answer(
+        verdict,
+        next(
+            (line for line in results.lines if (line.method, line.classifier) == (chosen.method, chosen.classifier)),
+            None,
+        ),
+        metric,
+        f"{100 * (verdict.score if honest is None else honest.mean):.1f}",
+        "" if math.isnan(low) else f"{100 * max(low, 0):.1f}–{100 * min(high, 1):.1f}",
+        "on the splits it was chosen on"
+        if honest is None
+        else f"on rows that had no part in the choice ({honest.method})",
+        "" if math.isnan(verdict.majority) else f"{100 * verdict.majority:.1f}",
+        ""
+        if best == chosen
+        else f"{best.method} with {in_components(best.k)} and {best.classifier}: {percent(verdict.best_score)}",
+        tuple(filter(None, (pca, raw))),
+        verdict.sentences,
+        results.remarks,
+        project_command(chosen, data, reading, results.setting.scale),
+        python_code(chosen, results.setting.scale),
+    )
 
 
 def p_in_words(p_value: float) -> str:
@@ -74,28 +129,17 @@ def points(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
 
 
-def _against(name: str, found: Difference) -> Against:
-    return Against(name, points(found.mean), found.verdict, f"{HOLDS[found.verdict]} ({p_in_words(found.adjusted)})")
-
-
-def _meaning(best: Line, results: Results) -> str:
-    """What follows from the comparison with raw features; where no difference is shown, that is all that is said."""
-    features = results.sizes.get("features")
-    few, many = in_components(best.k), f"the {features} features" if features else "the features"
-    if best.against_raw is None:
-        return ""
-    first = "PCA, which uses no labels, is not outdone here. " if best.method == "pca" else ""
-    return (
-        first
-        + {
-            "better": f"Reducing helps here: {few} classify better than {many} as they are.",
-            "worse": f"Reducing has its price here: {many} as they are classify better than {few}.",
-            "no difference shown": f"No loss is shown in going from {many} to {few}, and no gain.",
-        }[best.against_raw.verdict]
+def _against(name: str, found: Contrast) -> Against:
+    verdict = {HELPS: "better", COSTS: "worse"}.get(found.finding, "no difference shown")
+    called = (
+        f"{name} ({in_components(found.other.k)}, {found.other.classifier})"
+        if name == "PCA"
+        else f"{name} ({found.other.classifier})"
     )
+    return Against(called, points(found.difference), verdict, f"{HOLDS[verdict]} ({p_in_words(found.p_value)})")
 
 
-def project_command(best: Line, data: str, reading: tuple[str, ...], scale: str) -> str:
+def project_command(best: Cell, data: str, reading: tuple[str, ...], scale: str) -> str:
     """What to type in a terminal to get the features; empty where it is no reduction of discrim, or no known file."""
     if not data or best.method not in METHODS or not METHODS[best.method].ours:
         return ""
@@ -104,7 +148,7 @@ def project_command(best: Line, data: str, reading: tuple[str, ...], scale: str)
     return shlex.join([*words, "--out", "features.csv", "--model", "model.discrim"])
 
 
-def python_code(best: Line, scale: str) -> str:
+def python_code(best: Cell, scale: str) -> str:
     """The same in Python; empty where it is no reduction of discrim."""
     if best.method not in METHODS or not METHODS[best.method].ours:
         return ""

@@ -19,11 +19,12 @@ from typing import Any
 
 from discrim.data.columnar import MissingExtraError
 from discrim.data.writing import whole_file
-from discrim.evaluation.compare import Comparison
+from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.summary import METRICS, Line
+from discrim.evaluation.verdict import in_components
 from discrim.report.accuracy_curves import AccuracyCurveValues, accuracy_chart
-from discrim.report.answer import MARKS, answer_of, in_components, p_in_words, points
+from discrim.report.answer import MARKS, answer_of, p_in_words, points
 from discrim.report.chart import Chart
 from discrim.report.critical_difference import CriticalDifferenceValues, ranks_chart
 from discrim.report.fitted import natural

@@ -12,16 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier
 
-from discrim.evaluation.grid import Grid
-from discrim.evaluation.methods import METHODS, Method
-from discrim.evaluation.paper_conventions import any_method
+from discrim.evaluation.methods import METHODS, Method, named
 from discrim.evaluation.summary import Line
 from discrim.evaluation.trial import SplitData
 from discrim.report.fitted import class_codes, loadings_of, scores_of
 from discrim.report.loadings import LoadingsValues
 from discrim.report.margin_distribution import MarginValues
 from discrim.report.projection import ProjectionValues
-from discrim.report.results import RAW, Results, protocol_of
+from discrim.report.results import RAW, Results
 from discrim.report.spectrum import SpectrumValues
 
 MOST_COMPONENTS = 5
@@ -145,7 +143,7 @@ def looks_of(results: Results, allotment: Allotment = ALONE) -> Looks:
     refused: list[str] = []
     for line in lines_shown(results, allotment.methods):
         with _refusals(line.method, refused):
-            fits = Fits(any_method(line.method), data, max(line.curve))
+            fits = Fits(named(line.method, results.methods, "method"), data, max(line.curve))
             refits.append(_refit(line, fits, results, allotment))
             maps.append(_map(line.method, fits, allotment))
     compared = {one.method for one in maps}
@@ -215,10 +213,10 @@ def _in_order(maps: list[MethodMap]) -> list[MethodMap]:
 def _rows_called(results: Results) -> tuple[list[str], list[str]]:
     """What the rows of the first split are called: by the table's ids where it has some, else by number from 1."""
     assert results.table is not None
-    setting, ids = results.setting, getattr(results.table, "ids", None)
-    grid = Grid(setting.data, results.table, (), protocol_of(setting.protocol), setting.scale, setting.seed)
+    ids = getattr(results.table, "ids", None)
     train, test = (
-        [str(row + 1) if ids is None else str(ids[row]) for row in np.ravel(part).tolist()] for part in grid.splits[0]
+        [str(row + 1) if ids is None else str(ids[row]) for row in np.ravel(part).tolist()]
+        for part in results.grid.splits[0]
     )
     return train, test
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.compare import Comparison
-from discrim.evaluation.grid import Grid
-from discrim.evaluation.protocol import Protocol, named_protocol
+from discrim.evaluation.canonical import trial_key
+from discrim.evaluation.comparison import Comparison, remarks_of
+from discrim.evaluation.grid import Grid, unpacked
+from discrim.evaluation.grouped_protocol import protocol_of
+from discrim.evaluation.methods import METHODS, Method
+from discrim.evaluation.paper_conventions import PAPER_METHODS
 from discrim.evaluation.summary import Line, Row, lines_of
 from discrim.evaluation.trial import SplitData, seed_of, split_data
+from discrim.evaluation.verdict import Verdict, metric_for, verdict_of
 
 RAW = "raw"
 NO_DATA = (
@@ -30,13 +34,22 @@ class Setting(NamedTuple):
     data: str
     digest: str
     protocol: str
-    scale: str
-    seed: int
-    discrim: str
+    protocol_size: int | None = None
+    scale: str = "standard"
+    impute: str = ""
+    seed: int = 0
+    discrim: str = ""
+    groups: str = ""
+    weights: str = ""
 
     @classmethod
     def of(cls, trial: Row) -> Setting:
-        return cls(*(trial.get(name, "") for name in cls._fields))
+        return cls(*(trial.get(name, cls._field_defaults.get(name, "")) for name in cls._fields))
+
+    @property
+    def run_key(self) -> str:
+        """The key under which a store keeps what its trials have in common."""
+        return trial_key(self._asdict())
 
 
 class Note(NamedTuple):
@@ -50,9 +63,32 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The results on one data set by one protocol.
+    """The results on one data set by one protocol: all that a page may show of them.
 
-    table : the very table they were got from; None where it is not at hand, and `lacking` says why
+    Attributes
+    ----------
+    setting : Setting
+        What the trials have in common.
+    rows : list of dict
+        The rows of results.
+    metric : str
+        The score that decides.
+    table : LabelledTable or None
+        The very rows that were compared (a sample of the data's, where one was drawn); None where not at hand.
+    lacking : str
+        Why there is no table.
+    label : str
+        What the data are called on a page.
+    about : dict or None
+        What was kept of the run: classes, labels, groups, how many splits were asked for (`Grid.about`).
+    methods : mapping of str to Method
+        What the names of the methods stand for.
+    verdict : Verdict or None
+        The answer: what is recommended, its honest score and how that was found, what had the highest score, the
+        comparisons with raw features and PCA, the majority class, recall by class, the confusion matrix of held-out
+        rows. None where no reduction has results.
+    remarks : tuple of str
+        On which rows and by which score it was found, and what of the run was not finished.
     """
 
     setting: Setting
@@ -61,11 +97,14 @@ class Results:
     table: LabelledTable | None = None
     lacking: str = NO_DATA
     label: str = ""
+    about: Mapping[str, Any] | None = None
+    methods: Mapping[str, Method] = field(default_factory=lambda: METHODS | PAPER_METHODS)
 
     @classmethod
     def of(cls, found: Comparison) -> Results:
-        setting = Setting.of(found.grid.trials[0])
-        return cls(setting, list(found.rows), found.metric, found.grid.table, "", setting.data)
+        grid = found.grid
+        setting = Setting.of(grid.trials[0])
+        return cls(setting, list(found.rows), found.metric, grid.table, "", setting.data, grid.about, grid.methods)
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -74,6 +113,15 @@ class Results:
     @property
     def best(self) -> Line | None:
         return next((line for line in self.lines if line.method != RAW), None)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        nonlinear = [name for name, method in self.methods.items() if not method.linear]
+        return verdict_of(self.rows, self.metric, self.about, nonlinear)
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        return remarks_of(self.rows, self.about, self.metric)
 
     @property
     def n_methods(self) -> int:
@@ -84,9 +132,9 @@ class Results:
         """What failed, was skipped, or is doubtful; each reason once."""
         counted: Counter[tuple[str, str, str]] = Counter()
         for row in self.rows:
-            if row["status"] != "ok" or row["reason"]:
-                status = "doubtful" if row["status"] == "ok" else row["status"]
-                counted[status, row["trial"]["method"], row["reason"]] += 1
+            reasons = [(row["status"], row["reason"])] if row["status"] != "ok" else []
+            reasons += [("doubtful", note) for note in row.get("notes", ())]
+            counted.update((status, row["trial"]["method"], reason) for status, reason in reasons)
         return [Note(status, method, count, why) for (status, method, why), count in sorted(counted.items())]
 
     @cached_property
@@ -119,35 +167,52 @@ class Results:
             classified[row["trial"]["method"]] += row["seconds"]
         return [(method, fits.get(method, np.nan), classified[method]) for method in sorted(classified)]
 
-    def first_split(self) -> SplitData:
-        """The rows of the first split, scaled as the trials saw them."""
+    @cached_property
+    def grid(self) -> Grid:
+        """The table with the first of the splits, as the trials had them."""
         assert self.table is not None
-        setting = self.setting
-        grid = Grid(setting.data, self.table, (), protocol_of(setting.protocol), setting.scale, setting.seed)
-        return split_data(grid.rows, self.table.y, *grid.splits[0], setting.scale, seed_of(setting.seed, 0))
+        setting, about = self.setting, self.about
+        groups = None if about is None or about["groups"] is None else unpacked(about["groups"])
+        protocol = protocol_of(setting.protocol, setting.protocol_size, 1, groups)
+        return Grid(setting.data, self.table, (), protocol, setting.scale, setting.seed, impute=setting.impute or None)
+
+    def first_split(self) -> SplitData:
+        """The rows of the first split, as the trials saw them."""
+        grid = self.grid
+        return split_data(grid.rows, grid.table.y, grid.splits[0], grid.steps, seed_of(grid.seed, 0))
 
 
-def protocol_of(words: str) -> Protocol:
-    """The protocol that a trial names, for its first split."""
-    name, _, number = words.partition(" ")
-    if "kfold" in name:
-        return named_protocol(name, n_splits=int(number))
-    return named_protocol(name, n_splits=1, per_class=int(number) if number else None)
+def results_in(
+    rows: Iterable[Row],
+    metric: str,
+    table_of: Callable[[str], LabelledTable | None],
+    runs: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Results]:
+    """The runs in a store, one for each data set and protocol.
 
-
-def results_in(rows: Iterable[Row], metric: str, table_of: Callable[[str], LabelledTable | None]) -> list[Results]:
-    """The runs in a store, one for each data set and protocol; `table_of` gives a data set's table, or None."""
-    runs: dict[Setting, list[Row]] = defaultdict(list)
+    table_of : gives a data set's table, or None
+    runs : what the store keeps of every run (`Store.runs`)
+    """
+    of_run: dict[Setting, list[Row]] = defaultdict(list)
     for row in rows:
-        runs[Setting.of(row["trial"])].append(row)
-    found = [_with_table(Results(setting, of_run, metric), table_of) for setting, of_run in runs.items()]
-    return [replace(one, label=label) for one, label in zip(found, _labels(list(runs)), strict=True)]
+        of_run[Setting.of(row["trial"])].append(row)
+    found = []
+    for (setting, its_rows), label in zip(of_run.items(), _labels(list(of_run)), strict=True):
+        about = (runs or {}).get(setting.run_key)
+        counts = Counter(unpacked(about["codes"]).tolist()) if about is not None else {}
+        decides = metric_for(counts, metric) if counts else "accuracy" if metric == "auto" else metric
+        one = Results(setting, its_rows, decides, label=label, about=about)
+        found.append(_with_table(one, table_of))
+    return found
 
 
 def _with_table(results: Results, table_of: Callable[[str], LabelledTable | None]) -> Results:
     table = table_of(results.setting.data)
     if table is None:
         return results
+    about = results.about
+    if about is not None and about["sample"] is not None and about["n_rows"] == table.n_samples:
+        table = table.take(unpacked(about["sample"]))
     if table.digest() != results.setting.digest:
         why = "The data at hand are not the very rows that these results were got from (another content, or order)."
         return replace(results, lacking=why)
@@ -161,7 +226,17 @@ def _labels(settings: list[Setting]) -> list[str]:
         twins = [other for other in settings if other.data == setting.data]
         told = [
             f"{name} {str(getattr(setting, name))[:20]}"
-            for name in ("protocol", "scale", "seed", "discrim", "digest")
+            for name in (
+                "protocol",
+                "protocol_size",
+                "scale",
+                "impute",
+                "seed",
+                "discrim",
+                "groups",
+                "weights",
+                "digest",
+            )
             if len({getattr(twin, name) for twin in twins}) > 1
         ]
         labels.append(f"{setting.data} ({', '.join(told)})" if told else setting.data)

@@ -6,7 +6,9 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_wine
 
-from discrim.evaluation.compare import Comparison, compare, grid_of, labelled_table, so_far
+from discrim.evaluation.compare import compare
+from discrim.evaluation.comparison import Comparison, so_far
+from discrim.evaluation.plan import Plan, labelled_table
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store
 
@@ -49,9 +51,8 @@ def test_table_best_and_verdict(found):
     assert found.best.method == "regularized-lda"
     assert found.best.k == 2
     assert found.best.mean > 0.95
-    assert found.verdict.startswith("Best: regularized-lda with 2 components, judged by ")
-    assert "Over PCA with 2 components: +" in found.verdict
-    assert "Over raw features: " in found.verdict
+    assert found.verdict.recommended.method == "regularized-lda"
+    assert "Recommended: regularized-lda with 2 components, judged by " in found.answer
 
 
 def test_a_data_frame_a_sparse_table_and_other_label_names_give_the_same(wine, found):
@@ -64,14 +65,13 @@ def test_a_data_frame_a_sparse_table_and_other_label_names_give_the_same(wine, f
 
 def test_a_store_keeps_what_was_done(wine, tmp_path, monkeypatch):
     first = compare(*wine, **SMALL, store=tmp_path / "kept.sqlite")
-    monkeypatch.setattr("discrim.evaluation.run.done", None)
+    monkeypatch.setattr("discrim.evaluation.run.evaluate", None)
     again = compare(*wine, **SMALL, store=tmp_path / "kept.sqlite")
     assert again.table().equals(first.table())
 
 
 def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
-    options = {"methods": ["pca"], "classifiers": ["5-nn"], "counts": [1, 2], "protocol": "holdout-80-20"}
-    grid = grid_of(labelled_table(*wine), "wine", n_splits=4, per_class=None, scale="standard", seed=0, **options)
+    grid = Plan(["pca"], ["5-nn"], [1, 2], n_splits=4).grid(labelled_table(*wine), "wine")
 
     def stop(done, total):
         if done >= 8:  # two splits and the first method of a third: 3 trials in each
@@ -87,21 +87,11 @@ def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
 
 
 def test_where_nothing_worked_there_is_no_best():
-    grid = grid_of(
-        labelled_table(np.eye(4), list("aabb")),
-        "tiny",
-        methods=["pca"],
-        classifiers=["svm"],
-        counts=[1],
-        protocol="holdout-80-20",
-        n_splits=2,
-        per_class=None,
-        scale="none",
-        seed=0,
-    )
+    grid = Plan(["pca"], ["svm"], [1], n_splits=2, scale="none").grid(labelled_table(np.eye(4), list("aabb")), "tiny")
     nothing = Comparison(grid, [])
     assert nothing.best is None
-    assert "every trial failed" in nothing.verdict
+    assert nothing.verdict is None
+    assert "every trial failed" in nothing.answer
     assert len(nothing.table()) == 0
 
 
@@ -126,9 +116,9 @@ def test_wrong_words_are_refused_before_anything_is_done(wine, options, message,
 
 def test_rows_that_cannot_be_compared_are_refused(wine):
     X, y = wine
-    with pytest.raises(ValueError, match="missing or infinite"):
+    with pytest.raises(ValueError, match="NaN"):
         compare(np.where(X > 1000, np.nan, X), y)
-    with pytest.raises(ValueError, match="one label per row"):
+    with pytest.raises(ValueError, match="177"):
         compare(X, y[:-1])
     with pytest.raises(ValueError, match="at least two classes"):
         compare(X, np.zeros(len(X)))

@@ -12,9 +12,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from discrim.evaluation.compare import labelled_table
 from discrim.evaluation.measures import MEASURES
 from discrim.evaluation.paper_conventions import any_classifier
+from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.reproduce import Outcome, grids_of, judged, reproduced, summary
 from discrim.evaluation.statistics import corrected_t_test, holm, sign_test

@@ -3,13 +3,14 @@
 import pytest
 from typer.testing import CliRunner
 
-from discrim.cli import screen
-from discrim.cli.commands import app
+from discrim.cli import application, screen
 from discrim.evaluation.study import study
+
+APP = application()
 
 
 def reproduce(*arguments, **environment):
-    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=False, env=environment)
+    result = CliRunner().invoke(APP, ["reproduce", *map(str, arguments)], catch_exceptions=False, env=environment)
     return result.exit_code, result.stdout, result.stderr
 
 

@@ -11,12 +11,11 @@ from sklearn.datasets import load_iris
 from threadpoolctl import threadpool_info
 
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.compare import labelled_table
 from discrim.evaluation.grid import Grid, automatic_counts, product, training_sizes
 from discrim.evaluation.methods import METHODS, Method, Sizes, named_methods
+from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import PROTOCOLS, named_protocol
-from discrim.evaluation.run import run
-from discrim.evaluation.run_lock import RunLock, StoreInUseError
+from discrim.evaluation.run import StoreInUseError, run, run_lock
 from discrim.evaluation.store import Store
 from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
 
@@ -45,7 +44,7 @@ def test_a_run_does_every_trial_and_a_rerun_none(store, monkeypatch):
     assert len(rows) == len(whole.trials) == 3 * (2 * 2 + 1) * 2
     assert {row["status"] for row in rows} == {"ok"}
     seen = []
-    monkeypatch.setattr("discrim.evaluation.run.done", None)  # nothing is left to be done by it
+    monkeypatch.setattr("discrim.evaluation.run.evaluate", None)  # nothing is left to be done by it
     assert scores(run(grid(), store, jobs=1, progress=lambda *step: seen.append(step))) == scores(rows)
     assert seen == [(30, 30)]
 
@@ -106,7 +105,7 @@ def test_a_failed_trial_is_kept_and_can_be_tried_again(store, monkeypatch):
 
 
 def test_a_second_run_on_the_store_is_refused(store):
-    with RunLock(store.path), pytest.raises(StoreInUseError, match="works on"):
+    with run_lock(store.path), pytest.raises(StoreInUseError, match="works on"):
         run(grid(), store, jobs=1)
 
 
@@ -126,7 +125,8 @@ def test_automatic_counts():
     assert automatic_counts(Sizes(455, 30, 2)) == (1, 2, 5, 10)
     assert automatic_counts(Sizes(455, 3, 2)) == (1, 2)
     assert automatic_counts(Sizes(5, 2000, 2)) == (1, 2)
-    assert automatic_counts(Sizes(5000, 600, 26)) == (2, 5, 10, 25)
+    assert automatic_counts(Sizes(5000, 600, 26)) == (1, 2, 5, 10, 25)
+    assert automatic_counts(Sizes(5000, 600, 10)) == (1, 2, 5, 9, 10)
     assert automatic_counts(Sizes(40, 1, 2)) == (1,)
     assert training_sizes(grid().table, named_protocol("holdout-80-20")) == (120, 4, 3)
 

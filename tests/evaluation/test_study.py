@@ -9,9 +9,9 @@ import pytest
 from samples import labelled
 
 from discrim.data import catalogue
-from discrim.evaluation.compare import labelled_table
 from discrim.evaluation.measures import MEASURES
 from discrim.evaluation.paper_conventions import any_classifier, any_method
+from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.study import (
     MADE_UP,
     PREPARATIONS,

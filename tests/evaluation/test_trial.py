@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
@@ -13,10 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from discrim import FisherLDA
-from discrim.evaluation.classifiers import UnitMeanSquare
+from discrim.data.preprocessing import preprocessing
+from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare
 from discrim.evaluation.grid import Cell, Work
 from discrim.evaluation.methods import METHODS, Method
-from discrim.evaluation.trial import done, features_by_count, scores_of, seed_of, split_data
+from discrim.evaluation.trial import evaluate, features_by_count, scores_of, seed_of, split_data
 
 TRAIN, TEST = np.arange(0, 150, 2), np.arange(1, 150, 2)
 
@@ -30,7 +31,8 @@ def iris():
 def rows_of(method, counts, X, y, classifiers=("svm",), train=TRAIN, test=TEST, scale="standard"):
     cells = tuple(Cell(method, k, classifier) for k in counts for classifier in classifiers)
     trials = tuple({**cell._asdict(), "split": 0} for cell in cells)
-    return done(Work(method, 0, cells, trials), X, y, train, test, scale, seed=0)
+    work = Work(METHODS[method], CLASSIFIERS, 0, cells, trials)
+    return evaluate(work, X, y, None, (train, test), preprocessing(scale, sparse=issparse(X)), seed=0)
 
 
 def test_scores_are_those_of_a_plain_pipeline(iris):
@@ -61,7 +63,8 @@ def test_nested_components_are_fitted_once_and_at_the_largest_count_of_the_grid(
         fitted.clear()
         cells = tuple(Cell("counting", k, "svm") for k in (1, 2, 3))
         only_one = ({**cells[0]._asdict(), "split": 0},)  # the others were done before
-        (row,) = done(Work("counting", 0, cells, only_one), X, y, TRAIN, TEST, "standard", 0)
+        work = Work(METHODS["counting"], CLASSIFIERS, 0, cells, only_one)
+        (row,) = evaluate(work, X, y, None, (TRAIN, TEST), preprocessing("standard"), 0)
         assert row["trial"]["k"] == 1
         assert fitted == expected
 
@@ -74,7 +77,7 @@ def test_nothing_is_learnt_from_test_rows(iris):
     labels[TEST] = "0"
     for name in ("fisher-lda", "pca", "lasso", "margin-pca-mean"):
         seen = [
-            features_by_count(METHODS[name], [1, 2], split_data(*table, TRAIN, TEST, "standard", 0))
+            features_by_count(METHODS[name], [1, 2], split_data(*table, (TRAIN, TEST), preprocessing("standard"), 0))
             for table in ((X, y), (other, labels))
         ]
         for k in (1, 2):
@@ -119,15 +122,16 @@ def test_that_something_did_not_converge_is_noted_and_other_warnings_are_not(iri
 
     monkeypatch.setitem(METHODS, "hasty", Method("hasty", "", Hasty))
     for row in rows_of("hasty", [1, 2], X, y):
-        assert (row["status"], row["reason"]) == ("ok", "did not converge: stopped at 500 steps")
+        assert (row["status"], row["reason"]) == ("ok", "")
+        assert row["notes"] == ["did not converge: stopped at 500 steps"]
 
 
 def test_sparse_rows_are_reduced_or_skipped_with_a_reason(iris):
     X, y = iris
     sparse = csr_array(X)
     (row,) = rows_of("pca", [2], sparse, y)
-    dense_data = split_data(X, y, TRAIN, TEST, "none", 0)
-    sparse_data = split_data(sparse, y, TRAIN, TEST, "none", 0)
+    dense_data = split_data(X, y, (TRAIN, TEST), [], 0)
+    sparse_data = split_data(sparse, y, (TRAIN, TEST), [], 0)
     one, other = (features_by_count(METHODS["pca"], [2], data)[2] for data in (dense_data, sparse_data))
     assert row["status"] == "ok"
     np.testing.assert_allclose(one.test, other.test, atol=1e-8)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.compare import Comparison, grid_of
+from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.plan import Plan
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store
 from discrim.report.results import Results, Setting
@@ -21,18 +22,7 @@ HOSTILE = [
 
 def compared(folder, table, name="trees", *, methods=("fisher-lda",), counts=(1, 2), classifiers=("5-nn", "svm")):
     """A finished comparison, and the store it is kept in."""
-    grid = grid_of(
-        table,
-        name,
-        methods=methods,
-        classifiers=classifiers,
-        counts=counts,
-        protocol="holdout-80-20",
-        n_splits=4,
-        per_class=None,
-        scale="standard",
-        seed=3,
-    )
+    grid = Plan(methods, classifiers, counts, n_splits=4, seed=3).grid(table, name)
     with Store(folder / "results.sqlite") as store:
         return Comparison(grid, run(grid, store, jobs=1))
 
@@ -73,7 +63,7 @@ def result_rows(method, k, scores, setting, classifier="5-nn", sizes=(80, 20), *
 
 def made_up(table, name, levels, **sizes):
     """Results on a table that nobody ran: `levels` are (method, k, mean accuracy)."""
-    setting = Setting(name, table.digest(), "holdout-80-20", "standard", 0, "0.1.0")
+    setting = Setting(name, table.digest(), "holdout-80-20", discrim="0.1.0")
     noise = np.array([0.01, -0.01, 0.02, 0.0])
     rows = [
         row

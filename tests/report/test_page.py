@@ -78,12 +78,12 @@ def test_nine_sections_in_their_order(page):
 
 def test_the_answer_and_what_to_type_stand_first(found, page):
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8").split("<section>")[0]))
-    best = found.best
-    assert f"{best.method} with {best.k} component" in text
-    assert f"{100 * best.mean:.1f}&nbsp;%" in text
-    assert "over PCA with" in text
+    chosen = found.verdict.recommended
+    assert f"{chosen.method} with {chosen.k} component" in text
+    assert f"{100 * found.verdict.honest.mean:.1f}&nbsp;%" in text
+    assert "over PCA (" in text
     assert "over raw features" in text
-    assert f"discrim project trees.csv --target tree --method {best.method} -k {best.k}" in text
+    assert f"discrim project trees.csv --target tree --method {chosen.method} -k {chosen.k}" in text
     assert "make_pipeline(StandardScaler(), " in text
 
 
@@ -309,10 +309,10 @@ def test_one_split_has_no_interval(found):
 
 def test_the_file_appears_whole_or_not_at_all(found, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
-    found.report(path)
+    write_report(found, path)
     whole = path.read_bytes()
     assert whole.rstrip().endswith(b"</html>")
-    found.report(path)
+    write_report(found, path)
     assert path.read_bytes() == whole  # the same results make the same page
     monkeypatch.setattr(page_module, "_template", lambda: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(OSError, match="No space left"):

@@ -6,13 +6,15 @@ import pytest
 from pages import trees
 from typer.testing import CliRunner
 
-from discrim.cli.commands import app
+from discrim.cli import application
 
 FAST = ["--methods", "fisher-lda", "-k", "1,2", "--classifiers", "5-nn", "--splits", "3", "--jobs", "1"]
 
+APP = application()
+
 
 def discrim(*arguments):
-    ran = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False, env={"COLUMNS": "120"})
+    ran = CliRunner().invoke(APP, [str(one) for one in arguments], catch_exceptions=False, env={"COLUMNS": "120"})
     return ran.exit_code, ran.stdout, ran.stderr
 
 
@@ -84,7 +86,7 @@ def test_wrong_data_and_wrong_stores_are_named(folder, tmp_path):
     ("place", "words"), [("nowhere/x.html", "folder for the report does not exist"), (".", "not a folder")]
 )
 def test_a_place_where_no_report_can_be_is_refused_before_anything_is_done(folder, tmp_path, place, words, monkeypatch):
-    monkeypatch.setattr("discrim.cli.comparing.run", None)
+    monkeypatch.setattr("discrim.cli.comparing.compared", None)
     for command in (["report", folder / "kept.sqlite"], ["compare", "iris"]):
         code, _, said = discrim(*command, "--html", tmp_path / place)
         assert code == 2

@@ -11,13 +11,15 @@ from scipy.sparse import csr_array, issparse
 
 from discrim import FisherLDA
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.compare import Comparison, compare
+from discrim.evaluation.compare import compare
+from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.grouped_protocol import protocol_of
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
 from discrim.report.answer import answer_of, project_command, python_code
 from discrim.report.refits import Allotment, Fits, lines_shown, looks_of
-from discrim.report.results import Results, Setting, protocol_of, results_in
+from discrim.report.results import Results, Setting, results_in
 
 
 def test_a_comparison_and_its_store_give_the_same_results(tmp_path):
@@ -54,7 +56,7 @@ def test_the_first_split_is_the_one_that_was_tried(found):
 
 
 @pytest.mark.parametrize("protocol", ["kfold", "few-shot", "holdout-50-50", "inverted-kfold"])
-def test_every_protocol_is_found_again_by_its_words(protocol, tmp_path):
+def test_every_protocol_is_found_again_by_its_fields(protocol, tmp_path):
     table = trees(60, 4)
     more = {"per_class": 3} if protocol == "few-shot" else {}
     found = compare(
@@ -68,14 +70,15 @@ def test_every_protocol_is_found_again_by_its_words(protocol, tmp_path):
         n_jobs=1,
         **more,
     )
-    again = protocol_of(Results.of(found).setting.protocol)
+    setting = Results.of(found).setting
+    again = protocol_of(setting.protocol, setting.protocol_size)
     first, same = next(iter(again.splits(table.y, 0))), found.grid.splits[0]
     assert all((a == b).all() for a, b in zip(first, same, strict=True))
 
 
 def test_runs_of_one_data_set_are_told_apart():
-    settings = [Setting("wood", "abc", "kfold 10", "standard", seed, "0.1.0") for seed in (0, 1)]
-    settings.append(Setting("field", "def", "kfold 10", "standard", 0, "0.1.0"))
+    settings = [Setting("wood", "abc", "kfold", 10, seed=seed) for seed in (0, 1)]
+    settings.append(Setting("field", "def", "kfold", 10))
     rows = [row for setting in settings for row in result_rows("pca", 1, [0.5, 0.6], setting)]
     assert [one.label for one in results_in(rows, "accuracy", lambda name: None)] == [
         "wood (seed 0)",
@@ -88,7 +91,7 @@ def test_notes_count_each_reason_once():
     results = made_up(trees(), "wood", [("pca", 1, 0.9)])
     more = result_rows("lda", 2, [0.0, 0.0], results.setting, status="skipped", reason="at most 1 component")
     more += result_rows("lda", 1, [0.0], results.setting, status="failed", reason="ValueError: no")
-    more += result_rows("ica", 1, [0.5], results.setting, reason="did not converge")
+    more += result_rows("ica", 1, [0.5], results.setting, notes=["did not converge"])
     notes = Results(results.setting, results.rows + more).notes
     assert [tuple(note) for note in notes] == [
         ("doubtful", "ica", 1, "did not converge"),
@@ -103,20 +106,21 @@ def test_notes_count_each_reason_once():
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (0.5, "Reducing helps here: 2 components classify better than the 6 features"),
-        (0.99, "Reducing has its price here: the 6 features as they are classify better"),
-        (0.9, "No loss is shown in going from the 6 features to 2 components, and no gain."),
+        (0.5, "Reducing helps: 2 components by fisher-lda classify"),
+        (0.99, "points: the 6 raw features (with 5-nn) classify better than 2 components by fisher-lda"),
+        (0.905, "No difference to the 6 raw features (with 5-nn) can be shown with this many rows"),
     ],
 )
 def test_the_answer_says_plainly_whether_it_helps(raw, words):
     results = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.5), ("raw", 6, raw)])
     results = Results(results.setting, [*results.rows[:-1], *_shaken(results.rows[-1:])])
     answer = answer_of(results)
-    assert answer.best.method == "fisher-lda"
+    assert answer.verdict.recommended.method == "fisher-lda"
+    assert answer.line.method == "fisher-lda"
     assert answer.score == "90.5"
-    assert words in answer.meaning
+    assert words in answer.sentences[0]
     pca, _ = answer.against
-    assert (pca.name, pca.points, pca.verdict) == ("PCA with 2 components", "+40.0", "better")
+    assert (pca.name, pca.points, pca.verdict) == ("PCA (2 components, 5-nn)", "+40.0", "better")
     assert "the corrected test says so (p\u00a0<\u00a00.001)" in pca.words
 
 
@@ -126,11 +130,11 @@ def _shaken(rows):
 
 
 def test_without_results_the_answer_says_so():
-    setting = Setting("wood", "abc", "kfold 10", "standard", 0, "0.1.0")
+    setting = Setting("wood", "abc", "kfold", 10)
     rows = result_rows("pca", 1, [0.0], setting, status="failed", reason="no")
     answer = answer_of(Results(setting, rows))
-    assert answer.best is None
-    assert "every trial failed" in answer.meaning
+    assert answer.verdict is None
+    assert "every trial failed" in answer.sentences[0]
 
 
 @pytest.mark.filterwarnings("ignore:The null space")
@@ -212,7 +216,9 @@ def test_many_data_sets_share_what_a_page_can_hold():
 
 def test_where_pca_is_best_that_is_said():
     results = made_up(trees(), "wood", [("pca", 2, 0.9), ("raw", 6, 0.5)])
-    assert answer_of(results).meaning.startswith("PCA, which uses no labels, is not outdone here. Reducing helps here")
+    answer = answer_of(results)
+    assert answer.verdict.against_pca is None
+    assert answer.sentences[0].startswith("Reducing helps: 2 components by pca")
 
 
 def test_a_page_of_a_comparison_that_was_stopped_before_its_end(found):

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from discrim.data.tables import MissingExtraError, TableError
-from discrim.evaluation.run_lock import StoreInUseError
+from discrim.evaluation.run import StoreInUseError
 from discrim.evaluation.store import StoreError
 
 SOME_FAILED, REFUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143

@@ -1,0 +1,152 @@
+"""What a comparison found: the verdict, the lines, and what a reader must know beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from discrim.evaluation.grid import Grid, unpacked
+from discrim.evaluation.run import rows_of
+from discrim.evaluation.store import Store
+from discrim.evaluation.summary import METRICS, Line, lines_of
+from discrim.evaluation.trial import Row
+from discrim.evaluation.verdict import UNBALANCED, Verdict, percent, verdict_of
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What came out: `verdict` for the answer, `table()` for all of it.
+
+    Attributes
+    ----------
+    grid : Grid
+        What was tried.
+    rows : list of dict
+        A result for each trial that was done.
+    metric : str
+        The score that decides.
+    """
+
+    grid: Grid
+    rows: list[Row]
+    metric: str = "accuracy"
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """One line per method and classifier, best first."""
+        return lines_of(self.rows, self.metric)
+
+    @property
+    def best(self) -> Line | None:
+        """The best line of a reduction (raw features are none); None where every trial failed."""
+        return next((line for line in self.lines if line.method != "raw"), None)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """What to take, how well it does, and whether reducing helps; None where no reduction has results."""
+        nonlinear = [name for name, method in self.grid.methods.items() if not method.linear]
+        return verdict_of(self.rows, self.metric, self.grid.about, nonlinear)
+
+    @property
+    def answer(self) -> str:
+        """The verdict in words, with what a reader must know of how it came about."""
+        said = "No reduction could be judged: every trial failed or was skipped."
+        return " ".join([said if self.verdict is None else str(self.verdict), *self.remarks])
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """On which rows and by which score the comparison was made, and what of it was not finished."""
+        return remarks_of(self.rows, self.grid.about, self.metric)
+
+    @property
+    def failures(self) -> list[Row]:
+        return [row for row in self.rows if row["status"] == "failed"]
+
+    @property
+    def skips(self) -> list[Row]:
+        return [row for row in self.rows if row["status"] == "skipped"]
+
+    def table(self) -> Any:
+        """The lines as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame([record(line) for line in self.lines])
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.grid.name!r}, {len(self.rows)} of {len(self.grid.trials)} trials: {self.answer})"
+
+    def _repr_html_(self) -> str:
+        """The answer and the table, for notebooks."""
+        head = "".join(f"<th>{name}</th>" for name in ("method", "classifier", "K", METRICS[self.metric], "interval"))
+        body = "".join(
+            f"<tr><td>{escape(line.method)}</td><td>{escape(line.classifier)}</td><td>{line.k}</td>"
+            f"<td>{percent(line.mean)}</td><td>{percent(line.low)} – {percent(line.high)}</td></tr>"
+            for line in self.lines
+        )
+        return f"<p>{escape(self.answer)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def record(line: Line) -> dict[str, Any]:
+    """A line as one flat record."""
+    facts: dict[str, Any] = {
+        name: getattr(line, name)
+        for name in ("method", "classifier", "k", "mean", "low", "high", "best_k", "best_mean", "n_splits", "seconds")
+    }
+    facts |= {name: line.means.get(name) for name in METRICS}
+    for name, found in (("pca", line.against_pca), ("raw", line.against_raw)):
+        facts[f"over_{name}"] = None if found is None else found.mean
+        facts[f"p_{name}"] = None if found is None else found.adjusted
+        facts[f"sign_p_{name}"] = None if found is None else found.sign_p_value
+        facts[f"verdict_{name}"] = None if found is None else found.verdict
+    return facts
+
+
+def so_far(grid: Grid, store: Store, metric: str = "accuracy") -> Comparison:
+    """What the store has of the grid, for the splits that every cell was tried on."""
+    rows = rows_of(grid, store)
+    tried: dict[int, int] = {}
+    for row in rows:
+        tried[row["trial"]["split"]] = tried.get(row["trial"]["split"], 0) + 1
+    whole = {split for split, count in tried.items() if count == len(grid.cells)}
+    return Comparison(grid, [row for row in rows if row["trial"]["split"] in whole], metric)
+
+
+def remarks_of(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any] | None, metric: str) -> tuple[str, ...]:
+    """What a reader must know beside the verdict: the sample, the score that decided, what was not finished."""
+    if about is None:
+        return ()
+    said = []
+    counts = np.bincount(unpacked(about["codes"]))
+    if about["n_rows"] > counts.sum():
+        said.append(f"Compared on {counts.sum():,} of {about['n_rows']:,} rows, each class in its proportion.")
+    share = counts.max() / counts.sum()
+    if share > UNBALANCED:
+        largest = about["classes"][int(counts.argmax())]
+        said.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[metric]} decides.")
+    return (*said, *unfinished(rows, about))
+
+
+def unfinished(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which lines rest on fewer splits than were asked for, in words; empty where the run came to its end."""
+    asked = int(about["n_splits"])
+    tried: dict[tuple[str, str, int], set[int]] = {}
+    for row in rows:
+        trial = row["trial"]
+        tried.setdefault((trial["method"], trial["classifier"], trial["k"]), set()).add(trial["split"])
+    short = {cell: len(splits) for cell, splits in tried.items() if len(splits) < asked}
+    if not short:
+        return ()
+    lines = sorted({f"{method} with {classifier}" for method, classifier, _ in short})
+    fewest, most = min(short.values()), max(short.values())
+    told = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    which = (
+        "All lines"
+        if len(short) == len(tried)
+        else f"{len(lines)} lines ({', '.join(lines[:5])}{', …' if len(lines) > 5 else ''})"
+    )
+    return (f"The run was not finished: {which} rest on {told} of {asked} splits.",)

@@ -1,0 +1,188 @@
+"""What was said of every held-out row, from the rows of results alone: confusions, the majority class, honest scores.
+
+A pipeline that is chosen for its score looks better than it is: the choice was made on the rows that give the score.
+`honest_score` repeats the choice on bootstrap samples of the rows and scores what was chosen on the rows left out
+(bootstrap bias-corrected cross-validation, Tsamardinos, Greasidou and Borboudakis 2018); groups are drawn as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.evaluation.grid import Cell, unpacked
+from discrim.evaluation.grouped_protocol import LEAVE_ONE_OUT, protocol_of
+from discrim.evaluation.protocol import PROTOCOLS
+
+BOOTSTRAPS = 200
+Array = NDArray[np.float64]
+Choice = Callable[[Array], int]  # scores (cells × splits) → the cell that is chosen
+
+
+@dataclass(frozen=True)
+class HonestScore:
+    """A score of what is chosen, on rows that had no part in the choice; the interval has 95 % of the bootstraps.
+
+    Attributes
+    ----------
+    mean : float
+        The score.
+    low : float
+        Lower end of the interval.
+    high : float
+        Upper end of the interval.
+    method : str
+        How it was found.
+    """
+
+    mean: float
+    low: float
+    high: float
+    method: str = "bootstrap bias-corrected cross-validation"
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The class given to every test row by every cell, split by split.
+
+    Attributes
+    ----------
+    cells : tuple of Cell
+        Those with results on every split.
+    classes : tuple of str
+        Names of the classes, sorted.
+    codes : array of shape (n_rows,)
+        The class of each row.
+    tests : list of arrays
+        Row numbers of the test rows of each split.
+    trains : list of arrays
+        Row numbers of the training rows of each split.
+    labels : list of arrays of shape (n_test, n_cells)
+        The class given to each test row by each cell.
+    groups : array of shape (n_rows,)
+        Rows that are drawn together.
+    weights : array of shape (n_rows,)
+        The weight of each row.
+    """
+
+    cells: tuple[Cell, ...]
+    classes: tuple[str, ...]
+    codes: NDArray[np.intp]
+    tests: list[NDArray[np.intp]]
+    trains: list[NDArray[np.intp]]
+    labels: list[NDArray[np.intp]]
+    groups: NDArray[np.intp]
+    weights: Array
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], about: Mapping[str, Any] | None) -> HeldOut | None:
+        """From rows of one run and what was kept of it; None where rows do not tell what was said of test rows."""
+        found: dict[Cell, dict[int, str]] = {}
+        trial: Mapping[str, Any] = {}
+        for row in rows:
+            if row["status"] == "ok" and "labels" in row["scores"]:
+                trial = row["trial"]
+                cell = Cell(trial["method"], trial["k"], trial["classifier"])
+                found.setdefault(cell, {})[trial["split"]] = row["scores"]["labels"]
+        if not found or about is None or trial["protocol"] not in (*PROTOCOLS, LEAVE_ONE_OUT):
+            return None
+        most = max(len(by_split) for by_split in found.values())
+        whole = {cell: by_split for cell, by_split in found.items() if len(by_split) == most}
+        numbers = sorted(set.intersection(*(set(by_split) for by_split in whole.values())))
+        codes, groups = unpacked(about["codes"]), about["groups"]
+        grouping = None if groups is None else unpacked(groups)
+        protocol = protocol_of(trial["protocol"], trial["protocol_size"], max(numbers, default=0) + 1, grouping)
+        splits = list(islice(protocol.splits(codes, trial["seed"]), max(numbers, default=0) + 1))
+        return cls(
+            tuple(whole),
+            tuple(about["classes"]),
+            codes,
+            [splits[number][1] for number in numbers],
+            [splits[number][0] for number in numbers],
+            [np.column_stack([unpacked(whole[cell][number]) for cell in whole]) for number in numbers],
+            np.arange(len(codes)) if grouping is None else grouping,
+            np.ones(len(codes)) if about.get("weights") is None else np.array(about["weights"]),
+        )
+
+    def confusion(self, cell: Cell) -> NDArray[np.intp]:
+        """Held-out rows of each class (rows) that were taken for each class (columns), over all splits."""
+        n_classes, at = len(self.classes), self.cells.index(cell)
+        counts = np.zeros((n_classes, n_classes), dtype=np.intp)
+        for test, labels in zip(self.tests, self.labels, strict=True):
+            np.add.at(counts, (self.codes[test], labels[:, at]), 1)
+        return counts
+
+    def majority_scores(self, metric: str) -> Array:
+        """The score in every split of naming the class that has most training rows."""
+        found = []
+        for train, test in zip(self.trains, self.tests, strict=True):
+            largest = np.bincount(self.codes[train], self.weights[train]).argmax()
+            named = np.full((len(test), 1), largest)
+            found.append(_scores(metric, *self._counts(self.weights[None, test], test, named, metric))[0, 0])
+        return np.array(found)
+
+    def honest_score(self, choose: Choice, metric: str, seed: int = 0) -> HonestScore:
+        """The score of what `choose` chooses, on rows that it did not see."""
+        draws = self._draws(np.random.default_rng(seed))
+        inside: list[Array] = []
+        pooled: tuple[Array, ...] | None = None
+        for test, labels in zip(self.tests, self.labels, strict=True):
+            inside.append(_scores(metric, *self._counts(draws[:, test] * self.weights[test], test, labels, metric)))
+            left_out = np.where(draws[:, test] == 0, self.weights[test], 0.0)
+            outside = self._counts(left_out, test, labels, metric)
+            pooled = outside if pooled is None else tuple(a + b for a, b in zip(pooled, outside, strict=True))
+        assert pooled is not None
+        with np.errstate(invalid="ignore"):
+            outcomes = _scores(metric, *pooled)
+        chosen = [choose(scores.T) for scores in np.stack(inside, axis=1)]
+        found = outcomes[np.arange(len(draws)), chosen]
+        low, high = np.nanquantile(found, [0.025, 0.975])
+        return HonestScore(float(np.nanmean(found)), float(low), float(high))
+
+    def _draws(self, random: np.random.Generator) -> Array:
+        """How often each row is drawn in each bootstrap sample: whole groups, or rows class by class."""
+        drawn = np.zeros((BOOTSTRAPS, len(self.codes)))
+        alone = len(np.unique(self.groups)) == len(self.groups)
+        for members in [np.flatnonzero(self.codes == code) for code in range(len(self.classes))] if alone else [None]:
+            units = np.unique(self.groups) if members is None else members
+            counts = random.multinomial(len(units), np.full(len(units), 1 / len(units)), size=BOOTSTRAPS)
+            if members is None:
+                drawn = counts[:, np.searchsorted(units, self.groups)].astype(np.float64)
+            else:
+                drawn[:, members] = counts
+        return drawn
+
+    def _counts(
+        self, weights: Array, test: NDArray[np.intp], labels: NDArray[np.intp], metric: str
+    ) -> tuple[Array, ...]:
+        """For each draw: hits (draws × classes × cells), rows of a class (draws × classes), rows taken for it."""
+        n_classes, actual = len(self.classes), self.codes[test]
+        hits = np.zeros((len(weights), n_classes, labels.shape[1]))
+        rows = np.zeros((len(weights), n_classes))
+        called = np.zeros_like(hits) if metric == "f1" else np.zeros((1, 1, 1))
+        for code in np.unique(actual):
+            of_class = actual == code
+            hits[:, code] = weights[:, of_class] @ (labels[of_class] == code)
+            rows[:, code] = weights[:, of_class].sum(axis=1)
+        if metric == "f1":
+            for code in range(n_classes):
+                called[:, code] = weights @ (labels == code)
+        return hits, rows, called
+
+
+def _scores(metric: str, hits: Array, rows: Array, called: Array) -> Array:
+    """Scores (draws × cells) from counts by class; classes without rows take no part."""
+    if metric == "accuracy":
+        return hits.sum(axis=1) / np.maximum(rows.sum(axis=1), 1e-300)[:, None]
+    present = rows > 0
+    of_class = rows[:, :, None]
+    if metric == "balanced_accuracy":
+        each = hits / np.where(of_class > 0, of_class, 1.0)
+    else:
+        each = 2 * hits / np.where(of_class + called > 0, of_class + called, 1.0)
+    return (each * present[:, :, None]).sum(axis=1) / np.maximum(present.sum(axis=1), 1)[:, None]

@@ -1,0 +1,158 @@
+"""What `compare` is asked for, made into a grid: which rows, which splits, which methods and how many components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from discrim.data.check import checked_labels, checked_table, require_finite
+from discrim.data.labelled_table import LabelledTable
+from discrim.evaluation.classifiers import named_classifiers
+from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.given_methods import GivenMethod, as_methods
+from discrim.evaluation.grid import (
+    Cell,
+    Grid,
+    automatic_counts,
+    checked_counts,
+    product,
+    refined_counts,
+    training_sizes,
+)
+from discrim.evaluation.grouped_protocol import grouped
+from discrim.evaluation.methods import METHODS, Method
+from discrim.evaluation.protocol import Protocol, named_protocol
+from discrim.reducers.pca import PCA
+
+DEFAULT_SPLITS = 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be tried on a table; the names are those of `compare`'s parameters."""
+
+    methods: str | Any | Iterable[str | Any] = "default"
+    classifiers: str | Iterable[str] = "default"
+    n_components: str | int | Iterable[int] = "auto"
+    protocol: str = "holdout-80-20"
+    n_splits: int | None = None
+    per_class: int | None = None
+    groups: Any = None
+    sample_weight: Any = None
+    most_rows: int | None = None
+    scale: str = "standard"
+    impute: str | None = None
+    seed: int = 0
+
+    def grid(self, table: LabelledTable, name: str) -> Grid:
+        """The grid: PCA and raw features always take part, since all others are compared with them."""
+        drawn = stratified_sample(table, self.most_rows, self.seed, self.groups)
+        groups = None if self.groups is None else np.asarray(self.groups)[drawn]
+        weights = None if self.sample_weight is None else np.asarray(self.sample_weight, dtype=np.float64)[drawn]
+        part = table if len(drawn) == table.n_samples else table.take(drawn)
+        n_splits = DEFAULT_SPLITS if self.n_splits is None and "kfold" not in self.protocol else self.n_splits
+        protocol = named_protocol(self.protocol, n_splits=n_splits, per_class=self.per_class)
+        protocol = protocol if groups is None else grouped(protocol, groups)
+        methods = tuple(_with_fixed_count(one, part, protocol, self.seed) for one in as_methods(self.methods))
+        methods += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in methods})
+        grid = Grid(
+            name,
+            part,
+            (),
+            protocol,
+            self.scale,
+            self.seed,
+            methods=METHODS | {one.name: one for one in methods},
+            impute=self.impute,
+            sample_weight=weights,
+            sample=None if part is table else (table.n_samples, drawn),
+        )
+        names = [self.classifiers] if isinstance(self.classifiers, str) else list(self.classifiers)
+        return replace(
+            grid, cells=product(methods, self._counts(part, grid), named_classifiers(names), part.n_features)
+        )
+
+    @property
+    def automatic(self) -> bool:
+        return isinstance(self.n_components, str)
+
+    def _counts(self, table: LabelledTable, grid: Grid) -> tuple[int, ...]:
+        if isinstance(self.n_components, str):
+            if self.n_components != "auto":
+                raise ValueError(f"n_components={self.n_components!r}. Pass whole numbers, or 'auto'.")
+            return automatic_counts(training_sizes(table, grid.protocol, self.seed))
+        asked = self.n_components
+        return checked_counts([asked] if isinstance(asked, (int, np.integer)) else asked, table)
+
+
+def refined(found: Comparison) -> Grid | None:
+    """The grid with more numbers of components around the best and the recommended, None where there are none."""
+    if found.verdict is None:
+        return None
+    grid, verdict = found.grid, found.verdict
+    cells = set(grid.cells)
+    sizes = training_sizes(grid.table, grid.protocol, grid.seed)
+    for pick in dict.fromkeys([verdict.best, verdict.recommended]):
+        method = grid.methods[pick.method]
+        tried = sorted({cell.k for cell in grid.cells if cell.method == pick.method})
+        for k in refined_counts(tried, pick.k, method.most_components(sizes)):
+            names = {cell.classifier for cell in grid.cells if cell.method == pick.method}
+            cells |= {Cell(pick.method, k, classifier) for classifier in names}
+    if cells == set(grid.cells):
+        return None
+    order = {name: at for at, name in enumerate(dict.fromkeys(cell.method for cell in grid.cells))}
+    return replace(grid, cells=tuple(sorted(cells, key=lambda cell: (order[cell.method], cell.k, cell.classifier))))
+
+
+def _with_fixed_count(method: Method, table: LabelledTable, protocol: Protocol, seed: int) -> Method:
+    """A transformer that cannot be told how many components to give is asked how many it gives."""
+    if not isinstance(method, GivenMethod):
+        return method
+    train, _ = next(iter(protocol.splits(table.y, seed)))
+    return method.with_fixed_count(table.X[train], table.y[train])
+
+
+def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups: Any = None) -> np.ndarray:
+    """Row numbers, ascending: all, or `most` of them with each class (and whole groups) in its proportion."""
+    n_rows = table.n_samples
+    if most is None or n_rows <= most:
+        return np.arange(n_rows)
+    if most < 2 * len(table.class_counts()):
+        raise ValueError(f"most_rows={most} is fewer than two rows for each of {len(table.class_counts())} classes.")
+    random = np.random.default_rng(seed)
+    if groups is not None:
+        names, codes = np.unique(np.asarray(groups), return_inverse=True)
+        order = random.permutation(len(names))
+        taken = np.cumsum(np.bincount(codes)[order]) <= most
+        return np.flatnonzero(np.isin(codes, order[taken]))
+    shuffled = random.permutation(n_rows)
+    by_class = shuffled[np.argsort(table.y[shuffled], kind="stable")]
+    drawn = by_class[np.linspace(0, n_rows - 1, most).astype(np.intp)]
+    rare = [label for label, count in table.class_counts().items() if (table.y[drawn] == label).sum() < min(count, 10)]
+    return np.unique(np.concatenate([drawn, *(np.flatnonzero(table.y == label)[:10] for label in rare)]))
+
+
+def labelled_table(X: Any, y: Any) -> LabelledTable:
+    """Arrays or a data frame as a labelled table, refused as the estimators would; labels become text."""
+    names: Sequence[Any] = list(X.columns) if hasattr(X, "columns") else []
+    rows = checked_table(PCA(), X, reset=True)
+    rows = csr_array(rows).astype(np.float64) if issparse(rows) else np.asarray(rows, dtype=np.float64)
+    require_finite(rows)
+    labels = checked_labels("compare", y, rows.shape[0])
+    text = np.array([str(label) for label in labels.tolist()])
+    known = tuple(str(name) for name in names) or tuple(f"f{at}" for at in range(rows.shape[1]))
+    return LabelledTable(rows, text, known, "target", "arrays")
+
+
+def require_identity(grid: Grid, store: Any) -> None:
+    """An estimator that does not say all of what it is cannot be found again in a store."""
+    for method in grid.methods.values():
+        if store is not None and isinstance(method, GivenMethod) and " at 0x" in method.written:
+            raise ValueError(
+                f"{method.name} has a parameter without a name of its own ({method.written[:80]}…), so a store could "
+                "not tell its results from others. Compare it without a store."
+            )
