@@ -63,9 +63,9 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     the ridge γ and the temperature T are chosen by held-out rows. Classes that held-out rows confuse have places v near
     each other.
 
-    What lies inside a class is not shown: no clusters, no outliers, no loadings. Which class sits where changes with the
-    sample, and training rows look better than new ones: show held-out rows. Bring columns to similar scales first, e.g.
-    with StandardScaler. For directions with loadings use BayesErrorLDA.
+    What lies inside a class is not shown: no clusters, no outliers, no loadings. Which class sits where changes with
+    the sample, and training rows look better than new ones: show held-out rows. Bring columns to similar scales first,
+    e.g. with StandardScaler. For directions with loadings use BayesErrorLDA.
 
     Parameters
     ----------
@@ -274,10 +274,9 @@ def _require_rows_to_hold_out(rows: LabelledRows) -> None:
 def _description(kernel: LandmarkKernel | None, first: Choice) -> ChosenKernel:
     if kernel is None:
         return ChosenKernel("linear", {}, False, 0, first.why, first.tried)
-    params = dict(kernel.params)
-    if kernel.name == "rbf":
-        params["gamma"] /= kernel.square_unit
-    return ChosenKernel(kernel.name, params, kernel.scales is not None, kernel.landmarks.shape[0], first.why, first.tried)
+    params = {"gamma": kernel.gamma} if kernel.name == "rbf" else dict(kernel.params)
+    scaled, size = kernel.scales is not None, kernel.landmarks.shape[0]
+    return ChosenKernel(kernel.name, params, scaled, size, first.why, first.tried)
 
 
 def _confusions(held_out: HeldOutScores, temperature: float, total_weight: float) -> Array:

@@ -60,7 +60,7 @@ class Candidate:
             return base.with_gamma(2 * self.width / base.median_square)
         params = dict(self.params)
         if self.kernel == "rbf":
-            return base.with_gamma(params["gamma"] * base.square_unit)
+            return base.with_gamma_in_columns(params["gamma"])
         return replace(base, name=self.kernel, params=params)
 
 
@@ -230,14 +230,14 @@ def chosen(found: dict[Candidate, list[HeldOutScores]]) -> Choice:
         for number in np.flatnonzero(scores.accuracies >= best - error - 1e-12):
             temperature, loss = best_temperature(scores.scores[number], scores.codes, scores.weights)
             rivals.append((loss, temperature, candidate, int(number)))
-    loss, temperature, candidate, number = min(rivals, key=lambda rival: rival[0])
+    loss, temperature, candidate, best_ridge = min(rivals, key=lambda rival: rival[0])
     why = (
-        f"{candidate.label} with shrinkage {RIDGES[number]:.2g}: the least log loss, {loss:.3f}, of {len(rivals)} rules "
-        f"within one standard error ({100 * error:.1f} points) of the best held-out accuracy, {100 * best:.1f} %"
+        f"{candidate.label} with shrinkage {RIDGES[best_ridge]:.2g}: the least log loss, {loss:.3f}, of {len(rivals)} "
+        f"rules within one standard error ({100 * error:.1f} points) of the best held-out accuracy, {100 * best:.1f} %"
     )
     tried = tuple(_tried(one, scores, len(found[one])) for one, scores in joined.items())
-    held_out = whole[candidate].with_ridge(number)
-    return Choice(candidate, float(RIDGES[number]), temperature, loss, held_out, tried, why)
+    held_out = whole[candidate].with_ridge(best_ridge)
+    return Choice(candidate, float(RIDGES[best_ridge]), temperature, loss, held_out, tried, why)
 
 
 def _tried(candidate: Candidate, scores: HeldOutScores, n_folds: int) -> TriedKernel:

@@ -69,8 +69,13 @@ class LandmarkKernel:
         return euclidean_distances(self._placed(X), self._placed_landmarks, squared=True)
 
     @property
-    def square_unit(self) -> float:
-        return float(np.ldexp(1.0, 2 * self._exponent))
+    def gamma(self) -> float:
+        """Of "rbf", in units of the columns (which may lie beyond the largest number: inf)."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(self.params["gamma"], -2 * self._exponent))
+
+    def with_gamma_in_columns(self, gamma: float) -> LandmarkKernel:
+        return self.with_gamma(float(np.ldexp(gamma, 2 * self._exponent)))
 
     @cached_property
     def landmark_squares(self) -> Array:
