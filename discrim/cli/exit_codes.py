@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import functools
+import inspect
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, NoReturn
 
 import typer
+import typer.models
 
 from discrim.data.tables import MissingExtraError, TableError
 from discrim.evaluation.run import StoreInUseError
@@ -48,21 +50,36 @@ def ending_cleanly(command: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             raise  # the reader of our output has gone
         except EXPECTED as error:
-            _end(f"discrim: {in_words(error)}", REFUSED)
+            _end(f"discrim: {in_words(error, _options_of(command))}", REFUSED)
         finally:
             signal.signal(signal.SIGTERM, previous)
 
     return wrapped
 
 
-def in_words(error: Exception) -> str:
-    """The error as a sentence that names the file, where there is one."""
+def in_words(error: Exception, options: Mapping[str, str] | None = None) -> str:
+    """The error as a sentence that names the file, where there is one, and speaks in the command's options."""
+    if isinstance(error, TableError):
+        return error.on_the_command_line(options or {})
     if not isinstance(error, OSError) or error.filename is None:
         return str(error) or type(error).__name__
     told = error.strerror or "it cannot be read or written"
     if error.errno is not None and told == os.strerror(error.errno):
         told = _IN_WORDS.get(error.errno, told)  # where the operating system's own words say little
     return f"{error.filename}: {told}."
+
+
+def _options_of(command: Callable[..., None]) -> dict[str, str]:
+    """What the command's parameters are called on the command line: {"one_hot": "--one-hot"}."""
+    options = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        for said in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(said, typer.models.OptionInfo):
+                # within Annotated the first name stands where the default would
+                names = [one for one in (said.default, *(said.param_decls or ())) if isinstance(one, str)]
+                long = [one for one in names if one.startswith("--")]
+                options[name] = long[0] if long else f"--{name.replace('_', '-')}"
+    return options
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

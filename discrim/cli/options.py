@@ -10,7 +10,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from discrim.data.preprocessing import SCALES
+from discrim.data.preprocessing import IMPUTATIONS, SCALES
+from discrim.data.table_error import MAX_BYTES
 
 FILE, RUN = "The file", "The run"
 
@@ -23,15 +24,30 @@ def _file(*names: str, help: str) -> Any:
 class FileFormat:
     """How a file is written: what `discrim apply` can be told of it, and every other command too."""
 
+    id_column: Annotated[
+        str | None, _file("--id", help="Column that says what each row is; kept in what is written, never a feature.")
+    ] = None
+    transpose: Annotated[
+        bool, _file("--transpose", help="The file has a row for each feature and a column for each sample.")
+    ] = False
+    header: Annotated[
+        bool | None, _file("--header/--no-header", help="Line 1 holds column names or not, where that is in doubt.")
+    ] = None
     delimiter: Annotated[str | None, _file(help="What separates columns, where it is not found out.")] = None
     decimal: Annotated[str, _file(help="The decimal mark.")] = "."
+    thousands: Annotated[str | None, _file(help="What separates groups of three digits.")] = None
     encoding: Annotated[str | None, _file(help="Encoding of the file, where it is not UTF-8.")] = None
+    max_bytes: Annotated[int, _file(help="Memory that the table may take.")] = MAX_BYTES
 
     @property
     def words(self) -> tuple[str, ...]:
         """The options that say so on the command line, those that are as usual left out."""
-        given = [(f"--{one.name.replace('_', '-')}", getattr(self, one.name), one.default) for one in fields(self)]
-        return tuple(word for name, value, usual in given if value != usual for word in _words(name, value))
+        said: list[str] = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value != one.default:
+                said += _words("--id" if one.name == "id_column" else f"--{one.name.replace('_', '-')}", value)
+        return tuple(said)
 
 
 @dataclass(frozen=True)
@@ -42,12 +58,24 @@ class Reading(FileFormat):
         str | None, typer.Option("--target", "-t", help="Column of the labels. [default: the last one]")
     ] = None
     one_hot: Annotated[bool, _file("--one-hot", help="Turn columns of text into one 0/1 column per value.")] = False
-    drop: Annotated[list[str] | None, _file(help="A column to leave out; may be given more than once.")] = None
+    drop: Annotated[list[str] | None, _file(help="Columns to leave out, with commas between or given again.")] = None
+    impute: Annotated[
+        str | None, _file(help=f"Fill missing cells, by what the training rows say: {', '.join(IMPUTATIONS)}.")
+    ] = None
+    drop_missing: Annotated[bool, _file("--drop-missing", help="Leave out rows with missing cells.")] = False
+    min_class_size: Annotated[int, _file(help="Leave out classes of fewer rows.")] = 1
+
+    @property
+    def missing_cells(self) -> str:
+        """What is done about missing cells when the file is read."""
+        if self.impute is not None and self.drop_missing:
+            raise ValueError("--impute fills missing cells, --drop-missing leaves their rows out. Choose one of them.")
+        return "keep" if self.impute is not None else "drop" if self.drop_missing else "error"
 
 
 def _words(name: str, value: Any) -> list[str]:
-    if value is True:
-        return [name]
+    if isinstance(value, bool):
+        return [name if value else name.replace("--", "--no-", 1)]
     return [word for one in (value if isinstance(value, list) else [value]) for word in (name, str(one))]
 
 
@@ -79,7 +107,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A .csv or .tsv (also .gz), .parquet, .feather or .npz file, or a name from `discrim datasets`.",
+        help="A .csv or .tsv (also .gz), .parquet, .feather, .xlsx or .npz file, or a name from `discrim datasets`.",
     ),
 ]
 Scale = Annotated[str, typer.Option(help=f"How columns are scaled first: {', '.join(SCALES)}.")]

@@ -54,14 +54,22 @@ def project(
     reduction = named(method, OURS, "reduction of discrim")
     table = labelled(data, reading)
     say_where_labels_are(table, reading, data)
-    steps = preprocessing(scale, sparse=issparse(table.X))
+    steps = preprocessing(scale, reading.impute, sparse=issparse(table.X))
     fitted = make_pipeline(*steps, reduction.estimator(components, 0)).fit(table.X, table.y)
     if model is not None:
-        kept = {"feature_names": list(table.feature_names), "target": table.target, "method": method, "scale": scale}
+        kept = {
+            "feature_names": list(table.feature_names),
+            "target": table.target,
+            "method": method,
+            "scale": scale,
+            "impute": reading.impute,
+            "id_column": table.id_column,
+        }
         model_file.save(fitted, model, about=kept)
         say(f"The model is in {model}.")
     if out is not None:
-        write_table(out, _columns(fitted, table.X) | {table.target: table.y})
+        named_ids = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
+        write_table(out, named_ids | _columns(fitted, table.X) | {table.target: table.y})
         say(f"{table.n_samples} rows × {components} components, and the labels, are in {out}.")
 
 
@@ -84,9 +92,10 @@ def apply(
     names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
     if not names:
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
-    X = features(data, names, written)
+    X, ids = features(data, names, written, fills=kept.get("impute") is not None)
     columns = _columns(fitted, X)
-    write_table(out, columns)
+    named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
+    write_table(out, named_ids | columns)
     say(f"{X.shape[0]} rows × {len(columns)} components are in {out}.")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from discrim.cli.options import FileFormat, Reading
 from discrim.cli.screen import say
 from discrim.data import catalogue
@@ -23,12 +25,20 @@ def name_of(data: str) -> str:
 
 
 def labelled(data: str, reading: Reading) -> LabelledTable:
-    """The labelled table that DATA stands for."""
-    if is_file(data):
-        return read_table(data, reading.target, one_hot=reading.one_hot, drop=reading.drop or (), **_format(reading))
-    if reading.target is not None:
-        raise ValueError(f"{data!r} is a data set of the catalogue and has its labels. Leave out --target.")
-    return catalogue.load(data)
+    """The labelled table that DATA stands for; what should be known of it is said."""
+    if not is_file(data):
+        if reading != Reading():
+            raise ValueError(
+                f"{data!r} is a data set of the catalogue and is read as it is. Leave out {' '.join(reading.words)}."
+            )
+        return catalogue.load(data)
+    options = {name: value for name, value in vars(reading).items() if name not in ("target", "impute", "drop_missing")}
+    table = read_table(
+        data, reading.target, **(options | {"drop": reading.drop or (), "missing_cells": reading.missing_cells})
+    )
+    for note in table.notes:
+        say(note)
+    return table
 
 
 def say_where_labels_are(table: LabelledTable, reading: Reading, data: str) -> None:
@@ -37,17 +47,15 @@ def say_where_labels_are(table: LabelledTable, reading: Reading, data: str) -> N
         say(f"Labels: {table.target!r}, the last column. Name another with --target.")
 
 
-def features(data: str, feature_names: list[str], written: FileFormat) -> Any:
-    """The named features of new rows."""
+def features(
+    data: str, feature_names: list[str], written: FileFormat, *, fills: bool = False
+) -> tuple[Any, np.ndarray | None]:
+    """The named features of new rows, and their ids; `fills`: the model fills missing cells."""
     if is_file(data):
-        return read_features(data, feature_names, **_format(written))
+        return read_features(data, feature_names, **vars(written), missing_cells="keep" if fills else "error")
     table = catalogue.load(data)
     place = {name: at for at, name in enumerate(table.feature_names)}
     lacking = [name for name in feature_names if name not in place]
     if lacking:
         raise ValueError(f"{data} lacks {len(lacking)} of the model's columns, such as {lacking[0]!r}.")
-    return table.X[:, [place[name] for name in feature_names]]
-
-
-def _format(written: FileFormat) -> dict[str, Any]:
-    return {"delimiter": written.delimiter, "decimal": written.decimal, "encoding": written.encoding}
+    return table.X[:, [place[name] for name in feature_names]], None

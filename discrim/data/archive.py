@@ -18,9 +18,8 @@ from typing import IO, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from discrim.data.cells import TableError, plural, quoted
-from discrim.data.delimited import MAX_BYTES
 from discrim.data.labelled_table import LabelledTable, normal_text
+from discrim.data.table_error import MAX_BYTES, TableError, plural, quoted, too_large
 
 _CSR = ("data", "indices", "indptr", "shape")
 _LABELS = ("target", "y", "labels")
@@ -34,13 +33,17 @@ class Archive:
     labels: list[str] | None
     target: str | None
     feature_names: tuple[str, ...] | None
+    ids: np.ndarray | None = None
 
 
-def read_archive(path: Path, target: str | None, max_bytes: int = MAX_BYTES) -> Archive:
-    """The arrays of `path`, checked. `target` names the label array; None: target, y or labels, if there."""
+def read_archive(path: Path, target: str | None, id_array: str | None = None, max_bytes: int = MAX_BYTES) -> Archive:
+    """The arrays of `path`, checked; missing cells are NaN.
+
+    `target` names the label array; None: target, y or labels, if there. `id_array` names one of the rows' names.
+    """
     try:
         with zipfile.ZipFile(path) as files:
-            return _read(path, _Members(files, path, max_bytes), target)
+            return _read(path, _Members(files, path, max_bytes), target, id_array)
     except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
@@ -60,17 +63,14 @@ class _Members:
     """The arrays inside the archive, each read once and only if asked for."""
 
     def __init__(self, files: zipfile.ZipFile, path: Path, max_bytes: int) -> None:
-        self._files, self._path, self._left = files, path, max_bytes
+        self._files, self._path, self._left, self.max_bytes = files, path, max_bytes, max_bytes
         self.names = [name.removesuffix(".npy") for name in files.namelist()]
 
     def __getitem__(self, name: str) -> np.ndarray:
         info = self._files.getinfo(f"{name}.npy")
         self._left -= info.file_size
         if self._left < 0:
-            raise TableError(
-                f"{self._path} unzips to more than the allowed number of bytes. If that is meant, pass a "
-                f"larger max_bytes."
-            )
+            raise too_large(self._path, sum(one.file_size for one in self._files.infolist()), self.max_bytes)
         with self._files.open(info) as handle:
             try:
                 return _array(handle, info.file_size)
@@ -92,7 +92,7 @@ def _array(handle: IO[bytes], size: int) -> np.ndarray:
     return np.frombuffer(content, dtype=dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _read(path: Path, members: _Members, target: str | None) -> Archive:
+def _read(path: Path, members: _Members, target: str | None, id_array: str | None) -> Archive:
     X = _rows(path, members)
     label_name = _label_name(path, members.names, target)
     labels = None if label_name is None else _labels(path, label_name, members[label_name], X.shape[0])
@@ -101,7 +101,11 @@ def _read(path: Path, members: _Members, target: str | None) -> Archive:
         names = tuple(normal_text(str(name)) for name in members["feature_names"].ravel())
         if len(names) != X.shape[1]:
             raise TableError(f"{path}: {len(names)} feature_names for {plural(X.shape[1], 'column')}.")
-    return Archive(X, labels, label_name, names)
+    ids = None
+    if id_array is not None:
+        _label_name(path, members.names, id_array)
+        ids = np.array(_labels(path, id_array, members[id_array], X.shape[0]))
+    return Archive(X, labels, label_name, names, ids)
 
 
 def _label_name(path: Path, names: Sequence[str], target: str | None) -> str | None:
@@ -110,7 +114,7 @@ def _label_name(path: Path, names: Sequence[str], target: str | None) -> str | N
     if target not in names:
         near = difflib.get_close_matches(target, names)
         meant = f" Did you mean {quoted(near)}?" if near else ""
-        raise TableError(f"{path} has no array {target!r} for the labels, only {quoted(list(names))}.{meant}")
+        raise TableError(f"{path} has no array {target!r}, only {quoted(list(names))}.{meant}")
     return target
 
 
@@ -135,7 +139,9 @@ def _rows(path: Path, members: _Members) -> Any:
         )
     if 0 in X.shape:
         raise TableError(f"{path} is empty: {X.shape[0]} rows × {X.shape[1]} columns.")
-    _require_finite(path, X)
+    # A sparse matrix can claim any number of columns; each has at least a name and a mean.
+    if (needed := 100 * X.shape[1]) > members.max_bytes:
+        raise too_large(path, needed, members.max_bytes)
     return X
 
 
@@ -163,14 +169,3 @@ def _csr(path: Path, members: _Members) -> csr_array:
         raise TableError(f"{path}: data, indices, indptr and shape do not make a CSR matrix ({error}).") from error
     X.sum_duplicates()
     return X
-
-
-def _require_finite(path: Path, X: Any) -> None:
-    bad = ~np.isfinite(X.data if issparse(X) else X)
-    if not bad.any():
-        return
-    rows, columns = np.nonzero(bad) if not issparse(X) else (X.tocoo().row[bad], X.tocoo().col[bad])
-    raise TableError(
-        f"{path}, row {rows[0] + 1}, column {columns[0] + 1}: {plural(int(bad.sum()), 'cell')} missing or "
-        f"infinite, in {plural(len(np.unique(columns)), 'column')}. Fill or remove them first."
-    )

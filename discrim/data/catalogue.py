@@ -28,8 +28,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn import datasets
 
 from discrim.data.archive import write_archive
-from discrim.data.cells import plural, quoted
-from discrim.data.labelled_table import LabelledTable, checked_labels
+from discrim.data.labelled_table import LabelledTable, checked_labels, coded
+from discrim.data.table_error import plural, quoted
 from discrim.data.tables import read_table
 from discrim.data.writing import whole_file
 
@@ -193,7 +193,7 @@ def _downloaded(wanted: Entry) -> LabelledTable:
     X = X.astype(np.float64)
     if not np.isfinite(X.data if issparse(X) else X).all():
         raise CatalogueError(f"{source} is not the {wanted.name} expected: some of its values are missing.")
-    y = checked_labels([str(label) for label in bunch.target], "target", Path(source))
+    y = checked_labels(*coded([str(label) for label in bunch.target]), "target", Path(source))
     return LabelledTable(X, y, tuple(str(name) for name in bunch.feature_names), "target", source)
 
 

@@ -1,9 +1,6 @@
-"""What a text cell can be: a number, missing, or text; and the sentences that say where it went wrong.
+"""Columns as a file has them → numbers, and a survey of the cells that are none, so that one error tells all of it."""
 
-A table is read twice only when something is wrong with it: the first reading goes as fast as it can and gives
-up at the first cell that is no finite number (`CellsNotNumericError`); the second (`ColumnSurvey`) counts
-what is wrong, column by column, so that one error tells all of it.
-"""
+from __future__ import annotations
 
 import math
 import re
@@ -11,20 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.labelled_table import normal_text
+from discrim.data.table_error import PYTHON_ONLY, Advice, TableError, plural, quoted, shortened
 
 MISSING = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "?"})
 _COMMA_NUMBER = re.compile(r"[+-]?\d{1,3}(\.\d{3})*,\d+([eE][+-]?\d+)?|[+-]?\d+,\d+([eE][+-]?\d+)?")
 _GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}([,' \u00a0\u202f_])\d{3}(\1\d{3})*(\.\d*)?")
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T].*)?")
+_BOOLEANS = {"true": 1.0, "false": 0.0}
 _NAMED = 5
-
-
-class TableError(ValueError):
-    """A table that cannot be read as labelled rows; the message names file, line and column if any."""
-
-
-class CellsNotNumericError(Exception):
-    """Some cell is no finite number: survey the columns to learn which."""
+NUMBER, ABSENT, TEXT, INFINITE = range(4)  # what a cell can be
 
 
 @dataclass(frozen=True)
@@ -38,9 +36,10 @@ class CellFormat:
     def __post_init__(self) -> None:
         marks = [self.decimal] if self.thousands is None else [self.decimal, self.thousands]
         if any(len(mark) != 1 or mark.isalnum() for mark in marks) or len(set(marks)) != len(marks):
-            raise ValueError(
-                f"decimal={self.decimal!r}, thousands={self.thousands!r}: give two different single "
-                f"characters that are no letters or digits, for example decimal=',' and thousands='.'."
+            raise TableError(
+                f"Decimal mark {self.decimal!r}, thousands {self.thousands!r} came; possible are two different single "
+                "characters that are no letters or digits.",
+                Advice("read a number like 1.234,5 with", decimal=",", thousands="."),
             )
 
     @property
@@ -49,7 +48,7 @@ class CellFormat:
 
     @cached_property
     def parse(self) -> Callable[[str], float]:
-        """Text → float, ValueError where it is none. Plain numbers go through `float` itself, for speed."""
+        """Text → float, ValueError where it is none."""
         return float if self.plain else self._parse_marked
 
     @cached_property
@@ -73,20 +72,20 @@ class CellFormat:
         """The numbers that stand for a missing cell, such as -9."""
         return frozenset(_numbers_among(self.missing, self.parse))
 
-    def kind(self, cell: str) -> str:
-        """'number', 'missing', 'infinite' or 'text'. Python's digit underscores (1_000) count as text."""
+    def reading(self, cell: str) -> tuple[int, float]:
+        """What the cell is, and its value. Python's digit underscores (1_000) count as text."""
         cell = cell.strip()
         if cell in self.missing:
-            return "missing"
+            return ABSENT, math.nan
         if self.plain and "_" in cell:
-            return "text"
+            return TEXT, math.nan
         try:
             value = self.parse(cell)
         except ValueError:
-            return "text"
+            return TEXT, math.nan
         if math.isnan(value) or value in self.codes:
-            return "missing"
-        return "infinite" if math.isinf(value) else "number"
+            return ABSENT, math.nan
+        return (INFINITE if math.isinf(value) else NUMBER), value
 
 
 def _numbers_among(texts: Iterable[str], parse: Callable[[str], float]) -> Iterator[float]:
@@ -96,108 +95,181 @@ def _numbers_among(texts: Iterable[str], parse: Callable[[str], float]) -> Itera
                 yield value
 
 
-@dataclass
-class ColumnSurvey:
-    """How many cells of one column are no finite numbers, and the first of each kind as (line, cell)."""
+# ---------------------------------------------------------------------- a column
+
+
+def distinct(column: Any) -> tuple[list[str], NDArray[np.intp]]:
+    """The different texts of an Arrow column (missing ones empty), and where each row's is among them."""
+    if not hasattr(column.type, "index_type"):
+        column = column.dictionary_encode()
+    whole = column.unify_dictionaries().combine_chunks()
+    whole = whole.chunk(0) if hasattr(whole, "chunk") else whole
+    values = [as_text(value) for value in whole.dictionary.to_pylist()]
+    codes = whole.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+    return ([*values, ""] if whole.null_count else values), codes.astype(np.intp)
+
+
+def as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def texts(column: Any) -> tuple[list[str], NDArray[np.intp]]:
+    """As `distinct`, with texts that look the same taken for the same, in order."""
+    raw, codes = distinct(column)
+    normal = [normal_text(text) for text in raw]
+    values = sorted({normal[code] for code in np.unique(codes)})
+    place = {value: at for at, value in enumerate(values)}
+    return values, np.array([place.get(text, 0) for text in normal], dtype=np.intp)[codes]
+
+
+def numbers(column: Any, form: CellFormat) -> tuple[NDArray[np.float64], NDArray[np.uint8] | None]:
+    """The cells of an Arrow column as doubles, NaN where they are none, and what each is; None: all are numbers."""
+    if is_numeric(column.type):
+        values = _doubles(column)
+        return values, _kinds(values, form)
+    cells, codes = distinct(column)
+    readings = [form.reading(cell) for cell in cells]
+    words = {cell.strip().casefold() for cell, (kind, _) in zip(cells, readings, strict=True) if kind == TEXT}
+    if words and words <= _BOOLEANS.keys() and all(kind in (TEXT, ABSENT) for kind, _ in readings):
+        readings = [
+            (NUMBER, _BOOLEANS[cell.strip().casefold()]) if kind == TEXT else (kind, value)
+            for cell, (kind, value) in zip(cells, readings, strict=True)
+        ]
+    kinds = np.array([kind for kind, _ in readings], dtype=np.uint8)[codes]
+    values = np.array([value for _, value in readings])[codes]
+    return values, kinds if kinds.any() else None
+
+
+def is_numeric(kind: Any) -> bool:
+    return str(kind).startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal"))
+
+
+def _doubles(column: Any) -> NDArray[np.float64]:
+    if str(column.type).startswith("decimal"):
+        column = column.cast("float64")
+    if column.null_count and not str(column.type).startswith(("float", "double", "halffloat")):
+        # Whole numbers beyond 2⁵³ are rounded, not refused.
+        column = column.cast("float64", safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _kinds(values: NDArray[np.float64], form: CellFormat) -> NDArray[np.uint8] | None:
+    usual = np.isfinite(values)
+    if form.codes:
+        coded = np.isin(values, list(form.codes))
+        values[coded] = np.nan
+        usual &= ~coded
+    if usual.all():
+        return None
+    return np.where(usual, NUMBER, np.where(np.isinf(values), INFINITE, ABSENT)).astype(np.uint8)
+
+
+# ---------------------------------------------------------------------- what is wrong with it
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Of one column: what its cells are, and the first row and cell of each kind."""
 
     name: str
-    n_cells: int = 0
-    n_missing: int = 0
-    n_text: int = 0
-    n_infinite: int = 0
-    first_missing: tuple[int, str] | None = None
-    first_text: tuple[int, str] | None = None
-    first_infinite: tuple[int, str] | None = None
+    kinds: NDArray[np.uint8]
+    column: Any
+    cell: Callable[[int], str]  # as the file has it
 
-    def add(self, line: int, cell: str, kind: str) -> None:
-        self.n_cells += 1
-        if kind == "missing":
-            self.n_missing += 1
-            self.first_missing = self.first_missing or (line, cell)
-        elif kind == "text":
-            self.n_text += 1
-            self.first_text = self.first_text or (line, cell)
-        elif kind == "infinite":
-            self.n_infinite += 1
-            self.first_infinite = self.first_infinite or (line, cell)
+    def count(self, kind: int) -> int:
+        return int(np.count_nonzero(self.kinds == kind))
+
+    def first(self, kind: int) -> tuple[int, str]:
+        row = int(np.argmax(self.kinds == kind))
+        return row, self.cell(row)
 
     @property
     def categorical(self) -> bool:
         """More text than numbers. A few stray words in a column of numbers do not make it a category."""
-        return self.n_text > (self.n_cells - self.n_missing) / 2
+        return self.count(TEXT) > (len(self.kinds) - self.count(ABSENT)) / 2
+
+    @property
+    def dates(self) -> bool:
+        cells, codes = distinct(self.column)
+        dated = np.array([bool(_DATE.fullmatch(cell.strip())) for cell in cells])[codes]
+        return bool(np.count_nonzero(dated) > len(dated) / 2)
 
 
-def quoted(names: Sequence[str]) -> str:
-    """'a', 'b', 'c' and 17 more: the first few names, for a message."""
-    shown = ", ".join(repr(name) for name in names[:_NAMED])
-    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
+WITHOUT_MISSING_CELLS: tuple[str | Advice, ...] = (
+    "fill these cells or remove these rows",
+    Advice("have them filled in with", {"impute": "median"}, missing_cells="keep"),
+    Advice("leave the rows out with", {"drop_missing": True}, missing_cells="drop"),
+)
+Place = Callable[[int], str]  # of a row in its file: "line 7"
 
 
-def shortened(cell: str) -> str:
-    return repr(cell if len(cell) <= 40 else cell[:37] + "...")
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def missing_error(path: Path, surveys: Sequence[ColumnSurvey], unit: str) -> TableError:
-    bad = [survey for survey in surveys if survey.n_missing]
-    total = sum(survey.n_missing for survey in bad)
-    first = min(survey.first_missing[0] for survey in bad if survey.first_missing)
+def missing_error(path: Any, surveys: Sequence[Survey], place: Place, target: str | None) -> TableError:
+    bad = [survey for survey in surveys if survey.count(ABSENT)]
+    first = min(bad, key=lambda survey: survey.first(ABSENT)[0])
     places = "; ".join(
-        f"column {survey.name!r}: {survey.n_missing}, first on {unit} {survey.first_missing[0]}"
-        for survey in bad[:_NAMED]
-        if survey.first_missing
+        f"column {one.name!r}: {one.count(ABSENT)}, first on {place(one.first(ABSENT)[0])}" for one in bad[:_NAMED]
     )
     more = f"; and {plural(len(bad) - _NAMED, 'more column')}" if len(bad) > _NAMED else ""
+    fill, impute, leave_out = WITHOUT_MISSING_CELLS
+    features = [one.name for one in bad if one.name != target]
+    others = [impute, Advice("leave the columns out with", drop=features)] if features else []
+    total = sum(survey.count(ABSENT) for survey in bad)
     return TableError(
-        f"{path}, {unit} {first}: {plural(total, 'missing cell')} in {plural(len(bad), 'column')} "
-        f"({places}{more}). Nothing was filled in or left out: fill these cells, remove these rows, or leave "
-        f"the columns out with drop=[{quoted([survey.name for survey in bad])}]."
+        f"{path}, {place(first.first(ABSENT)[0])}: {plural(total, 'missing cell')} in {plural(len(bad), 'column')} "
+        f"({places}{more}). Nothing was filled in or left out.",
+        fill,
+        *others,
+        leave_out,
     )
 
 
-def infinite_error(path: Path, surveys: Sequence[ColumnSurvey], unit: str) -> TableError:
-    bad = [survey for survey in surveys if survey.first_infinite]
-    total = sum(survey.n_infinite for survey in bad)
-    assert bad[0].first_infinite is not None
-    line, cell = bad[0].first_infinite
+def infinite_error(path: Any, surveys: Sequence[Survey], place: Place) -> TableError:
+    bad = [survey for survey in surveys if survey.count(INFINITE)]
+    row, cell = bad[0].first(INFINITE)
     return TableError(
-        f"{path}, {unit} {line}, column {bad[0].name!r}: {shortened(cell)} is infinite or too large for a "
-        f"double ({plural(total, 'such cell')} in {plural(len(bad), 'column')}: "
-        f"{quoted([s.name for s in bad])}). Correct these cells, or leave the columns out with drop=[...]."
+        f"{path}, {place(row)}, column {bad[0].name!r}: {shortened(cell)} is infinite or too large for a double "
+        f"({plural(sum(one.count(INFINITE) for one in bad), 'such cell')} in {plural(len(bad), 'column')}: "
+        f"{quoted([one.name for one in bad])}).",
+        "correct these cells",
+        Advice("leave the columns out with", drop=[one.name for one in bad]),
     )
 
 
-def text_error(path: Path, surveys: Sequence[ColumnSurvey], unit: str) -> TableError:
+def text_error(path: Any, surveys: Sequence[Survey], place: Place) -> TableError:
     """For columns with text where numbers are needed; the first of them is named with its place."""
     first, others = surveys[0], [survey.name for survey in surveys[1:]]
-    assert first.first_text is not None
-    line, cell = first.first_text
+    row, cell = first.first(TEXT)
     also = f" Text stands in {quoted(others)} too." if others else ""
     return TableError(
-        f"{path}, {unit} {line}, column {first.name!r}: {shortened(cell)} is not a number ({first.n_text} of "
-        f"{plural(first.n_cells, 'cell')} in this column).{also} {_advice(first, cell)}"
+        f"{path}, {place(row)}, column {first.name!r}: {shortened(cell)} is not a number ({first.count(TEXT)} of "
+        f"{plural(len(first.kinds), 'cell')} in this column).{also}",
+        *_advice(first, cell.strip()),
     )
 
 
-def _advice(survey: ColumnSurvey, cell: str) -> str:
-    cell, name = cell.strip(), survey.name
+def _advice(survey: Survey, cell: str) -> list[str | Advice]:
+    out = Advice("leave it out with", drop=[survey.name])
     if _COMMA_NUMBER.fullmatch(cell):
-        dotted = ", thousands='.'" if "." in cell else ""
-        return (
-            f"If the comma is the decimal mark, read with decimal=','{dotted}; if it separates thousands, "
-            f"with thousands=','."
-        )
+        mark = "if the comma is the decimal mark, read with"
+        return [
+            Advice(mark, decimal=",", thousands=".") if "." in cell else Advice(mark, decimal=","),
+            Advice("if it separates thousands, with", thousands=","),
+        ]
     if grouped := _GROUPED_NUMBER.fullmatch(cell):
-        return f"If {grouped[1]!r} separates thousands, read with thousands={grouped[1]!r}."
+        return [Advice(f"if {grouped[1]!r} separates thousands, read with", thousands=grouped[1])]
+    if survey.dates:
+        return [Advice("these look like dates: turn them into numbers, such as days, or leave them out with",
+                       drop=[survey.name])]  # fmt: skip
     if not survey.categorical:
-        return (
-            f"Most cells are numbers: correct the others, leave the column out with drop=[{name!r}], or, if "
-            f"it is a category, read it as one with one_hot=[{name!r}]."
-        )
-    return (
-        f"Leave it out with drop=[{name!r}], or turn text columns into indicator columns with one_hot=True "
-        f"(--one-hot on the command line)."
-    )
+        return [
+            "most cells are numbers: correct the others",
+            out,
+            Advice("if it is a category, read it as one with", PYTHON_ONLY, one_hot=[survey.name]),
+        ]
+    return [
+        out,
+        Advice("keep it as the name of each row with", id_column=survey.name),
+        Advice("turn text columns into indicator columns with", one_hot=True),
+    ]

@@ -3,6 +3,9 @@
 What is read without asking: UTF-8 with or without byte order mark, UTF-16 with one; commas, semicolons, tabs
 or bars as delimiters (the one that splits the first line into most fields); quoted fields, also with line
 breaks in them; blank lines, which hold no row. Everything else out of the ordinary is an error with its line.
+
+pyarrow reads the file. Where it cannot, or where its reading of quotes is not ours, Python's csv module reads it
+record by record, and either knows better or says on which line it went wrong.
 """
 
 from __future__ import annotations
@@ -10,30 +13,25 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import io
+import re
 import zlib
-from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import itemgetter
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from discrim.data.cells import (
-    CellFormat,
-    CellsNotNumericError,
-    ColumnSurvey,
-    TableError,
-    plural,
-    shortened,
-)
-from discrim.data.columns import Taken
+from discrim.data.cells import CellFormat
+from discrim.data.columnar import arrow, column_names
 from discrim.data.labelled_table import normal_text
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, shortened, too_large
 
-MAX_BYTES = 8 * 2**30
 _DELIMITERS = (",", ";", "\t", "|")
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_CHUNK = 1 << 20
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive (an Excel workbook, or an .npz file under another name)",
     b"PAR1": "a Parquet file",
@@ -48,215 +46,211 @@ class Dialect:
 
     delimiter: str | None = None
     encoding: str | None = None
+    header: bool | None = None
     cells: CellFormat = field(default_factory=CellFormat)
 
 
 class DelimitedFile:
-    """A CSV or TSV file whose columns can be taken or surveyed. It is streamed, never held as text."""
-
-    unit = "line"
+    """A CSV or TSV file, unzipped and in UTF-8, whose columns can be taken."""
 
     def __init__(self, path: Path, dialect: Dialect, max_bytes: int = MAX_BYTES) -> None:
-        self.path, self.dialect, self._max_bytes = path, dialect, max_bytes
-        self._encoding = _known_encoding(dialect.encoding) or self._encoding_by_mark()
+        self.path, self._form = path, dialect.cells
+        self._content = _as_utf8(path, _unzipped(path, max_bytes), dialect.encoding)
         self._delimiter = _one_character(dialect.delimiter) or self._delimiter_of_first_line()
-        self.names = self._header()
+        self.first_line: list[str] | None
+        self.first_line, self._body = self._first_record()
+        self.names = column_names(self.first_line, named=dialect.header is not False)
+        if dialect.header is False:
+            self._body = 0
 
-    def take(self, numeric: Sequence[int], text: Sequence[int]) -> Taken:
-        """The columns `numeric` as float64 and `text` as lists; CellsNotNumericError if that fails."""
-        numbers, texts = array("d"), [[] for _ in text]  # type: tuple[array[float], list[list[str]]]
-        form, parse, picked = self.dialect.cells, self.dialect.cells.parse, _picker(numeric)
-        for _, cells in self._rows():
-            wanted = picked(cells)
-            # float() takes 1_000 for a number; no spreadsheet does.
-            if form.plain and "_" in "".join(wanted):
-                raise CellsNotNumericError
-            try:
-                numbers.extend(map(parse, wanted))
-            except ValueError:
-                raise CellsNotNumericError from None
-            for column, position in zip(texts, text, strict=True):
-                column.append(normal_text(cells[position]))
-        X = np.frombuffer(numbers, dtype=np.float64) if len(numbers) else np.empty(0)
-        if not np.isfinite(X).all() or (form.codes and np.isin(X, list(form.codes)).any()):
-            raise CellsNotNumericError
-        return Taken(X.reshape(-1, len(numeric)) if numeric else np.empty((0, 0)), texts)
+    def place(self, row: int) -> str:
+        """Where a row stands: the line that it begins on."""
+        return f"line {next(islice(self._rows(), row, None))[0]}"
 
-    def survey(self, columns: Sequence[int]) -> list[ColumnSurvey]:
-        """What is wrong with each of the columns, counted over the whole file."""
-        surveys = [ColumnSurvey(self.names[position]) for position in columns]
-        kind = self.dialect.cells.kind
-        for line, cells in self._rows():
-            for survey, position in zip(surveys, columns, strict=True):
-                cell = cells[position]
-                survey.add(line, cell, kind(cell))
-        return surveys
+    def cell(self, row: int, at: int) -> str:
+        """A cell as it is written."""
+        return next(islice(self._rows(), row, None))[1][at]
 
-    def _header(self) -> tuple[str, ...]:
-        for line, cells in self._records():
-            names = [normal_text(cell) for cell in cells]
-            if any("\0" in name for name in names):
+    def columns(self, positions: Sequence[int], text: Sequence[int]) -> list[Any]:
+        """The columns as Arrow arrays: doubles where all cells are numbers, else as text; those of `text` always so."""
+        if self._plainly_quoted():
+            pyarrow = arrow("pyarrow", self.path)
+            for numeric in (set(positions) - set(text), set()) if self._form.thousands is None else (set(),):
+                with suppress(pyarrow.ArrowInvalid):
+                    return self._by_arrow(positions, numeric)
+        return self._by_records(positions)
+
+    def _by_arrow(self, positions: Sequence[int], numeric: set[int]) -> list[Any]:
+        pyarrow, csv_reader = arrow("pyarrow", self.path), arrow("pyarrow.csv", self.path)
+        kinds = {f"{at}": pyarrow.float64() if at in numeric else pyarrow.string() for at in positions}
+        # In memory of Arrow's own: a thread of Arrow's that frees a Python object when the process ends aborts it.
+        body = pyarrow.BufferOutputStream()
+        body.write(memoryview(self._content)[self._body :])
+        first = _LINE.match(self._content, self._body)
+        longest = 8 * len(first[0]) if first else 0  # a block of pyarrow's must hold a whole row
+        table = csv_reader.read_csv(
+            pyarrow.BufferReader(body.getvalue()),
+            csv_reader.ReadOptions(
+                column_names=[f"{at}" for at in range(len(self.names))], block_size=min(max(_CHUNK, longest), 2**30)
+            ),
+            csv_reader.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in self._content),
+            csv_reader.ConvertOptions(
+                column_types=kinds,
+                include_columns=list(kinds),
+                null_values=list(self._form.missing),
+                decimal_point=self._form.decimal,
+            ),
+        )
+        if not table.num_rows:
+            raise self._without_rows()
+        return list(table.columns)
+
+    def _by_records(self, positions: Sequence[int]) -> list[Any]:
+        chunked = arrow("pyarrow", self.path).chunked_array
+        rows = [[cells[at] for at in positions] for _, cells in self._rows()]
+        if not rows:
+            raise self._without_rows()
+        return [chunked([list(column)]) for column in zip(*rows, strict=True)]
+
+    def _without_rows(self) -> TableError:
+        return TableError(f"{self.path} has column names but no rows below them.")
+
+    def _plainly_quoted(self) -> bool:
+        """Whether every quote opens or closes a field, or is written twice within one: then all parsers agree."""
+        if not self._delimiter.isascii():
+            return False
+        data = np.frombuffer(self._content, dtype=np.uint8)[self._body :]
+        if b'"' not in self._content:
+            return True
+        quotes = np.flatnonzero(data == ord('"'))
+        opening, closing = quotes[::2], quotes[1::2]
+        around = [ord(mark) for mark in '"\r\n' + self._delimiter]
+        before = np.isin(data[opening - 1], around) | (opening == 0)
+        after = np.isin(data[np.minimum(closing + 1, len(data) - 1)], around)
+        return len(opening) == len(closing) and bool(before.all()) and bool(after.all())
+
+    def _first_record(self) -> tuple[list[str], int]:
+        """The cells of the first record, and where the next begins."""
+        for line, end, cells in self._records():
+            if any("\0" in cell for cell in cells):
                 raise TableError(
-                    f"{self.path}, line {line}: zero bytes among the column names. This is a binary file, or "
-                    f"text in UTF-16 without a byte order mark (then pass encoding='utf-16-le')."
+                    f"{self.path}, line {line}: zero bytes among the column names. This is a binary file, or text in "
+                    "UTF-16 without a byte order mark.",
+                    Advice("then read it with", encoding="utf-16-le"),
                 )
-            if len(names) == 1:
+            if len(cells) == 1:
                 raise TableError(
-                    f"{self.path}, line {line}: only one column, {shortened(names[0])}. Columns are "
-                    f"separated by {shortened(self._delimiter)} here; pass delimiter=... if it is another "
-                    f"character."
+                    f"{self.path}, line {line}: only one column, {shortened(normal_text(cells[0]))}. Columns are "
+                    f"separated by {shortened(self._delimiter)} here.",
+                    Advice("if it is another character, name it with", delimiter=" "),
                 )
-            return tuple(name or f"column {position}" for position, name in enumerate(names, start=1))
+            return cells, end
         raise TableError(f"{self.path} is empty: it needs a line of column names and one line per row.")
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """(line, cells) of each row after the column names, each as wide as they are."""
-        records = self._records()
-        next(records)
-        width, line = len(self.names), None
-        for line, cells in records:
+        """(line, cells) of each row, each as wide as the first record."""
+        width = len(self.names)
+        for line, end, cells in self._records():
+            if end <= self._body:
+                continue
             if len(cells) != width:
-                raise TableError(self._ragged(line, len(cells)))
+                raise TableError(
+                    f"{self.path}, line {line}: {plural(len(cells), 'field')}, but the first line has {width} columns.",
+                    "a delimiter or decimal comma inside a field? Quote such fields"
+                    if len(cells) > width
+                    else "a line cut short, or a line break inside a field? Quote such fields",
+                )
             yield line, cells
-        if line is None:
-            raise TableError(f"{self.path} has column names but no rows below them.")
 
-    def _ragged(self, line: int, found: int) -> str:
-        cause = (
-            "A delimiter or decimal comma inside a field? Quote such fields."
-            if found > len(self.names)
-            else "A line cut short, or a line break inside a field? Quote such fields."
-        )
-        return (
-            f"{self.path}, line {line}: {plural(found, 'field')}, but the first line names "
-            f"{len(self.names)} columns. {cause}"
-        )
+    def _records(self) -> Iterator[tuple[int, int, list[str]]]:
+        """(line it starts on, where it ends, cells) of each record; blank lines hold none."""
+        csv.field_size_limit(max(csv.field_size_limit(), len(self._content)))  # a field may be as long as the file
+        end, line = 0, 1
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """(line it starts on, cells) of each record; blank lines hold none."""
-        with self._text() as lines:
-            reader = csv.reader(lines, delimiter=self._delimiter, strict=True, skipinitialspace=True)
-            line = 1
-            try:
-                for cells in reader:
-                    if cells and (len(cells) > 1 or cells[0].strip()):
-                        yield line, cells
-                    line = reader.line_num + 1
-            except csv.Error as error:
-                raise TableError(
-                    f"{self.path}, line {line}: the quotes of this record do not match ({error}). A field in "
-                    f"quotes ends with a quote and a delimiter; a quote inside it is written twice."
-                ) from error
-            except UnicodeDecodeError as error:
-                raise self._undecodable(error) from error
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise TableError(
-                    f"{self.path}, near line {line}: the gzip data are damaged or cut short ({error})."
-                ) from error
+        def lines() -> Iterator[str]:
+            nonlocal end
+            for found in _LINE.finditer(self._content):
+                end = found.end()
+                yield found[0].decode()
 
-    def _text(self) -> IO[str]:
-        return io.TextIOWrapper(self._bytes(), encoding=self._encoding, newline="")
-
-    def _bytes(self) -> IO[bytes]:
-        """The file's bytes, unzipped if it is gzipped, whatever its name says."""
-        raw = open(self.path, "rb")  # noqa: SIM115 (closed by the reader around it)
-        zipped = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        if not zipped:
-            return raw
-        return io.BufferedReader(_Unzipped(raw, self.path, self._max_bytes), buffer_size=1 << 18)
-
-    def _first_bytes(self) -> bytes:
+        reader = csv.reader(lines(), delimiter=self._delimiter, strict=True, skipinitialspace=True)
         try:
-            with self._bytes() as handle:
-                return handle.read(8)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise TableError(f"{self.path}: the gzip data are damaged or cut short ({error}).") from error
-
-    def _encoding_by_mark(self) -> str:
-        first = self._first_bytes()
-        for mark, what in _FOREIGN.items():
-            if first.startswith(mark):
-                raise TableError(f"{self.path} is {what}, not delimited text. Export it as CSV, or rename it.")
-        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return "utf-16"
-        return "utf-8-sig"
+            for cells in reader:
+                if cells and (len(cells) > 1 or cells[0].strip()):
+                    yield line, end, cells
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise TableError(
+                f"{self.path}, line {line}: the quotes of this record do not match ({error}). A field in quotes ends "
+                "with a quote and a delimiter; a quote inside it is written twice."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise _undecodable(self.path, "utf-8", error, line=reader.line_num + 1) from error
 
     def _delimiter_of_first_line(self) -> str:
-        if self.path.name.removesuffix(".gz").endswith((".tsv", ".tab")):
+        if self.path.name.removesuffix(".gz").lower().endswith((".tsv", ".tab")):
             return "\t"
-        self._delimiter = ","
+        first = next((found[0] for found in _LINE.finditer(self._content) if found[0].strip()), b"")
+        bare = re.sub(rb'"[^"]*"', b"", first)
+        return max(_DELIMITERS, key=lambda mark: bare.count(mark.encode()))
+
+
+def _unzipped(path: Path, max_bytes: int) -> bytes:
+    """The file's bytes, unzipped if it is gzipped, whatever its name says, as far as the limit allows."""
+    with open(path, "rb") as raw:
+        zipped = raw.read(2) == b"\x1f\x8b"
+        size = raw.seek(0, 2)
+        raw.seek(0)
+        if not zipped:
+            if size > max_bytes:
+                raise too_large(path, size, max_bytes)
+            return raw.read()
+        chunks, left = [], max_bytes
         try:
-            with self._text() as lines:
-                first = next((line for line in lines if line.strip()), "")
-        except UnicodeDecodeError as error:
-            raise self._undecodable(error) from error
+            with gzip.GzipFile(fileobj=raw) as inner:
+                while chunk := inner.read(_CHUNK):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise too_large(path, None, max_bytes)
+                    chunks.append(chunk)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise TableError(f"{self.path}: the gzip data are damaged or cut short ({error}).") from error
-        return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
-
-    def _undecodable(self, error: UnicodeDecodeError) -> TableError:
-        """Which line is not text in the encoding: looked for only once reading has failed."""
-        place = ""
-        if self._encoding.startswith("utf-8"):
-            with self._bytes() as handle:
-                for number, line in enumerate(handle, start=1):
-                    try:
-                        line.decode()
-                    except UnicodeDecodeError as here:
-                        place = f", line {number}, byte {here.start + 1} (0x{line[here.start]:02x})"
-                        break
-        known = "UTF-8" if self._encoding.startswith("utf-8") else self._encoding
-        return TableError(
-            f"{self.path}{place}: this is not {known} text ({error.reason}). Save the file as UTF-8, or name "
-            f"its encoding, for example encoding='latin-1' or encoding='cp1252'."
-        )
+            raise TableError(f"{path}: the gzip data are damaged or cut short ({error}).") from error
+    return b"".join(chunks)
 
 
-def _picker(positions: Sequence[int]) -> Callable[[list[str]], Sequence[str]]:
-    """A function that takes the cells at these positions, fast: rows may have 20,000."""
-    if not positions:
-        return lambda cells: ()
-    first, last = positions[0], positions[-1]
-    if list(positions) == list(range(first, last + 1)):
-        return itemgetter(slice(first, last + 1))
-    return itemgetter(*positions)
-
-
-class _Unzipped(io.RawIOBase):
-    """Unzipped bytes up to a limit: a few kilobytes of gzip can hold gigabytes."""
-
-    def __init__(self, raw: IO[bytes], path: Path, limit: int) -> None:
-        self._raw, self._inner = raw, gzip.GzipFile(fileobj=raw)
-        self._path, self._limit, self._seen = path, limit, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._inner.read1(len(buffer))
-        self._seen += len(data)
-        if self._seen > self._limit:
-            raise TableError(
-                f"{self._path} unzips to more than {self._limit:,} bytes. If that is meant, pass a larger max_bytes."
-            )
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-def _known_encoding(name: str | None) -> str | None:
-    """An encoding as it was named, if Python knows it."""
+def _as_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:
+    """The text in UTF-8 without byte order mark; its encoding by name, by its mark, or UTF-8."""
+    if encoding is None:
+        for mark, what in _FOREIGN.items():
+            if content.startswith(mark):
+                raise TableError(f"{path} is {what}, not delimited text. Export it as CSV, or rename it.")
+        utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        encoding = "utf-16" if utf16 else "utf-8"
     try:
-        return None if name is None else codecs.lookup(name) and name
+        known = codecs.lookup(encoding).name
     except LookupError as error:
-        raise TableError(f"encoding {name!r} is not known. Pass a name such as utf-8, latin-1 or cp1252.") from error
+        raise TableError(
+            f"Encoding {encoding!r} is not known.", Advice("give a name such as utf-8 or", encoding="cp1252")
+        ) from error
+    if known in ("utf-8", "utf-8-sig"):
+        return content.removeprefix(codecs.BOM_UTF8)
+    try:
+        return content.decode(known).removeprefix("\ufeff").encode()
+    except UnicodeDecodeError as error:
+        raise _undecodable(path, encoding, error) from error
+
+
+def _undecodable(path: Path, encoding: str, error: UnicodeDecodeError, line: int | None = None) -> TableError:
+    place = f", line {line}, byte {error.start + 1} (0x{error.object[error.start]:02x})" if line else ""
+    known = "UTF-8" if encoding.startswith("utf-8") else encoding
+    return TableError(
+        f"{path}{place}: this is not {known} text ({error.reason}). Save the file as UTF-8, or name its encoding.",
+        Advice("read West European text of Windows with", encoding="cp1252"),
+        Advice("older text with", encoding="latin-1"),
+    )
 
 
 def _one_character(delimiter: str | None) -> str | None:
     if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"delimiter {delimiter!r} came; possible is one character, such as ',' or ';'.")
+        raise TableError(f"Delimiter {delimiter!r} came; possible is one character, such as ',' or ';'.")
     return delimiter

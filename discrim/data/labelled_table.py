@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from discrim.data.cells import TableError, plural, shortened
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, shortened, too_large
 
 _CHUNK_BYTES = 1 << 24
 
@@ -25,6 +25,9 @@ class LabelledTable:
     feature_names : the names of X's columns
     target : the name of the label column
     source : where it was read from
+    ids : what each row is called, as text, or None
+    id_column : the name of the column of the ids
+    notes : what whoever uses the table should know: what was left out, and what looks odd
     """
 
     X: Any
@@ -32,6 +35,9 @@ class LabelledTable:
     feature_names: tuple[str, ...]
     target: str
     source: str
+    ids: np.ndarray | None = None
+    id_column: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def n_samples(self) -> int:
@@ -100,22 +106,44 @@ def normal_text(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip())
 
 
-def checked_labels(labels: Sequence[str], target: str, path: Path) -> np.ndarray:
-    """Labels as an array, or an error where they cannot be classes: all the same, or no two the same."""
-    counts = Counter(labels)
-    if len(counts) == 1:
+def coded(labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """The different labels in order, and where each row's is among them."""
+    values = sorted(set(labels))
+    place = {value: at for at, value in enumerate(values)}
+    return values, np.array([place[label] for label in labels], dtype=np.intp)
+
+
+def checked_labels(
+    values: Sequence[str], codes: np.ndarray, target: str, path: Path, max_bytes: int = MAX_BYTES
+) -> np.ndarray:
+    """Labels as an array, or an error where they cannot be classes: all the same, no two the same, measurements."""
+    counts, n_rows = np.bincount(codes, minlength=len(values)), len(codes)
+    n_classes, column = int(np.count_nonzero(counts)), f"{path}, column {target!r}"
+    if n_classes == 1:
         raise TableError(
-            f"{path}, column {target!r}: every one of the {plural(len(labels), 'row')} has the label "
-            f"{shortened(labels[0])}. Telling classes apart takes at least two: is this the right target "
-            f"column?"
+            f"{column}: every one of the {plural(n_rows, 'row')} has the label {shortened(values[codes[0]])}. Telling "
+            f"classes apart takes at least two: is this the right target column?"
         )
-    if len(counts) == len(labels):
+    if n_classes == n_rows or (n_classes > max(20, n_rows / 5) and _measured(values)):
         raise TableError(
-            f"{path}, column {target!r}: {len(labels)} rows have {len(labels)} different labels (the first: "
-            f"{shortened(labels[0])}, {shortened(labels[1])}). This looks like an identifier or a "
-            f"measurement, not a class: name another target column, or group its values into classes."
+            f"{column}: {n_rows} rows have {n_classes} different labels (the first: {shortened(values[codes[0]])}, "
+            f"{shortened(values[codes[1]])}). This looks like an identifier or a measurement, not a class: name "
+            "another target column, or make classes of a measurement by cutting it into ranges, e.g. with "
+            "pandas.cut(…).astype(str)."
         )
-    return np.array(labels, dtype=np.str_)
+    if zeros := [value for value in values if value.endswith("\0")]:
+        raise TableError(f"{column}: {quoted(zeros)} end in a zero character, which text in an array cannot keep.")
+    if (needed := 4 * max(map(len, values)) * n_rows) > max_bytes:
+        raise too_large(path, needed, max_bytes)
+    return np.array(values, dtype=np.str_)[codes]
+
+
+def _measured(values: Sequence[str]) -> bool:
+    """Whether all are numbers, and some of them fractions."""
+    try:
+        return any(not float(value).is_integer() for value in values)
+    except (ValueError, OverflowError):
+        return False
 
 
 def checked_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
@@ -124,8 +152,9 @@ def checked_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
     for position, name in enumerate(names, start=1):
         if name in first:
             raise TableError(
-                f"{path}: columns {first[name]} and {position} are both called {name!r}. Rename one of them "
-                f"(or, if the file has no line of column names, add one)."
+                f"{path}: columns {first[name]} and {position} are both called {name!r}.",
+                "rename one of them",
+                Advice("if the file has no line of column names, say so with", header=False),
             )
         first[name] = position
     return tuple(names)

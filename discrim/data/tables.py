@@ -1,37 +1,53 @@
-"""Files → labelled rows: CSV, TSV (also .gz), Parquet, Feather and .npz.
+"""Files → labelled rows: CSV, TSV (also .gz), Parquet, Feather, Excel and .npz.
 
 The rules, the same for every format:
-- every column but the target is a feature and must hold finite numbers; nothing is dropped or filled in
+- every column but the target and the id is a feature and must hold finite numbers (true and false are 1 and 0); nothing
+  is dropped or filled in unless asked for
 - labels are text, as written, without surrounding blanks
 - text columns are refused, or become one indicator column per level with `one_hot`
 - integers beyond 2⁵³ are rounded to the nearest double, as every decimal fraction is
+
+The first line of a delimited file or sheet holds the names of the columns if the target was named and is among them, if
+it has text above a column of numbers, or if its numbers (three or more) rise from left to right, as pixels and
+wavelengths do, and the labels' name is not one of the labels. Where it has numbers above all columns of numbers, or
+texts that come again below, it looks like a row and is refused, so that no row is lost: `header` says which it is.
 """
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from discrim.data.archive import Archive, read_archive
-from discrim.data.cells import MISSING, CellFormat, TableError, plural, quoted
-from discrim.data.columnar import ColumnarFile, MissingExtraError
-from discrim.data.columns import (
-    TableFile,
-    feature_source,
-    position_of,
-    require_known_levels,
-    require_present,
-    take_columns,
-    with_indicators,
+from discrim.data.cells import (
+    ABSENT,
+    INFINITE,
+    MISSING,
+    NUMBER,
+    TEXT,
+    WITHOUT_MISSING_CELLS,
+    CellFormat,
+    Survey,
+    infinite_error,
+    missing_error,
+    numbers,
+    text_error,
+    texts,
 )
-from discrim.data.delimited import MAX_BYTES, DelimitedFile, Dialect
-from discrim.data.labelled_table import LabelledTable, checked_labels, checked_names
+from discrim.data.columnar import MissingExtraError, TableFile, columnar_file, excel_file, on_its_side
+from discrim.data.delimited import DelimitedFile, Dialect
+from discrim.data.labelled_table import LabelledTable, checked_labels, checked_names, coded, normal_text
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, shortened
+from discrim.data.table_notes import notes_on
 from discrim.data.writing import whole_file, write_table
 
 __all__ = [
@@ -47,14 +63,21 @@ __all__ = [
 _DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 _COLUMNAR = (".parquet", ".pq", ".feather", ".arrow")
 _UNNAMED = re.compile(r"column \d+|__index_level_\d+__|Unnamed: \d+")
+_FEW_LEVELS = 20
+MISSING_CELLS = ("error", "keep", "drop")
 
 
 def read_table(
     path: str | os.PathLike[str],
     target: str | None,
     *,
+    id_column: str | None = None,
     one_hot: bool | Collection[str] = False,
     drop: Collection[str] = (),
+    missing_cells: str = "error",
+    min_class_size: int = 1,
+    transpose: bool = False,
+    header: bool | None = None,
     delimiter: str | None = None,
     decimal: str = ".",
     thousands: str | None = None,
@@ -64,98 +87,312 @@ def read_table(
 ) -> LabelledTable:
     """Rows and labels of a file, or a `TableError` that names the file, the line and the column.
 
-    target : name of the label column (.npz: of the label array); None: the last column
-    one_hot : True: columns of mostly text become indicator columns `name=level`; names: only these
-    drop : names of columns to leave out
-    delimiter, decimal, thousands, encoding : how a delimited file is written, where it is not as usual
-    missing : the texts that stand for a missing cell
-    max_bytes : how large a compressed file may become
+    Parameters
+    ----------
+    path : str or path
+        A .csv, .tsv or .txt (also .gz), .parquet, .feather, .xlsx or .npz file.
+    target : str or None
+        Name of the label column (.npz: of the label array); None: the last column.
+    id_column : str, default=None
+        Name of a column that says what each row is; kept as `ids`, never a feature.
+    one_hot : bool or collection of str, default=False
+        True: columns of mostly text become indicator columns `name=level`; names: only these.
+    drop : collection of str, default=()
+        Names of columns to leave out; a name that is none may be several with commas between.
+    missing_cells : {"error", "keep", "drop"}, default="error"
+        What is done about missing cells: refused, kept as NaN (for an imputer), or their rows left out.
+    min_class_size : int, default=1
+        Classes of fewer rows are left out.
+    transpose : bool, default=False
+        Whether the file has a column per sample and a row per feature, with the labels in the row `target`.
+    header : bool, default=None
+        Whether the first line holds the names of the columns; None: by the rule above. False: they are c1, c2, …
+    delimiter, decimal, thousands, encoding : str, default=None
+        How a delimited file is written, where it is not as usual.
+    missing : collection of str, default=MISSING
+        The texts that stand for a missing cell.
+    max_bytes : int, default=4 GiB
+        How much memory the file may come to; checked before it is unpacked.
+
+    Returns
+    -------
+    LabelledTable
+        Rows, labels, names, ids, and notes on what was left out and what looks odd.
     """
     path = Path(path)
+    if missing_cells not in MISSING_CELLS:
+        raise ValueError(f"missing_cells={missing_cells!r} came; possible are {', '.join(MISSING_CELLS)}.")
     if path.suffix.lower() == ".npz":
-        return _labelled_archive(path, target, drop, max_bytes)
-    dialect = Dialect(delimiter, encoding, CellFormat(decimal, thousands, frozenset(missing)))
-    file = _open(path, dialect, max_bytes)
-    label_at = _target_position(file, target)
-    dropped = {position_of(file, name, "drop") for name in drop}
-    features = [at for at in range(len(file.names)) if at != label_at and at not in dropped]
+        table = _labelled_archive(path, target, id_column, drop, missing_cells, max_bytes)
+        return _finished(table, missing_cells, min_class_size)
+    dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
+    file = _open(path, dialect, transpose, max_bytes)
+    label_at = len(file.names) - 1 if target is None else position_of(file, target, "target")
+    id_at = 0 if transpose and id_column is None else None
+    if id_column is not None:
+        id_at = position_of(file, id_column, "id")
+    dropped = {at for name in drop for at in _positions(file, name)}
+    features = [at for at in range(len(file.names)) if at not in {label_at, id_at, *dropped}]
+    always_text = set() if isinstance(one_hot, bool) else {position_of(file, name, "one_hot") for name in one_hot}
+    taken = _taken(file, dialect.cells, features, [at for at in (label_at, id_at) if at is not None], always_text)
+    notes = _require_names(taken, target, label_at) if header is None else []
     _check_columns(file, features)
-    as_text = set() if isinstance(one_hot, bool) else {position_of(file, name, "one_hot") for name in one_hot}
-    taken, text = take_columns(file, features, as_text, [label_at], one_hot is True)
-    require_present(file, [label_at, *text], [taken.texts[-1], *taken.texts[:-1]], dialect.cells.missing)
-    y = checked_labels(taken.texts[-1], file.names[label_at], path)
-    X, names = with_indicators(file, features, text, taken)
-    return LabelledTable(X, y, checked_names(names, path), file.names[label_at], str(path))
+    X, names = _features(taken, features, one_hot, missing_cells, file.names[label_at])
+    values, codes = texts(taken.columns[label_at])
+    present = ~np.isin(codes, [at for at, value in enumerate(values) if value in dialect.cells.missing])
+    if not present.all() and missing_cells != "drop":
+        raise missing_error(path, [taken.survey(label_at, present)], file.place, file.names[label_at])
+    ids = None if id_at is None else _as_array(*texts(taken.columns[id_at]))
+    if not present.all():
+        notes.append(f"{plural(int(np.sum(~present)), 'row')} without a label in {file.names[label_at]!r} left out.")
+        X, codes, ids = X[present], codes[present], None if ids is None else ids[present]
+    table = LabelledTable(
+        X,
+        checked_labels(values, codes, file.names[label_at], path, max_bytes),
+        checked_names(names, path),
+        file.names[label_at],
+        str(path),
+        ids,
+        None if id_at is None else file.names[id_at],
+        tuple(notes),
+    )
+    return _finished(table, missing_cells, min_class_size)
 
 
 def read_features(
     path: str | os.PathLike[str],
     feature_names: Sequence[str],
     *,
+    id_column: str | None = None,
+    missing_cells: str = "error",
+    transpose: bool = False,
+    header: bool | None = None,
     delimiter: str | None = None,
     decimal: str = ".",
     thousands: str | None = None,
     encoding: str | None = None,
     missing: Collection[str] = MISSING,
     max_bytes: int = MAX_BYTES,
-) -> np.ndarray | csr_array:
-    """The named features of new rows, in that order, labels or not; other columns are not looked at.
+) -> tuple[np.ndarray | csr_array, np.ndarray | None]:
+    """The named features of new rows, in that order, labels or not, and their ids; other columns are not looked at.
 
-    A name `column=level` that is no column itself is the indicator of a text column, as `read_table` makes
-    them; a level that none of the names has is an error.
+    A name `column=level` that is no column itself is the indicator of a text column, as `read_table` makes them; a
+    level that none of the names has is an error. The other arguments are those of `read_table`.
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
-        return _archive_features(read_archive(path, None, max_bytes), feature_names, path)
-    dialect = Dialect(delimiter, encoding, CellFormat(decimal, thousands, frozenset(missing)))
-    file = _open(path, dialect, max_bytes)
+        archive = read_archive(path, None, id_column, max_bytes)
+        X = _archive_features(archive, feature_names, path)
+        _require_finite(path, X, missing_cells)
+        return X, archive.ids
+    dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
+    file = _open(path, dialect, transpose, max_bytes)
     checked_names(file.names, path)
-    sources = [feature_source(file, name) for name in feature_names]
-    numeric = [at for at, level in sources if level is None]
-    text = sorted({at for at, level in sources if level is not None})
-    taken, _ = take_columns(file, numeric, set(), text, False)
-    require_present(file, text, taken.texts, dialect.cells.missing)
-    cells = dict(zip(text, taken.texts, strict=True))
-    require_known_levels(file, sources, cells)
-    numbers = iter(taken.X.T)
-    columns = [next(numbers) if level is None else np.equal(cells[at], level) for at, level in sources]
-    return np.column_stack(columns).astype(np.float64)
+    sources = [_source(file, name) for name in feature_names]
+    id_at = 0 if transpose and id_column is None else None
+    if id_column is not None:
+        id_at = position_of(file, id_column, "id")
+    worded = {at for at, level in sources if level is not None}
+    taken = _taken(file, dialect.cells, [at for at, _ in sources], [] if id_at is None else [id_at], worded)
+    numeric = list(dict.fromkeys(at for at, level in sources if level is None))
+    _require_numbers(taken, numeric, missing_cells, None)
+    _require_levels(taken, sources)
+    columns = [taken.values[at] if level is None else taken.indicator(at, level) for at, level in sources]
+    X = np.column_stack(columns)
+    _require_finite(path, X, missing_cells)
+    return X, None if id_at is None else _as_array(*texts(taken.columns[id_at]))
 
 
-def _open(path: Path, dialect: Dialect, max_bytes: int) -> TableFile:
+# ---------------------------------------------------------------------- files and columns
+
+
+def _open(path: Path, dialect: Dialect, transpose: bool, max_bytes: int) -> TableFile:
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
+    file: TableFile
     if ending in _DELIMITED:
-        return DelimitedFile(path, dialect, max_bytes)
-    if ending in _COLUMNAR and path.suffix != ".gz":
-        return ColumnarFile(path, dialect.cells, max_bytes)
+        file = DelimitedFile(path, dialect, max_bytes)
+    elif ending in _COLUMNAR and path.suffix != ".gz":
+        file = columnar_file(path, max_bytes)
+    elif ending == ".xlsx":
+        file = excel_file(path, dialect.header, max_bytes)
+    else:
+        raise TableError(
+            f"{path}: files ending in {path.suffix or 'nothing'!r} are not known. Readable are .csv, .tsv and .txt "
+            f"(also .gz), .parquet, .feather, .xlsx and .npz."
+        )
+    return on_its_side(file) if transpose else file
+
+
+def position_of(file: TableFile, name: str, role: str) -> int:
+    name = normal_text(name)
+    if name in file.names:
+        return file.names.index(name)
     raise TableError(
-        f"{path}: files ending in {path.suffix or 'nothing'!r} are not known. Readable are .csv, .tsv and "
-        f".txt (also .gz), .parquet, .feather and .npz."
+        f"{file.path} has no column {name!r} ({role}) among its {len(file.names)}. {_meant(name, file.names)}"
     )
 
 
-def _target_position(file: TableFile, target: str | None) -> int:
-    if target is not None and not _is_number(target):
-        return position_of(file, target, "target")
-    # The name does not prove that the first line holds names: a file without them would lose its first row.
-    at = len(file.names) - 1 if target is None else position_of(file, target, "target")
-    others = [name for position, name in enumerate(file.names) if position != at]
-    if others and all(_is_number(name) for name in others):
-        values = [float(name) for name in others]
-        if any(later <= earlier for earlier, later in pairwise(values)):
+def _meant(name: str, names: Sequence[str]) -> str:
+    folded = {known.casefold(): known for known in reversed(names)}
+    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3)]
+    return f"Did you mean {quoted(near)}?" if near else f"Its columns are {quoted(names)}."
+
+
+def _positions(file: TableFile, name: str) -> list[int]:
+    """Of one column, or of several with commas between."""
+    parts = [name] if normal_text(name) in file.names else name.split(",")
+    return [position_of(file, part, "drop") for part in parts]
+
+
+def _source(file: TableFile, name: str) -> tuple[int, str | None]:
+    """The column a feature comes from, and its level if the feature is an indicator."""
+    if name in file.names:
+        return file.names.index(name), None
+    for cut in (found.start() for found in re.finditer("=", name)):
+        if name[:cut] in file.names:
+            return file.names.index(name[:cut]), name[cut + 1 :]
+    return position_of(file, name, "feature"), None
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """Columns of a file by their position: as Arrow has them, and those wanted as numbers also as doubles."""
+
+    file: TableFile
+    form: CellFormat
+    columns: dict[int, Any]
+    values: dict[int, np.ndarray]
+    kinds: dict[int, np.ndarray]  # of those columns that hold something else than numbers
+
+    def survey(self, at: int, present: np.ndarray | None = None) -> Survey:
+        kinds = self.kinds[at] if present is None else np.where(present, NUMBER, ABSENT).astype(np.uint8)
+        return Survey(self.file.names[at], kinds, self.columns[at], lambda row: self.file.cell(row, at))
+
+    def surveys(self, positions: Sequence[int], kind: int) -> list[Survey]:
+        """Of those columns that have cells of this kind."""
+        return [self.survey(at) for at in positions if at in self.kinds and (self.kinds[at] == kind).any()]
+
+    def indicator(self, at: int, level: str) -> np.ndarray:
+        """1 where the cell is the level, NaN where it is missing."""
+        values, codes = texts(self.columns[at])
+        known = [np.nan if value in self.form.missing else float(value == level) for value in values]
+        return np.array(known)[codes]
+
+
+def _taken(
+    file: TableFile, form: CellFormat, numeric: Sequence[int], text: Sequence[int], always_text: Collection[int]
+) -> _Taken:
+    positions = sorted({*numeric, *text})
+    columns = dict(zip(positions, file.columns(positions, [*text, *always_text]), strict=True))
+    values, kinds = {}, {}
+    for at in sorted({*numeric} - {*always_text}):
+        values[at], found = numbers(columns[at], form)
+        if found is not None:
+            kinds[at] = found
+    return _Taken(file, form, columns, values, kinds)
+
+
+def _features(
+    taken: _Taken, features: Sequence[int], one_hot: bool | Collection[str], missing_cells: str, target: str
+) -> tuple[np.ndarray, list[str]]:
+    """Numeric columns and, at the place of each text column, its indicators `name=level`, levels in order."""
+    worded = {at for at in features if at not in taken.values}
+    if one_hot is True:
+        worded |= {at for at in taken.kinds if taken.survey(at).count(TEXT) and taken.survey(at).categorical}
+    _require_numbers(taken, [at for at in features if at not in worded], missing_cells, target)
+    columns: list[np.ndarray] = []
+    names: list[str] = []
+    for at in features:
+        if at not in worded:
+            columns.append(taken.values[at])
+            names.append(taken.file.names[at])
+            continue
+        for level in _levels(taken, at, missing_cells, target):
+            columns.append(taken.indicator(at, level))
+            names.append(f"{taken.file.names[at]}={level}")
+    X = np.empty((len(next(iter(taken.columns.values()))), len(columns)))
+    for place, column in enumerate(columns):
+        X[:, place] = column
+    return X, names
+
+
+def _require_numbers(taken: _Taken, positions: Sequence[int], missing_cells: str, target: str | None) -> None:
+    path, place = taken.file.path, taken.file.place
+    if strays := taken.surveys(positions, TEXT):
+        raise text_error(path, strays, place)
+    if missing_cells == "error" and (lacking := taken.surveys(positions, ABSENT)):
+        raise missing_error(path, lacking, place, target)
+    if infinite := taken.surveys(positions, INFINITE):
+        raise infinite_error(path, infinite, place)
+
+
+def _levels(taken: _Taken, at: int, missing_cells: str, target: str) -> list[str]:
+    values, codes = texts(taken.columns[at])
+    lacking = np.isin(codes, [place for place, value in enumerate(values) if value in taken.form.missing])
+    if lacking.any() and missing_cells == "error":
+        raise missing_error(taken.file.path, [taken.survey(at, ~lacking)], taken.file.place, target)
+    levels = [value for value in values if value not in taken.form.missing]
+    if len(levels) > max(_FEW_LEVELS, len(codes) // 2):
+        name = taken.file.names[at]
+        raise TableError(
+            f"{taken.file.path}, column {name!r}: {len(levels)} different texts in {len(codes)} rows "
+            f"({shortened(levels[0])}, ...). That is an identifier or free text, not a category.",
+            Advice("leave it out with", drop=[name]),
+            Advice("keep it as the name of each row with", {"id_column": name}, id_column=name),
+        )
+    return levels
+
+
+def _require_levels(taken: _Taken, sources: Sequence[tuple[int, str | None]]) -> None:
+    for at in {at for at, level in sources if level is not None}:
+        values, codes = texts(taken.columns[at])
+        known = {level for place, level in sources if place == at}
+        unknown = [value for value in values if value not in known and value not in taken.form.missing]
+        if unknown:
+            strange = np.isin(codes, [values.index(value) for value in unknown])
             raise TableError(
-                f"{file.path}, line 1: numbers ({quoted(others)}) where the names of the columns belong. Add "
-                f"a line of column names, or the first row would be taken for it."
+                f"{taken.file.path}, column {taken.file.names[at]!r}: {plural(int(strange.sum()), 'cell')} with "
+                f"{quoted(unknown)}, first in row {int(np.argmax(strange)) + 1}. Known are only "
+                f"{quoted(sorted(level for level in known if level is not None))}."
             )
-    return at
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _as_array(values: Sequence[str], codes: np.ndarray) -> np.ndarray:
+    return np.array(values, dtype=np.str_)[codes]
+
+
+# ---------------------------------------------------------------------- names or a row?
+
+
+def _require_names(taken: _Taken, target: str | None, label_at: int) -> list[str]:
+    """Refuse a first line that looks like a row; what was decided, where it could be doubted."""
+    file, form = taken.file, taken.form
+    if file.first_line is None or (target is not None and not _is_number(form, target)):
+        return []
+    tops = {at: normal_text(file.first_line[at]) for at in taken.columns}
+    numeric = [at for at in taken.values if at not in taken.kinds or not taken.surveys([at], TEXT)]
+    if all(form.reading(value)[0] in (NUMBER, ABSENT) for value in texts(taken.columns[label_at])[0]):
+        numeric.append(label_at)
+    if any(form.reading(tops[at])[0] not in (NUMBER, ABSENT) for at in numeric if at != label_at):
+        return []
+    again = [at for at in tops if at not in numeric and tops[at] in texts(taken.columns[at])[0]]
+    numbered = [form.reading(tops[at])[1] for at in numeric if form.reading(tops[at])[0] == NUMBER]
+    if not again and len(numbered) >= 3 and all(one < other for one, other in pairwise(numbered)):
+        whole = numbered == [numbered[0] + step for step in range(len(numbered))] and numbered[0] in (0, 1)
+        if label_at not in numeric or whole:
+            return [f"Line 1 ({quoted(list(tops.values()))}) is taken for the names of the columns, not for a row."]
+    if not again and not numbered:
+        return []
+    raise TableError(
+        f"{file.path}, line 1: {quoted(list(tops.values()))} where the names of the columns belong. This looks like a "
+        "row, which would be lost.",
+        Advice("if there is no line of column names, say so with", header=False),
+        Advice("if these are the names, with", header=True),
+    )
+
+
+def _is_number(form: CellFormat, text: str) -> bool:
+    return form.reading(text)[0] == NUMBER
 
 
 def _check_columns(file: TableFile, features: Sequence[int]) -> None:
@@ -166,22 +403,82 @@ def _check_columns(file: TableFile, features: Sequence[int]) -> None:
         # A row number sorted by class would tell every label.
         if _UNNAMED.fullmatch(file.names[at]):
             raise TableError(
-                f"{file.path}: column {at + 1} has no name of its own ({file.names[at]!r}); it may be a row "
-                f"number that some tool added. Name it, or leave it out with drop=[{file.names[at]!r}]."
+                f"{file.path}: column {at + 1} has no name of its own ({file.names[at]!r}); it may be a row number "
+                "that some tool added.",
+                "name it",
+                Advice("leave it out with", drop=[file.names[at]]),
+                Advice("keep it as the name of each row with", id_column=file.names[at]),
             )
 
 
-def _labelled_archive(path: Path, target: str | None, drop: Collection[str], max_bytes: int) -> LabelledTable:
-    if drop:
-        raise TableError(
-            f"{path}: columns of .npz files cannot be dropped by name; save them without {quoted(list(drop))}."
-        )
-    archive = read_archive(path, target, max_bytes)
+# ---------------------------------------------------------------------- rows
+
+
+def _finished(table: LabelledTable, missing_cells: str, min_class_size: int) -> LabelledTable:
+    """Without the rows that are not wanted, and with notes on what looks odd."""
+    if missing_cells == "drop":
+        lacking = ~_present(table.X)
+        if lacking.any():
+            table = _rows(table, ~lacking, f"{plural(int(lacking.sum()), 'row')} with missing cells left out.")
+    counts = table.class_counts()
+    rare = [label for label, count in counts.items() if count < min_class_size]
+    if rare:
+        named = ", ".join(f"{label!r} ({counts[label]})" for label in rare)
+        table = _rows(table, ~np.isin(table.y, rare), f"Left out, with fewer than {min_class_size} rows: {named}.")
+    odd = notes_on(table.X, table.y, table.feature_names, table.target)
+    return replace(table, notes=(*table.notes, *odd))
+
+
+def _rows(table: LabelledTable, kept: np.ndarray, note: str) -> LabelledTable:
+    if not kept.any():
+        raise TableError(f"{table.source}: no row is left. {note}")
+    y = checked_labels(*coded(table.y[kept].tolist()), table.target, Path(table.source))
+    ids = None if table.ids is None else table.ids[kept]
+    return replace(table, X=table.X[kept], y=y, ids=ids, notes=(*table.notes, note))
+
+
+def _present(X: Any) -> np.ndarray:
+    """Which rows have no missing cell."""
+    if not issparse(X):
+        return ~np.isnan(X).any(axis=1)
+    absent = np.zeros(X.shape[0], dtype=bool)
+    absent[np.unique(X.tocoo().row[np.isnan(X.data)])] = True
+    return ~absent
+
+
+def _require_finite(path: Path, X: Any, missing_cells: str) -> None:
+    values = X.data if issparse(X) else X
+    bad = ~np.isfinite(values) if missing_cells == "error" else np.isinf(values)
+    if not bad.any():
+        return
+    rows, columns = (X.tocoo().row[bad], X.tocoo().col[bad]) if issparse(X) else np.nonzero(bad)
+    raise TableError(
+        f"{path}, row {rows[0] + 1}, column {columns[0] + 1}: {plural(len(rows), 'cell')} missing or infinite, in "
+        f"{plural(len(np.unique(columns)), 'column')}.",
+        *WITHOUT_MISSING_CELLS,
+    )
+
+
+# ---------------------------------------------------------------------- archives
+
+
+def _labelled_archive(
+    path: Path, target: str | None, id_column: str | None, drop: Collection[str], missing_cells: str, max_bytes: int
+) -> LabelledTable:
+    archive = read_archive(path, target, id_column, max_bytes)
+    _require_finite(path, archive.X, missing_cells)
     if archive.labels is None or archive.target is None:
         raise TableError(f"{path} holds rows but no labels: add an array called target with one label per row.")
     names = archive.feature_names or tuple(f"f{at}" for at in range(archive.X.shape[1]))
-    y = checked_labels(archive.labels, archive.target, path)
-    return LabelledTable(archive.X, y, checked_names(names, path), archive.target, str(path))
+    unknown = [name for name in drop if name not in names]
+    if unknown:
+        raise TableError(f"{path} has no column {unknown[0]!r} (drop). {_meant(unknown[0], names)}")
+    X = archive.X
+    if drop:
+        kept = [at for at, name in enumerate(names) if name not in drop]
+        X, names = X[:, kept], tuple(names[at] for at in kept)
+    y = checked_labels(*coded(archive.labels), archive.target, path, max_bytes)
+    return LabelledTable(X, y, checked_names(names, path), archive.target, str(path), archive.ids, id_column)
 
 
 def _archive_features(archive: Archive, feature_names: Sequence[str], path: Path) -> np.ndarray | csr_array:

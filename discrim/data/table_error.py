@@ -1,0 +1,104 @@
+"""What is wrong with a table, and what can be done, said in the words of the door one came in by."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MAX_BYTES = 4 * 2**30  # of what a file becomes in memory, whatever its format, unless max_bytes says otherwise
+PYTHON_ONLY = {"": True}  # the options of what the command line cannot say
+_NAMED = 5
+
+
+class Advice:
+    """Something to do about an error: words, and the arguments of `read_table` that do it.
+
+    Parameters
+    ----------
+    words : str
+        What to do, up to the arguments: "leave the column out with".
+    options : mapping from str to str, default=None
+        The same for the command line, where it is not called as in Python.
+    **arguments
+        Arguments of `read_table` and their values.
+    """
+
+    def __init__(self, words: str, options: Mapping[str, Any] | None = None, **arguments: Any) -> None:
+        self._words, self._arguments = words, arguments
+        self._options = arguments if options is None else options
+
+    def in_python(self) -> str:
+        return f"{self._words} " + ", ".join(f"{name}={_literal(value)}" for name, value in self._arguments.items())
+
+    def on_the_command_line(self, known: Mapping[str, str]) -> str | None:
+        """The same with the command's options (parameter → option), None where it has none."""
+        if not self._options.keys() <= known.keys():
+            return None
+        said = (_option(known[name], value) for name, value in self._options.items())
+        return f"{self._words} {' '.join(said)}"
+
+
+class TableError(ValueError):
+    """A table that cannot be read as labelled rows; the message names file, line and column if any.
+
+    Parameters
+    ----------
+    fact : str
+        What came, and where.
+    *advice : str or Advice
+        What can be done about it.
+    """
+
+    def __init__(self, fact: str, *advice: str | Advice) -> None:
+        super().__init__(fact, *advice)
+        self.fact, self.advice = fact, advice
+
+    def __str__(self) -> str:
+        return self._sentence([one if isinstance(one, str) else one.in_python() for one in self.advice])
+
+    def on_the_command_line(self, known: Mapping[str, str]) -> str:
+        """The message in the options that the command has: a mapping from parameters to them."""
+        said = [one if isinstance(one, str) else one.on_the_command_line(known) for one in self.advice]
+        return self._sentence([one for one in said if one is not None])
+
+    def _sentence(self, said: Sequence[str]) -> str:
+        ways = "; or ".join(said)
+        return f"{self.fact} {ways[:1].upper()}{ways[1:]}." if ways else self.fact
+
+
+def too_large(path: Any, needed: int | None, max_bytes: int) -> TableError:
+    """The one error of all formats for what would fill the memory."""
+    size = "more" if needed is None else f"{needed:,} bytes, more"
+    return TableError(
+        f"{path} would take {size} than the {max_bytes:,} bytes of memory that a table may.",
+        Advice("if that is meant, allow more with", max_bytes=needed or 4 * max_bytes),
+    )
+
+
+def quoted(names: Sequence[str]) -> str:
+    """'a', 'b', 'c' and 17 more: the first few names, for a message."""
+    shown = ", ".join(repr(name) for name in names[:_NAMED])
+    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
+
+
+def shortened(cell: str) -> str:
+    return repr(cell if len(cell) <= 40 else cell[:37] + "...")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _literal(value: Any) -> str:
+    return f"[{quoted(value)}]" if isinstance(value, list) else repr(value)
+
+
+def _option(option: str, value: Any) -> str:
+    """On the command line: --drop a,b or --one-hot or the second of --header/--no-header."""
+    if isinstance(value, bool):
+        return option.split("/")[0 if value else -1]
+    if isinstance(value, list):
+        more = f" and {len(value) - _NAMED} more" if len(value) > _NAMED else ""
+        return f"{option} {shlex.quote(','.join(value[:_NAMED]))}{more}"
+    return f"{option} {shlex.quote(str(value))}"
