@@ -230,7 +230,7 @@ def _as_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:
         known = codecs.lookup(encoding).name
     except LookupError as error:
         raise TableError(
-            f"Encoding {encoding!r} is not known.", Advice("give a name such as utf-8 or", encoding="cp1252")
+            f"encoding {encoding!r} is not known.", Advice("give a name such as utf-8 or", encoding="cp1252")
         ) from error
     if known in ("utf-8", "utf-8-sig"):
         return content.removeprefix(codecs.BOM_UTF8)
@@ -252,5 +252,5 @@ def _undecodable(path: Path, encoding: str, error: UnicodeDecodeError, line: int
 
 def _one_character(delimiter: str | None) -> str | None:
     if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"Delimiter {delimiter!r} came; possible is one character, such as ',' or ';'.")
+        raise TableError(f"delimiter {delimiter!r} came; possible is one character, such as ',' or ';'.")
     return delimiter
