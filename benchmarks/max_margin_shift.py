@@ -15,8 +15,9 @@ from sklearn.svm import LinearSVC
 from benchmarks.timing import Row, ratio_row
 from discrim import PCA, MarginSubspace, MaxMarginShift
 from discrim.data.rows import LabelledRows
+from discrim.margins.shift import margin_shift
 from discrim.reducers.shift_search import SHIFTS
-from discrim.reducers.shifted_pca import ShiftedPCA, shift_of
+from discrim.reducers.shifted_pca import ShiftedPCA
 
 ROWS = ("6b",)
 COMPONENTS = 5
@@ -44,8 +45,8 @@ def peers(X: np.ndarray, y: np.ndarray) -> None:
 def sweep(X: np.ndarray, y: np.ndarray) -> list[Any]:
     """Every shift that the search tries, from one SVM and one scatter."""
     rows = LabelledRows(X, y.astype(np.intp), np.unique(y))
-    found = shift_of(rows, rows.n_classes, C=1.0, tol=1e-10, max_iter=10_000)
-    return list(ShiftedPCA(COMPONENTS).fitted_path(rows, found, SHIFTS[1:]))
+    found = margin_shift(rows, rows.n_classes, C=1.0, tol=1e-10, max_iter=10_000)
+    return list(ShiftedPCA(COMPONENTS).fitted_to(rows, found, SHIFTS[1:]))
 
 
 def measure() -> Iterator[Row]:

@@ -19,7 +19,6 @@ from discrim.reducers.null_space_lda import NullSpaceLDA as NullSpaceLDA
 from discrim.reducers.orthogonal_lda import OrthogonalLDA as OrthogonalLDA
 from discrim.reducers.pca import PCA as PCA
 from discrim.reducers.pca_lda import PCALDA as PCALDA
-from discrim.reducers.posterior_map import PosteriorMap as PosteriorMap
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
 from discrim.reducers.uncorrelated_lda import UncorrelatedLDA as UncorrelatedLDA
 from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay

@@ -42,10 +42,6 @@ def fewer_than_classes(sizes: Sizes) -> int:
     return min(sizes.n_classes - 1, sizes.n_features)
 
 
-def one_less_than_classes(sizes: Sizes) -> int:
-    return sizes.n_classes - 1
-
-
 def fewer_than_columns(sizes: Sizes) -> int:
     return min(sizes.n_rows, sizes.n_features) - 1
 
@@ -241,18 +237,6 @@ ENTRIES = (
         "pca",
         "directions of largest variance",
         Method("pca", "directions of largest variance, without labels", default=True, laws={"supervised": False}),
-    ),
-    _reducer(
-        "PosteriorMap",
-        "posterior_map",
-        "a classifier's view, not linear",
-        Method(
-            "posterior-map",
-            "places of the classes, weighted by a kernel classifier's posteriors",
-            nested_from=from_all_discriminants,
-            most_components=one_less_than_classes,
-            laws={"linear": False},
-        ),
     ),
     _reducer("Autoencoder", "autoencoder", "one sigmoid layer, for MaxMarginShift"),
     Entry("max_margin_shift", "discrim.reducers.max_margin_shift", "the shifted rows themselves"),

@@ -6,7 +6,7 @@ from doctest import DocTestFinder, DocTestRunner
 
 import numpy as np
 import pytest
-from estimators import CASES, CHOSEN_BY_FOLDS, NOT_LINEAR, OF_THE_SVM, QUIET, STREAMED, SUPERVISED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, OF_THE_SVM, QUIET, STREAMED, SUPERVISED, over
 from geometry import most_turned
 from samples import labelled
 from sklearn.base import clone
@@ -28,11 +28,7 @@ X, Y = labelled(60, 6)
 
 
 # a class once, and again where an option takes another walk
-CHECKED = [
-    case(None)
-    for case in EVERY + NOT_LINEAR
-    if case.name not in ("margin-pca-all", "margin-pca-any", "regularized-lda-oas")
-]
+CHECKED = [case(None) for case in EVERY if case.name not in ("margin-pca-all", "margin-pca-any", "regularized-lda-oas")]
 
 
 @parametrize_with_checks(CHECKED)
@@ -40,7 +36,7 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("kind", sorted({type(case()) for case in EVERY + NOT_LINEAR}, key=lambda kind: kind.__name__))
+@pytest.mark.parametrize("kind", sorted({type(case()) for case in EVERY}, key=lambda kind: kind.__name__))
 def test_the_example_of_the_documentation_runs(kind):
     third_line = kind.__doc__.splitlines()[2]
     assert third_line.startswith(8 * " "), f"the objective should stand there as a formula: {third_line}"
@@ -234,7 +230,7 @@ def test_labels_are_needed(case):
 
 
 def test_every_reducer_of_the_registry_is_under_the_laws():
-    tested = {type(case()) for case in [*CASES, *CHOSEN_BY_FOLDS, *NOT_LINEAR, *OF_THE_SVM]}
+    tested = {type(case()) for case in [*CASES, *CHOSEN_BY_FOLDS, *OF_THE_SVM]}
     listed = {found(entry.target) for entry in ENTRIES if entry.saved and entry.methods}
     assert listed <= tested
     in_the_room = {kind for kind in concrete(Reducer) if kind.__module__.startswith("discrim.")} - {ShiftedPCA}

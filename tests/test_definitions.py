@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from discrim import PCA, BayesErrorPCA, MarginPCA
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
-from discrim.solve.basis import Basis
+from discrim.solve.basis import Features
 
 pytestmark = QUIET
 
@@ -53,7 +53,7 @@ def test_a_spread_as_matrix_factor_operator_and_trace_is_the_literal_sum(case, s
     y = y if case.supervised else np.zeros(len(y), int)
     points = LabelledRows(X, y, np.unique(y))
     estimator = case()
-    basis = Basis(points, estimator._margins(points), "as they are")
+    basis = Features.of(points, estimator._margins(points), "as they are")
     moments = ClassMoments.of_rows(points, keep="each")
     spread = estimator._spread(moments, basis)
     factor = spread.factor(moments, points)

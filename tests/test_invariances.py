@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, QUIET, SUPERVISED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, QUIET, SUPERVISED, over, posed_in
 from geometry import most_turned, signs_differ
-
-from discrim.reducers import base
-from discrim.solve.choose import Plan
+from sklearn.model_selection import StratifiedKFold
 
 pytestmark = QUIET
 
 ANGLE = 1e-9
+EVERY = CASES + CHOSEN_BY_FOLDS
 
 
 @pytest.fixture(params=[1, 4], ids=["k=1", "k=4"])
@@ -43,7 +42,18 @@ def test_order_of_rows(case, k, table, rng):
     assert_same(case(k).fit(X, y), case(k).fit(X[order], y[order]), X)
 
 
-@over(SUPERVISED)
+@over(CHOSEN_BY_FOLDS)
+def test_order_of_rows_where_the_splits_go_with_them(case, k, table, rng):
+    X, y = table
+    order = rng.permutation(len(X))
+    place = np.argsort(order)
+    splits = list(StratifiedKFold(3).split(X, y))
+    moved = [(place[training], place[test]) for training, test in splits]
+    one = case(k).set_params(cv=splits).fit(X, y)
+    assert_same(one, case(k).set_params(cv=moved).fit(X[order], y[order]), X)
+
+
+@over(SUPERVISED + CHOSEN_BY_FOLDS)
 def test_names_of_classes(case, k, table):
     X, y = table
     renamed = np.array(["zebra", "ant", "mole"])[y]  # in another order, too
@@ -52,7 +62,7 @@ def test_names_of_classes(case, k, table):
     assert fitted.classes_.tolist() == ["ant", "mole", "zebra"]
 
 
-@over(CASES)
+@over(EVERY)
 def test_origin(case, k, table, rng):
     X, y = table
     shift = 10 * rng.standard_normal(X.shape[1])
@@ -61,7 +71,7 @@ def test_origin(case, k, table, rng):
     np.testing.assert_allclose(other.mean_, one.mean_ + shift, atol=1e-12)
 
 
-@over([case for case in CASES if case.rotates])
+@over([case for case in EVERY if case.rotates])
 def test_axes(case, k, table, rng):
     X, y = table
     Q = np.linalg.qr(rng.standard_normal((X.shape[1],) * 2))[0]
@@ -70,7 +80,7 @@ def test_axes(case, k, table, rng):
     np.testing.assert_allclose(other.eigenvalues_, one.eigenvalues_, rtol=1e-9)
 
 
-@over([case for case in CASES if case.scales])
+@over([case for case in EVERY if case.scales])
 @pytest.mark.parametrize("unit", [1 / 7, 1000.0])
 def test_unit(case, k, table, unit):
     X, y = table
@@ -80,7 +90,7 @@ def test_unit(case, k, table, unit):
     np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
 
 
-@over(CASES)
+@over(EVERY)
 def test_order_of_columns(case, k, table, rng):
     X, y = table
     order = rng.permutation(X.shape[1])
@@ -108,17 +118,15 @@ def test_weights_times_a_factor(case, k, table, rng, factor):
     np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
 
 
-@over(CASES)
-@pytest.mark.parametrize("path", ["chosen", "operator"])
-def test_weights_are_repetition(case, k, table, path, rng, monkeypatch):
+@over(EVERY)
+@pytest.mark.parametrize("path", [None, "products"])
+def test_weights_are_repetition(case, k, table, path, rng):
     X, y = table
-    if path == "operator":
-        if not case.lanczos or (k > 2 and not case.lanczos_pads):
-            pytest.skip("needs all directions")
-        monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "for the test"))
+    if path == "products" and (not case.lanczos or (k > 2 and not case.lanczos_pads)):
+        pytest.skip("needs all directions")
     weights = weights_of_ones_twos_and_zeros(len(X), rng)
-    repeated = case(k).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    weighted = case(k).fit(X, y, sample_weight=weights)
+    repeated = posed_in(path, case(k)).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighted = posed_in(path, case(k)).fit(X, y, sample_weight=weights)
     assert_same(repeated, weighted, X)
     np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
     assert most_turned(weighted.components_, case(k).fit(X, y).components_) > 1e-3  # weights do something
@@ -141,23 +149,22 @@ def test_weights_of_one_are_none(case, k, table):
     assert_same(case(k).fit(X, y), case(k).fit(X, y, sample_weight=np.ones(len(X))), X)
 
 
-@over(CASES)
+@over(EVERY)
 @pytest.mark.parametrize("value", [0.0, 7.3, -1e12 / 3])
-@pytest.mark.parametrize("path", ["dense", "sparse", "operator"])
-def test_a_constant_column_changes_nothing(case, k, table, value, path, monkeypatch):
+@pytest.mark.parametrize("path", ["dense", "sparse", "products"])
+def test_a_constant_column_changes_nothing(case, k, table, value, path):
     X, y = table
-    if path == "operator":
-        if not case.lanczos or (k > 2 and not case.lanczos_pads):
-            pytest.skip("needs all directions")
-        monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "for the test"))
+    if path == "products" and (not case.lanczos or (k > 2 and not case.lanczos_pads)):
+        pytest.skip("needs all directions")
     make = np.asarray if path == "dense" else sp.csr_array
     appended = make(np.c_[X, np.full(len(X), value)])
-    plain, fitted = case(k).fit(make(X), y), case(k).fit(appended, y)
+    basis = path if path == "products" else None
+    plain, fitted = posed_in(basis, case(k)).fit(make(X), y), posed_in(basis, case(k)).fit(appended, y)
     np.testing.assert_allclose(fitted.transform(appended), plain.transform(make(X)), rtol=0, atol=1e-10)
-    assert path == "operator" or fitted.rank_ == plain.rank_
+    assert path == "products" or fitted.rank_ == plain.rank_
 
 
-@over(CASES)
+@over(EVERY)
 def test_refit_gives_the_same_bits(case, k, table):
     X, y = table
     estimator = case(k)

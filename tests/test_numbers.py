@@ -7,13 +7,11 @@ import exact
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, QUIET, STREAMED, SUPERVISED, over
+from estimators import CASES, QUIET, STREAMED, SUPERVISED, over, posed_in
 from geometry import largest_angle, most_turned, signs_differ
 from samples import labelled
 
 from discrim import PCA, ClassMoments, MarginPCA
-from discrim.reducers import base
-from discrim.solve.choose import Plan
 
 pytestmark = QUIET
 
@@ -27,16 +25,16 @@ def in_chunks(X, y, size, weights=None, **keep):
     return sum(moments[1:], start=moments[0])
 
 
-def fitted_by(way, case, X, y, monkeypatch):
+def fitted_by(way, case, X, y):
     """The rows fitted as they are, as a sparse table, as a stream, or by products with them only."""
     if way == "stream" and not case.streams:
         pytest.skip("does not stream")
-    if way == "operator":
-        if not case.lanczos:
-            pytest.skip("needs all directions")
-        monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "for the test"))
+    if way == "products" and not case.lanczos:
+        pytest.skip("needs all directions")
     if way != "stream":
-        return case().fit(sp.csr_array(X) if way == "sparse" else X, y)
+        return posed_in("products" if way == "products" else None, case()).fit(
+            sp.csr_array(X) if way == "sparse" else X, y
+        )
     streamed = case()
     for rows in np.array_split(np.arange(len(y)), 4):
         streamed.partial_fit(X[rows], y[rows])
@@ -76,16 +74,16 @@ def test_scatters_of_each_class_at_an_offset(offset):
 
 @over(CASES)
 @pytest.mark.parametrize("offset", [1e4, 1e8])
-@pytest.mark.parametrize("way", ["dense", "sparse", "stream", "operator"])
-def test_directions_at_an_offset(case, table, offset, way, monkeypatch):
+@pytest.mark.parametrize("way", ["dense", "sparse", "stream", "products"])
+def test_directions_at_an_offset(case, table, offset, way):
     X, y = table
     moved = X + offset
     plain = case().fit(moved - offset, y)  # this subtraction is exact: the same rows, near the origin
-    fitted = fitted_by(way, case, moved, y, monkeypatch)
+    fitted = fitted_by(way, case, moved, y)
     assert most_turned(plain.components_, fitted.components_) < 1e-8
     np.testing.assert_allclose(fitted.eigenvalues_, plain.eigenvalues_, atol=1e-8 * plain.eigenvalues_[0])
     np.testing.assert_allclose(fitted.explained_variance_ratio_, plain.explained_variance_ratio_, atol=1e-8)
-    assert way == "operator" or fitted.rank_ == plain.rank_
+    assert way == "products" or fitted.rank_ == plain.rank_
     if way != "sparse":
         np.testing.assert_allclose(fitted.transform(moved), plain.transform(moved - offset), atol=1e-6)
 
@@ -179,16 +177,16 @@ def test_columns_that_add_nothing_add_no_rank(case, table, column, kind):
 
 @over([case for case in CASES if case.scales])
 @pytest.mark.parametrize("exponent", [-300, -70, 80, 300])
-@pytest.mark.parametrize("way", ["dense", "sparse", "stream", "operator"])
-def test_the_whole_table_times_one_factor(case, table, exponent, way, monkeypatch):
+@pytest.mark.parametrize("way", ["dense", "sparse", "stream", "products"])
+def test_the_whole_table_times_one_factor(case, table, exponent, way):
     X, y = table
     plain = case().fit(X, y)
     scaled = X * 10.0**exponent
-    fitted = fitted_by(way, case, scaled, y, monkeypatch)
+    fitted = fitted_by(way, case, scaled, y)
     assert most_turned(plain.components_, fitted.components_) < 1e-9
     assert not signs_differ(plain.components_, fitted.components_)
     np.testing.assert_allclose(fitted.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-8)
-    assert way == "operator" or fitted.rank_ == plain.rank_
+    assert way == "products" or fitted.rank_ == plain.rank_
     assert np.isfinite(fitted.transform(sp.csr_array(scaled) if way == "sparse" else scaled)).all()
 
 
@@ -231,7 +229,7 @@ def test_equal_rows(case, value, shape, kind):
 @over([case for case in CASES if case.lanczos])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("fault", ["equal rows", "equal class means", "points"])
-def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind, monkeypatch):
+def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind):
     y, rng = np.arange(40) % 2, np.random.default_rng(0)
     half = rng.standard_normal((20, 30))
     X = {
@@ -246,9 +244,8 @@ def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind, 
         "equal class means": "The means of all classes coincide",
         "points": "No class varies within itself",
     }[fault]
-    monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "for the test"))
     with pytest.raises(ValueError, match=said):
-        case(1).fit(kind(X), y)
+        posed_in("products", case(1)).fit(kind(X), y)
 
 
 @over(CASES)

@@ -6,13 +6,11 @@ import literal
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, QUIET, STREAMED, over
+from estimators import CASES, QUIET, STREAMED, over, posed_in
 from geometry import largest_angle, most_turned, signs_differ
 from samples import graded, labelled
 
 from discrim import PCA, BayesErrorPCA, MarginPCA
-from discrim.reducers import base
-from discrim.solve.choose import Plan
 
 pytestmark = QUIET
 
@@ -28,31 +26,20 @@ def assert_agree(one, other, angle=1e-9, rtol=1e-9):
     np.testing.assert_allclose(other.mean_, one.mean_, atol=rtol)
 
 
-@pytest.fixture
-def forced(monkeypatch):
-    """Make every fit pose its problem in one kind of coordinates."""
-
-    def force(basis):
-        monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan(basis, f"{basis}, for the test"))
-
-    return force
-
-
 # ---------------------------------------------------------------------- coordinates
 
 
 @over(CASES)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("basis", ["features", "rows", "operator"])
-def test_every_basis_gives_the_same_answer(case, table, basis, kind, forced):
+@pytest.mark.parametrize("basis", ["features", "rows", "products"])
+def test_every_basis_gives_the_same_answer(case, table, basis, kind):
     X, y = table
-    if basis == "operator" and not case.lanczos:
+    if basis == "products" and not case.lanczos:
         pytest.skip("needs all directions")
     wanted = case().fit(X, y)
-    forced(basis)
-    found = case().fit(X if kind == "dense" else sp.csr_array(X), y)
+    found = posed_in(basis, case()).fit(X if kind == "dense" else sp.csr_array(X), y)
     assert_agree(wanted, found)
-    assert f"{basis}, for the test" in found.solver_
+    assert f"{basis}, as the caller wished" in found.solver_
 
 
 @over([case for case in CASES if case.lanczos])
@@ -297,16 +284,15 @@ def test_every_sparse_container_of_scipy(name, kind):
 
 
 @over(CASES)
-@pytest.mark.parametrize("basis", ["features", "rows", "operator"])
-def test_repeated_and_unsorted_entries_of_a_sparse_table_add_up_and_stay(case, basis, forced):
+@pytest.mark.parametrize("basis", ["features", "rows", "products"])
+def test_repeated_and_unsorted_entries_of_a_sparse_table_add_up_and_stay(case, basis):
     X, y = labelled(24, 6)
     halves = sp.csr_array(
         (np.repeat(X.ravel() / 2, 2), np.tile(np.repeat(np.arange(6)[::-1], 2), 24), np.arange(0, 289, 12)),
         shape=X.shape,
     )
     wanted = case().fit(X[:, ::-1], y)
-    if basis == "operator" and not case.lanczos:
+    if basis == "products" and not case.lanczos:
         pytest.skip("needs all directions")
-    forced(basis)
-    assert_agree(wanted, case().fit(halves, y))
+    assert_agree(wanted, posed_in(basis, case()).fit(halves, y))
     assert halves.nnz == 288

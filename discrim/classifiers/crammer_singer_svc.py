@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.classifiers.class_weights import class_factors
 from discrim.data.check import checked_table, labelled_rows, require_finite, require_finite_result, require_two_classes
+from discrim.data.check_parameters import class_factors
 from discrim.data.rows import LabelledRows
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
 

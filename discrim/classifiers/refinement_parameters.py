@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from discrim.classifiers.class_weights import class_factors
 from discrim.classifiers.merging_rules import MOST_FEATURES_TO_SPLIT, RULES, grouping_of
 from discrim.classifiers.pair_refinement import Settings
-from discrim.data.check_parameters import require_choice, require_positive
+from discrim.data.check_parameters import class_factors, require_choice, require_positive
 
 
 def checked_settings(model: Any) -> Settings:

@@ -229,6 +229,18 @@ def require_finite_result(result: NDArray[Any], X: Any) -> None:
         require_finite(X)
 
 
+def require_representable(result: NDArray[Any], X: Any) -> None:
+    """The same, and nothing that lies beyond the largest number though X is finite."""
+    if np.isfinite(result).all():
+        return
+    require_finite(X)
+    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
+    raise ValueError(
+        f"X holds numbers of up to {largest:.1e}, and what is to be computed of them lies beyond the largest "
+        f"{result.dtype}. Look whether these cells are meant, or scale the columns first."
+    )
+
+
 def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise ValueError(
@@ -256,16 +268,14 @@ def require_known_labels(seen: NDArray[Any], classes: NDArray[Any]) -> None:
 
 
 @contextmanager
-def columns_as_before(estimator: Any) -> Iterator[None]:
-    """What an estimator says of its columns stays as it was where a fit fails: so does the model, which needs them."""
-    state = vars(estimator)
-    before = {name: state[name] for name in ("n_features_in_", "feature_names_in_") if name in state}
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """A fit that fails leaves the model as it was: an earlier fit, its columns, a stream so far."""
+    before = dict(vars(estimator))
     try:
         yield
     except BaseException:
-        for name in ("n_features_in_", "feature_names_in_"):
-            state.pop(name, None)
-        state.update(before)
+        vars(estimator).clear()
+        vars(estimator).update(before)
         raise
 
 

@@ -1,7 +1,14 @@
-"""What may be asked of an estimator, and what is said of the rest: what came, what is possible, what to do."""
+"""What may be asked of an estimator, and what is said of the rest: what came, what is possible, what to do.
+
+An estimator declares what each parameter may be (`_parameter_constraints`, as scikit-learn's do), and
+`check_parameters` holds it to that. What depends on the classes that came (priors, class weights) is checked with them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,19 +17,71 @@ from numpy.typing import NDArray
 WEIGHT_RANGE = 1e-100, 1e100  # the largest weight may lie here: some methods square them
 
 
-def requested_count(n_components: Any, name: str = "n_components", also: str = "") -> int | float | None:
-    """A count as an int ≥ 1, a fraction in (0, 1), or None."""
-    if n_components is None:
+@dataclass(frozen=True)
+class Possible:
+    """One kind of value a parameter may have, in words and as a test."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+Constraints = dict[str, tuple[Possible, ...]]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def whole(least: int, words: str = "") -> Possible:
+    """An int from `least` on."""
+    return Possible(words or f"an int ≥ {least}", lambda value: _is_whole(value) and value >= least)
+
+
+def number(words: str, holds: Callable[[float], bool]) -> Possible:
+    """A number (not a bool) of which something holds."""
+    return Possible(words, lambda value: _is_number(value) and bool(holds(value)))
+
+
+def named(*choices: str) -> tuple[Possible, ...]:
+    """One of some names."""
+    return tuple(Possible(repr(choice), partial(_is_text, choice)) for choice in choices)
+
+
+def _is_text(text: str, value: Any) -> bool:
+    return isinstance(value, str) and value == text
+
+
+POSITIVE = (number("a finite number above 0", lambda value: 0 < value < np.inf),)
+_FRACTION = Possible(
+    "a fraction in (0, 1) of what there is to keep",
+    lambda value: isinstance(value, (float, np.floating)) and bool(0 < value < 1),
+)
+_ALL = Possible("or None for all", lambda value: value is None)
+COUNT = (whole(1), _FRACTION, _ALL)
+COUNT_OR_CV = (whole(1), _FRACTION, *named("cv"), _ALL)
+SHARE = number("a number in [0, 1]", lambda value: 0 <= value <= 1)
+PASSES = (whole(1, "an int ≥ 1: passes of the SVM over the rows"),)
+FLAG = (Possible("True or False", lambda value: isinstance(value, (bool, np.bool_))),)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise where a parameter is none of what its estimator declares possible."""
+    given = estimator.get_params(deep=False)
+    for name, possible in estimator._parameter_constraints.items():
+        if not any(one.holds(given[name]) for one in possible):
+            verb, listed = "is" if len(possible) == 1 else "are", ", ".join(one.words for one in possible)
+            raise ValueError(f"{name}={given[name]!r} came; possible {verb} {listed}.")
+
+
+def plain_count(n_components: Any) -> int | float | None:
+    """A count that was checked, as an int, a fraction, or None (all; "cv" is not known yet)."""
+    if n_components is None or isinstance(n_components, str):
         return None
-    if isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool) and n_components >= 1:
-        return int(n_components)
-    if isinstance(n_components, (float, np.floating)) and 0 < n_components < 1:
-        return float(n_components)
-    raise ValueError(
-        f"{name}={n_components!r} came; possible are an int ≥ 1, a fraction in (0, 1) of what there is to keep, "
-        + f"{also}, " * bool(also)
-        + "or None for all."
-    )
+    return int(n_components) if _is_whole(n_components) else float(n_components)
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -58,29 +117,32 @@ def checked_priors(priors: Any, shares: NDArray[np.float64]) -> NDArray[np.float
     return given
 
 
-def checked_class_weight(class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A factor on the weights of each class: "balanced" makes the classes' totals equal, a dict names factors."""
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64], known: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
+    """A factor on the weights of each class: 1, equal totals ("balanced"), or as a dict names them by label.
+
+    known : all labels there may be, where `classes` are those of a part of the rows.
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         return totals.sum() / (len(totals) * totals)
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight={class_weight!r} came; possible are None, 'balanced' or a dict by label.")
-    strange = [label for label in class_weight if isinstance(label, str) != (classes.dtype.kind in "UOT")]
-    if strange:
+    labels = (classes if known is None else known).tolist()
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
         raise ValueError(
-            f"class_weight names {strange[:5]}, but the labels are {classes.tolist()[:10]}. Use the labels as in y: "
-            "text is not a number."
+            f"class_weight names {unknown[:5]}, but the labels are {labels[:10]}. Use the labels as in y: text "
+            "is not a number."
         )
-    given = [class_weight.get(label, 1.0) for label in classes.tolist()]
-    if not all(_is_number(factor) and WEIGHT_RANGE[0] <= factor <= WEIGHT_RANGE[1] for factor in given):
+    if not all(_is_number(one) and WEIGHT_RANGE[0] <= one <= WEIGHT_RANGE[1] for one in class_weight.values()):
         raise ValueError(
             f"class_weight={class_weight!r} came, but the factors must be positive numbers, from "
             f"{WEIGHT_RANGE[0]:g} to {WEIGHT_RANGE[1]:g}."
         )
-    return np.array(given, dtype=np.float64)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
 
 
 def require_folds(cv: Any, largest_class: int) -> None:
@@ -123,22 +185,6 @@ def require_splits(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> N
                 )
 
 
-def checked_shrinkage(shrinkage: Any, rules: tuple[str, ...]) -> float | str:
-    """A number in [0, 1] or the name of a rule."""
-    if isinstance(shrinkage, str) and shrinkage in rules:
-        return shrinkage
-    if _is_number(shrinkage) and 0 <= shrinkage <= 1:
-        return float(shrinkage)
-    listed = ", ".join(repr(r) for r in rules)
-    raise ValueError(f"shrinkage={shrinkage!r} came; possible are a number in [0, 1], {listed}.")
-
-
-def checked_weight_parameter(weight: Any) -> float:
-    if _is_number(weight) and 0 <= weight < np.inf:
-        return float(weight)
-    raise ValueError(f"weight={weight!r} came; possible is a number ≥ 0 (how much the spread within classes counts).")
-
-
 def checked_shift(shift: Any) -> float | str:
     """A finite number ≥ 0 or "cv"."""
     if isinstance(shift, str) and shift == "cv":
@@ -172,8 +218,3 @@ def require_layer(n_components: Any, max_iter: Any, alpha: Any) -> None:
             raise ValueError(f"{name}={value!r} came; possible is an int ≥ 1.")
     if not _is_number(alpha) or not 0 <= alpha < np.inf:
         raise ValueError(f"alpha={alpha!r} came; possible is a finite number ≥ 0 (how much large weights cost).")
-
-
-def require_starts(n_init: Any) -> None:
-    if not isinstance(n_init, (int, np.integer)) or isinstance(n_init, bool) or n_init < 0:
-        raise ValueError(f"n_init={n_init!r} came; possible is a whole number ≥ 0 of random starts.")

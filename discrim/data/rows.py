@@ -55,6 +55,34 @@ class LabelledRows:
         """The same labels and weights on other coordinates."""
         return replace(self, X=X)
 
+    def near_origin(self) -> tuple[LabelledRows, NDArray[np.float64] | None]:
+        """Sparse rows with the first row taken off the columns that have no zeros (they stay as sparse), and that row.
+
+        A column with zeros varies as much as it is large. One without can be large and hardly vary: squared, it would
+        drown all others.
+        """
+        if not self.is_sparse:
+            return self, None
+        X = self.X if self.X.has_canonical_format else self.X.copy()
+        X.sum_duplicates()
+        first = X[[0]].toarray().ravel()
+        full = (np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]) & np.isfinite(first)
+        if not full.any():
+            return self, None
+        pilot = np.where(full, first, X.dtype.type(0))
+        moved = sp.csr_array((X.data - pilot[X.indices], X.indices, X.indptr), shape=X.shape)
+        return self.moved(moved), pilot.astype(np.float64)
+
+    def fingerprints(self) -> NDArray[np.float64]:
+        """A number for each row, the same to the last digit for equal rows: its sum with random weights."""
+        weights = np.random.default_rng(0).uniform(1, 2, self.shape[1])
+        if self.is_sparse:
+            return np.asarray(self.X @ weights)
+        # a matrix product may round a row by its place in the table, a sum along it does not
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = [(self.X[part] * weights).sum(axis=1) for part in block_slices(*self.shape)]
+        return np.concatenate(sums) if sums else np.empty(0)
+
 
 def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Consecutive row ranges, each about the size of the cache."""
@@ -67,3 +95,16 @@ def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
 def dense_block(X: Any, rows: slice) -> NDArray[Any]:
     """Rows of X as an ndarray: a view where X is dense, a small copy where it is sparse."""
     return X[rows].toarray() if sp.issparse(X) else np.asarray(X[rows])
+
+
+def projected(X: Any, mean: NDArray[np.float64], directions: NDArray[Any]) -> NDArray[Any]:
+    """(X − mean) directionsᵀ block by block, in X's precision; a sparse X stays sparse."""
+    columns = np.ascontiguousarray(directions.T)
+    if sp.issparse(X):
+        return np.asarray(X @ columns.astype(np.float64) - mean @ columns).astype(X.dtype, copy=False)
+    result = np.empty((X.shape[0], columns.shape[1]), X.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for part in block_slices(*X.shape):
+            centred = np.subtract(X[part], mean, dtype=np.float64)
+            result[part] = centred.astype(X.dtype, copy=False) @ columns
+    return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -32,3 +32,9 @@ class Margins:
     landmarks: Array | None = None
     pairs: Pairs | None = None
     duals: Array | None = None
+
+    def moved(self, pilot: Array | None) -> Margins:
+        """The same where `pilot` is taken off the rows."""
+        if pilot is None or self.landmarks is None:
+            return self
+        return replace(self, landmarks=self.landmarks - pilot)

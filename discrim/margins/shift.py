@@ -55,6 +55,8 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
 
     The SVM sees the centred rows divided by one scalar, so that their mean square length is 1 and C has a unit.
     """
+    # near the origin, since a constant column of sparse rows would drown the others; the SVM centres anyway
+    rows, _ = rows.near_origin()
     X, offset, exponent = _near_unit(rows)
     mean_square = _mean_square(X, offset, rows.weights)
     require_some_spread(int(mean_square > 0), *rows.shape)
@@ -110,12 +112,12 @@ def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> 
     return float(la.norm(moves) / np.sqrt(total))
 
 
-def class_pulls(points: LabelledRows, exponent: int, duals: Array, *, by_product: bool = False) -> Array:
-    """η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse rows stay sparse if `by_product`."""
+def class_pulls(points: LabelledRows, exponent: int, duals: Array) -> Array:
+    """η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse ones, near the origin, stay sparse."""
     v = _weights(points.weights, len(duals))
     # centred duals do the same: their columns sum to 0, so that any point near the rows can be taken off
     duals = duals - np.outer(v, duals.sum(axis=0) / v.sum())
-    if by_product and points.is_sparse:
+    if points.is_sparse:
         return np.asarray((points.X.T @ duals).T) * 0.5**exponent
     eta = np.zeros((duals.shape[1], points.shape[1]))
     pilot = np.ldexp(dense_block(points.X, slice(0, 1)).astype(np.float64), -exponent)

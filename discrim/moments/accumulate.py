@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 FEW_CLASSES = 32  # up to here every block is taken to touch every class
 LONGEST_RUN = 16  # blocks around the same pilots
 LEAST_EXPONENT = -1000  # its inverse, as a factor, is a number still
+SAFE_EXPONENT = 240  # what is this many powers of two away from 1 can be squared and summed
 SAFE = {
     np.dtype(np.float64): (1e-150, 1e250),
     np.dtype(np.float32): (1e-18, 1e30),
@@ -89,6 +90,10 @@ class Accumulator:
             done += added
         self.settle()
         self._count_weights_in(1 / unit)
+        means = np.ldexp((self.pilots + self.remainders)[self.weights > 0], self.exponent)
+        exponent = safe_exponent(means, log_deviation(self.pooled, self.each) + self.exponent, self.exponent)
+        if exponent != self.exponent:
+            self.set_exponent(exponent)
 
     def _count_weights_in(self, unit: float) -> None:
         for sums in (self.weights, self.pooled, self.each):
@@ -114,7 +119,8 @@ class Accumulator:
         scaled = rows.X.astype(np.float64) * 0.5**self.exponent if self.exponent else rows.X
         weights = None if rows.weights is None else rows.weights / rows.weights.max()  # float32 ends at 1e38
         sums = _class_sums(scaled, rows.codes, weights, len(mass))
-        means = sums / np.bincount(rows.codes, weights, minlength=len(mass))[:, None]
+        counted = np.bincount(rows.codes, weights, minlength=len(mass))
+        means = sums / np.where(counted > 0, counted, 1.0)[:, None]
         self.merge(slice(None), mass, np.bincount(rows.codes, minlength=len(mass)), np.zeros_like(means), means)
 
     def _add_run(
@@ -301,6 +307,25 @@ class Accumulator:
                 np.ldexp(array, power * change, out=array)
         self._largest = float(np.ldexp(self._largest, 2 * change))
         self.exponent = exponent
+
+
+def log_deviation(pooled: Array | None, each: Array | None) -> float:
+    """log₂ of the largest deviation within classes."""
+    trace = np.trace(pooled) if pooled is not None else 0.0 if each is None else np.einsum("cdd->", each)
+    return float(np.log2(trace) / 2) if trace > 0 else -np.inf
+
+
+def safe_exponent(means: Array, log_deviation: float, exponent: int) -> int:
+    """The exponent, or another one where what is squared would leave the range of the numbers in its unit.
+
+    Squared are deviations within classes and, when classes are merged or compared, differences of their means.
+    """
+    half = float((means.max(axis=0) / 2 - means.min(axis=0) / 2).max(initial=0.0))
+    spread = max(log_deviation, float(np.frexp(half)[1] + 1) if half > 0 else -np.inf)
+    if not np.isfinite(spread) or abs(spread - exponent) <= SAFE_EXPONENT:
+        return exponent
+    least = int(np.frexp(np.abs(means).max())[1]) - 1000  # so that no mean overflows
+    return max(int(spread), least, LEAST_EXPONENT)
 
 
 def _class_sums(rows: Any, local: NDArray[np.intp], weights: Array | None, n_classes: int) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discrim.data.check import plain_labelled_rows, require_labels_of_one_kind
 from discrim.data.check_parameters import require_choice, require_emphasis
 from discrim.data.rows import LabelledRows
-from discrim.moments.accumulate import Accumulator
+from discrim.moments.accumulate import Accumulator, log_deviation, safe_exponent
 
 Array = NDArray[np.float64]
 
@@ -110,7 +110,9 @@ class ClassMoments:
         classes = np.unique(np.concatenate([self.classes, other.classes])) if self.is_labelled else self.classes
         keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
         sums = Accumulator(len(classes), self.n_features, keep=keep, emphasis=self._joint_emphasis(other, classes))
-        sums.set_exponent(max(self, other, key=ClassMoments._size).exponent)
+        largest = max(self, other, key=ClassMoments._log_deviation)
+        means = np.concatenate([self.means, other.means])
+        sums.set_exponent(safe_exponent(means, largest._log_deviation(), largest.exponent))
         for part in (self, other):
             positions = np.searchsorted(classes, part.classes) if self.is_labelled else np.zeros(1, dtype=np.intp)
             part = part._in_units_of(sums.exponent)
@@ -140,13 +142,8 @@ class ClassMoments:
             )
         return self.emphasis
 
-    def _size(self) -> float:
-        """About log₂ of the largest number that was summed, in the units of the rows."""
-        deviation = 0.0 if self.pooled is None else float(np.sqrt(np.trace(self.pooled)))
-        if self.each is not None:
-            deviation = float(np.sqrt(np.einsum("cdd->", self.each)))
-        largest = max(deviation, np.abs(self.pilots).max(initial=0.0), np.abs(self.remainders).max(initial=0.0))
-        return float(np.frexp(largest)[1] + self.exponent) if largest > 0 else -np.inf
+    def _log_deviation(self) -> float:
+        return log_deviation(self.pooled, self.each) + self.exponent
 
     def _in_units_of(self, exponent: int) -> ClassMoments:
         change = self.exponent - exponent

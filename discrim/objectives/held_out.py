@@ -75,13 +75,6 @@ class HeldOut:
         return np.isfinite(self.trained[:, 0])
 
 
-def trace_of_quotient(within: Array, sigma: Array) -> float:
-    """tr(Σ⁻¹ S)."""
-    L = la.cholesky(sigma, lower=True, check_finite=False)
-    inverse = la.lapack.dpotri(L, lower=1)[0]
-    return float(2 * np.vdot(np.tril(inverse, -1), within) + np.diag(inverse) @ np.diag(within))
-
-
 def inflation(held_out: Sequence[HeldOut]) -> float:
     """κ² = max(1, mean over held-out rows and dimensions of (z − training class mean)²)."""
     total = weight = 0.0

@@ -19,13 +19,6 @@ from discrim.objectives.ratio import Ratio
 Array = NDArray[np.float64]
 
 
-def shrunk(within: Array, gamma: float, rank: int) -> Array:
-    """Σ_γ of a covariance."""
-    sigma = (1 - gamma) * within
-    sigma[np.diag_indices(len(sigma))] += gamma * np.trace(within) / max(rank, 1)
-    return sigma
-
-
 def oas(within: Array, n: float, p: int) -> float:
     """Oracle approximating shrinkage (Chen et al. 2010, equation 23), g of a covariance over n rows of p columns."""
     squared, of_trace = float(np.vdot(within, within)), float(np.trace(within)) ** 2

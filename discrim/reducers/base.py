@@ -1,15 +1,16 @@
 """What all reducers share: rows → statistics → objective → directions, then (x − mean)ᵀ directions.
 
-A subclass states its objective and little more. `fit`, `partial_fit`, `transform` and `inverse_transform` are written
-once, here; they lead through values: LabelledRows, Basis, ClassMoments, Solution, Projection.
+A subclass states its objective and little more. `fit`, `fit_moments`, `partial_fit`, `transform` and
+`inverse_transform` are written once, here; they lead through values: LabelledRows, Basis, ClassMoments, Solution.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg as la
@@ -21,49 +22,78 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import (
     checked_table,
-    columns_as_before,
     labelled_rows,
     require_finite_result,
     require_known_labels,
+    require_representable,
     require_two_classes,
+    unchanged_on_failure,
 )
-from discrim.data.check_parameters import requested_count
+from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
 from discrim.data.findings import require_streamable_sparse, warn_of_stream_after_fit
-from discrim.data.rows import LabelledRows, block_slices
+from discrim.data.rows import LabelledRows, projected
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
-from discrim.solve.basis import Basis, build
-from discrim.solve.choose import choose
+from discrim.solve.basis import Basis, Features
+from discrim.solve.choose import Plan, choose
 from discrim.solve.eigen import with_fixed_signs
 
 Array = NDArray[np.float64]
+Lift = Callable[[Array], Array]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """Directions in a basis's coordinates (rows), what the objective gives along them, and what else a method found."""
+    """What a method found: each field that ends with (or begins with) "_" becomes a fitted attribute of that name.
 
-    directions: Array
-    eigenvalues: Array
-    ratios: Array
-    rank: int
-    how: str
-    is_resolved: bool = True
-    details: dict[str, Any] = field(default_factory=dict)
-    more_directions: dict[str, Array] = field(default_factory=dict)  # details that are rows in the coordinates too
+    Directions are rows, in the coordinates of a basis until they are lifted. A family adds fields of its own, by a
+    subclass; a method adds `found`, a dataclass of what else it found.
+    """
+
+    components_: NDArray[Any]
+    eigenvalues_: Array
+    explained_variance_ratio_: Array
+    rank_: int
+    solver_: str
+    is_resolved: bool = True  # whether these coordinates show all that matters of the directions
+    found: Any = None
+
+    def lifted(self, lift: Lift, dtype: np.dtype[Any]) -> Self:
+        """The same in the features."""
+        components = np.ascontiguousarray(with_fixed_signs(lift(self.components_)), dtype=dtype)
+        return replace(self, components_=components)
+
+    def attributes(self) -> dict[str, Any]:
+        """What becomes of it on the estimator."""
+        parts = [self] if self.found is None else [self, self.found]
+        named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
+        kept = {name: value for name, value in named.items() if name.startswith("_") or name.endswith("_")}
+        return kept | {"n_components_": len(self.components_)}
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
-    """A solution in the features: all that a fitted reducer knows."""
+class Coordinates:
+    """Rows in the coordinates of a plan with their statistics, and again where small directions matter; each once."""
 
-    mean: Array
-    components: NDArray[Any]
-    eigenvalues: Array
-    ratios: Array
-    rank: int
-    solver: str
-    details: dict[str, Any]
+    plan: Plan
+    rows: LabelledRows
+    margins: Margins
+    keep: str
+    emphasis: Callable[[Array], Array | None]
+
+    def _posed(self, resolve: bool) -> tuple[Basis, ClassMoments]:
+        basis = self.plan.build(self.rows, self.margins, resolve=resolve)
+        return basis, basis.moments(self.keep, self.emphasis)
+
+    @cached_property
+    def plain(self) -> tuple[Basis, ClassMoments]:
+        """As cheap as can be."""
+        return self._posed(resolve=False)
+
+    @cached_property
+    def resolved(self) -> tuple[Basis, ClassMoments]:
+        """With all directions, the smallest too."""
+        return self._posed(resolve=True)
 
 
 class streamed:  # noqa: N801 - used as a decorator
@@ -81,29 +111,40 @@ class streamed:  # noqa: N801 - used as a decorator
         return self.method.__get__(instance, owner)
 
 
+class fitted_property(property):  # noqa: N801 - used as a decorator
+    """What is reckoned from a fit whenever it is asked for; as any attribute, it is there or raises AttributeError."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        try:
+            instance._require_solution()
+            return super().__get__(instance, owner)
+        except ValueError as error:
+            raise error if isinstance(error, AttributeError) else AttributeError(str(error)) from error
+
+
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of all reducers."""
 
     n_components: Any
+    mean_: Array
+    components_: NDArray[Any]
+    classes_: NDArray[Any]
+    n_components_: int
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     _supervised = True
     _uses_every_direction = False  # whether even one direction depends on all others, the smallest too
-    _projection: Projection | None
-    _moments: ClassMoments | None
-    _declared: NDArray[Any] | None
+    _basis: str | None = None  # coordinates by name, where the caller knows better than the decision table
+    _moments: ClassMoments | None = None
+    _declared: NDArray[Any] | None = None  # the labels a stream may bring
     _dtype: np.dtype[Any]
 
     # ------------------------------------------------------------------ what a method states
 
     @abstractmethod
-    def _solve(self, basis: Basis, moments: ClassMoments, request: Any) -> Solution:
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         """The directions, posed in the basis's coordinates."""
-
-    def _request(self) -> Any:
-        """n_components, checked."""
-        return requested_count(self.n_components)
-
-    def _check_parameters(self) -> None:
-        """Raise where a parameter is out of its range."""
 
     def _margins(self, rows: LabelledRows) -> Margins:
         """What the objective refers to beside the statistics, from the rows in their features."""
@@ -113,11 +154,14 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """Class weights to pool the scatters with, where they differ and are known before the pass."""
         return None
 
-    def _weighted(self, rows: LabelledRows) -> LabelledRows:
-        """The rows with what a method's own parameters say about their weights."""
+    def _weighted(self, rows: LabelledRows, *, is_whole: bool = True) -> LabelledRows:
+        """The rows (all of them, or a part) with what a method's own parameters say about their weights."""
         return rows
 
-    def _wanted(self, request: Any, n_classes: int) -> int | None:
+    def _require_weighted(self, moments: ClassMoments) -> None:
+        """Raise where the statistics are not those that a method's own parameters ask for."""
+
+    def _wanted(self, request: int | float | None, n_classes: int) -> int | None:
         """How many directions will be looked for, where that is known before the fit."""
         return request if isinstance(request, int) else None
 
@@ -136,15 +180,54 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     # ------------------------------------------------------------------ fitting
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the directions."""
-        self._check_parameters()
-        request = self._request()
-        with columns_as_before(self):
+        """Find the directions.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        y : array of shape (n_samples,), default=None
+            Their labels; PCA needs none.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts: a weight of 2 is the row twice.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        check_parameters(self)
+        with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
             if self._supervised:
                 require_two_classes(self, rows.classes)
-            projection = self._project(self._weighted(rows), request)
-        self._moments, self._labels, self._projection = None, rows.classes, projection
+            self._moments = self._declared = None
+            solution, mean = self._solve_rows(self._coordinates(self._weighted(rows)))
+            self._keep(solution, mean, rows.classes)
+        return self
+
+    @streamed
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Find the directions from statistics alone, however they were gathered.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Statistics of all rows: `ClassMoments.of(X, y, sample_weight)`, or a sum of such parts. Class weights
+            belong into them, as sample weights.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator. A `partial_fit` goes on from these statistics.
+        """
+        with unchanged_on_failure(self):
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = moments.n_features
+            self._declared = None
+            self._require_weighted(moments)
+            self._hold(moments, np.dtype(np.float64))
+            self._require_solution()
         return self
 
     @streamed
@@ -155,92 +238,148 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add rows to the statistics; the directions are found when they are first asked for."""
-        self._check_parameters()
-        self._request()
-        so_far = getattr(self, "_moments", None)
-        if so_far is None and getattr(self, "_projection", None) is not None:
+        """Add rows to the statistics; the directions are found when they are first asked for.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            A part of the rows.
+        y : array of shape (n_samples,), default=None
+            Their labels; PCA needs none.
+        classes : array, default=None
+            All labels the stream may bring, if others are to be refused.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        self : object
+            The estimator with the rows so far.
+        """
+        check_parameters(self)
+        so_far = self._moments
+        if so_far is None and self.__sklearn_is_fitted__():
             warn_of_stream_after_fit(self)
-        rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised, reset=so_far is None)
-        require_streamable_sparse(rows.X)
-        if classes is not None:
-            self._declared = np.asarray(classes)
-        elif so_far is None:
-            self._declared = None
-        if self._supervised and self._declared is not None:
-            require_known_labels(rows.classes, self._declared)
-        added = ClassMoments.of_rows(self._weighted(rows), keep=self._kept_statistics(streaming=True))
-        self._moments = added if so_far is None else so_far + added
-        self._labels = self._moments.classes
-        self._dtype = rows.X.dtype if so_far is None else np.result_type(self._dtype, rows.X.dtype)
-        self._projection = None
+        with unchanged_on_failure(self):
+            rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised, reset=so_far is None)
+            require_streamable_sparse(rows.X)
+            if classes is not None or so_far is None:
+                self._declared = None if classes is None else np.asarray(classes)
+            if self._supervised and self._declared is not None:
+                require_known_labels(rows.classes, self._declared)
+            weighted = self._weighted(rows, is_whole=False)
+            added = ClassMoments.of_rows(weighted, keep=self._kept_statistics(streaming=True))
+            dtype = rows.X.dtype if so_far is None else np.result_type(self._dtype, rows.X.dtype)
+            self._hold(added if so_far is None else so_far + added, dtype)
         return self
 
-    def _project(self, rows: LabelledRows, request: Any) -> Projection:
-        """The fit of rows: choose coordinates, gather statistics in them, solve, carry back."""
-        wanted = self._wanted(request, rows.n_classes)
-        plan = choose(*rows.shape, sparse=rows.is_sparse, wanted=wanted, why_all=self._why_all_directions())
-        margins = self._margins(rows)
-        basis = build(plan, rows, margins)
-        if self._uses_every_direction and basis.can_resolve and not basis.is_resolved:
-            basis = build(plan, rows, margins, resolve=True)
-        solution, moments = self._solve_in(basis, request)
-        if not solution.is_resolved and basis.can_resolve:
-            basis = build(plan, rows, margins, resolve=True)
-            solution, moments = self._solve_in(basis, request)
-        mean = moments.mean if basis.mean is None else basis.mean
-        return self._projection_of(solution, basis, mean, rows.X.dtype)
+    def _coordinates(self, rows: LabelledRows) -> Coordinates:
+        """The rows in the coordinates that suit what is wanted of them, or that the caller named."""
+        if self._basis is not None:
+            plan = Plan(self._basis, f"{self._basis}, as the caller wished")
+        else:
+            wanted = self._wanted(plain_count(self.n_components), rows.n_classes)
+            plan = choose(*rows.shape, sparse=rows.is_sparse, wanted=wanted, why_all=self._why_all_directions())
+        keep = self._kept_statistics(streaming=False)
+        return Coordinates(plan, rows, self._margins(rows), keep, self._scatter_weights)
 
-    def _solve_in(self, basis: Basis, request: Any) -> tuple[Solution, ClassMoments]:
-        keep = "means" if basis.as_operator else self._kept_statistics(streaming=False)
-        weights = self._scatter_weights(basis.points.class_totals) if keep == "pooled" else None
-        moments = ClassMoments.of_rows(basis.points, keep=keep, emphasis=weights, doubles=False)
-        return self._solve(basis, moments, request), moments
+    def _solve_rows(self, coordinates: Coordinates) -> tuple[Solution, Array]:
+        """The solution in the features, by finer coordinates where the first do not show all that matters."""
+        request = plain_count(self.n_components)
+        basis, moments = coordinates.plain
+        is_coarse = basis.can_resolve and not basis.is_resolved
+        solution = None if is_coarse and self._uses_every_direction else self._solve(basis, moments, request)
+        if solution is None or (basis.can_resolve and not solution.is_resolved):
+            basis, moments = coordinates.resolved
+            solution = self._solve(basis, moments, request)
+        return self._in_features(solution, basis, coordinates.rows.X.dtype), basis.mean(moments)
 
-    def _projection_of(self, solution: Solution, basis: Basis, mean: Array, dtype: np.dtype[Any]) -> Projection:
-        lifted = {name: basis.lift(rows) for name, rows in solution.more_directions.items()}
-        return Projection(
-            mean,
-            np.ascontiguousarray(with_fixed_signs(basis.lift(solution.directions)), dtype=dtype),
-            solution.eigenvalues,
-            solution.ratios,
-            solution.rank,
-            f"{solution.how}; {basis.how}",
-            solution.details | lifted,
-        )
+    def _in_features(self, solution: Solution, basis: Basis, dtype: np.dtype[Any]) -> Solution:
+        return replace(solution.lifted(basis.lift, dtype), solver_=f"{solution.solver_}; {basis.how}")
 
-    def _fitted(self) -> Projection:
-        """The projection; of a stream, solved when first asked for."""
+    def _keep(self, solution: Solution, mean: Array, classes: NDArray[Any]) -> None:
+        self.__dict__.update(solution.attributes() | {"mean_": mean})
+        if self._supervised:
+            self.classes_ = classes
+
+    def _hold(self, moments: ClassMoments, dtype: np.dtype[Any]) -> None:
+        """Statistics whose solution is not found yet."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
+            delattr(self, name)
+        self._moments, self._dtype = moments, dtype
+
+    def _require_solution(self) -> None:
+        """Raise where there was no fit; of statistics, the solution is found when it is first asked for."""
         check_is_fitted(self)
-        if self._projection is None:
-            moments = self._moments
-            assert moments is not None
-            self._check_parameters()  # they may have been set anew since
-            if (why := self._why_not_streamed()) is not None:
-                raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {why}")
-            if self._supervised:
-                require_two_classes(self, moments.classes)
-            nobody = LabelledRows(np.empty((0, moments.n_features)), np.empty(0, np.intp), moments.classes)
-            basis = Basis(nobody, Margins(), f"a stream of {moments.n_rows} rows: statistics of the features")
-            solution = self._solve(basis, moments, self._request())
-            self._projection = self._projection_of(solution, basis, moments.mean, self._dtype)
-        return self._projection
+        moments = self._moments
+        if "components_" in vars(self) or moments is None:
+            return
+        check_parameters(self)  # they may have been set anew since
+        if (why := self._why_not_streamed()) is not None:
+            raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {why}")
+        if self._supervised:
+            require_two_classes(self, moments.classes)
+        basis = Features.of_moments(moments)
+        solution = self._solve(basis, moments, plain_count(self.n_components))
+        self._keep(self._in_features(solution, basis, self._dtype), moments.mean, moments.classes)
+
+    def __getattr__(self, name: str) -> Any:
+        # reached only where an attribute is not there: the solution of a stream may not have been found yet
+        if name == "classes_" and not self._supervised:
+            raise AttributeError(f"{type(self).__name__} uses no labels and has no classes_.")
+        is_found = name.endswith("_") and not name.startswith("_") and not name.endswith("_in_")
+        if is_found and self._moments is not None:
+            try:
+                self._require_solution()
+            except ValueError as error:
+                raise AttributeError(str(error)) from error
+            if name in vars(self):
+                return vars(self)[name]
+        return object.__getattribute__(self, name)  # with its own words
+
+    def __dir__(self) -> list[str]:
+        hasattr(self, "components_")  # of a stream, found now
+        return list(super().__dir__())
 
     def __sklearn_is_fitted__(self) -> bool:
-        return getattr(self, "_projection", None) is not None or getattr(self, "_moments", None) is not None
+        return "components_" in vars(self) or self._moments is not None
 
     # ------------------------------------------------------------------ use
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """(x − mean_)ᵀ components_ for every row."""
-        projection = self._fitted()
+        """(x − mean_)ᵀ components_ for every row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_components_)
+            Their components.
+        """
+        self._require_solution()
         table = checked_table(self, X)
-        return projected(table, projection.mean, projection.components)
+        scores = projected(table, self.mean_, self.components_)
+        require_representable(scores, table)
+        return scores
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """The points of the feature space, nearest to mean_, that have these components (least squares)."""
-        projection = self._fitted()
-        components = projection.components
+        """The points of the feature space, nearest to mean_, that have these components (least squares).
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_components_)
+            Components, as transform gives them.
+
+        Returns
+        -------
+        points : array of shape (n_samples, n_features)
+            Points of the feature space.
+        """
+        self._require_solution()
+        components = self.components_
         table: Any = X
         scores = np.asarray(table.toarray() if sp.issparse(table) else table, dtype=components.dtype)
         if scores.ndim != 2 or scores.shape[1] != len(components):
@@ -250,54 +389,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             )
         lengths = np.abs(components).max(axis=1).astype(np.float64)
         back = la.pinv(components / lengths[:, None]).T  # of unit rows: their own lengths may be far apart
-        points = (scores / lengths) @ back + projection.mean
+        points = (scores / lengths) @ back + self.mean_
         require_finite_result(points, scores)
         return points.astype(components.dtype, copy=False)
-
-    # ------------------------------------------------------------------ fitted attributes
-
-    @property
-    def mean_(self) -> Array:
-        """Mean of the rows, which transform subtracts."""
-        return self._fitted().mean
-
-    @property
-    def components_(self) -> NDArray[Any]:
-        """The directions, one per row (k×d)."""
-        return self._fitted().components
-
-    @property
-    def eigenvalues_(self) -> Array:
-        """What the objective gives along each direction, per unit of weight."""
-        return self._fitted().eigenvalues
-
-    @property
-    def explained_variance_ratio_(self) -> Array:
-        """Each direction's share of the sum over all directions."""
-        return self._fitted().ratios
-
-    @property
-    def rank_(self) -> int:
-        """Numerical rank: how many directions there are (on the Lanczos path: how many were found)."""
-        return self._fitted().rank
-
-    @property
-    def solver_(self) -> str:
-        """How the directions were found, and why so."""
-        return self._fitted().solver
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        if not self._supervised:
-            raise AttributeError(f"{type(self).__name__} uses no labels and has no classes_.")
-        self._fitted()
-        return self._labels
-
-    @property
-    def n_components_(self) -> int:
-        """How many directions are kept."""
-        return len(self._fitted().components)
 
     @property
     def _n_features_out(self) -> int:
@@ -309,19 +403,3 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         tags.target_tags.required = self._supervised
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def projected(X: Any, mean: Array, components: NDArray[Any]) -> NDArray[Any]:
-    """(X − mean) componentsᵀ block by block; a sparse X stays sparse."""
-    dtype = X.dtype
-    directions = np.ascontiguousarray(components.T)
-    if sp.issparse(X):
-        result = np.asarray(X @ directions.astype(np.float64) - mean @ directions)
-    else:
-        result = np.empty((X.shape[0], directions.shape[1]), dtype)
-        with np.errstate(invalid="ignore", over="ignore"):
-            for part in block_slices(*X.shape):
-                centred = np.subtract(X[part], mean, dtype=np.float64)
-                result[part] = centred.astype(dtype, copy=False) @ directions
-    require_finite_result(result, X)
-    return result.astype(dtype, copy=False)

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check_parameters import require_choice
+from discrim.data.check_parameters import COUNT, Constraints, named
 from discrim.data.findings import require_room_for_pairs
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import pair_error
 from discrim.objectives.ratio import LEAST_WITHIN
 from discrim.objectives.spread import Spread
-from discrim.reducers.base import Reducer, Solution
-from discrim.reducers.spread_reducer import spectrum_of
+from discrim.reducers.base import Reducer, Solution, fitted_property
 from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
 
 Array = NDArray[np.float64]
 LEAST_DEVIATION = 1e-3  # of a class along a component, as a share of the component's: Bhattacharyya's score is ∞ at 0
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentScores:
+    """How the components were chosen."""
+
+    scores_: Array
+    selected_: NDArray[np.intp]
+    _standardised_means: Array  # class means along the kept ones, in units of their deviation
+    _shares: Array  # p_c
 
 
 class BayesErrorPCA(Reducer):
@@ -34,17 +44,41 @@ class BayesErrorPCA(Reducer):
 
     Parameters
     ----------
-    n_components : int, fraction of the sum of scores_ in (0, 1), or None for all components of numerical rank.
-    score : "fisher", the score above, or "bhattacharyya",
-        Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))], which also sees components along which the
-        classes differ in variance only (deviations below 1e-3 of the component's count as that).
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of scores_,
+        None all components of numerical rank.
+    score : {"fisher", "bhattacharyya"}, default="fisher"
+        The score above, or Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))], which also sees
+        components along which the classes differ in variance only (deviations below 1e-3 of the component's count as
+        that).
 
     Attributes
     ----------
-    components_ (k×d, best score first), mean_, eigenvalues_ (variances of the kept components),
-    explained_variance_ratio_, scores_ (of every component, in PCA's order), selected_ (numbers of the kept ones),
-    rank_, solver_, classes_.
-    bayes_error_ : apparent error after 1, 2, … kept components. It flatters and never rises: do not choose k by it.
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row, orthonormal.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Variance along each kept component (divided by n).
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each kept component's share of the total variance.
+    n_components_ : int
+        How many components are kept.
+    rank_ : int
+        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+    solver_ : str
+        How the directions were found, and why so.
+    scores_ : array of shape (rank_,)
+        Score of every component of numerical rank, in PCA's order.
+    selected_ : array of shape (n_components_,)
+        PCA's numbers of the kept components, best score first.
+    bayes_error_ : array of shape (n_components_,)
+        Apparent Gaussian error, averaged over pairs of classes, after 1, 2, … kept components. It flatters and never
+        rises: do not choose k by it. Reckoned when asked for; there is none beyond 5,000 classes.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     References
     ----------
@@ -59,7 +93,10 @@ class BayesErrorPCA(Reducer):
     array([ 0,  3, 10])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "score": named("fisher", "bhattacharyya")}
     _uses_every_direction = True
+    _standardised_means: Array
+    _shares: Array
 
     def __init__(self, n_components: int | float | None = None, *, score: str = "fisher") -> None:
         self.n_components = n_components
@@ -79,9 +116,6 @@ class BayesErrorPCA(Reducer):
         """The parameters by name."""
         return {"n_components": self.n_components, "score": self.__dict__["score"]}
 
-    def _check_parameters(self) -> None:
-        require_choice("score", self.get_params()["score"], ("fisher", "bhattacharyya"))
-
     def _kept_statistics(self, *, streaming: bool) -> str:
         return "each" if self.get_params()["score"] == "bhattacharyya" else "pooled"
 
@@ -90,7 +124,7 @@ class BayesErrorPCA(Reducer):
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         total = Spread(np.ones(len(moments.weights)), moments.between_rows())
-        spectrum = spectrum_of(total, moments, basis, None)
+        spectrum = basis.spectrum(total, moments, None)
         directions, values = spectrum.directions[: spectrum.rank], spectrum.values[: spectrum.rank]
         variances = values / moments.total_weight
         means = moments.centred_means() @ directions.T
@@ -102,40 +136,22 @@ class BayesErrorPCA(Reducer):
         )
         order = np.argsort(-scores, kind="stable")
         shape = (moments.n_rows, self.n_features_in_)
-        k = kept_count(request, scores[order], float(scores.sum()), spectrum.rank, shape)
-        kept = order[:k]
-        details = {
-            "scores": scores,
-            "selected": kept,
-            "standardised_means": means[:, kept] / np.sqrt(variances[kept]),
-            "shares": shares,
-        }
+        kept = order[: kept_count(request, scores[order], float(scores.sum()), spectrum.rank, shape)]
         return Solution(
-            directions[kept],
-            moments.per_weight(values[kept]),
-            values[kept] / spectrum.total,
-            spectrum.rank,
-            spectrum.how,
-            basis.is_resolved,
-            details,
+            components_=directions[kept],
+            eigenvalues_=moments.per_weight(values[kept]),
+            explained_variance_ratio_=values[kept] / spectrum.total,
+            rank_=spectrum.rank,
+            solver_=spectrum.how,
+            is_resolved=basis.is_resolved,
+            found=ComponentScores(scores, kept, means[:, kept] / np.sqrt(variances[kept]), shares),
         )
 
-    @property
-    def scores_(self) -> Array:
-        """Score of every component of numerical rank, in PCA's order."""
-        return self._fitted().details["scores"]
-
-    @property
-    def selected_(self) -> NDArray[np.intp]:
-        """PCA's numbers of the kept components, best first."""
-        return self._fitted().details["selected"]
-
-    @property
+    @fitted_property
     def bayes_error_(self) -> Array:
         """Apparent Gaussian error, averaged over pairs of classes, after 1, 2, … kept components."""
-        details = self._fitted().details
-        require_room_for_pairs(len(details["shares"]))
-        return apparent_errors(details["standardised_means"], details["shares"])
+        require_room_for_pairs(len(self._shares))
+        return apparent_errors(self._standardised_means, self._shares)
 
 
 def correlation_ratios(means: Array, variances: Array, shares: Array) -> Array:
@@ -157,7 +173,8 @@ def bhattacharyya_scores(means: Array, variances: Array, class_variances: Array,
 
 def _class_variances(moments: ClassMoments, directions: Array) -> Array:
     """Variance of each class along each direction."""
-    assert moments.each is not None
+    if moments.each is None:
+        raise ValueError("Bhattacharyya's score needs every class's own scatter. Make the moments with keep='each'.")
     return np.stack(
         [
             np.einsum("kd,kd->k", directions @ scatter, directions) / weight

@@ -4,128 +4,137 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check_parameters import checked_class_weight, checked_priors
-from discrim.data.findings import require_different_means, require_some_spread
+from discrim.data.check_parameters import checked_priors, class_factors
+from discrim.data.findings import require_different_means, require_some_spread, warn_of_singular_within
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio, ratio_of
-from discrim.reducers.base import Solution
+from discrim.objectives.ratio import Ratio
+from discrim.reducers.base import Lift, Solution
 from discrim.reducers.nearest_centroid import NearestCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
-from discrim.solve.discriminants import Discriminants, complement, whitened_span
+from discrim.solve.discriminants import Discriminants, standardised, whitened_span
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Posed:
-    """Directions found, in the moments' coordinates: as kept, whitened for distances, and times S_t/n."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DiscriminantSolution(Solution):
+    """Of discriminants also: the rule of the nearest centroid, and what the components stand for."""
 
-    directions: Array
-    whitened: Array
-    covariances: Array
-    rank: int
-    how: str
+    n_discriminants_: int
+    structure_coefficients_: Array  # until lifted: the components times S_t/n, and each over its own deviation
+    feature_deviations: Array
+    _discriminants: Array
+    _centroids: Array
+    _log_priors: Array
+
+    def lifted(self, lift: Lift, dtype: np.dtype[Any]) -> Self:
+        """The same in the features."""
+        found = super().lifted(lift, dtype)
+        covariances = lift(self.structure_coefficients_)
+        scale = np.broadcast_to(self.feature_deviations, covariances.shape)
+        raw = np.divide(covariances, scale, out=np.zeros_like(covariances), where=scale > 0)
+        # g S_t g > 0, so this tells whether the component is g or −g
+        signs = np.sign(np.einsum("kd,kd->k", found.components_, covariances))
+        coefficients = np.clip(raw * signs[:, None], -1.0, 1.0)
+        return replace(found, structure_coefficients_=coefficients, _discriminants=lift(self._discriminants))
 
 
 class DiscriminantReducer(NearestCentroid):
-    """Directions of a ratio; `_discriminants` states which."""
+    """Directions of a ratio; `_find` states which."""
 
     priors: Any
     class_weight: Any
     _uses_every_direction = True
 
     @abstractmethod
-    def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         """All discriminants, in their defining scale and order."""
 
-    @abstractmethod
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
         """Unit directions beyond the discriminants, in the scale that goes with them."""
+        return standardised(pads, ratio)
 
-    def _wanted(self, request: Any, n_classes: int) -> int | None:
+    def _wanted(self, request: int | float | None, n_classes: int) -> int | None:
         return request if isinstance(request, int) else n_classes - 1
 
     def _why_all_directions(self) -> str | None:
         return f"{type(self).__name__} needs the whole within-class scatter (RegularizedLDA(shrinkage=0.1) does not)"
 
-    def _weighted(self, rows: LabelledRows) -> LabelledRows:
+    def _weighted(self, rows: LabelledRows, *, is_whole: bool = True) -> LabelledRows:
         if self.class_weight is None:
             return rows
-        factors = checked_class_weight(self.class_weight, rows.classes, rows.class_totals)[rows.codes]
+        known = None
+        if isinstance(self.class_weight, dict) and not is_whole:  # what no part brings shows when all are there
+            known = np.array([*self.class_weight, *rows.classes.tolist()], dtype=object)
+        factors = class_factors(self.class_weight, rows.classes, rows.class_totals, known)[rows.codes]
         return replace(rows, weights=factors * (1.0 if rows.weights is None else rows.weights))
 
+    def _require_weighted(self, moments: ClassMoments) -> None:
+        if self.class_weight is not None:
+            raise ValueError(
+                f"class_weight={self.class_weight!r} came with statistics, in which weights are counted already. Pass "
+                "class_weight=None, and the classes' weights to ClassMoments.of as sample_weight."
+            )
+
     def _why_not_streamed(self) -> str | None:
-        if self.class_weight == "balanced":
-            return "class_weight='balanced' needs all rows at once. Use fit, or a dict of class weights."
+        if isinstance(self.class_weight, str):
+            return f"class_weight={self.class_weight!r} needs all rows at once. Use fit, or a dict of class weights."
         return None
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: Any) -> Solution:
-        ratio = ratio_of(moments)
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         shape = (moments.n_rows, self.n_features_in_)
+        ratio = basis.ratio(moments)
         require_some_spread(ratio.rank, *shape)
-        checked_priors(self.priors, ratio.shares)
+        priors = checked_priors(self.priors, ratio.shares)
+        known = moments.classes if self._declared is None else np.union1d(moments.classes, self._declared)
+        class_factors(self.class_weight, moments.classes, moments.weights, known)
         require_different_means(ratio.means_differ)
-        found = self._discriminants(ratio, moments, basis)
+        found = self._find(ratio, moments, basis)
+        if found.is_singular:
+            warn_of_singular_within(type(self).__name__)
         k = found.count or discriminant_count(request, found.values, ratio.rank, shape, found.ties_settled)
         directions = found.directions[:k]
         if k > len(directions):
-            pads = complement(found.directions, ratio.total, k - len(directions))
+            pads = basis.complement(ratio, found.directions, k - len(directions))
             directions = np.concatenate([directions, self._scaled_pads(pads, ratio)])
-        metric = ratio.within if found.metric is None else found.metric
-        posed = Posed(
-            ratio.embedded(directions),
-            ratio.embedded(whitened_span(found.directions, metric, ratio.total)),
-            ratio.embedded(ratio.total_along(directions)),
-            ratio.rank,
-            f"{len(found.values)} discriminants of a {ratio.rank}×{ratio.rank} ratio",
-        )
-        return self._solution(posed, found, moments, basis)
+        return self._solution(directions, found, ratio, moments, basis, np.log(priors))
 
-    def _solution(self, posed: Posed, found: Discriminants, moments: ClassMoments, basis: Basis) -> Solution:
-        k = len(posed.directions)
+    def _solution(
+        self,
+        directions: Array,
+        found: Discriminants,
+        ratio: Ratio,
+        moments: ClassMoments,
+        basis: Basis,
+        log_priors: Array,
+    ) -> DiscriminantSolution:
+        k, q = len(directions), len(found.values)
         values = np.zeros(k)
-        values[: len(found.values)] = found.values[:k]
+        values[:q] = found.values[:k]
         unit = 0.5**moments.exponent  # from the moments' units to the rows'
-        with np.errstate(over="ignore", under="ignore"):
-            eigenvalues = np.ldexp(values, 2 * moments.exponent) if found.has_unit else values
-        details = {
-            "n_discriminants": min(len(found.values), k),
-            "centroids": moments.centred_means() @ posed.whitened.T,
-            "log_priors": np.log(checked_priors(self.priors, moments.weights / moments.total_weight)),
-            "deviations": np.sqrt(np.maximum(np.einsum("kd,kd->k", posed.covariances, posed.directions), 0.0)),
-            "feature_deviations": np.sqrt(basis.feature_variances(moments)),
-        }
-        lifted = {"discriminants": posed.whitened * unit, "covariances": posed.covariances}
-        return Solution(
-            posed.directions * unit,
-            eigenvalues,
-            values / found.values.sum(),
-            posed.rank,
-            posed.how,
-            basis.is_resolved,
-            details | found.details,
-            lifted,
+        whitened = ratio.embedded(whitened_span(found, ratio))
+        covariances = ratio.total_along(directions)
+        deviations = np.sqrt(np.maximum(np.einsum("kd,kd->k", covariances, directions), 0.0))
+        per_deviation = covariances / np.where(deviations > 0, deviations, np.inf)[:, None]
+        return DiscriminantSolution(
+            components_=ratio.embedded(directions) * (1.0 if found.orthonormal else unit),
+            eigenvalues_=moments.in_squared_units(values) if found.orthonormal else values,
+            explained_variance_ratio_=values / found.values.sum(),
+            rank_=ratio.rank,
+            solver_=f"{q} discriminants of a {ratio.rank}×{ratio.rank} ratio",
+            is_resolved=basis.is_resolved,
+            found=found.found,
+            n_discriminants_=min(q, k),
+            structure_coefficients_=ratio.embedded(per_deviation),
+            feature_deviations=np.sqrt(basis.feature_variances(moments)),
+            _discriminants=whitened * unit,
+            _centroids=moments.centred_means() @ whitened.T,
+            _log_priors=log_priors,
         )
-
-    @property
-    def n_discriminants_(self) -> int:
-        """How many of the components are discriminants; the rest are PCA of the orthogonal complement."""
-        return self._fitted().details["n_discriminants"]
-
-    @property
-    def structure_coefficients_(self) -> Array:
-        """Correlation of each feature with each component (k×d): which features a component stands for."""
-        projection = self._fitted()
-        details = projection.details
-        scale = np.outer(details["deviations"], details["feature_deviations"])
-        raw = np.divide(details["covariances"], scale, out=np.zeros_like(scale), where=scale > 0)
-        # g S_t g > 0, so this tells whether the component is g or −g
-        signs = np.sign(np.einsum("kd,kd->k", projection.components, details["covariances"]))
-        return np.clip(raw * signs[:, None], -1.0, 1.0)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from discrim.data.findings import warn_of_singular_within
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import LEAST_WITHIN, Ratio, is_nonsingular
+from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
-from discrim.solve.discriminants import Discriminants, discriminants, standardised, uncorrelated
-
-Array = NDArray[np.float64]
+from discrim.solve.discriminants import Discriminants, classical
 
 
 class FisherLDA(GaussianCentroid, DiscriminantReducer):
@@ -30,16 +26,46 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, fraction of the separation in (0, 1), or None for all discriminants. More than there
-        are discriminants continue with PCA of the orthogonal complement.
-    priors : class probabilities for prediction: None (as in the data), "equal", or one number per class.
-    class_weight : None, "balanced", or a dict from label to a factor on its rows' weights.
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the separation,
+        None all discriminants. More than there are discriminants continue with PCA of the orthogonal complement.
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
 
     Attributes
     ----------
-    components_ (k×d), mean_, eigenvalues_ (between- over within-class variance), explained_variance_ratio_ (share of
-    the between-class separation), n_discriminants_, structure_coefficients_ (k×d correlations of features with
-    components), coef_, intercept_, rank_, solver_, classes_.
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Between- over within-class variance along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Share of the between-class separation along each discriminant; 0 beyond them.
+    n_components_ : int
+        How many components are kept.
+    n_discriminants_ : int
+        How many of them are discriminants; the rest are PCA of the orthogonal complement.
+    structure_coefficients_ : array of shape (n_components_, n_features)
+        Correlation of each feature with each component: which features a component stands for.
+    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
+        Weights of the linear scores by which rows are classified; all discriminants take part.
+    intercept_ : array of shape (n_classes,), or (1,) with two classes
+        Constants of these scores.
+    rank_ : int
+        Numerical rank of the centred rows: how many directions there are.
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    References
+    ----------
+    Fisher, "The use of multiple measurements in taxonomic problems" (1936).
 
     Examples
     --------
@@ -61,19 +87,5 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         self.priors = priors
         self.class_weight = class_weight
 
-    def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        return classical(ratio, moments.precision, type(self).__name__)
-
-    def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
-        return standardised(pads, ratio.within, ratio.total)
-
-
-def classical(ratio: Ratio, precision: float, method: str) -> Discriminants:
-    """Eigenvectors of S_w⁻¹S_b, or of S_t⁺S_b in the same scale where S_w is singular."""
-    if is_nonsingular(ratio.within, precision, ratio.total):
-        return discriminants(ratio.means, ratio.within)
-    warn_of_singular_within(method)
-    found = uncorrelated(ratio.means, ratio.within, precision)
-    directions = standardised(found.directions, ratio.within, ratio.total)
-    values = found.values / np.maximum(1 - found.values, LEAST_WITHIN)
-    return Discriminants(directions, values, ties_settled=True)
+    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+        return classical(ratio)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check import require_finite, require_whole_weights
-from discrim.data.check_parameters import require_choice
+from discrim.data.check_parameters import COUNT, Constraints, named
 from discrim.data.findings import require_room_for_enemies
 from discrim.data.rows import LabelledRows
 from discrim.margins.enemies import enemy_pairs, nearest_enemies
@@ -40,14 +42,34 @@ class MarginPCA(SpreadReducer):
 
     Parameters
     ----------
-    n_components : int, fraction of the spread in (0, 1), or None for all directions of numerical rank.
-    pairs : which differences count, see above.
-    enemies : for "nearest": "each" looks for the nearest row of each other class, "any" of all other classes together.
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the spread, None
+        all directions of numerical rank.
+    pairs : {"all", "mean", "median", "nearest"}, default="all"
+        Which differences count, see above.
+    enemies : {"each", "any"}, default="each"
+        For "nearest": look for the nearest row of each other class, or of all other classes together.
 
     Attributes
     ----------
-    components_ (k×d), mean_, eigenvalues_ (of A divided by the total weight), explained_variance_ratio_, rank_,
-    solver_, classes_.
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row, orthonormal.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Of A divided by the total weight, along each direction.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each direction's share of their sum over all directions.
+    n_components_ : int
+        How many components are kept.
+    rank_ : int
+        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     References
     ----------
@@ -62,14 +84,16 @@ class MarginPCA(SpreadReducer):
     (178, 2)
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": COUNT,
+        "pairs": named(*PAIRS),
+        "enemies": named("each", "any"),
+    }
+
     def __init__(self, n_components: int | float | None = None, *, pairs: str = "all", enemies: str = "each") -> None:
         self.n_components = n_components
         self.pairs = pairs
         self.enemies = enemies
-
-    def _check_parameters(self) -> None:
-        require_choice("pairs", self.pairs, PAIRS)
-        require_choice("enemies", self.enemies, ("each", "any"))
 
     def _why_not_streamed(self) -> str | None:
         if self.pairs in ("median", "nearest"):

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from discrim.data.check_parameters import require_positive
+from discrim.data.check_parameters import COUNT, PASSES, POSITIVE, Constraints
 from discrim.data.findings import refuse_subspace_count
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
-from discrim.margins.shift import class_pulls
+from discrim.margins.shift import class_pulls, margin_shift
 from discrim.moments.class_moments import ClassMoments
-from discrim.reducers.base import Reducer, Solution
-from discrim.reducers.shifted_pca import require_whole_passes, shift_of
+from discrim.reducers.base import Lift, Reducer, Solution
 from discrim.solve.basis import RESOLVED, Basis
 from discrim.solve.count import kept_count
 from discrim.solve.eigen import spectrum_of_factor
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarginSolution(Solution):
+    """Of the SVM also its weights, in the coordinates until lifted."""
+
+    class_coef_: Array
+
+    def lifted(self, lift: Lift, dtype: np.dtype[Any]) -> Self:
+        """The same in the features."""
+        return replace(super().lifted(lift, dtype), class_coef_=lift(self.class_coef_))
 
 
 class MarginSubspace(Reducer):
@@ -58,6 +69,13 @@ class MarginSubspace(Reducer):
     (178, 2)
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": COUNT,
+        "C": POSITIVE,
+        "tol": POSITIVE,
+        "max_iter": PASSES,
+    }
+
     def __init__(
         self, n_components: int | float | None = None, *, C: float = 1.0, tol: float = 1e-10, max_iter: int = 10_000
     ) -> None:
@@ -65,11 +83,6 @@ class MarginSubspace(Reducer):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
-
-    def _check_parameters(self) -> None:
-        for name in ("C", "tol"):
-            require_positive(name, getattr(self, name))
-        require_whole_passes(self.max_iter)
 
     def _why_not_streamed(self) -> str | None:
         return "the SVM needs all rows at once. Use fit."
@@ -81,14 +94,14 @@ class MarginSubspace(Reducer):
         return request if isinstance(request, int) else n_classes - 1
 
     def _margins(self, rows: LabelledRows) -> Margins:
-        found = shift_of(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter)
+        found = margin_shift(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter)
         self.duality_gap_, self.n_iter_ = found.gap, found.n_iter
         return Margins(duals=found.duals)
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         duals = basis.margins.duals
         assert duals is not None
-        eta = class_pulls(basis.points, moments.exponent, duals, by_product=basis.as_operator)
+        eta = class_pulls(basis.points, moments.exponent, duals)
         # Σ_y η_y = 0: C − 1 contrasts of the weights hold all there is of them, and no rounding of that zero
         spectrum = spectrum_of_factor(helmert(len(eta)) @ eta, None, precision=moments.precision)
         if spectrum.rank == 0:
@@ -101,17 +114,12 @@ class MarginSubspace(Reducer):
         shape = moments.n_rows, self.n_features_in_
         k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, shape)
         values = spectrum.values[:k]
-        return Solution(
-            spectrum.directions[:k],
-            moments.per_weight(values),
-            values / spectrum.total,
-            spectrum.rank,
-            f"{spectrum.how} of the SVM's weights",
-            bool(basis.keeps_leading and values[-1] >= RESOLVED**2 * values[0]),
-            more_directions={"class_coef": np.ldexp(eta, moments.exponent)},
+        return MarginSolution(
+            components_=spectrum.directions[:k],
+            eigenvalues_=moments.per_weight(values),
+            explained_variance_ratio_=values / spectrum.total,
+            rank_=spectrum.rank,
+            solver_=f"{spectrum.how} of the SVM's weights",
+            is_resolved=bool(basis.keeps_leading and values[-1] >= RESOLVED**2 * values[0]),
+            class_coef_=np.ldexp(eta, moments.exponent),
         )
-
-    @property
-    def class_coef_(self) -> Array:
-        """η, one row of weights per class."""
-        return self._fitted().details["class_coef"]

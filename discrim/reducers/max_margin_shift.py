@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,14 +13,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from discrim.data.check import checked_table, partly_labelled_rows, require_finite
-from discrim.data.check_parameters import checked_shift, require_positive, require_transformer
+from discrim.data.check_parameters import (
+    PASSES,
+    POSITIVE,
+    Constraints,
+    check_parameters,
+    checked_shift,
+    require_transformer,
+)
 from discrim.data.findings import refuse_sparse
 from discrim.data.rows import LabelledRows
+from discrim.margins.shift import margin_shift
 from discrim.reducers.embedding import embedded, fitted_embedding, require_embedding
 from discrim.reducers.pca import PCA
 from discrim.reducers.shift_search import best_shift, held_out_accuracies
 from discrim.reducers.shifted_extractor import has_closed_form, input_tags, seeded, trained_extractors
-from discrim.reducers.shifted_pca import require_whole_passes, shift_of
 
 Array = NDArray[np.float64]
 
@@ -81,6 +88,8 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     (178, 2)
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {"C": POSITIVE, "tol": POSITIVE, "max_iter": PASSES}
+
     def __init__(
         self,
         extractor: Any = None,
@@ -116,7 +125,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if isinstance(shift, str):
             self.shift_scores_ = held_out_accuracies(extractor, rows, classes, self.cv, self.random_state, **svm)
             shift = best_shift(self.shift_scores_)
-        found = shift_of(rows, len(classes), **svm)
+        found = margin_shift(rows, len(classes), **svm)
         self.extractor_ = next(trained_extractors(extractor, rows, classes, found, [shift]))
         self._n_features_out = _features(self.extractor_, rows.X[:1]).shape[1]
         self.classes_ = classes
@@ -129,11 +138,8 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return PCA() if self.extractor is None else self.extractor
 
     def _svm_parameters(self) -> dict[str, Any]:
-        parameters = {name: getattr(self, name) for name in ("C", "tol", "max_iter")}
-        for name in ("C", "tol"):
-            require_positive(name, parameters[name])
-        require_whole_passes(self.max_iter)
-        return parameters
+        check_parameters(self)
+        return {name: getattr(self, name) for name in ("C", "tol", "max_iter")}
 
     def _embedded(self, rows: LabelledRows) -> LabelledRows:
         """The rows in the features that are shifted."""
@@ -211,7 +217,7 @@ def max_margin_shift(
         raise ValueError("max_margin_shift takes a number as shift, e.g. MaxMarginShift(shift='cv').fit(X, y).shift_.")
     svm = model._svm_parameters()
     rows, classes = partly_labelled_rows(model, X, y, sample_weight, unlabeled=unlabeled)
-    shifted = shift_of(rows, len(classes), **svm).shifted(rows.X, wanted)
+    shifted = margin_shift(rows, len(classes), **svm).shifted(rows.X, wanted)
     if rows.numbers is None:
         return shifted
     whole = _dense(checked_table(model, X))

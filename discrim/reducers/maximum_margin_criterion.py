@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from discrim.data.check_parameters import checked_weight_parameter
+from discrim.data.check_parameters import COUNT, Constraints, number
 from discrim.data.findings import warn_of_no_positive_direction
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
@@ -23,14 +25,32 @@ class MaximumMarginCriterion(SpreadReducer):
 
     Parameters
     ----------
-    n_components : int, fraction of the sum of positive eigenvalues in (0, 1), or None for the directions along which
-        S_b outweighs weight·S_w (at least one).
-    weight : how much the spread within classes counts (≥ 0).
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the positive
+        eigenvalues, None the directions along which S_b outweighs weight·S_w (at least one).
+    weight : float, default=1.0
+        How much the spread within classes counts (≥ 0).
 
     Attributes
     ----------
-    components_ (k×d), mean_, eigenvalues_ (of the difference, per unit of weight), explained_variance_ratio_ (of the
-    sum of the positive eigenvalues), rank_, solver_, classes_.
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row, orthonormal.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Of the difference of scatters, per unit of weight, along each direction.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each direction's share of the sum of the positive eigenvalues.
+    n_components_ : int
+        How many components are kept.
+    rank_ : int
+        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     References
     ----------
@@ -45,12 +65,14 @@ class MaximumMarginCriterion(SpreadReducer):
     (150, 2)
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": COUNT,
+        "weight": (number("a number ≥ 0 (how much the spread within classes counts)", lambda w: 0 <= w < np.inf),),
+    }
+
     def __init__(self, n_components: int | float | None = None, *, weight: float = 1.0) -> None:
         self.n_components = n_components
         self.weight = weight
-
-    def _check_parameters(self) -> None:
-        checked_weight_parameter(self.weight)
 
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         return Spread(np.full(len(moments.weights), -float(self.weight)), moments.between_rows())

@@ -1,6 +1,6 @@
 """Fitted reducers as files: plain numbers and JSON behind a checksum. Nothing is ever unpickled.
 
-    discrim model 1
+    discrim model 2
     <SHA-256 of all that follows, as hex>
     {"model": …, "arrays": [{"dtype": "<f8", "shape": [2, 30]}, …], "about": …}       one line of JSON, UTF-8
     <the arrays' bytes, one after the other, row by row>
@@ -22,16 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.writing import whole_file
+from discrim.objectives.held_out import HeldOut
 from discrim.reducers.base import Reducer
+from discrim.reducers.bayes_error_lda import Pairing
 from discrim.registry import PUBLIC, found
+from discrim.solve.shrinkage_path import PathScores
 
 _FIRST = b"discrim model "
-_VERSION = b"1"
+_VERSION = b"2"
 # where the estimators of a model file stand: every reducer of the registry, their parts, and what comes before them
 _ESTIMATORS: dict[str, str] = {
     **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
@@ -39,18 +41,7 @@ _ESTIMATORS: dict[str, str] = {
     "SimpleImputer": "sklearn.impute:SimpleImputer",
     **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
 }
-_VALUES: dict[str, str] = {
-    target.rpartition(":")[2]: target
-    for target in (
-        "discrim.reducers.base:Projection",
-        "discrim.solve.shrinkage_path:PathScores",
-        "discrim.objectives.held_out:HeldOut",
-        "discrim.reducers.posterior_map:ChosenKernel",
-        "discrim.solve.kernel_choice:TriedKernel",
-        "discrim.solve.posterior_rule:PosteriorRule",
-        "discrim.solve.landmarks:LandmarkKernel",
-    )
-}
+_VALUES: dict[str, Any] = {kind.__name__: kind for kind in (PathScores, HeldOut, Pairing)}
 
 
 class ModelFileError(ValueError):
@@ -121,7 +112,7 @@ def _described(value: Any, arrays: list[np.ndarray], place: str) -> Any:
     kind = type(value).__name__
     if kind in _ESTIMATORS and found(_ESTIMATORS[kind]) is type(value):
         return {"estimator": kind, "state": _described(_state(value), arrays, kind)}
-    if is_dataclass(value) and kind in _VALUES and found(_VALUES[kind]) is type(value):
+    if is_dataclass(value) and _VALUES.get(kind) is type(value):
         state = {field.name: getattr(value, field.name) for field in fields(value)}
         return {"value": kind, "state": _described(state, arrays, place)}
     if isinstance(value, np.generic):
@@ -130,9 +121,6 @@ def _described(value: Any, arrays: list[np.ndarray], place: str) -> Any:
         return _described_array(value, arrays, place)
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
-    if sp.issparse(value):
-        parts = [value.tocsr().data, value.tocsr().indices, value.tocsr().indptr]
-        return {"sparse": [_described(part, arrays, place) for part in parts], "shape": list(value.shape)}
     if isinstance(value, Mapping):
         items = [
             [_described(key, arrays, place), _described(one, arrays, f"{place}.{key}")] for key, one in value.items()
@@ -154,7 +142,7 @@ def _state(estimator: Any) -> dict[str, Any]:
     """All that an estimator knows; of a stream the directions, solved now, without the statistics."""
     if not isinstance(estimator, Reducer) or not estimator.__sklearn_is_fitted__():
         return vars(estimator)
-    estimator._fitted()
+    estimator._require_solution()
     return {**vars(estimator), "_moments": None}
 
 
@@ -200,14 +188,12 @@ def _restored(value: Any, arrays: list[np.ndarray]) -> Any:
         vars(estimator).update(_restored(value["state"], arrays))
         return estimator
     if "value" in value:
-        return found(_VALUES[value["value"]])(**_restored(value["state"], arrays))
+        return _VALUES[value["value"]](**_restored(value["state"], arrays))
     if "map" in value:
         return {_restored(key, arrays): _restored(one, arrays) for key, one in value["map"]}
     if "list" in value:
         items = [_restored(one, arrays) for one in value["list"]]
         return tuple(items) if value["tuple"] else items
-    if "sparse" in value:
-        return sp.csr_array(tuple(_restored(part, arrays) for part in value["sparse"]), shape=tuple(value["shape"]))
     if "dtype" in value:
         return np.dtype(value["dtype"])
     if "items" in value:

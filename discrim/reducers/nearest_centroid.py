@@ -16,58 +16,88 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
-from discrim.data.check import checked_table
-from discrim.reducers.base import Reducer, projected
+from discrim.data.check import checked_table, require_representable
+from discrim.data.rows import projected
+from discrim.reducers.base import Reducer, fitted_property
 
 SCORES_AT_ONCE = 2**22  # how many rows × classes are held while predicting
+REACH = 1e100  # deviations up to which scores are finite
 FAR = 1e3  # deviations between centroids from which scores are reckoned anew around the nearest one
 FEW_CENTROIDS = 1000  # … where there are no more than these
 
 
 class NearestCentroid(ClassifierMixin, Reducer):
-    """A reducer that predicts: details hold `discriminants` (q×d), `centroids` (C×q) and `log_priors` (C)."""
+    """A reducer that predicts, by its discriminants (q×d), the classes' centroids along them (C×q), and priors."""
 
-    def _scores(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    _discriminants: NDArray[np.float64]
+    _centroids: NDArray[np.float64]
+    _log_priors: NDArray[np.float64]
+
+    def _scores(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
         """Scores of consecutive rows, in pieces that stay small with many classes."""
-        projection = self._fitted()
-        centroids = projection.details["centroids"]
-        offsets = projection.details["log_priors"] - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
-        features = projected(X, projection.mean, projection.details["discriminants"]).astype(np.float64, copy=False)
+        self._require_solution()
+        table = checked_table(self, X)
+        centroids, log_priors = self._centroids, self._log_priors
+        offsets = log_priors - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
+        features = projected(table, self.mean_, self._discriminants).astype(np.float64, copy=False)
+        require_representable(features, table)
         step = max(1, SCORES_AT_ONCE // len(centroids))
         far = len(centroids) <= FEW_CENTROIDS and np.abs(centroids).max(initial=0.0) > FAR
         for first in range(0, len(features), step):
-            part = features[first : first + step]
+            part = _within_reach(features[first : first + step])
             scores = part @ centroids.T + offsets
-            yield _around_nearest(part, scores, centroids, projection.details["log_priors"]) if far else scores
-
-    def _checked(self, X: ArrayLike) -> Any:
-        self._fitted()
-        return checked_table(self, X)
+            yield _around_nearest(part, scores, centroids, log_priors) if far else scores
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores of all classes (n×C); with two classes the second's minus the first's (n)."""
-        scores = np.concatenate(list(self._scores(self._checked(X))))
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_classes), or (n_samples,) with two classes
+            Scores of all classes; with two classes the second's minus the first's.
+        """
+        scores = np.concatenate(list(self._scores(X)))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of the nearest centroid."""
-        return self.classes_[np.concatenate([part.argmax(axis=1) for part in self._scores(self._checked(X))])]
+        """The label of the nearest centroid.
 
-    @property
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+            A label for each row.
+        """
+        nearest = np.concatenate([part.argmax(axis=1) for part in self._scores(X)])
+        return self.classes_[nearest]
+
+    @fitted_property
     def coef_(self) -> NDArray[np.float64]:
         """Weights of the linear scores (C×d; with two classes the second's minus the first's, 1×d)."""
-        details = self._fitted().details
-        coef = details["centroids"] @ details["discriminants"]
+        coef = self._centroids @ self._discriminants
         return coef[1:] - coef[:1] if len(coef) == 2 else coef
 
-    @property
+    @fitted_property
     def intercept_(self) -> NDArray[np.float64]:
         """Constants of the linear scores (C; with two classes 1)."""
-        projection = self._fitted()
-        centroids = projection.details["centroids"]
-        constants = projection.details["log_priors"] - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
-        constants = constants - centroids @ (projection.details["discriminants"] @ projection.mean)
+        constants = self._log_priors - 0.5 * np.einsum("cq,cq->c", self._centroids, self._centroids)
+        constants = constants - self._centroids @ (self._discriminants @ self.mean_)
         return constants[1:] - constants[:1] if len(constants) == 2 else constants
+
+
+def _within_reach(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows so far out that products with them would overflow, nearer in the same direction: as certain as before."""
+    lengths = np.abs(features).max(axis=1, initial=0.0)
+    return features if lengths.max(initial=0.0) <= REACH else features / np.maximum(lengths / REACH, 1.0)[:, None]
 
 
 def _around_nearest(
@@ -94,9 +124,31 @@ class GaussianCentroid(NearestCentroid):
     """Where the classes are modelled as Gaussians of one covariance, the scores give probabilities."""
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log probability of every class (n×C)."""
-        return np.concatenate([log_softmax(part, axis=1) for part in self._scores(self._checked(X))])
+        """Log probability of every class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n_samples, n_classes)
+            In the order of classes_.
+        """
+        return np.concatenate([log_softmax(part, axis=1) for part in self._scores(X)])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probability of every class (n×C)."""
+        """Probability of every class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_classes)
+            In the order of classes_.
+        """
         return np.exp(self.predict_log_proba(X))

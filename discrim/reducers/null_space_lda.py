@@ -28,14 +28,43 @@ class NullSpaceLDA(DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, fraction of the sum of eigenvalues_ in (0, 1), or None for all discriminants. More than there
-        are discriminants continue with PCA of the orthogonal complement (unit directions).
-    priors : class probabilities for prediction: None (as in the data), "equal", or one number per class.
-    class_weight : None, "balanced", or a dict from label to a factor on its rows' weights.
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
+        eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
+        complement (unit directions).
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
 
     Attributes
     ----------
-    As FisherLDA's; eigenvalues_ are the between-class variances along the components.
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Between-class variance along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each one's share of their sum.
+    n_components_ : int
+        How many components are kept.
+    n_discriminants_ : int
+        How many of them are discriminants; the rest are PCA of the orthogonal complement.
+    structure_coefficients_ : array of shape (n_components_, n_features)
+        Correlation of each feature with each component: which features a component stands for.
+    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
+        Weights of the linear scores by which rows are classified; all discriminants take part.
+    intercept_ : array of shape (n_classes,), or (1,) with two classes
+        Constants of these scores.
+    rank_ : int
+        Numerical rank of the centred rows: how many directions there are.
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     References
     ----------
@@ -63,22 +92,17 @@ class NullSpaceLDA(DiscriminantReducer):
         self.priors = priors
         self.class_weight = class_weight
 
-    def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        found = null_space(ratio.means, ratio.within, moments.precision)
-        others = orthogonal(ratio.means, ratio.within, moments.precision)
+    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+        found, others = null_space(ratio), orthogonal(ratio)
         missing = len(others.values) - len(found.values)
         if missing <= 0:
             return found
         warn_of_filled_null_space(len(found.values), len(others.values))
         # what of OLDA's span is left beside the directions found
         beside = others.directions - (others.directions @ found.directions.T) @ found.directions
-        fill = la.svd(beside, full_matrices=False)[2][:missing]
-        filled = by_between_spread(fill, ratio.means)
-        return Discriminants(
-            np.concatenate([found.directions, filled.directions]),
-            np.concatenate([found.values, filled.values]),
-            has_unit=True,
-        )
+        filled = by_between_spread(la.svd(beside, full_matrices=False)[2][:missing], ratio.means)
+        directions = np.concatenate([found.directions, filled.directions])
+        return Discriminants(directions, np.concatenate([found.values, filled.values]), orthonormal=True)
 
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
         return pads

@@ -20,11 +20,28 @@ class PCA(SpreadReducer):
 
     Parameters
     ----------
-    n_components : int, fraction of the variance in (0, 1), or None for all directions of numerical rank.
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the variance, None
+        all directions of numerical rank.
 
     Attributes
     ----------
-    components_ (k×d), mean_, eigenvalues_ (variances, divided by n), explained_variance_ratio_, rank_, solver_.
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row, orthonormal.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Variance along each direction (divided by n).
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each direction's share of the total variance.
+    n_components_ : int
+        How many components are kept.
+    rank_ : int
+        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+    solver_ : str
+        How the directions were found, and why so.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     Examples
     --------
@@ -41,4 +58,5 @@ class PCA(SpreadReducer):
         self.n_components = n_components
 
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
-        return Spread(np.ones(1), np.empty((0, moments.n_features)))
+        rows = moments.between_rows() if moments.is_labelled else np.empty((0, moments.n_features))
+        return Spread(np.ones(len(moments.weights)), rows)  # S_t, also where statistics of classes came

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.data.check_parameters import requested_count
+from discrim.data.check_parameters import COUNT, Constraints, plain_count
 from discrim.data.findings import refuse_pca_components
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio, is_nonsingular
+from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
-from discrim.reducers.fisher_lda import classical
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
-from discrim.solve.discriminants import Discriminants, collapsed_share, standardised, within_shares
+from discrim.solve.discriminants import Discriminants, classical, collapsed_share, within_shares
 from discrim.solve.eigen import spectrum_of_matrix
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PrincipalCount:
+    """How many principal components came first."""
+
+    pca_components_: int
 
 
 class PCALDA(GaussianCentroid, DiscriminantReducer):
@@ -32,15 +39,50 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, fraction of the separation in (0, 1), or None for all discriminants. More than there
-        are discriminants continue with PCA of the orthogonal complement.
-    pca_components : m as an int, as a fraction of the variance in (0, 1), or None for the rank of S_w.
-    priors : class probabilities for prediction: None (as in the data), "equal", or one number per class.
-    class_weight : None, "balanced", or a dict from label to a factor on its rows' weights.
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the separation,
+        None all discriminants. More than there are discriminants continue with PCA of the orthogonal complement.
+    pca_components : int, float or None, default=None
+        m, as a number, as a fraction of the variance in (0, 1), or None for the rank of S_w.
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
 
     Attributes
     ----------
-    As FisherLDA's, and pca_components_, the m that was used.
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Between- over within-class variance along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Share of the between-class separation along each discriminant; 0 beyond them.
+    n_components_ : int
+        How many components are kept.
+    n_discriminants_ : int
+        How many of them are discriminants; the rest are PCA of the orthogonal complement.
+    structure_coefficients_ : array of shape (n_components_, n_features)
+        Correlation of each feature with each component: which features a component stands for.
+    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
+        Weights of the linear scores by which rows are classified; all discriminants take part.
+    intercept_ : array of shape (n_classes,), or (1,) with two classes
+        Constants of these scores.
+    pca_components_ : int
+        The m that was used.
+    rank_ : int
+        Numerical rank of the centred rows: how many directions there are.
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    References
+    ----------
+    Belhumeur, Hespanha and Kriegman, "Eigenfaces vs. Fisherfaces" (1997).
 
     Examples
     --------
@@ -50,6 +92,8 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
     >>> PCALDA(n_components=2, pca_components=20).fit_transform(X, y).shape
     (1797, 2)
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "pca_components": COUNT}
 
     def __init__(
         self,
@@ -64,38 +108,25 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
         self.priors = priors
         self.class_weight = class_weight
 
-    def _check_parameters(self) -> None:
-        requested_count(self.pca_components, "pca_components")
-
-    def _discriminants(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        principal = self._principal_directions(ratio, moments)
-        inner = Ratio(
-            principal @ ratio.within @ principal.T,
-            ratio.means @ principal.T,
-            ratio.shares,
-            ratio.weight,
-            None,
+    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+        principal = self._principal_directions(ratio, moments.n_rows)
+        found = classical(ratio.projected(principal))
+        return Discriminants(
+            found.directions @ principal,
+            found.values,
+            found=PrincipalCount(len(principal)),
+            is_singular=found.is_singular,
         )
-        found = classical(inner, moments.precision, type(self).__name__)
-        return Discriminants(found.directions @ principal, found.values, details={"pca_components": len(principal)})
 
-    @property
-    def pca_components_(self) -> int:
-        """How many principal components came before the discriminants."""
-        return self._fitted().details["pca_components"]
-
-    def _principal_directions(self, ratio: Ratio, moments: ClassMoments) -> Array:
-        spectrum = spectrum_of_matrix(ratio.total, None, precision=moments.precision)
+    def _principal_directions(self, ratio: Ratio, n_rows: int) -> Array:
+        spectrum = spectrum_of_matrix(ratio.total, None, precision=ratio.precision)
         # rank S_w, which is n − C for n < d; unlike n it is the same for repeated rows and for weights
         possible = ratio.rank
-        if not is_nonsingular(ratio.within, moments.precision, ratio.total):
-            least = collapsed_share(ratio.rank, moments.precision)
-            possible = max(1, int((within_shares(ratio.within, ratio.total)[0] > least).sum()))
-        request = requested_count(self.pca_components, "pca_components")
+        if not ratio.covariance().is_nonsingular:
+            shares = within_shares(ratio.within, ratio.total)[0]
+            possible = max(1, int((shares > collapsed_share(ratio)).sum()))
+        request = plain_count(self.pca_components)
         if isinstance(request, int) and request > possible:
-            refuse_pca_components(request, possible, moments.n_rows, len(ratio.shares))
-        shape = (moments.n_rows, self.n_features_in_)
+            refuse_pca_components(request, possible, n_rows, len(ratio.shares))
+        shape = (n_rows, self.n_features_in_)
         return spectrum.directions[: kept_count(request, spectrum.values, spectrum.total, possible, shape)]
-
-    def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
-        return standardised(pads, ratio.within, ratio.total)

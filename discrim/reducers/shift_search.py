@@ -14,8 +14,8 @@ from sklearn.svm import LinearSVC
 
 from discrim.data.findings import refuse_folds
 from discrim.data.rows import LabelledRows
+from discrim.margins.shift import margin_shift
 from discrim.reducers.shifted_extractor import trained_extractors
-from discrim.reducers.shifted_pca import shift_of
 
 SHIFTS = (0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 10.0)
 Rows = NDArray[np.intp]
@@ -31,7 +31,7 @@ def held_out_accuracies(
         _require_rows_on_both_sides(training, test)
         present = np.unique(rows.codes[training])
         part = _part(rows, np.concatenate([training, unlabelled]), present)
-        found = shift_of(part, len(present), **svm)
+        found = margin_shift(part, len(present), **svm)
         fitted = trained_extractors(extractor, part, classes[present], found, SHIFTS)
         right += [_weight_right(one, rows, training, test) for one in fitted]
         total += len(test) if rows.weights is None else rows.weights[test].sum()

@@ -26,19 +26,9 @@ def trained_extractors(
     if not has_closed_form(extractor):
         yield from (_trained(extractor, rows, classes, found, shift) for shift in shifts)
         return
-    moved = [shift for shift in shifts if shift > 0]
-    path = _shifted_components(ShiftedPCA(extractor.n_components), rows, found, moved)
+    path = ShiftedPCA(extractor.n_components).fitted_to(rows, found, [shift for shift in shifts if shift > 0])
     for shift in shifts:
         yield next(path) if shift > 0 else clone(extractor).fit(rows.X, sample_weight=rows.weights)
-
-
-def _shifted_components(
-    model: ShiftedPCA, rows: LabelledRows, found: Shift, shifts: Sequence[float]
-) -> Iterator[ShiftedPCA]:
-    if len(shifts) == 1:
-        yield model.set_params(shift=shifts[0]).fitted_to(rows, found)
-    else:
-        yield from model.fitted_path(rows, found, shifts)
 
 
 def seeded(extractor: Any, random_state: Any) -> Any:

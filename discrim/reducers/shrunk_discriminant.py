@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from discrim.data.check_parameters import checked_shrinkage
+from discrim.data.check_parameters import COUNT, SHARE, Constraints, named
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio, is_nonsingular
-from discrim.objectives.shrinkage import chosen_shrinkage, shrunk
+from discrim.objectives.ratio import Ratio
+from discrim.objectives.shrinkage import chosen_shrinkage
 from discrim.reducers.discriminant import DiscriminantReducer
-from discrim.reducers.fisher_lda import classical
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
-from discrim.solve.discriminants import Discriminants, discriminants, standardised
 from discrim.solve.folds import Folds
 from discrim.solve.shrinkage_path import PathScores
 
-Array = NDArray[np.float64]
-RULES = ("ledoit_wolf", "oas", "cv")
+
+@dataclass(frozen=True, eq=False)
+class Shrinkage:
+    """The γ that was used, and what was tried for it."""
+
+    shrinkage_: float
+    path_: PathScores | None
 
 
 class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     """Discriminants with Σ_γ = (1−γ) S_w/n + γ τ I in the place of S_w/n."""
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": COUNT,
+        "shrinkage": (SHARE, *named("ledoit_wolf", "oas", "cv")),
+    }
     shrinkage: Any
     cv: Any
     random_state: Any
 
-    def _check_parameters(self) -> None:
-        checked_shrinkage(self.shrinkage, RULES)
+    @property
+    def _searches_count(self) -> bool:
+        return isinstance(self.n_components, str)
 
     def _why_not_streamed(self) -> str | None:
         if self.shrinkage in ("ledoit_wolf", "cv") or self._searches_count:
@@ -49,35 +55,12 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             )
         return None
 
-    @property
-    def _searches_count(self) -> bool:
-        return isinstance(self.n_components, str) and self.n_components == "cv"
-
     def _folds(self, basis: Basis) -> Folds:
-        return Folds(basis.points, self.cv, self.random_state)
+        return Folds(basis.points, self.cv, self.random_state, basis.original)
 
-    def _fixed_shrinkage(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> float:
+    def _given_shrinkage(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> float:
         """γ where no search is asked for."""
+        if not isinstance(self.shrinkage, str):
+            return float(self.shrinkage)
         columns = int((basis.feature_variances(moments) > 0).sum())
         return chosen_shrinkage(self.shrinkage, ratio, moments, basis.points, columns)
-
-    def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
-        return standardised(pads, ratio.within, ratio.total)
-
-    @property
-    def shrinkage_(self) -> float:
-        """The γ that was used."""
-        return self._fitted().details["shrinkage"]
-
-    @property
-    def path_(self) -> PathScores | None:
-        """What cross-validation tried, and how it did; None where nothing was searched."""
-        return self._fitted().details["path"]
-
-
-def shrunk_discriminants(ratio: Ratio, gamma: float, precision: float, method: str) -> Discriminants:
-    """All discriminants at a shrinkage: G Σ_γ Gᵀ = I, or classical ones where Σ_γ is singular."""
-    sigma = shrunk(ratio.within, gamma, ratio.rank)
-    if is_nonsingular(sigma, precision, ratio.total):
-        return discriminants(ratio.means, sigma)
-    return classical(ratio, precision, method)

@@ -5,17 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discrim.data.findings import refuse_large_sparse
+from discrim.data.rows import LabelledRows
+from discrim.margins.margin_vectors import Margins
+from discrim.solve.basis import Basis, Features
+from discrim.solve.products import Products
+from discrim.solve.row_space import GramRows, SingularRows
 
 EXACT_SIDE = 5_000  # an eigendecomposition of this size still takes seconds
 DENSE_COLUMNS = 1_000  # sparse rows this short are cheap to make dense a block at a time
+BASES = ("features", "rows", "products")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which coordinates to pose the problem in ("features", "rows" or "operator"), and why."""
+    """Which coordinates to pose the problem in (one of BASES), and why."""
 
     basis: str
     reason: str
+
+    def build(self, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
+        """The rows in these coordinates; `resolve` asks for directions below 1e-3 of the largest too."""
+        if self.basis == "features":
+            return Features.of(points, margins, self.reason)
+        if self.basis == "products":
+            return Products.of(points, margins, self.reason)
+        return (SingularRows if resolve else GramRows).of(points, margins, self.reason)
 
 
 def choose(n: int, d: int, *, sparse: bool, wanted: int | None, why_all: str | None = None) -> Plan:
@@ -28,7 +42,7 @@ def choose(n: int, d: int, *, sparse: bool, wanted: int | None, why_all: str | N
         return Plan("rows", f"n={n} < d={d}: coordinates in the span of the rows")
     if few:
         kind = "sparse" if sparse else "dense"
-        return Plan("operator", f"{wanted} of {side} directions of a large {kind} problem ({n}×{d}): products only")
+        return Plan("products", f"{wanted} of {side} directions of a large {kind} problem ({n}×{d}): products only")
     if sparse and side > EXACT_SIDE:
         refuse_large_sparse(n, d, side // 10, why_all)
     if n >= d:

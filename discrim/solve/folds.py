@@ -10,6 +10,7 @@ import functools
 import operator
 import warnings
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,26 +28,27 @@ Indices = NDArray[np.intp]
 class Folds:
     """Splits of labelled rows; iterating gives each split's training statistics and test rows."""
 
-    def __init__(self, points: LabelledRows, cv: Any, random_state: Any) -> None:
+    def __init__(self, points: LabelledRows, cv: Any, random_state: Any, original: LabelledRows | None = None) -> None:
         self.points = points
-        self.splits = _splits(points, cv, random_state)
+        self.splits = _splits(points if original is None else original, cv, random_state)
 
     def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
-        for i, (training, test) in enumerate(self.splits):
-            others = self._parts[:i] + self._parts[i + 1 :]
-            moments = functools.reduce(operator.add, others) if others else ClassMoments.of_rows(self.rows(training))
-            yield moments, self.rows(test)
+        return ((moments, self.rows(test)) for moments, (_, test) in zip(self.training, self.splits, strict=True))
 
     @functools.cached_property
-    def _parts(self) -> list[ClassMoments]:
-        """Statistics of each fold; none where the test rows do not divide the table."""
-        n = self.points.shape[0]
+    def training(self) -> list[ClassMoments]:
+        """Statistics of each split's training rows."""
+        everyone = np.arange(self.points.shape[0])
         tests = np.sort(np.concatenate([test for _, test in self.splits]))
-        everyone = np.arange(n)
-        divided = np.array_equal(tests, everyone) and all(
-            np.array_equal(np.sort(np.concatenate(split)), everyone) for split in self.splits
+        divided = len(self.splits) > 1 and all(
+            np.array_equal(part, everyone) for part in (tests, *(np.sort(np.concatenate(s)) for s in self.splits))
         )
-        return [ClassMoments.of_rows(self.rows(test)) for _, test in self.splits] if divided else []
+        if not divided:
+            return [ClassMoments.of_rows(self.rows(training)) for training, _ in self.splits]
+        parts = [ClassMoments.of_rows(self.rows(test)) for _, test in self.splits]
+        before = list(accumulate(parts[:-1], operator.add))  # of all folds up to one, and from one on
+        after = list(accumulate(parts[:0:-1], operator.add))[::-1]
+        return [after[0], *map(operator.add, before[:-1], after[1:]), before[-1]]
 
     def rows(self, index: Indices) -> LabelledRows:
         """Some of the rows."""
@@ -55,27 +57,44 @@ class Folds:
         return LabelledRows(points.X[index], points.codes[index], points.classes, weights)
 
 
-def _dealt(codes: Indices, n_folds: int, random_state: Any) -> PredefinedSplit:
-    """Classes too small to be in every fold: rows are dealt class by class, so that a fold takes one row of a class."""
-    order = np.arange(len(codes)) if random_state is None else check_random_state(random_state).permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
+def _folds_of_distinct_rows(points: LabelledRows, n_folds: int, random_state: Any) -> list[tuple[Indices, Indices]]:
+    """Each class divided evenly; copies of a row stay together, so that weights are repetition here too."""
+    keys = points.fingerprints() + 1j * points.codes
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    if np.bincount(points.codes[first]).max() < 2:  # no class varies: copies are all there is to divide
+        first = group = np.arange(len(keys))
+    order = np.argsort(first)  # distinct rows as they came
+    fold = _fold_numbers(points.codes[first[order]], n_folds, random_state)[np.argsort(order)][group]
+    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(fold.max() + 1)]
+
+
+def _fold_numbers(codes: Indices, n_folds: int, random_state: Any) -> Indices:
+    """A fold for each row: StratifiedKFold's, but where classes are too small to be in every fold.
+
+    Rows are dealt class by class there, so that a fold takes one row of a class.
+    """
+    largest = int(np.bincount(codes).max())
+    require_folds(n_folds, largest)
     fold = np.empty(len(codes), dtype=np.intp)
-    fold[order] = np.arange(len(codes)) % n_folds
-    return PredefinedSplit(fold)
+    if largest < n_folds:
+        rng = None if random_state is None else check_random_state(random_state)
+        order = np.arange(len(codes)) if rng is None else rng.permutation(len(codes))
+        fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(codes)) % min(n_folds, len(codes))
+        return fold
+    splitter = StratifiedKFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        for number, (_, test) in enumerate(splitter.split(codes, codes)):
+            fold[test] = number
+    return fold
 
 
 def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
-    """(training, test) row numbers. Folds are drawn anew with a seed, else they are scikit-learn's unshuffled ones."""
+    """(training, test) row numbers. Folds are drawn anew with a seed, else in order."""
     n = points.shape[0]
     counts_in_the_table = not hasattr(cv, "split") or isinstance(cv, PredefinedSplit)
     if isinstance(cv, (int, np.integer)):
-        counts_in_the_table = False
-        largest = int(np.bincount(points.codes).max())
-        require_folds(cv, largest)
-        if largest < cv:
-            cv = _dealt(points.codes, min(int(cv), n), random_state)
-        else:
-            cv = StratifiedKFold(int(cv), shuffle=random_state is not None, random_state=random_state)
+        return _folds_of_distinct_rows(points, int(cv), random_state)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         splits = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes))

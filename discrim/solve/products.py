@@ -1,15 +1,133 @@
-"""Linear systems by products only."""
+"""Large tables of which a few directions are wanted: everything from products with the rows, which may be sparse."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg as la
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 
-from discrim.data.findings import warn_of_slow_solution
+from discrim.data.findings import require_within_spread, warn_of_slow_solution
+from discrim.data.rows import LabelledRows
+from discrim.margins.margin_vectors import Margins
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.ratio import Ratio
+from discrim.objectives.spread import Spread
+from discrim.solve.basis import Basis, column_variances
+from discrim.solve.discriminants import RANK
+from discrim.solve.eigen import Spectrum, spectrum_of_operator
+from discrim.solve.folds import Folds
 
 Array = NDArray[np.float64]
+FEW_COLUMNS = 64  # up to here a trace by products is summed column by column
+PROBES = 16  # otherwise from so many vectors of random signs
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Products(Basis):
+    """The features, of which only products with the rows are taken."""
+
+    pilot: Array | None
+
+    @classmethod
+    def of(cls, points: LabelledRows, margins: Margins, how: str) -> Products:
+        """Rows in their features."""
+        near, pilot = points.near_origin()
+        how = f"{how} (Lanczos iterations, conjugate gradients)"
+        return cls(points=near, margins=margins.moved(pilot), original=near, how=how, pilot=pilot)
+
+    def mean(self, moments: ClassMoments) -> Array:
+        if self.pilot is None:
+            return moments.mean
+        return ClassMoments.of_rows(self.points.unlabelled(), keep="means").mean + self.pilot
+
+    def lift(self, directions: Array) -> Array:
+        return directions
+
+    def feature_variances(self, moments: ClassMoments) -> Array:
+        return column_variances(self.points, moments.exponent)
+
+    def moments(self, keep: str, emphasis: Callable[[Array], Array | None] | None = None) -> ClassMoments:
+        return ClassMoments.of_rows(self.points, keep="means")
+
+    def spectrum(self, spread: Spread, moments: ClassMoments, wanted: int | None) -> Spectrum:
+        assert wanted is not None
+        total = spread.trace(moments, self.points) if spread.is_definite else None
+        return spectrum_of_operator(spread.operator(moments, self.points), wanted, total)
+
+    def ratio(self, moments: ClassMoments) -> Ratio:
+        shares = moments.weights / moments.total_weight
+        means = np.sqrt(shares)[:, None] * moments.centred_means()
+        within = Spread(np.full(len(shares), 1 / moments.total_weight), means[:0])
+        variances = self.feature_variances(moments)
+        # but for collinear rows and columns, which no product shows
+        rank = min(len(np.unique(self.points.fingerprints())) - 1, int((variances > 0).sum()))
+        product, trace = within.operator(moments, self.points), within.trace(moments, self.points)
+        return Ratio(product, means, shares, moments.total_weight, variances, trace, rank)
+
+    def cost(self, ratio: Ratio, gamma: float) -> RidgeProducts:
+        require_within_spread(ratio.trace)
+        ridge = gamma * ratio.trace / ratio.rank
+        return RidgeProducts(ratio.within, gamma, ridge, (1 - gamma) * ratio.variances + ridge)
+
+    def complement(self, ratio: Ratio, directions: Array, wanted: int) -> Array:
+        Q = la.qr(directions.T, mode="economic")[0]
+
+        def projected(v: Array) -> Array:
+            product = ratio.total_along((v - Q @ (Q.T @ v))[None])[0]
+            return product - Q @ (Q.T @ product)
+
+        size = directions.shape[1]
+        rest = LinearOperator((size, size), matvec=lambda v: projected(v.ravel()), dtype=np.float64)
+        return spectrum_of_operator(rest, wanted, None).directions
+
+    def training_sets(self, folds: Folds) -> Iterator[tuple[Basis, ClassMoments, LabelledRows]]:
+        """Of the first split only, as each costs a fit."""
+        training, test = (folds.rows(index) for index in folds.splits[0])
+        basis = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
+        yield basis, basis.moments("means"), test
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeProducts:
+    """Σ_γ = (1−γ) S_w/n + ridge·I as what it does to vectors."""
+
+    within: LinearOperator
+    gamma: float
+    ridge: float
+    diagonal: Array
+    is_nonsingular: bool = True
+
+    def times(self, V: Array) -> Array:
+        """Σ_γV."""
+        return (1 - self.gamma) * self.within.matmat(V) + self.ridge * V
+
+    def solve(self, B: Array) -> Array:
+        """Σ_γ⁻¹B by conjugate gradients."""
+        return conjugate_gradients(self.times, B, self.diagonal)
+
+    def whitened(self, rows: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """Rows in coordinates of their own in which Σ_γ is I, and what carries directions found there back.
+
+        With Y = Σ_γ⁻¹Hᵀ and HY = QΛQᵀ they are QΛ^½, and a direction v there is v Λ^−½ Qᵀ Yᵀ.
+        """
+        Y = self.solve(rows.T)
+        values, vectors = la.eigh(rows @ Y)
+        kept = values > RANK * values[-1]
+        roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+        return vectors * roots, lambda directions: (directions / roots) @ vectors.T @ Y.T
+
+    def trace_of_quotient(self, scatter: LinearOperator) -> float:
+        """tr(Σ_γ⁻¹S): to all digits for few columns, else from random signs, the same at every call."""
+        size = len(self.diagonal)
+        if size <= FEW_COLUMNS:
+            probes = np.eye(size)
+        else:
+            probes = np.random.default_rng(0).choice([-1.0, 1.0], (size, PROBES)) / np.sqrt(PROBES)
+        return float(np.vdot(self.solve(probes), scatter.matmat(probes)))
 
 
 def conjugate_gradients(

@@ -77,7 +77,7 @@ def _fold_scores(
         for which, scores in rules.scores(rows):
             judged.add(which, scores, part)
     hits = np.where(possible[:, None], judged.hits, -np.inf)
-    return hits, judged.losses / judged.sampled_weight, float(judged.weights.sum())
+    return hits, judged.losses / judged.loss_weights.sum(), float(judged.weights.sum())
 
 
 def _parts(n_rows: int, n_classes: int) -> Iterator[slice]:
@@ -175,7 +175,7 @@ class _Judged:
 
     truth: NDArray[np.intp]
     weights: Array
-    shows_loss: NDArray[np.bool_]
+    loss_weights: Array  # of the rows in the log loss: 0 for those that are no part of its sample
     hits: Array  # weight of the rows predicted rightly, by γ and count
     losses: Array  # weighted log loss of the sample
 
@@ -184,26 +184,25 @@ class _Judged:
         n = test.shape[0]
         truth = np.where(present[test.codes], np.cumsum(present)[test.codes] - 1, -1)
         weights = np.ones(n) if test.weights is None else test.weights
-        shows_loss = np.zeros(n, dtype=bool)
-        shows_loss[np.linspace(0, n - 1, min(n, LOSS_ROWS)).astype(np.intp)] = True
-        return cls(truth, weights, shows_loss, np.zeros(shape), np.zeros(shape))
-
-    @property
-    def sampled_weight(self) -> float:
-        return float(self.weights[self.shows_loss].sum())
+        loss_weights = weights
+        if n > LOSS_ROWS:  # even steps of the weight, so that a weight is repetition here too
+            ends = np.cumsum(weights)
+            sample = np.searchsorted(ends, (np.arange(LOSS_ROWS) + 0.5) * (ends[-1] / LOSS_ROWS))
+            loss_weights = np.bincount(np.minimum(sample, n - 1), minlength=n) * (ends[-1] / LOSS_ROWS)
+        return cls(truth, weights, loss_weights, np.zeros(shape), np.zeros(shape))
 
     def add(self, which: Any, scores: Array, part: slice) -> None:
         """Judge a part of the rows by scores (… × classes × rows) of one γ and count, or of some."""
         truth, weights = self.truth[part], self.weights[part]
         right = scores[..., truth, np.arange(len(truth))] >= scores.max(axis=-2)
         self.hits[which] += (right & (truth >= 0)) @ weights
-        shown = self.shows_loss[part]
+        shown = self.loss_weights[part] > 0
         some, truth = scores[..., shown], truth[shown]
         # a row of a class that was not in training costs as much as the worst known one
         known = np.where(truth >= 0, some[..., truth, np.arange(len(truth))], some.min(axis=-2))
         largest = some.max(axis=-2)
         losses = np.log(np.exp(some - largest[..., None, :]).sum(axis=-2)) + (largest - known)
-        self.losses[which] += losses @ weights[shown]
+        self.losses[which] += losses @ self.loss_weights[part][shown]
 
 
 def _log_priors(priors: Any, present: NDArray[np.bool_]) -> Array:

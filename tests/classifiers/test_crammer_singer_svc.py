@@ -209,9 +209,9 @@ def test_too_few_passes_warn():
         ({"max_iter": 0}, "max_iter=0 came; possible is an int ≥ 1"),
         ({"max_iter": 2.5}, "max_iter=2.5 came"),
         ({"class_weight": "even"}, "class_weight='even' came; possible are None, 'balanced'"),
-        ({"class_weight": {5: 1.0}}, r"class_weight names \[5\], but the classes are \[0, 1, 2\]"),
-        ({"class_weight": {1: -1.0}}, "each factor must be a finite number above 0"),
-        ({"class_weight": {1: "much"}}, "each factor must be a finite number above 0"),
+        ({"class_weight": {5: 1.0}}, r"class_weight names \[5\], but the labels are \[0, 1, 2\]"),
+        ({"class_weight": {1: -1.0}}, "the factors must be positive numbers"),
+        ({"class_weight": {1: "much"}}, "the factors must be positive numbers"),
         ({"C": 1e300}, r"With C=1e\+300 .* the objective may exceed the largest number. Lower C"),
     ],
 )

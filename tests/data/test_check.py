@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from discrim import PCA, MarginPCA
 from discrim.data import check
-from discrim.data.check_parameters import requested_count
+from discrim.data.check_parameters import plain_count
 from discrim.data.findings import refuse_count
 
 X = np.arange(12.0).reshape(4, 3)
@@ -71,7 +71,7 @@ def test_a_bad_cell_of_a_sparse_table_is_found_behind_stored_zeros():
     ("given", "wanted"), [(None, None), (3, 3), (np.int32(2), 2), (0.5, 0.5), (np.float32(1) / 4, 0.25)]
 )
 def test_counts(given, wanted):
-    found = requested_count(given)
+    found = plain_count(given)
     assert found == wanted
     assert type(found) is type(wanted)
 

@@ -6,9 +6,8 @@ from samples import labelled
 from scipy.stats import norm
 
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation, trace_of_quotient
+from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation
 from discrim.objectives.ratio import ratio_of
-from discrim.objectives.shrinkage import shrunk
 from discrim.solve.discriminants import discriminants
 
 
@@ -111,11 +110,12 @@ def test_weights_that_add_up_to_one_give_finite_errors(rng):
 # ---------------------------------------------------------------------- as statistics foretell
 
 
-def foretold(ratio, sigma, gamma):
+def foretold(ratio, gamma, sigma=None):
     """What is expected along the discriminants, and these."""
+    sigma = ratio.covariance(gamma) if sigma is None else sigma
     G = discriminants(ratio.means, sigma).directions
     trained = (ratio.means @ G.T) / np.sqrt(ratio.shares)[:, None]
-    trace = trace_of_quotient(ratio.within, sigma)
+    trace = sigma.trace_of_quotient(ratio.within)
     return HeldOut.expected(trained, G @ ratio.within @ G.T, trace, ratio.shares, ratio.weight, gamma), G
 
 
@@ -127,8 +127,7 @@ def foretold_and_true(gamma, seed, n=240, d=120, n_classes=4):
     y = np.arange(n) % n_classes
     X = centres[y] + rng.standard_normal((n, d)) * deviations
     ratio = ratio_of(ClassMoments.of(X, y))
-    sigma = shrunk(ratio.within, gamma, ratio.rank)
-    expected, G = foretold(ratio, sigma, gamma)
+    expected, G = foretold(ratio, gamma)
     return expected, (G * deviations**2) @ G.T, (centres - X.mean(axis=0)) @ G.T
 
 
@@ -148,15 +147,14 @@ def test_statistics_foretell_spread_and_means_of_fresh_rows(gamma):
 def test_statistics_foretell_nothing_from_too_few_rows():
     X, y = labelled(12, 30, 3)
     ratio = ratio_of(ClassMoments.of(X, y))
-    sigma = shrunk(ratio.within, 0.5, ratio.rank)
-    assert foretold(ratio, sigma, 0.5)[0] is not None
-    assert foretold(ratio_of(ClassMoments.of(X, y, np.full(12, 1e-3))), sigma, 0.5)[0] is None
-    assert foretold(ratio, shrunk(ratio.within, 1e-9, ratio.rank), 1e-9)[0] is None
+    assert foretold(ratio, 0.5)[0] is not None
+    assert foretold(ratio_of(ClassMoments.of(X, y, np.full(12, 1e-3))), 0.5, ratio.covariance(0.5))[0] is None
+    assert foretold(ratio, 1e-9)[0] is None
 
 
 def test_the_trace_of_a_quotient():
     X, y = labelled(40, 6, 3)
     ratio = ratio_of(ClassMoments.of(X, y))
-    sigma = shrunk(ratio.within, 0.2, 6)
-    wanted = np.trace(np.linalg.inv(sigma) @ ratio.within)
-    assert trace_of_quotient(ratio.within, sigma) == pytest.approx(wanted, rel=1e-12)
+    sigma = ratio.covariance(0.2)
+    wanted = np.trace(np.linalg.inv(sigma.matrix) @ ratio.within)
+    assert sigma.trace_of_quotient(ratio.within) == pytest.approx(wanted, rel=1e-12)

@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from samples import labelled
 
 from discrim import PCA, MarginPCA
-from discrim.reducers import base
-from discrim.reducers.base import Reducer, projected
+from discrim.data.rows import projected
+from discrim.reducers.base import Reducer
+from discrim.solve.choose import Plan
 
 
 def test_a_stream_is_solved_when_it_is_first_asked_and_once(monkeypatch):
@@ -83,9 +84,9 @@ def test_a_failed_solution_is_not_taken_for_a_fit(monkeypatch):
 def test_small_directions_are_asked_for_twice_at_most(monkeypatch):
     X, _ = labelled(10, 60)
     built = []
-    build = base.build
-    monkeypatch.setattr(base, "build", lambda *given, **how: built.append(how) or build(*given, **how))
+    build = Plan.build
+    monkeypatch.setattr(Plan, "build", lambda *given, **how: built.append(how["resolve"]) or build(*given, **how))
     PCA(2).fit(X)
-    assert built == [{}]
+    assert built == [False]
     PCA(2).fit(np.repeat(X, 2, axis=0))
-    assert built[1:] == [{}, {"resolve": True}]
+    assert built[1:] == [False, True]

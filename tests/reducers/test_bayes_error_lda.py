@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg as la
 import scipy.sparse as sp
+from estimators import posed_in
 from geometry import largest_angle, most_turned, signs_differ
 from samples import labelled
 from scipy.special import erfc
@@ -18,8 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discrim import BayesErrorLDA, RegularizedLDA
 from discrim.data.tables import read_table
-from discrim.reducers import base, bayes_error_lda
-from discrim.solve.choose import Plan
+from discrim.reducers import bayes_error_lda
 
 OWN = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
 SHARED = ["satimage", "isolet1560", "vehicle"]
@@ -302,26 +302,24 @@ def test_sparse_rows_are_the_dense_ones(six_classes):
 @pytest.mark.parametrize("options", [{}, {"nested": True}, {"n_components": 7}, {"n_components": 1}, {"cv": None}])
 @pytest.mark.parametrize("shape", [(300, 30, 6), (40, 60, 6)], ids=["tall", "wide"])
 @pytest.mark.filterwarnings("ignore:The least populated class")
-def test_a_large_sparse_table_is_taken_by_products_only(shape, options, monkeypatch):
+def test_a_large_sparse_table_is_taken_by_products_only(shape, options):
     X, y = labelled(*shape, seed=3)
     X = np.where(X > 0.5, X, 0.0)
     wanted = model(**options).fit(X, y)
     first_fold = [next(iter(StratifiedKFold(5).split(X, y)))]
     errors = model(**{"cv": first_fold} | options).fit(X, y).pair_errors_
-    monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "by products, for the test"))
-    found = model(**options).fit(sp.csr_array(X), y)
-    assert "by products, for the test" in found.solver_
+    found = posed_in("products", model(**options)).fit(sp.csr_array(X), y)
+    assert "products, as the caller wished" in found.solver_
     assert found.spread_inflation_ == pytest.approx(wanted.spread_inflation_, rel=1e-8)
     assert_same(wanted, found, angle=1e-6)
     np.testing.assert_allclose(found.predict_proba(X), wanted.predict_proba(X), atol=1e-6)
     np.testing.assert_allclose(found.pair_errors_, errors, rtol=1e-4, atol=1e-9)
 
 
-def test_by_products_the_inflation_of_many_columns_is_found_from_random_signs(monkeypatch):
+def test_by_products_the_inflation_of_many_columns_is_found_from_random_signs():
     X, y = labelled(150, 400, 6, seed=3)
     wanted = model(cv=None).fit(X, y)
-    monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan("operator", "by products, for the test"))
-    found = model(cv=None).fit(sp.csr_array(X), y)
+    found = posed_in("products", model(cv=None)).fit(sp.csr_array(X), y)
     assert wanted.spread_inflation_ > 1.2
     assert found.spread_inflation_ == pytest.approx(wanted.spread_inflation_, rel=0.1)  # closer with more columns
 

@@ -170,15 +170,15 @@ def test_foreign_files_are_refused_and_never_unpickled(path):
         path.write_bytes(content)
         with pytest.raises(ModelFileError, match="is not a model of discrim"):
             load(path)
-    path.write_bytes(b"discrim model 2\nabc\n{}")
-    with pytest.raises(ModelFileError, match="format '2'; this discrim knows format 1"):
+    path.write_bytes(b"discrim model 3\nabc\n{}")
+    with pytest.raises(ModelFileError, match="format '3'; this discrim knows format 2"):
         load(path)
 
 
 def forged(path, described, data=b""):
     """A file with a right checksum and a wrong content."""
     content = json.dumps(described).encode() + b"\n" + data
-    path.write_bytes(b"discrim model 1\n" + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+    path.write_bytes(b"discrim model 2\n" + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
 @pytest.mark.parametrize(

@@ -3,26 +3,17 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from estimators import posed_in
 from geometry import largest_angle, most_turned
 from samples import labelled
 
 from discrim import PCA
 from discrim.data.rows import LabelledRows
 from discrim.margins.shift import margin_shift
-from discrim.reducers import base
 from discrim.reducers.max_margin_shift import max_margin_shift
-from discrim.reducers.shifted_pca import ShiftedPCA, shift_of
-from discrim.solve.choose import Plan
+from discrim.reducers.shifted_pca import ShiftedPCA
 
 TIGHT = 1e-13
-
-
-@pytest.fixture
-def forced(monkeypatch):
-    def force(basis):
-        monkeypatch.setattr(base, "choose", lambda *shape, **wishes: Plan(basis, f"{basis}, for the test"))
-
-    return force
 
 
 def components_of_shifted_rows(X, y, shift, weights=None, k=3):
@@ -31,15 +22,14 @@ def components_of_shifted_rows(X, y, shift, weights=None, k=3):
 
 
 @pytest.mark.parametrize("shift", [0.3, 1.0, 10.0])
-@pytest.mark.parametrize("basis", ["features", "rows", "operator"])
+@pytest.mark.parametrize("basis", ["features", "rows", "products"])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_is_pca_of_the_shifted_rows(table, forced, shift, basis, container, weighted):
+def test_is_pca_of_the_shifted_rows(table, shift, basis, container, weighted):
     X, y = table
     weights = np.random.default_rng(3).uniform(0.5, 2, len(y)) if weighted else None
     wanted = components_of_shifted_rows(X, y, shift, weights)
-    forced(basis)
-    found = ShiftedPCA(3, shift=shift, tol=TIGHT).fit(container(X), y, sample_weight=weights)
+    found = posed_in(basis, ShiftedPCA(3, shift=shift, tol=TIGHT)).fit(container(X), y, sample_weight=weights)
     assert most_turned(found.components_, wanted.components_) < 1e-8
     np.testing.assert_allclose(found.eigenvalues_, wanted.eigenvalues_, rtol=1e-9)
     np.testing.assert_allclose(found.explained_variance_ratio_, wanted.explained_variance_ratio_, rtol=1e-9)
@@ -50,11 +40,11 @@ def test_rows_without_a_label_take_part_unmoved(table):
     X, y = table
     codes = np.where(np.arange(len(y)) % 3 == 0, 3, y)
     rows = LabelledRows(X, codes.astype(np.intp), np.arange(4))
-    found = shift_of(rows, 3, C=1.0, tol=TIGHT, max_iter=20_000)
+    found = margin_shift(rows, 3, C=1.0, tol=TIGHT, max_iter=20_000)
     T = found.shifted(X, 2.0)
     np.testing.assert_array_equal(T[codes == 3], X[codes == 3])
     wanted = PCA(3).fit(T)
-    fitted = ShiftedPCA(3, shift=2.0).fitted_to(rows, found)
+    (fitted,) = ShiftedPCA(3).fitted_to(rows, found, [2.0])
     assert most_turned(fitted.components_, wanted.components_) < 1e-9
     np.testing.assert_allclose(fitted.eigenvalues_, wanted.eigenvalues_, rtol=1e-10)
 
@@ -71,9 +61,9 @@ def test_all_directions(table):
 def test_a_path_is_its_fits_one_by_one(table):
     X, y = table
     rows = LabelledRows(X, y.astype(np.intp), np.arange(3))
-    found = shift_of(rows, 3, C=1.0, tol=TIGHT, max_iter=20_000)
+    found = margin_shift(rows, 3, C=1.0, tol=TIGHT, max_iter=20_000)
     shifts = [0.1, 1.0, 7.0]
-    for shift, one in zip(shifts, ShiftedPCA(3).fitted_path(rows, found, shifts), strict=True):
+    for shift, one in zip(shifts, ShiftedPCA(3).fitted_to(rows, found, shifts), strict=True):
         wanted = ShiftedPCA(3, shift=shift, tol=TIGHT).fit(X, y)
         assert one.shift == shift
         assert most_turned(one.components_, wanted.components_) < 1e-8
@@ -83,7 +73,7 @@ def test_a_path_is_its_fits_one_by_one(table):
 def test_a_fitted_one_can_be_fitted_again_to_other_rows():
     (X, y), (Z, t) = labelled(40, 5), labelled(30, 5, seed=1)
     rows = LabelledRows(X, y.astype(np.intp), np.arange(3))
-    used = ShiftedPCA(2).fitted_to(rows, margin_shift(rows, 3, C=1.0, tol=1e-10, max_iter=10_000))
+    (used,) = ShiftedPCA(2).fitted_to(rows, margin_shift(rows, 3, C=1.0, tol=1e-10, max_iter=10_000), [1.0])
     np.testing.assert_array_equal(used.fit(Z, t).components_, ShiftedPCA(2).fit(Z, t).components_)
 
 

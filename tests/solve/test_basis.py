@@ -8,9 +8,10 @@ from samples import graded, labelled
 
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
-from discrim.moments.class_moments import ClassMoments
-from discrim.solve.basis import Basis, GramBasis, SingularBasis, build
+from discrim.solve.basis import Features
 from discrim.solve.choose import Plan
+from discrim.solve.products import Products
+from discrim.solve.row_space import GramRows, SingularRows
 
 ROWS = Plan("rows", "wide")
 
@@ -31,13 +32,13 @@ def test_coordinates_keep_inner_products(resolve, kind, offset, factor):
     X, y = wide(offset, factor)
     weights = np.linspace(0.5, 2, 9)
     landmarks = np.array([X[y == c].max(axis=0) for c in range(3)])
-    basis = build(ROWS, rows_of(kind(X), y, weights), Margins(landmarks), resolve=resolve)
+    basis = ROWS.build(rows_of(kind(X), y, weights), Margins(landmarks), resolve=resolve)
     mean = weights @ (X / factor) / weights.sum()
     centred = np.concatenate([X, landmarks]) / factor - mean
     Y = np.concatenate([basis.points.X, basis.margins.landmarks]) / factor
     scale = np.abs(centred @ centred.T).max()
     np.testing.assert_allclose(Y @ Y.T, centred @ centred.T, atol=(1e-12 if offset == 0 else 1e-9) * scale)
-    np.testing.assert_allclose(basis.mean / factor, mean, rtol=1e-12)
+    np.testing.assert_allclose(basis.mean(basis.moments("pooled")) / factor, mean, rtol=1e-12)
     np.testing.assert_array_equal(basis.points.codes, y)
     lifted = basis.lift(np.eye(Y.shape[1]))
     np.testing.assert_allclose(lifted @ lifted.T, np.eye(Y.shape[1]), atol=1e-9)
@@ -47,11 +48,10 @@ def test_coordinates_keep_inner_products(resolve, kind, offset, factor):
 def test_features_and_operator_are_the_rows_themselves():
     X, y = wide()
     rows = rows_of(X, y)
-    for name in ("features", "operator"):
-        basis = build(Plan(name, "why"), rows, Margins())
-        assert type(basis) is Basis
+    for name, kind in (("features", Features), ("products", Products)):
+        basis = Plan(name, "why").build(rows, Margins())
+        assert type(basis) is kind
         assert basis.points.X is X
-        assert basis.as_operator == (name == "operator")
         assert basis.how == "why"
         assert basis.lift(X) is X
 
@@ -61,11 +61,11 @@ def test_a_sparse_column_without_zeros_is_moved_near_the_origin_and_the_mean_is_
     X = np.where(X > 0, X, 0.0)
     X[:, 3] = 1e9 + np.arange(9)
     sparse = sp.csr_array(X)
-    for name in ("operator", "rows"):
-        basis = build(Plan(name, "why"), rows_of(sparse, y), Margins())
-        np.testing.assert_allclose(basis.mean, X.mean(axis=0), rtol=1e-14)
+    for name in ("features", "products", "rows"):
+        basis = Plan(name, "why").build(rows_of(sparse, y), Margins())
+        np.testing.assert_allclose(basis.mean(basis.moments("pooled")), X.mean(axis=0), rtol=1e-14)
         np.testing.assert_array_equal(sparse.toarray(), X)
-    moved = build(Plan("operator", "why"), rows_of(sparse, y), Margins()).points.X
+    moved = Plan("products", "why").build(rows_of(sparse, y), Margins()).points.X
     assert moved.nnz == sparse.nnz
     np.testing.assert_array_equal(moved.toarray()[:, 3], np.arange(9))
 
@@ -74,25 +74,24 @@ def test_what_a_gram_matrix_can_and_cannot_show():
     judged = {}
     for smallest in (1e-2, 1e-4, 1e-7, 1e-9):
         X, y, V = graded(10, 50, smallest)
-        basis = build(ROWS, rows_of(X, y), Margins())
-        assert isinstance(basis, GramBasis)
+        basis = ROWS.build(rows_of(X, y), Margins())
+        assert isinstance(basis, GramRows)
         judged[smallest] = basis.is_resolved, basis.keeps_leading
-        resolved = build(ROWS, rows_of(X, y), Margins(), resolve=True)
-        assert isinstance(resolved, SingularBasis)
+        resolved = ROWS.build(rows_of(X, y), Margins(), resolve=True)
+        assert isinstance(resolved, SingularRows)
         assert resolved.is_resolved
         assert largest_angle(resolved.vectors.T, V.T) < 1e-15 / smallest
     assert judged == {1e-2: (True, True), 1e-4: (False, True), 1e-7: (False, False), 1e-9: (False, False)}
 
 
-@pytest.mark.parametrize("basis", ["features", "rows", "operator"])
+@pytest.mark.parametrize("basis", ["features", "rows", "products"])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_variances_of_the_features(basis, kind):
     X, y = labelled(20, 30)
     X = np.where(X > -1, X, 0.0)
     weights = np.linspace(0.5, 2, 20)
-    found = build(Plan(basis, "why"), rows_of(kind(X), y, weights), Margins())
-    keep = "means" if found.as_operator else "pooled"
-    moments = ClassMoments.of_rows(found.points, keep=keep)
+    found = Plan(basis, "why").build(rows_of(kind(X), y, weights), Margins())
+    moments = found.moments("pooled")
     mean = weights @ X / weights.sum()
     wanted = weights @ (X - mean) ** 2 / weights.sum()
     np.testing.assert_allclose(found.feature_variances(moments), wanted, rtol=1e-9)

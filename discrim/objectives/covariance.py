@@ -1,0 +1,103 @@
+"""A covariance that distances are measured in: Σ, and W with W Σ Wᵀ = I.
+
+Rank is judged, and Σ is factored, on one matrix: its correlations, so that units of the columns do not matter. Where
+these are singular to rounding the factor is of their eigenvectors, which exist always, and what lies in the null space
+is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from discrim.moments.class_moments import rounding_share
+
+Array = NDArray[np.float64]
+ROUNDING = 1e-13  # a deviation below this share of the column's total one is none
+LEAST_CONDITION = 1e-14  # an inverse condition number below this is rounding
+SINGULAR = 1e-11  # a pivot below this share of a column's own variance is rounding
+
+
+class Covariance:
+    """A symmetric matrix without negative eigenvalues (but for rounding), and its factor.
+
+    precision : of the numbers it was summed in.
+    variances : of the same columns in the whole; a deviation that is rounding beside these counts as none.
+    """
+
+    def __init__(self, matrix: Array, precision: float = 0.0, variances: Array | None = None) -> None:
+        self.matrix = matrix
+        self.precision = precision
+        deviations = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        varies = deviations > (0.0 if variances is None else ROUNDING * np.sqrt(variances))
+        self._every_column_varies = bool(varies.all())
+        self._scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+
+    @cached_property
+    def _correlations(self) -> Array:
+        return self.matrix * self._scales[:, None] * self._scales
+
+    @cached_property
+    def _triangle(self) -> Array | None:
+        """L of the correlations LLᵀ; None where they are singular."""
+        if not self._every_column_varies or not len(self.matrix):
+            return np.empty((0, 0)) if not len(self.matrix) else None
+        factor, broken = la.lapack.dpotrf(self._correlations, lower=1)
+        threshold = max(SINGULAR, 100 * np.sqrt(len(factor)) * self.precision)
+        # a pivot is the share of a column's variance that the columns before it leave unexplained
+        if broken or not float(np.diag(factor).min()) ** 2 > threshold:
+            return None
+        # many columns may each leave some of the others unexplained, and still a combination of all be next to nothing
+        inverse_condition, _ = la.lapack.dpocon(factor, np.abs(self._correlations).sum(axis=0).max(), uplo="L")
+        return factor if inverse_condition > max(LEAST_CONDITION, rounding_share(len(factor), self.precision)) else None
+
+    @property
+    def is_nonsingular(self) -> bool:
+        """Whether no column is a combination of the others, whatever the columns' scales."""
+        return self._triangle is not None
+
+    @cached_property
+    def _root(self) -> Array:
+        """R (d×r) with RᵀCR = I on the range of the correlations C, of their eigenvectors."""
+        values, vectors = la.eigh(self._correlations, driver="evd", check_finite=False)
+        precision = max(self.precision, float(np.finfo(np.float64).eps))
+        kept = values > rounding_share(len(values), precision) * values.max(initial=0.0)
+        return vectors[:, kept] / np.sqrt(values[kept])
+
+    def whitened(self, rows: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """Rows times Wᵀ, and what carries directions found there back (times W)."""
+        scaled = rows * self._scales
+        if self._triangle is not None:
+            L = self._triangle
+            return la.solve_triangular(L, scaled.T, lower=True, check_finite=False).T, self._back
+        return scaled @ self._root, self._back
+
+    def _back(self, directions: Array) -> Array:
+        if self._triangle is not None:
+            back = la.solve_triangular(self._triangle, directions.T, trans=1, lower=True, check_finite=False)
+            return back.T * self._scales
+        return (directions @ self._root.T) * self._scales
+
+    def whitening(self) -> Array:
+        """W (r×d)."""
+        return self._back(np.eye(len(self.matrix) if self._triangle is not None else self._root.shape[1]))
+
+    def times(self, V: Array) -> Array:
+        """ΣV."""
+        return self.matrix @ V
+
+    def solve(self, B: Array) -> Array:
+        """Σ⁻¹B, of least length in the columns' units where Σ is singular."""
+        return self._back(self.whitened(B.T)[0]).T
+
+    def trace_of_quotient(self, scatter: Array) -> float:
+        """tr(Σ⁻¹S)."""
+        scaled = scatter * self._scales[:, None] * self._scales
+        if self._triangle is None:
+            return float(np.vdot(self._root, scaled @ self._root))
+        inverse = la.lapack.dpotri(self._triangle, lower=1)[0]
+        return float(2 * np.vdot(np.tril(inverse, -1), scaled) + np.diag(inverse) @ np.diag(scaled))

@@ -1,0 +1,64 @@
+"""Discriminants of a fit or of a fold's training rows, and what other rows show along them, seen or expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.rows import projected
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.held_out import HeldOut
+from discrim.objectives.ratio import Ratio
+from discrim.solve.basis import Basis
+from discrim.solve.discriminants import Discriminants, classical, principal, whitened_span
+from discrim.solve.folds import Folds
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedClasses:
+    """All discriminants as q directions of unit within-class covariance, the widest first, and the class means along.
+
+    Directions in the coordinates of a ratio; means (C×q) NaN for classes without rows.
+    """
+
+    directions: Array
+    means: Array
+
+    @classmethod
+    def of(cls, found: Discriminants, ratio: Ratio) -> WhitenedClasses:
+        """From the discriminants of a ratio."""
+        span = whitened_span(found, ratio)
+        axes = principal(ratio.means @ span.T)[1] @ span
+        roots = np.sqrt(np.where(ratio.shares > 0, ratio.shares, np.nan))[:, None]
+        return cls(axes, (ratio.means @ axes.T) / roots)
+
+
+def seen_in_folds(basis: Basis, folds: Folds, gamma: float) -> Iterator[HeldOut]:
+    """What each fold's test rows show along the discriminants of its training rows."""
+    for inner, training, test in basis.training_sets(folds):
+        ratio = inner.ratio(training)
+        if ratio.rank == 0 or (training.weights > 0).sum() < 2 or not ratio.means_differ or test.shape[0] == 0:
+            continue
+        found = classical(ratio, inner.cost(ratio, gamma))
+        if len(found.values):
+            classes = WhitenedClasses.of(found, ratio)
+            directions = ratio.embedded(classes.directions) * 0.5**training.exponent
+            features = projected(test.X, training.mean, directions).astype(np.float64, copy=False)
+            yield HeldOut.of(classes.means, ClassMoments.of_rows(test.moved(features)))
+
+
+def expected_of_statistics(
+    found: Discriminants, classes: WhitenedClasses, ratio: Ratio, gamma: float
+) -> tuple[HeldOut, ...]:
+    """What statistics let expect; nothing where Σ_γ is singular (S_w/n itself is the metric then)."""
+    if found.cost is None:
+        return ()
+    within = ratio.within_along(classes.directions) @ classes.directions.T
+    trace = found.cost.trace_of_quotient(ratio.within)
+    expected = HeldOut.expected(classes.means, within, trace, ratio.shares, ratio.weight, gamma)
+    return () if expected is None else (expected,)

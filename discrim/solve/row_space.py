@@ -1,0 +1,179 @@
+"""Coordinates in the span of fewer rows than columns: nothing of the columns' square is ever formed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from discrim.data.check import require_finite
+from discrim.data.rows import LabelledRows, dense_block
+from discrim.margins.margin_vectors import Margins
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.spread import Spread
+from discrim.solve.basis import RESOLVED, Basis, column_variances
+from discrim.solve.eigen import Spectrum, spectrum_of_factor
+
+Array = NDArray[np.float64]
+LEADING = 1e-6  # the squaring moves the largest directions by 1e-16 / this, and hides what lies below 1e-8
+DENSE_CELLS = 2**22  # a sparse table no larger than this may be made dense to resolve small directions
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GramRows(Basis):
+    """Span of the centred rows H from their Gram matrix: HHᵀ = RᵀR (pivoted Cholesky), V = H_pivotsᵀ R⁻¹."""
+
+    centre: Array  # mean of the rows in their features
+    rows: Any  # H times 2^−exponent, or the sparse rows that `offset` is implicitly taken from
+    offset: Array | None
+    exponent: int
+    pivots: NDArray[np.intp]
+    triangle: Array
+
+    @classmethod
+    def of(cls, points: LabelledRows, margins: Margins, how: str) -> GramRows:
+        """Of dense rows, or of sparse ones, which stay so."""
+        near, pilot = points.near_origin()
+        margins = margins.moved(pilot)
+        moments = ClassMoments.of_rows(near.unlabelled(), keep="means")
+        rows, offset = _rows_and_offset(near, margins, moments)
+        gram = _gram_matrix(rows, offset)
+        if not np.isfinite(gram).all():
+            require_finite(points.X)
+        pivots, triangle, Y = _pivoted(gram)
+        steps = np.diag(triangle)
+        # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction
+        known = len(steps) >= len(Y) - 1
+        least = steps.min(initial=np.inf) / max(steps.max(initial=0.0), 1e-300) if known else 0.0
+        can_resolve = offset is None or rows.shape[0] * rows.shape[1] <= DENSE_CELLS
+        unresolved = "" if least >= RESOLVED or can_resolve else ", in which the smallest directions are lost"
+        coordinates, landmarks = _in_units(Y, near.shape[0], moments.exponent)
+        return cls(
+            points=near.moved(coordinates),
+            margins=replace(margins, landmarks=landmarks if margins.landmarks is not None else None),
+            original=near,
+            how=f"{how} (Gram matrix {len(Y)}×{len(Y)}{unresolved})",
+            keeps_leading=least >= LEADING,
+            is_resolved=least >= RESOLVED,
+            can_resolve=can_resolve,
+            centre=moments.mean if pilot is None else moments.mean + pilot,
+            rows=rows,
+            offset=offset,
+            exponent=moments.exponent,
+            pivots=pivots,
+            triangle=triangle,
+        )
+
+    def mean(self, moments: ClassMoments) -> Array:
+        return self.centre
+
+    def lift(self, directions: Array) -> Array:
+        combination = np.zeros((len(directions), self.rows.shape[0]))
+        combination[:, self.pivots] = la.solve_triangular(self.triangle, directions.T, check_finite=False).T
+        lifted = np.asarray(combination @ self.rows)
+        if self.offset is not None:
+            lifted -= np.outer(combination.sum(axis=1), self.offset)
+        # R⁻¹ costs a few digits of orthogonality: one Newton step gives them back to orthonormal directions
+        with np.errstate(over="ignore", invalid="ignore"):  # of discriminants in units of 1e-300
+            kept = directions @ directions.T
+        if np.abs(kept - np.eye(len(kept))).max(initial=0.0) < 1e-12:
+            lifted = lifted - 0.5 * (lifted @ lifted.T - kept) @ lifted
+        return lifted
+
+    def feature_variances(self, moments: ClassMoments) -> Array:
+        if self.offset is not None:
+            return column_variances(self.original, moments.exponent)
+        H, weights = self.rows[: self.points.shape[0]], self.points.weights
+        squares = np.einsum("ij,ij->j", H, H if weights is None else H * weights[:, None])
+        return np.ldexp(squares / moments.total_weight, 2 * (self.exponent - moments.exponent))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SingularRows(Basis):
+    """Span of the centred rows by QR and SVD, H = U S Vᵀ: nothing is squared."""
+
+    centre: Array  # mean of the rows in their features
+    vectors: Array  # V
+
+    @classmethod
+    def of(cls, points: LabelledRows, margins: Margins, how: str) -> SingularRows:
+        """Of rows that are made dense."""
+        near, pilot = points.near_origin()
+        margins = margins.moved(pilot)
+        moments = ClassMoments.of_rows(near.unlabelled(), keep="means")
+        H = _centred_rows(near, margins.landmarks, moments)
+        Q, R = la.qr(H.T, mode="economic", check_finite=False)
+        left, singular, right = la.svd(R, check_finite=False)
+        rank = int((singular > max(H.shape) * np.finfo(np.float64).eps * singular[0]).sum())
+        coordinates, landmarks = _in_units(right[:rank].T * singular[:rank], near.shape[0], moments.exponent)
+        return cls(
+            points=near.moved(coordinates),
+            margins=replace(margins, landmarks=landmarks if margins.landmarks is not None else None),
+            original=near,
+            how=f"{how} (QR and SVD: small directions are wanted)",
+            centre=moments.mean if pilot is None else moments.mean + pilot,
+            vectors=Q @ left[:, :rank],
+        )
+
+    def mean(self, moments: ClassMoments) -> Array:
+        return self.centre
+
+    def lift(self, directions: Array) -> Array:
+        return directions @ self.vectors.T
+
+    def spectrum(self, spread: Spread, moments: ClassMoments, wanted: int | None) -> Spectrum:
+        if not spread.is_definite:
+            return super().spectrum(spread, moments, wanted)
+        return spectrum_of_factor(spread.factor(moments, self.points), wanted, precision=moments.precision)
+
+    def feature_variances(self, moments: ClassMoments) -> Array:
+        return column_variances(self.original, moments.exponent)
+
+
+def _rows_and_offset(points: LabelledRows, margins: Margins, moments: ClassMoments) -> tuple[Any, Array | None]:
+    """Centred rows (and landmarks), or sparse rows as they are and the mean to be taken off, times 2^−exponent."""
+    if not points.is_sparse:
+        return _centred_rows(points, margins.landmarks, moments), None
+    rows = points.X.astype(np.float64)
+    if margins.landmarks is not None:
+        rows = sp.vstack([rows, sp.csr_array(margins.landmarks)]).tocsr()
+    return rows * 0.5**moments.exponent, np.ldexp(moments.mean, -moments.exponent)
+
+
+def _centred_rows(points: LabelledRows, landmarks: Array | None, moments: ClassMoments) -> Array:
+    """Rows (and landmarks) around the mean, times 2^−exponent."""
+    X = dense_block(points.X, slice(None))
+    stacked = X if landmarks is None else np.concatenate([X, landmarks])
+    H = np.subtract(stacked, moments.origin, dtype=np.float64)
+    H -= moments.mean_offset
+    return np.ldexp(H, -moments.exponent, out=H) if moments.exponent else H
+
+
+def _gram_matrix(rows: Any, offset: Array | None) -> Array:
+    if offset is None:
+        return rows @ rows.T
+    products = (rows @ rows.T).toarray()
+    along = np.asarray(rows @ offset)
+    return products - along[:, None] - along + offset @ offset
+
+
+def _pivoted(gram: Array) -> tuple[NDArray[np.intp], Array, Array]:
+    """Pivots, R and the coordinates Y, YYᵀ = HHᵀ, by Cholesky's decomposition with pivoting."""
+    largest = float(np.diag(gram).max(initial=0.0))
+    tolerance = len(gram) * float(np.finfo(np.float64).eps) * largest
+    upper, pivots, rank, _ = la.lapack.dpstrf(gram, tol=tolerance, overwrite_a=True)
+    rank = int(rank) if largest > 0 else 0
+    order = np.asarray(pivots, dtype=np.intp) - 1
+    Y = np.zeros((len(gram), rank))
+    Y[order] = np.triu(upper[:rank]).T
+    return order[:rank], np.triu(upper[:rank, :rank]), Y
+
+
+def _in_units(Y: Array, n_rows: int, exponent: int) -> tuple[Array, Array]:
+    """Coordinates of the rows and of the landmarks, in the units of the features."""
+    Y = np.ldexp(Y, exponent) if exponent else Y
+    return Y[:n_rows], Y[n_rows:]

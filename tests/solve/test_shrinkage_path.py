@@ -1,0 +1,82 @@
+"""The path of shrinkages against cross-validation written out: every fold, every ridge, every row."""
+
+import numpy as np
+import pytest
+from samples import labelled
+
+from discrim.data.rows import LabelledRows
+from discrim.solve.folds import Folds
+from discrim.solve.shrinkage_path import PathScores, score_path
+
+GAMMAS = np.array([0.01, 0.2, 0.9])
+
+
+def literal_scores(X, y, w, training, gamma, log_priors):
+    """log p_c − ½ (x − μ_c)ᵀ Σ_γ⁻¹ (x − μ_c) of each row but for what all classes share."""
+    classes = np.unique(y[training])
+    X_t, y_t, w_t = X[training], y[training], w[training]
+    n = w_t.sum()
+    means = np.array([np.average(X_t[y_t == c], axis=0, weights=w_t[y_t == c]) for c in classes])
+    centred = X_t - means[np.searchsorted(classes, y_t)]
+    within = (centred.T * w_t) @ centred / n
+    rank = np.linalg.matrix_rank(X_t - X_t.mean(axis=0))
+    sigma = (1 - gamma) * within + gamma * np.trace(within) / rank * np.eye(X.shape[1])
+    shares = np.array([w_t[y_t == c].sum() / n for c in classes])
+    logs = np.log(shares) if log_priors is None else log_priors[classes]
+    apart = X[:, None] - means
+    return classes, logs - 0.5 * np.einsum("ncd,de,nce->nc", apart, np.linalg.inv(sigma), apart)
+
+
+def literal_path(X, y, w, splits, log_priors=None):
+    """Weighted accuracy, and log loss (mean over folds by their weight), for each γ; unseen classes are never right."""
+    accuracy, loss = np.zeros(len(GAMMAS)), np.zeros(len(GAMMAS))
+    for g, gamma in enumerate(GAMMAS):
+        hits = total = 0.0
+        for training, test in splits:
+            classes, scores = literal_scores(X, y, w, training, gamma, log_priors)
+            for i in test:
+                own = np.flatnonzero(classes == y[i])
+                logs = scores[i] - np.log(np.exp(scores[i] - scores[i].max()).sum()) - scores[i].max()
+                hits += w[i] * (len(own) > 0 and own[0] == scores[i].argmax())
+                loss[g] -= w[i] * (logs[own[0]] if len(own) else logs.min())
+                total += w[i]
+        accuracy[g], loss[g] = hits / total, loss[g] / total
+    return accuracy, loss
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("lacking", [False, True], ids=["all classes", "a class unseen in training"])
+@pytest.mark.parametrize("priors", [None, "equal"])
+def test_accuracies_and_losses_are_those_of_cross_validation_written_out(weighted, lacking, priors, rng):
+    X, y = labelled(40, 4, seed=5)
+    X = X * 0.5  # so that some rows are mistaken
+    w = rng.uniform(0.2, 3, 40) if weighted else np.ones(40)
+    tests = [np.flatnonzero(y == 2), np.flatnonzero(y != 2)[::3]] if lacking else np.array_split(rng.permutation(40), 3)
+    splits = [(np.setdiff1d(np.arange(40), test), np.sort(test)) for test in tests]
+    log_priors = None if priors is None else np.log(np.full(3, 1 / 3))
+    found = score_path(Folds(LabelledRows(X, y, np.arange(3), w), splits, None), GAMMAS, priors, every_count=False)
+    accuracy, loss = literal_path(X, y, w, splits, log_priors)
+    np.testing.assert_allclose(found.accuracies[:, 0], accuracy, rtol=1e-12)
+    np.testing.assert_allclose(found.losses[:, 0], loss, rtol=1e-9)
+    assert accuracy.max() < 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_is_most_accurate_then_fewest_then_of_least_loss(seed):
+    rng = np.random.default_rng(seed)
+    scores = PathScores(GAMMAS, rng.integers(0, 2, (3, 4)) / 2, rng.permutation(12).reshape(3, 4) / 12)
+    ranked = sorted((-scores.accuracies[g, k], k, scores.losses[g, k], g) for g in range(3) for k in range(4))
+    assert scores.best() == (GAMMAS[ranked[0][3]], ranked[0][1] + 1)
+
+
+def test_the_sample_of_the_log_loss_takes_weights_as_repetition(rng, monkeypatch):
+    monkeypatch.setattr("discrim.solve.shrinkage_path.LOSS_ROWS", 20)
+    X, y = labelled(90, 3, seed=2)
+    counts = rng.integers(1, 4, 90)
+    splits = [(np.arange(45), np.arange(45, 90))]
+    each = np.repeat(np.arange(90), counts)
+    repeated = [(np.flatnonzero(each < 45), np.flatnonzero(each >= 45))]
+    weighted = Folds(LabelledRows(X, y, np.arange(3), counts.astype(float)), splits, None)
+    plain = Folds(LabelledRows(X[each], y[each], np.arange(3)), repeated, None)
+    losses = [score_path(folds, GAMMAS, None, every_count=False).losses for folds in (weighted, plain)]
+    np.testing.assert_allclose(*losses, rtol=1e-9)
