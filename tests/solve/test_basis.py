@@ -52,7 +52,7 @@ def test_features_and_operator_are_the_rows_themselves():
         basis = Plan(name, "why").build(rows, Margins())
         assert type(basis) is kind
         assert basis.points.X is X
-        assert basis.how == "why"
+        assert basis.how.startswith("why")
         assert basis.lift(X) is X
 
 
