@@ -132,20 +132,17 @@ def margin_chart(values: MarginValues, most_classes: int | None = None) -> Chart
         *_boxes([after for _, after in pairs], 0.18, 0, "components"),
         Mark("upright", "border", [0.0], colour="ink"),
     ]
-    shares = values.shares
-    told = [f"{100 * shares[name][0]:.0f} → {100 * shares[name][1]:.0f} %" for name in names]
     ends = np.concatenate([mark.x for mark in marks if mark.part == "whiskers"])
     low, high = float(np.nanmin(ends, initial=0.0)), float(np.nanmax(ends, initial=1.0))
     width = high - low
-    places = np.full(len(names), high + 0.04 * width), np.arange(len(names))
-    marks.append(Mark("text", "above 0", *places, texts=told, anchor="start", colour="soft"))
-    rows = "rows not fitted" if values.held_out else "fitted rows"
-    up = Axis(limits=(len(names) - 0.4, -0.6), ticks=dict(enumerate(names)))
-    across = Axis(
-        f"relative margin of {rows} (right: how many are above 0)", limits=(low - 0.04 * width, high + 0.4 * width)
-    )
-    right = [100 * float((part > 0).mean()) if len(part) else np.nan for part in (values.before, values.after)]
-    said = f"Above 0: {right[0]:.1f} % of the rows in the features, {right[1]:.1f} % on the components"
+    told = [f"{100 * before:.0f} → {100 * after:.0f} %" for before, after in map(values.shares.__getitem__, names)]
+    right, rows = np.full(len(names) + 1, high + 0.38 * width), np.arange(-1, len(names))
+    marks.append(Mark("text", "above 0", right, rows, texts=["above 0", *told], anchor="end", colour="soft"))
+    up = Axis(limits=(len(names) - 0.4, -1.4), ticks=dict(enumerate(names)))
+    noun = "rows not fitted" if values.held_out else "fitted rows"
+    across = Axis(f"relative margin of {noun}", limits=(low - 0.04 * width, high + 0.4 * width))
+    shares = [100 * float((part > 0).mean()) if len(part) else np.nan for part in (values.before, values.after)]
+    said = f"Above 0: {shares[0]:.1f} % of the rows in the features, {shares[1]:.1f} % on the components"
     said += f"; {len(values.codes)} of {values.n_rows} rows, drawn by chance." if values.is_sampled else "."
     return Chart(tuple(marks), across, up, values.method, height=1.6 + 0.6 * max(2, len(names)), told=said)
 
@@ -155,7 +152,7 @@ def _boxes(margins: list[Array], shift: float, hue: int | str, name: str) -> lis
     low, first, middle, third, high = np.array([np.quantile(one, QUANTILES) for one in margins]).reshape(-1, 5).T
     places = np.arange(len(margins)) + shift
     gap = np.full(len(margins), np.nan)
-    whiskers = np.stack([low, high, gap], axis=1).ravel(), np.repeat(places, 3)
+    whiskers = np.stack([low, first, gap, third, high, gap], axis=1).ravel(), np.repeat(places, 6)
     tip = "{x:.2f}"
     return [
         Mark("line", "whiskers", *whiskers, name=name, colour="ink", size=1.2, tip=tip),

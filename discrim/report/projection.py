@@ -249,7 +249,7 @@ def _in_a_cube(values: ProjectionValues, marks: list[Mark], chosen: tuple[int, .
 
 
 def _no_axes() -> tuple[Axis, Axis]:
-    return Axis(limits=(-2.3, 2.3), shown=False), Axis(limits=(-1.7, 1.7), shown=False)
+    return Axis(limits=(-2.0, 2.0), shown=False), Axis(limits=(-1.5, 1.5), shown=False)
 
 
 class ProjectionDisplay(Display):

@@ -308,7 +308,7 @@ def test_boxes_are_quartiles_of_the_margins_and_shares_those_above_0(parts):
             box = found["boxes"][at]
             np.testing.assert_allclose([box.get_x(), box.get_x() + box.get_width()], [first, third])
             np.testing.assert_allclose(found["medians"].get_offsets()[at, 0], middle)
-            np.testing.assert_allclose(found["whiskers"].get_xdata()[3 * at : 3 * at + 2], [low, high])
+            np.testing.assert_allclose(found["whiskers"].get_xdata()[6 * at :][:5], [low, first, np.nan, third, high])
         assert shown.values.shares[name] == tuple(np.mean(one > 0) for one in shown.values.of_class(at))
     assert "rows not fitted" in shown.ax_.get_xlabel()
 

@@ -66,7 +66,7 @@ const TRACES = {
     marker: { color: colours(mark.colour), opacity: mark.opacity } }),
   columns: (mark) => ({ type: "bar", width: mark.size, marker: { color: colours(mark.colour), opacity: mark.opacity } }),
   text: (mark, narrow) => ({ mode: "text", text: mark.texts.map((one) => word(one, narrow ? 16 : 24)), textposition: ANCHORS[mark.anchor] ?? "middle center",
-    textfont: { size: 12, color: colour(mark.colour) }, cliponaxis: false }),
+    textfont: { size: narrow ? 10 : 12, color: colour(mark.colour) }, cliponaxis: false }),
 };
 function faint(hex, alpha) {
   const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -98,18 +98,28 @@ function axis(given, narrow) {
   }
   return found;
 }
-function plotted(chart, narrow, azimuth) {
+// in pixels; where a unit is as long upwards as across, as high as the width asks for
+function tall(chart, width) {
+  if (!chart.equal) return Math.round(Math.max(92 * chart.height, 260));
+  if (!chart.x.limits) return Math.round(Math.min(640, 0.8 * width + 80));
+  const [across, up] = [chart.x, chart.y].map(({ limits }) => Math.abs(limits[1] - limits[0]));
+  return Math.round(Math.min(640, ((width - 70) * up) / across + 80));
+}
+function plotted(chart, width, azimuth) {
+  const narrow = width < 560;
   const marks = chart.turns ? chart.marks.map((mark) => seenFrom(mark, azimuth)) : chart.marks;
   const of = (...kinds) => marks.filter((mark) => kinds.includes(mark.kind));
   const yaxis = axis(chart.y, narrow);
   if (chart.equal) Object.assign(yaxis, { scaleanchor: "x", scaleratio: 1 });
-  const entries = marks.filter((mark) => "legend" in mark && mark.kind in TRACES).length;
+  const named = marks.filter((mark) => "legend" in mark && mark.kind in TRACES);
+  const height = tall(chart, width) + (narrow ? 20 * Math.ceil(named.length / 3) : 0);
   const layout = {
-    height: Math.round(Math.max(92 * chart.height, 260) + (chart.equal && !narrow ? 60 : 0) + (narrow ? 20 * Math.ceil(entries / 2) : 0)), autosize: true,
+    height, autosize: true,
     margin: { l: 10, r: 10, t: 26, b: 10 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: FONT, size: 13, color: css("--ink") },
     hovermode: "closest", dragmode: chart.turns ? false : "zoom", barmode: "overlay", xaxis: axis(chart.x, narrow), yaxis,
     shapes: of("upright", "level").map(rule), annotations: of("arrows").flatMap(arrows),
-    legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, font: { size: 12 }, itemsizing: "constant", title: { text: chart.key ?? "", font: { size: 12, color: css("--soft") } } },
+    legend: { orientation: "h", y: -58 / (height - 100), yanchor: "top", x: 0, font: { size: 12 }, itemsizing: named.every((mark) => mark.kind === "points") ? "constant" : "trace",
+      title: { text: chart.key ?? "", side: narrow ? "top" : "left", font: { size: 12, color: css("--soft") } } },
     hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--line"), font: { family: FONT, color: css("--ink") }, namelength: 30, align: "left" },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
   };
@@ -153,8 +163,7 @@ function draw(element) {
   if (!chart) return;
   const turn = figure.querySelector("[data-turn]");
   if (turn) turn.parentElement.hidden = !chart.turns;
-  const narrow = element.clientWidth < 560;
-  const [traces, layout] = plotted(chart, narrow, Number(turn?.value ?? 35));
+  const [traces, layout] = plotted(chart, element.clientWidth, Number(turn?.value ?? 35));
   const told = figure.querySelector("[data-told]");
   if (told && !("quiet" in element.dataset)) told.textContent = chart.told ? chart.told.replace(/\.?$/, ".") : "";
   element.style.minHeight = `${layout.height}px`;
