@@ -55,7 +55,7 @@ def chart_json(chart: Chart, words: Words) -> dict[str, Any]:
 
 
 def _mark(mark: Mark, words: Words) -> dict[str, Any]:
-    places = {name: numbers(place) for name in "xyz" if (place := getattr(mark, name)) is not None}
+    places = {name: as_drawn(place) for name in "xyz" if (place := getattr(mark, name)) is not None}
     if mark.kind == "bars" and np.any(mark.base):
         places["base"] = numbers(mark.base)
     plain = {
@@ -123,6 +123,16 @@ def _kept(values: LoadingsValues) -> list[int]:
 
 def _tables(tables: dict[str, Any], kept: list[int]) -> dict[str, Any]:
     return {name: [numbers(row[kept], 3) for row in table] for name, table in tables.items() if table is not None}
+
+
+def as_drawn(values: Any) -> list[float | int | None]:
+    """Numbers as exactly as a chart shows them: to a thousandth of their range or better, wherever that lies."""
+    array = np.ravel(np.asarray(values, dtype=np.float64))
+    there = array[np.isfinite(array)]
+    width = float(np.ptp(there)) if len(there) else 0.0
+    if not width > 0:
+        return numbers(array, 6)
+    return numbers(np.round(array, max(0, math.ceil(math.log10(1_000 / width)))), 15)
 
 
 def numbers(values: Any, digits: int = 4) -> list[float | int | None]:

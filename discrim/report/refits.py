@@ -33,7 +33,7 @@ class Allotment(NamedTuple):
     """How much of one data set a page can hold: methods that are fitted again, and points of each that are drawn."""
 
     methods: int = 8
-    points: int = 700
+    points: int = 600
 
     @classmethod
     def among(cls, n_datasets: int) -> Allotment:

@@ -208,10 +208,10 @@ def test_sparse_rows_are_looked_at_like_dense_ones(monkeypatch):
 
 
 def test_many_data_sets_share_what_a_page_can_hold():
-    assert Allotment.among(1) == Allotment() == (8, 700)
+    assert Allotment.among(1) == Allotment() == (8, 600)
     shares = [Allotment.among(count) for count in range(1, 200)]
     assert all(later <= sooner for sooner, later in pairwise(shares))
-    assert all(count * one.methods * one.points <= 5_600 for count, one in enumerate(shares[:25], start=1))
+    assert all(count * one.methods * one.points <= 4_800 for count, one in enumerate(shares[:25], start=1))
 
 
 def test_where_pca_is_best_that_is_said():
