@@ -215,7 +215,7 @@ def _points(
 
 
 def _outline(values: ProjectionValues, number: int, chosen: tuple[int, ...]) -> Mark:
-    x, y = values.train.ellipse(number, *chosen, n_points=37).T
+    x, y = values.train.ellipse(number, chosen[0], chosen[1], n_points=37).T
     return Mark("line", "outlines", x, y, name=values.classes[number], colour=number, size=1.3, opacity=0.6)
 
 
