@@ -24,7 +24,7 @@ from discrim.report.spectrum import SpectrumValues
 
 MOST_COMPONENTS = 5
 CLASSIFIERS_VIEW = "posterior-map"  # not linear: shown beside the best linear map, whatever was compared
-MOST_ROWS_OF_A_VIEW = 20_000
+MOST_ROWS_OF_A_VIEW = 2_500  # more take too long for a picture that nobody asked for
 NEIGHBOURS = 5
 MOST_OF_A_MATRIX = 12  # classes; of more, the pairs most often confused are told
 
@@ -33,7 +33,7 @@ class Allotment(NamedTuple):
     """How much of one data set a page can hold: methods that are fitted again, and points of each that are drawn."""
 
     methods: int = 8
-    points: int = 600
+    points: int = 500
 
     @classmethod
     def among(cls, n_datasets: int) -> Allotment:
@@ -149,7 +149,7 @@ def looks_of(results: Results, allotment: Allotment = ALONE) -> Looks:
     compared = {one.method for one in maps}
     if CLASSIFIERS_VIEW in METHODS.keys() - compared and len(data.y_train) <= MOST_ROWS_OF_A_VIEW:
         with _refusals(CLASSIFIERS_VIEW, refused):
-            maps.append(_map(CLASSIFIERS_VIEW, Fits(METHODS[CLASSIFIERS_VIEW], data, 3), allotment))
+            maps.append(_map(CLASSIFIERS_VIEW, Fits(METHODS[CLASSIFIERS_VIEW], data, 2), allotment, most=2))
     return Looks(refits, _in_order(maps), _rows_called(results), refused)
 
 
@@ -181,10 +181,10 @@ def _refit(line: Line, fits: Fits, results: Results, allotment: Allotment) -> Re
 # ---------------------------------------------------------------------- maps
 
 
-def _map(name: str, fits: Fits, allotment: Allotment) -> MethodMap:
+def _map(name: str, fits: Fits, allotment: Allotment, most: int = 3) -> MethodMap:
     model = fits.model(2)
     flat = _view(model, 2, fits.data, name, allotment.points)
-    deeper = fits.model(3)
+    deeper = fits.model(most)
     has_three = scores_of(deeper, fits.data.test[:1]).shape[1] > 2
     deep = _view(deeper, 3, fits.data, name, allotment.points // 2) if has_three else None
     return MethodMap(name, loadings_of(model) is not None, flat, deep)

@@ -121,7 +121,7 @@ def test_large_data_open_as_quickly_and_say_what_is_drawn(opened, large_page):
     assert 0 < took < 1_000
     chart(tab, "map")
     told = figure(tab, "map").locator("[data-told]").inner_text()
-    assert told.endswith("% of the new rows; 600 of 8000 fitted and 600 of 2000 new rows drawn, by chance.")
+    assert told.endswith("% of the new rows; 500 of 8000 fitted and 500 of 2000 new rows drawn, by chance.")
 
 
 # Every name that a button of plotly's has or had which sends the chart somewhere, or changes it in another service.

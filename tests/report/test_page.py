@@ -233,14 +233,14 @@ def test_large_data_are_sampled_and_stay_small(large_page):
     values = values_of(Elements(text))
     (figures,) = [block["figures"] for block in values["blocks"]]
     assert len(figures["margins"]) == 8
-    assert "600 of 8000 fitted and 600 of 2000 new rows drawn" in figures["map"]["0,0"]["told"]
+    assert "500 of 8000 fitted and 500 of 2000 new rows drawn" in figures["map"]["0,0"]["told"]
     points = marks_of(values, figures["map"]["0,0"], "points")
-    assert sum(len(mark["x"]) for mark in points) == 1_200
+    assert sum(len(mark["x"]) for mark in points) == 1_000
     named = [mark["name"] for mark in points if "legend" in mark]
     assert len(named) == MOST_CLASSES + 1
     assert named[-1] == "16 other classes"
     assert len(figures["margins"]["0"]["y"]["ticks"][0]) == MOST_CLASSES
-    assert "1200 of 2000 rows" in figures["margins"]["0"]["told"]
+    assert "1000 of 2000 rows" in figures["margins"]["0"]["told"]
 
 
 # ---------------------------------------------------------------------- names
