@@ -55,7 +55,6 @@ class Method:
     nested_from : the K from which on the first components of more are the components of fewer: one fit serves them all
     most_components : how many it can have
     seeded : whether it takes random_state
-    linear : whether it is a linear map of the features; of equals the linear one is recommended
     default : whether it is compared where no methods are named
     laws : exceptions to what the law tests ask of every method
     """
@@ -69,7 +68,6 @@ class Method:
     seeded: bool = False
     takes_sparse: bool = True
     ours: bool = True
-    linear: bool = True
     default: bool = False
     note: str = ""
     laws: Mapping[str, bool] = field(default_factory=dict)
@@ -80,6 +78,11 @@ class Method:
         build = found(self.build) if isinstance(self.build, str) else self.build
         seeds = {"random_state": seed} if self.seeded else {}
         return build(n_components=n_components, **self.options, **seeds)
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is a linear map of the features; of equals the linear one is recommended."""
+        return self.laws.get("linear", True)
 
     def counts(self, asked: Iterable[int], n_features: int) -> tuple[int, ...]:
         """The numbers of components to try; the features as they are have one number only."""

@@ -12,10 +12,11 @@ import numpy as np
 
 from discrim.evaluation.grid import Grid, unpacked
 from discrim.evaluation.run import rows_of
+from discrim.evaluation.sentences import percent
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, Line, lines_of
 from discrim.evaluation.trial import Row
-from discrim.evaluation.verdict import UNBALANCED, Verdict, percent, verdict_of
+from discrim.evaluation.verdict import UNBALANCED, Verdict, verdict_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from typing import Any
 from discrim.data import catalogue
 from discrim.evaluation.grid import Cell
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.sentences import COSTS, HELPS, in_components, percent
 from discrim.evaluation.summary import METRICS, Line
-from discrim.evaluation.verdict import COSTS, HELPS, Contrast, Verdict, in_components, percent
+from discrim.evaluation.verdict import Contrast, Verdict
 from discrim.report.results import Results
 
 MARKS = {"better": "▲", "worse": "▼"}

@@ -21,8 +21,8 @@ from discrim.data.columnar import MissingExtraError
 from discrim.data.writing import whole_file
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.sentences import in_components
 from discrim.evaluation.summary import METRICS, Line
-from discrim.evaluation.verdict import in_components
 from discrim.report.accuracy_curves import AccuracyCurveValues, accuracy_chart
 from discrim.report.answer import MARKS, answer_of, p_in_words, points
 from discrim.report.chart import Chart

@@ -1,0 +1,83 @@
+"""A verdict in plain sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discrim.evaluation.summary import METRICS
+
+if TYPE_CHECKING:
+    from discrim.evaluation.verdict import Contrast, Verdict
+
+HELPS, COSTS, AS_WELL, NOT_SHOWN, NO_SIGNAL = "helps", "costs", "as well", "not shown", "no signal"
+
+
+def sentences(found: Verdict, n_features: int) -> tuple[str, ...]:
+    """The first says whether reducing helps, the second compares with PCA, the third says what to take."""
+    return tuple(
+        filter(None, (_first_sentence(found, n_features), _about_pca(found.against_pca), recommendation(found)))
+    )
+
+
+def _first_sentence(found: Verdict, n_features: int) -> str:
+    raw = found.against_raw
+    if found.finding == NO_SIGNAL:
+        return (
+            f"No reduction is shown to do better than naming the largest class ({percent(found.majority)}): the "
+            "features may say nothing of the classes, or the rows may be too few."
+        )
+    if raw is None:
+        return ""
+    ours = f"{in_components(found.recommended.k)} by {found.recommended.method}"
+    theirs = f"the {n_features} raw features (with {raw.other.classifier})"
+    gap = f"{100 * abs(raw.difference):.1f} points"
+    could = f"one of {100 * raw.detectable:.1f} points could have been"
+    return {
+        HELPS: f"Reducing helps: {ours} classify {gap} better than {theirs} ({in_p(raw.p_value)}).",
+        COSTS: f"Reducing costs {gap}: {theirs} classify better than {ours} ({in_p(raw.p_value)}).",
+        AS_WELL: f"Raw features do as well: {theirs} and {ours} differ by {gap}; {could} shown.",
+        NOT_SHOWN: f"No difference to {theirs} can be shown with this many rows ({could}); {gap} were found.",
+    }[raw.finding]
+
+
+def _about_pca(pca: Contrast | None) -> str:
+    if pca is None:
+        return ""
+    theirs = f"PCA ({in_components(pca.other.k)}, with {pca.other.classifier})"
+    gap, could = f"{100 * abs(pca.difference):.1f} points", f"one of {100 * pca.detectable:.1f} points could have been"
+    return {
+        HELPS: f"It is {gap} better than the best of {theirs}, {in_p(pca.p_value)}.",
+        COSTS: f"The best of {theirs} is {gap} better, {in_p(pca.p_value)}.",
+        AS_WELL: f"The best of {theirs}, which uses no labels, does as well ({gap} apart).",
+        NOT_SHOWN: f"No difference to the best of {theirs} is shown: {gap}, and {could}.",
+    }[pca.finding]
+
+
+def recommendation(found: Verdict) -> str:
+    """What to take, its score, and what had the highest."""
+    cell = found.recommended
+    name = METRICS[found.metric]
+    text = f"Recommended: {cell.method} with {in_components(cell.k)}, judged by {cell.classifier}: {name} "
+    if found.honest is None:
+        text += f"{percent(found.score)} on the splits it was chosen on"
+    else:
+        text += f"{percent(found.honest.mean)} on rows that had no part in the choice ({found.honest.method})"
+    if found.best == cell:
+        return f"{text}; nothing scored higher."
+    best = found.best
+    return (
+        f"{text}; the highest score, {percent(found.best_score)}, is {best.method}'s with {in_components(best.k)} "
+        f"and {best.classifier}, and this one, {percent(found.score)} there, is not shown to be worse."
+    )
+
+
+def in_components(k: int) -> str:
+    return f"{k} component{'' if k == 1 else 's'}"
+
+
+def percent(score: float) -> str:
+    return f"{100 * score:.1f} %"
+
+
+def in_p(p_value: float) -> str:
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"

@@ -1,0 +1,304 @@
+"""The verdict: each sentence where it is true, on data and in simulation; what is recommended; honest scores."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_digits, load_iris
+
+from discrim import compare
+from discrim.evaluation.evidence import Evidence
+from discrim.evaluation.grid import Cell, packed
+from discrim.evaluation.held_out import HeldOut
+from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN
+from discrim.evaluation.statistics import corrected_t_test
+from discrim.evaluation.trial import scores_of
+from discrim.evaluation.verdict import contrasts, metric_for, verdict_of
+
+RATIO = 0.25
+METHODS = ("one", "two", "three", "four", "pca")
+CLASSIFIERS = ("svm", "5-nn")
+
+
+def cells_of(methods=METHODS, counts=(1, 2, 3, 5, 10)):
+    reduced = [Cell(method, k, judge) for method in methods for k in counts for judge in CLASSIFIERS]
+    return (*reduced, *(Cell("raw", 30, judge) for judge in CLASSIFIERS))
+
+
+def correctness(random, n_rows, cells, expected):
+    """Which rows each cell gets right (cells × rows): rows are hard or easy for all, and for a method's cells alike."""
+    by_method = {cell.method: random.standard_normal(n_rows) for cell in cells}
+    row = random.standard_normal(n_rows)
+    own = random.standard_normal((len(cells), n_rows))
+    shared = np.array([by_method[cell.method] for cell in cells])
+    latent = np.sqrt(0.4) * row + np.sqrt(0.3) * shared + np.sqrt(0.3) * own
+    return latent < stats.norm.ppf(np.asarray(expected))[:, None]
+
+
+def evidence_of(random, n_rows, expected, cells=None, n_splits=20):
+    """Scores of repeated holdouts of one sample of rows, as `compare` sees them."""
+    cells = cells or cells_of()
+    right = correctness(random, n_rows, cells, [expected(cell) for cell in cells])
+    tests = [random.permutation(n_rows)[: n_rows // 5] for _ in range(n_splits)]
+    scores = np.array([right[:, test].mean(axis=1) for test in tests]).T
+    return Evidence(cells, scores + 0.004 * random.standard_normal(scores.shape), RATIO)
+
+
+def findings(evidence):
+    found = contrasts(evidence, evidence.recommended(evidence.scores))
+    return [one.finding for one in found if one is not None]
+
+
+# --- in simulation, where the truth is known ------------------------------------------------------------------------
+
+
+def test_where_methods_do_not_differ_a_difference_is_claimed_in_one_run_of_twenty_at_most():
+    runs = [findings(evidence_of(np.random.default_rng(seed), 150, lambda cell: 0.85)) for seed in range(150)]
+    claimed = sum(bool({HELPS, COSTS} & set(found)) for found in runs)
+    assert claimed <= 0.05 * len(runs)
+
+
+def test_a_large_difference_is_claimed_nearly_always_and_in_the_right_direction():
+    helps = [
+        evidence_of(np.random.default_rng(at), 200, lambda c: 0.7 if c.method == "raw" else 0.9) for at in range(20)
+    ]
+    costs = [
+        evidence_of(np.random.default_rng(at), 200, lambda c: 0.95 if c.method == "raw" else 0.7) for at in range(20)
+    ]
+    assert sum(findings(one)[0] == HELPS for one in helps) >= 18
+    assert sum(findings(one)[0] == COSTS for one in costs) >= 18
+
+
+def test_the_recommended_count_contains_the_components_that_matter_and_not_all_there_are():
+    curve = {1: 0.6, 2: 0.75, 3: 0.9, 5: 0.9, 10: 0.9, 30: 0.9}
+    counts = []
+    for seed in range(60):
+        evidence = evidence_of(np.random.default_rng(seed), 250, lambda cell: curve[cell.k])
+        counts.append(evidence.cells[evidence.recommended(evidence.scores)].k)
+    assert np.mean(np.array(counts) >= 3) >= 0.95
+    assert np.mean(np.array(counts) == 3) >= 0.8
+
+
+def held_out_rows(random, n_rows, cells, expected, n_splits=8, minority=0.5):
+    """Rows of results and what is kept of the run, for made-up predictions of two classes."""
+    codes = (random.random(n_rows) < minority).astype(int)
+    right = correctness(random, n_rows, cells, expected)
+    rows = []
+    for split, (train, test) in enumerate(named_protocol("holdout-80-20", n_splits=n_splits).splits(codes, 0)):
+        for cell, correct in zip(cells, right, strict=True):
+            labels = np.where(correct[test], codes[test], 1 - codes[test])
+            scores = scores_of(codes[test], labels, np.arange(2))
+            scores |= {"n_train": len(train), "n_test": len(test), "fit_seconds": 0.0, "labels": packed(labels)}
+            common = {"protocol": "holdout-80-20", "protocol_size": None, "seed": 0}
+            trial = {**common, **cell._asdict(), "split": split}
+            rows.append({"trial": trial, "scores": scores, "status": "ok", "reason": ""})
+    about = {"classes": ["no", "yes"], "codes": packed(codes), "groups": None, "n_splits": n_splits}
+    return rows, about, codes
+
+
+def test_the_honest_score_is_that_of_new_rows_where_the_score_of_the_chosen_flatters():
+    cells = tuple(Cell(f"m{at}", 1, "svm") for at in range(40))
+    naive, honest = [], []
+    for seed in range(12):
+        rows, about, _ = held_out_rows(np.random.default_rng(seed), 80, cells, [0.7] * len(cells))
+        found = verdict_of(rows, "accuracy", about)
+        naive.append(found.score)
+        honest.append(found.honest.mean)
+        assert found.honest.low <= found.honest.mean <= found.honest.high
+    assert np.mean(naive) > 0.74  # the best of forty that are alike
+    assert abs(np.mean(honest) - 0.7) < 0.02
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1"])
+def test_with_one_cell_there_is_no_choice_and_the_honest_score_is_the_score(metric):
+    rows, about, _ = held_out_rows(np.random.default_rng(3), 300, (Cell("m", 1, "svm"),), [0.8], minority=0.3)
+    found = verdict_of(rows, metric, about)
+    assert found.honest.mean == pytest.approx(found.score, abs=0.01)
+
+
+def test_groups_are_drawn_as_a_whole():
+    rows, about, codes = held_out_rows(np.random.default_rng(0), 60, (Cell("m", 1, "svm"),), [0.8])
+    held_out = HeldOut.of(rows, about)
+    object.__setattr__(held_out, "groups", np.repeat(np.arange(12), 5))
+    drawn = held_out._draws(np.random.default_rng(0)).reshape(-1, 12, 5)
+    assert (drawn == drawn[:, :, :1]).all()
+    assert (drawn[:, :, 0].sum(axis=1) == 12).all()
+    alone = HeldOut.of(rows, about)._draws(np.random.default_rng(0))
+    assert (alone[:, codes == 1].sum(axis=1) == (codes == 1).sum()).all()
+
+
+# --- what is recommended --------------------------------------------------------------------------------------------
+
+
+def scored(**by_cell):
+    """Evidence from rows of scores by "method_k"."""
+    cells = tuple(Cell(name.rpartition("_")[0], int(name.rpartition("_")[2]), "svm") for name in by_cell)
+    return Evidence(cells, np.array(list(by_cell.values())), RATIO, frozenset({"kernel"}))
+
+
+def around(mean, seed, deviation=0.02, n=20):
+    values = np.random.default_rng(seed).normal(0, deviation, n)
+    return mean + values - values.mean()
+
+
+def chosen(evidence):
+    return evidence.cells[evidence.recommended(evidence.scores)]
+
+
+def test_the_fewest_components_not_shown_worse_then_linear_then_the_higher_score():
+    evidence = scored(lda_5=around(0.9, 0), lda_2=around(0.895, 1), pca_2=around(0.893, 2), kernel_2=around(0.899, 3))
+    assert chosen(evidence) == ("lda", 2, "svm")
+    assert evidence.cells[evidence.best_of(evidence.reductions)] == ("lda", 5, "svm")
+    only_kernel = scored(lda_5=around(0.9, 0), kernel_2=around(0.899, 3))
+    assert chosen(only_kernel) == ("kernel", 2, "svm")
+    assert chosen(scored(lda_5=around(0.9, 0), raw_3=around(0.95, 1))) == ("lda", 5, "svm")  # raw is no reduction
+
+
+def test_what_the_test_shows_to_be_worse_is_not_taken_even_within_a_standard_error():
+    wide = around(0.9, 0, deviation=0.05)
+    evidence = scored(lda_5=wide, lda_2=wide - 0.01 - around(0.0, 1, deviation=0.002))
+    assert corrected_t_test(wide, RATIO).standard_error > 0.01
+    assert chosen(evidence).k == 5
+    assert chosen(scored(lda_5=wide, lda_2=wide - 0.01 - around(0.0, 1, deviation=0.03))).k == 2
+
+
+def test_a_loss_beyond_a_standard_error_is_not_excused_by_few_splits():
+    evidence = scored(lda_5=np.array([0.90, 0.91, 0.92]), lda_1=np.array([0.99, 0.60, 0.75]))
+    gaps = evidence.scores[0] - evidence.scores[1]
+    assert corrected_t_test(gaps, RATIO, alternative="greater").p_value > 0.05
+    assert chosen(evidence).k == 5
+
+
+def test_the_same_gap_in_every_split_is_judged_by_its_size():
+    best = around(0.9, 0)
+    assert chosen(scored(lda_5=best, lda_2=best - 0.3)).k == 5
+    assert chosen(scored(lda_5=best, lda_2=best - 0.001)).k == 2
+
+
+def test_one_split_gives_the_highest_score():
+    assert chosen(scored(lda_5=[0.9], lda_2=[0.89])).k == 5
+
+
+def test_cells_with_fewer_splits_take_no_part():
+    rows, about, _ = held_out_rows(np.random.default_rng(0), 60, (Cell("a", 1, "svm"), Cell("b", 2, "svm")), [0.5, 0.9])
+    part = [row for row in rows if row["trial"]["method"] == "b" or row["trial"]["split"] < 3]
+    found = verdict_of(part, "accuracy", about)
+    assert found.recommended.method == found.best.method == "b"
+    assert found.honest is not None
+
+
+# --- what is claimed --------------------------------------------------------------------------------------------------
+
+
+def contrast_with_raw(difference, deviation=0.01, n_methods=1):
+    raw = around(0.8, 0, deviation=0.01)
+    more = {f"m{at}_2": raw - 0.2 + around(0, at, deviation=0.01) for at in range(n_methods - 1)}
+    evidence = scored(lda_2=raw + around(difference, 1, deviation), **more, raw_9=raw, raw_8=raw - 0.1)
+    return evidence, contrasts(evidence, 0)[0]
+
+
+def test_the_other_is_the_best_of_its_kind_and_p_counts_what_was_looked_at():
+    evidence, found = contrast_with_raw(0.03, n_methods=4)
+    test = corrected_t_test(evidence.scores[0] - evidence.scores[-2], RATIO)
+    assert found.other == ("raw", 9, "svm")
+    assert found.difference == pytest.approx(0.03)
+    assert found.p_value == pytest.approx(4 * test.p_value)
+    _, worse = contrast_with_raw(-0.03, n_methods=4)
+    assert worse.p_value == pytest.approx(corrected_t_test(-0.03 + around(0, 1, 0.01), RATIO).p_value)
+    assert (found.finding, worse.finding) == (HELPS, COSTS)
+
+
+def test_raw_and_pca_are_adjusted_together():
+    raw = around(0.8, 0, 0.01)
+    lda, pca = raw + around(0.02, 1, 0.015), raw + around(0.0, 2, 0.01)
+    alone = contrasts(scored(lda_2=lda, raw_9=raw), 0)[0]
+    both = contrasts(scored(lda_2=lda, raw_9=raw, pca_2=pca), 0)
+    assert both[0].p_value == pytest.approx(max(2 * min(one.p_value for one in (alone, both[0])), both[0].p_value))
+    assert sorted(one.p_value for one in both)[0] > alone.p_value
+    assert contrasts(scored(pca_2=pca, raw_9=raw), 0)[1] is None  # PCA is not compared with itself
+
+
+def test_what_could_have_been_shown_is_the_edge_of_what_is():
+    _, found = contrast_with_raw(0.001, deviation=0.04, n_methods=3)
+    assert found.finding == NOT_SHOWN
+    for factor, finding in ((0.99, NOT_SHOWN), (1.01, HELPS)):
+        _, edge = contrast_with_raw(factor * found.detectable, deviation=0.04, n_methods=3)
+        assert edge.finding == finding
+
+
+def test_equality_is_said_only_where_the_interval_is_narrow():
+    assert contrast_with_raw(0.001, deviation=0.01)[1].finding == AS_WELL
+    assert contrast_with_raw(0.001, deviation=0.05)[1].finding == NOT_SHOWN
+    assert contrast_with_raw(0.015, deviation=0.03)[1].finding == NOT_SHOWN
+
+
+def test_balanced_accuracy_decides_where_one_class_has_most_rows():
+    assert metric_for({"a": 61, "b": 39}, "auto") == "balanced_accuracy"
+    assert metric_for({"a": 60, "b": 40}, "auto") == "accuracy"
+    assert metric_for({"a": 99, "b": 1}, "accuracy") == "accuracy"
+
+
+# --- the five sentences on tables where they are true ---------------------------------------------------------------
+
+FEW = {"n_splits": 12, "n_jobs": 1, "methods": ["regularized-lda"]}
+
+
+def noisy_columns():
+    random = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    X = random.standard_normal((240, 60))
+    X[:, :2] += 2.5 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    return X, y
+
+
+def test_reducing_helps_where_most_columns_are_noise():
+    found = compare(*noisy_columns(), classifiers="5-nn", n_components=[2], **FEW)
+    assert found.verdict.finding == HELPS
+    assert found.answer.startswith("Reducing helps: 2 components by regularized-lda classify ")
+    assert "better than the 60 raw features (with 5-nn) (p " in found.answer
+
+
+def test_reducing_costs_where_one_component_is_too_few():
+    X, y = load_digits(return_X_y=True)
+    found = compare(X[:600], y[:600], classifiers="5-nn", n_components=[1], **FEW)
+    assert found.verdict.finding == COSTS
+    assert found.answer.startswith("Reducing costs ")
+    assert "points: the 64 raw features (with 5-nn) classify better than 1 component by regularized-lda" in found.answer
+    assert found.verdict.against_raw.difference < -0.2
+
+
+def test_raw_features_do_as_well_where_one_column_is_all_there_is():
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X[:, 2], X[:, 2] + 1e-9 * X[:, 1]])
+    found = compare(X, y, classifiers="5-nn", n_components=[1], **FEW)
+    assert found.verdict.finding == AS_WELL
+    assert found.answer.startswith("Raw features do as well: the 2 raw features (with 5-nn) and 1 component by ")
+
+
+def test_no_difference_can_be_shown_with_few_rows():
+    X, y = load_iris(return_X_y=True)
+    found = compare(X[::3], y[::3], n_components=[2], **FEW)
+    assert found.verdict.finding == NOT_SHOWN
+    assert found.answer.startswith("No difference to the 4 raw features (with ")
+    assert "can be shown with this many rows (one of " in found.answer
+    assert found.verdict.against_raw.detectable > abs(found.verdict.against_raw.difference)
+
+
+def test_without_signal_nothing_is_better_than_the_largest_class():
+    random = np.random.default_rng(1)
+    found = compare(random.standard_normal((90, 5)), np.arange(90) % 2, n_components=[1, 2], **FEW)
+    assert found.verdict.finding == NO_SIGNAL
+    assert found.answer.startswith("No reduction is shown to do better than naming the largest class (50.0 %)")
+    assert found.verdict.majority == pytest.approx(0.5)
+
+
+def test_confusion_and_recall_are_those_of_the_recommended_pipeline():
+    rows, about, codes = held_out_rows(np.random.default_rng(0), 100, (Cell("m", 1, "svm"),), [0.8], minority=0.3)
+    found = verdict_of(rows, "balanced_accuracy", about)
+    hits = np.sum([row["scores"]["hits"] for row in rows], axis=0)
+    actual = np.sum([row["scores"]["actual"] for row in rows], axis=0)
+    assert np.diag(found.confusion).tolist() == hits.tolist()
+    assert found.confusion.sum(axis=1).tolist() == actual.tolist()
+    assert found.recall == {"no": pytest.approx(hits[0] / actual[0]), "yes": pytest.approx(hits[1] / actual[1])}
+    assert found.majority == pytest.approx(0.5)  # of balanced accuracy, whatever the shares
+    assert verdict_of(rows, "accuracy", about).majority == pytest.approx(np.mean(codes == 0), abs=0.03)
