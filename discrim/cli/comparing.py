@@ -27,7 +27,7 @@ from discrim.cli.options import (
 from discrim.cli.output_files import require_apart
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
-from discrim.cli.tables_by_name import labelled, name_of, say_where_labels_are
+from discrim.cli.tables_by_name import labelled_in_groups, name_of, say_where_labels_are
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
@@ -78,6 +78,10 @@ def compare(
             help=f"{QUICK_SPLITS} splits, one classifier and at most {QUICK_ROWS:,} rows, where not said otherwise.",
         ),
     ] = False,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="Column of groups (patients, batches): rows of a group are on one side of every split."),
+    ] = None,
     most_rows: Annotated[
         int | None, typer.Option(help="Compare on a sample of so many rows, each class in its proportion.")
     ] = None,
@@ -105,7 +109,7 @@ def compare(
     require_apart(beside, {"--html": html})
     require_apart({"the data": data}, {"--store": store})
     require_place(html)
-    table = labelled(data, reading)
+    table, grouping = labelled_in_groups(data, reading, groups)
     say_where_labels_are(table, reading, data)
     with kept_until_shown(store) as kept, progress_bar(f"comparing on {name_of(data)}") as progress:
         found = compared(
@@ -117,7 +121,9 @@ def compare(
             n_splits=QUICK_SPLITS if quick and splits is None else splits,
             per_class=per_class,
             most_rows=QUICK_ROWS if quick and most_rows is None else most_rows,
+            groups=grouping,
             scale=scale,
+            impute=reading.impute,
             metric=metric,
             seed=seed,
             n_jobs=jobs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,20 @@ def labelled(data: str, reading: Reading) -> LabelledTable:
     for note in table.notes:
         say(note)
     return table
+
+
+def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple[LabelledTable, np.ndarray | None]:
+    """The labelled table, and the group of each row where a column of groups is named; it is never a feature."""
+    if groups is None:
+        return labelled(data, reading), None
+    if not is_file(data):
+        raise ValueError(f"{data!r} is a data set of the catalogue and has no groups. Leave out --groups.")
+    dropped = reading.drop or []
+    if reading.id_column is None or reading.id_column == groups:
+        table = labelled(data, replace(reading, id_column=groups))
+        return table, table.ids
+    table = labelled(data, replace(reading, drop=[*dropped, groups]))
+    return table, labelled(data, replace(reading, id_column=groups, drop=[*dropped, reading.id_column])).ids
 
 
 def say_where_labels_are(table: LabelledTable, reading: Reading, data: str) -> None:

@@ -49,7 +49,7 @@ class LabelledTable:
 
     def take(self, rows: np.ndarray) -> "LabelledTable":
         """The table of these rows, by their numbers."""
-        return replace(self, X=self.X[rows], y=self.y[rows])
+        return replace(self, X=self.X[rows], y=self.y[rows], ids=None if self.ids is None else self.ids[rows])
 
     def class_counts(self) -> dict[str, int]:
         return dict(sorted(Counter(self.y.tolist()).items()))

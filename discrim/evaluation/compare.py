@@ -76,8 +76,8 @@ def compare(
     scale : str, default="standard"
         "standard", "range" or "none"; fitted on the training rows of each split.
     impute : str, default=None
-        What missing cells of a labelled table are filled with: "median", "mean" or "most-frequent", of the training
-        rows of each split.
+        What missing cells (NaN) are filled with: "median", "mean" or "most-frequent", of the training rows of each
+        split.
     metric : str, default="auto"
         "accuracy", "balanced_accuracy" or "f1" (the mean over classes); "auto" is accuracy, or balanced accuracy where
         the largest class has more than 60 % of the rows.
@@ -112,7 +112,7 @@ def compare(
     >>> found.verdict.recommended.method, found.verdict.recommended.k
     ('regularized-lda', 2)
     """
-    table = X if isinstance(X, LabelledTable) else labelled_table(X, y)
+    table = X if isinstance(X, LabelledTable) else labelled_table(X, y, filled=impute is not None)
     require_metric(metric, also=("auto",))
     weights = None if sample_weight is None else checked_weights(sample_weight, table.X)
     if groups is not None and np.shape(groups) != (table.n_samples,):

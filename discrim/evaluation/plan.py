@@ -136,12 +136,15 @@ def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups:
     return np.unique(np.concatenate([drawn, *(np.flatnonzero(table.y == label)[:10] for label in rare)]))
 
 
-def labelled_table(X: Any, y: Any) -> LabelledTable:
-    """Arrays or a data frame as a labelled table, refused as the estimators would; labels become text."""
+def labelled_table(X: Any, y: Any, *, filled: bool = False) -> LabelledTable:
+    """Arrays or a data frame as a labelled table, refused as the estimators would; labels become text.
+
+    filled : missing cells are filled in later, so NaN may come
+    """
     names: Sequence[Any] = list(X.columns) if hasattr(X, "columns") else []
     rows = checked_table(PCA(), X, reset=True)
     rows = csr_array(rows).astype(np.float64) if issparse(rows) else np.asarray(rows, dtype=np.float64)
-    require_finite(rows)
+    require_finite(np.where(np.isnan(rows), 0.0, rows) if filled and not issparse(rows) else rows)
     labels = checked_labels("compare", y, rows.shape[0])
     text = np.array([str(label) for label in labels.tolist()])
     known = tuple(str(name) for name in names) or tuple(f"f{at}" for at in range(rows.shape[1]))

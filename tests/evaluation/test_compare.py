@@ -4,12 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import load_wine
+from sklearn import decomposition
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.datasets import load_digits, load_wine
+from sklearn.feature_selection import SelectKBest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from discrim import FisherLDA
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison, so_far
 from discrim.evaluation.plan import Plan, labelled_table
-from discrim.evaluation.run import run
+from discrim.evaluation.run import remove_store, run
 from discrim.evaluation.store import Store
 
 SMALL = {"methods": ["regularized-lda"], "n_components": [1, 2], "n_splits": 4, "n_jobs": 1}
@@ -122,3 +130,185 @@ def test_rows_that_cannot_be_compared_are_refused(wine):
         compare(X, y[:-1])
     with pytest.raises(ValueError, match="at least two classes"):
         compare(X, np.zeros(len(X)))
+
+
+# --- what one may pass beside names ---------------------------------------------------------------------------------
+
+
+def test_estimators_and_pipelines_are_compared_beside_names(wine):
+    given = [
+        decomposition.PCA(),
+        make_pipeline(StandardScaler(), PLSTransformer()),
+        make_pipeline(FisherLDA(2), GaussianNB()),
+    ]
+    options = {"n_components": [1, 2], "n_splits": 3, "n_jobs": 2, "classifiers": "5-nn"}
+    found = compare(*wine, methods=["pca", *given], **options)
+    by_name = {(line.method, line.classifier): line for line in found.lines}
+    ours, theirs = by_name["pca", "5-nn"], by_name["PCA", "5-nn"]
+    assert theirs.curve == ours.curve  # the same directions, by another's hand
+    assert set(by_name["StandardScaler+PLSTransformer", "5-nn"].curve) == {1, 2}
+    assert by_name["FisherLDA+GaussianNB", "itself"].n_splits == 3
+    X, y = wine
+    scores = []
+    for train, test in found.grid.splits:
+        scale = StandardScaler().fit(X[train])
+        model = make_pipeline(FisherLDA(2), GaussianNB()).fit(scale.transform(X[train]), y[train])
+        scores.append(model.score(scale.transform(X[test]), y[test]))
+    assert by_name["FisherLDA+GaussianNB", "itself"].mean == pytest.approx(np.mean(scores))
+
+
+class PLSTransformer(PLSRegression):
+    def fit(self, X, y):
+        return super().fit(X, np.eye(3)[np.asarray(y, dtype=int)])
+
+
+def test_a_transformer_that_cannot_be_told_how_many_is_tried_as_it_is(wine):
+    found = compare(*wine, methods=[SelectKBest(k=4)], n_components=[1], classifiers="5-nn", n_splits=2, n_jobs=1)
+    assert next(line for line in found.lines if line.method == "SelectKBest").k == 4
+
+
+def test_what_is_no_estimator_is_refused_and_other_parameters_are_other_trials(wine, tmp_path):
+    with pytest.raises(TypeError, match="Pass names of methods, or estimators"):
+        compare(*wine, methods=[decomposition.PCA])
+    with pytest.raises(ValueError, match="Two estimators are called 'PCA'"):
+        compare(*wine, methods=[decomposition.PCA(), decomposition.PCA(whiten=True)])
+    plans = [Plan([decomposition.PCA(whiten=whiten)], ["5-nn"], [1], n_splits=2) for whiten in (False, True)]
+    one, other = (plan.grid(labelled_table(*wine), "wine") for plan in plans)
+    shared = {trial["method"] for trial in one.trials} - {"PCA"}
+    assert {trial["method"] for trial in one.trials if trial in other.trials} == shared
+
+
+def test_rows_of_a_group_are_on_one_side_of_every_split(wine):
+    X, y = wine
+    for n_groups, name in ((6, "leave-one-group-out"), (40, "holdout-80-20")):
+        groups = np.random.default_rng(0).integers(0, n_groups, len(y))
+        found = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], groups=groups, n_splits=5, n_jobs=1)
+        assert found.grid.protocol.name == name
+        assert len(found.grid.splits) == (6 if n_groups == 6 else 5)
+        for train, test in found.grid.splits:
+            assert not set(groups[train]) & set(groups[test])
+            assert set(y[train]) == set(y)
+        assert found.verdict.honest is not None
+    assert not set(found.grid.keys) & set(compare(X, y, methods="pca", n_splits=1, n_jobs=1).grid.keys)
+    with pytest.raises(ValueError, match="takes at least 3"):
+        compare(X, y, groups=np.arange(len(y)) % 2)
+    with pytest.raises(ValueError, match="in one group only"):
+        compare(X, y, groups=y)
+    with pytest.raises(ValueError, match="Pass one for each"):
+        compare(X, y, groups=y[:-1])
+
+
+def test_whole_weights_are_repeated_rows_for_fitting_and_for_scoring(wine):
+    X, y = wine
+    weights = np.where(y == 0, 3.0, 1.0)
+    options = {"methods": ["fisher-lda", "pls"], "classifiers": ["naive-bayes", "5-nn"], "n_components": [2]}
+    found = compare(X, y, sample_weight=weights, n_splits=3, n_jobs=1, scale="none", **options)
+    assert {row["reason"] for row in found.skips} == {"pls takes no sample_weight"}
+    assert any("5-nn takes no sample_weight" in note for row in found.rows for note in row["notes"])
+    row = next(
+        row
+        for row in found.rows
+        if (row["trial"]["method"], row["trial"]["classifier"]) == ("fisher-lda", "naive-bayes")
+    )
+    train, test = found.grid.splits[row["trial"]["split"]]
+    train, test = (np.repeat(part, weights[part].astype(int)) for part in (train, test))
+    reducer = FisherLDA(2).fit(X[train], y[train])
+    model = GaussianNB().fit(reducer.transform(X[train]), y[train])
+    assert row["scores"]["accuracy"] == pytest.approx(model.score(reducer.transform(X[test]), y[test]))
+
+
+def test_a_sample_of_the_rows_is_stated_and_keeps_the_classes(wine):
+    X, y = np.tile(wine[0], (4, 1)), np.tile(wine[1], 4)
+    found = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], most_rows=300, n_splits=2, n_jobs=1)
+    assert found.grid.table.n_samples == 300
+    shares = [count / 300 for count in found.grid.table.class_counts().values()]
+    np.testing.assert_allclose(shares, np.bincount(y) / len(y), atol=0.01)
+    assert "Compared on 300 of 712 rows, each class in its proportion." in found.answer
+
+
+def test_one_class_with_most_rows_makes_balanced_accuracy_decide(wine):
+    X, y = wine
+    labels = np.where(y == 0, "rare", "usual")
+    found = compare(X, labels, methods="pca", classifiers="5-nn", n_components=[1], n_splits=2, n_jobs=1)
+    assert found.metric == "balanced_accuracy"
+    assert "'usual' has 67 % of the rows; balanced accuracy decides." in found.answer
+    assert {"accuracy", "balanced_accuracy"} <= set(found.table().columns)
+
+
+def test_automatic_counts_have_one_less_than_the_classes_and_more_around_the_best(wine):
+    X, y = load_digits(return_X_y=True)
+    found = compare(X[:400], y[:400], methods="fisher-lda", classifiers="5-nn", n_splits=3, n_jobs=1)
+    line = next(line for line in found.lines if line.method == "fisher-lda")
+    assert {1, 2, 5, 9, 10} <= set(line.curve)
+    assert len(line.curve) > 5
+    assert found.verdict.best.k in line.curve
+
+
+def test_progress_is_told_and_an_interrupted_run_shows_what_is_done(wine, tmp_path):
+    steps, shown = [], []
+
+    def stop(done, total):
+        steps.append((done, total))
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(*wine, **SMALL, store=tmp_path / "part", progress=stop, on_stop=shown.append)
+    assert steps[0] == (0, steps[-1][1])
+    (part,) = shown
+    assert 0 < len(part.rows) < steps[-1][1]
+    assert "The run was not finished: All lines rest on 2 of 4 splits." in part.answer
+
+
+def test_without_a_store_what_was_done_outlasts_an_interruption(wine, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def stop(done, total):
+        if done > 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        compare(*wine, **SMALL, progress=stop)
+    (kept,) = tmp_path.glob("discrim-*.sqlite")
+    assert str(kept) in caught.value.__notes__[0]
+    with Store(kept, read_only=True) as store:
+        assert len(store) > 4
+    remove_store(kept)
+    compare(*wine, **SMALL)
+    assert not list(tmp_path.glob("discrim-*.sqlite*"))
+
+
+def test_a_notebook_shows_the_answer_and_the_table_with_names_as_text(wine):
+    X, y = wine
+    found = compare(X, np.array(["<b>", "b", "c"])[y], **SMALL)
+    shown = found._repr_html_()
+    assert "<table>" in shown
+    assert "Recommended: regularized-lda" in shown
+    table = found.table()
+    assert table["low"].between(0, 1).all()
+    assert table["high"].between(0, 1).all()
+
+
+def test_the_errors_are_those_of_the_estimators(wine):
+    X, y = wine
+    for rows, labels in ((np.where(X > 1000, np.nan, X), y), (X.astype(str)[:, :1] + "x", y), (X, y + 0.5), (X, None)):
+        with pytest.raises((ValueError, TypeError)) as ours:
+            compare(rows, labels)
+        with pytest.raises((ValueError, TypeError)) as theirs:
+            FisherLDA().fit(rows, labels)
+        assert str(ours.value).replace("compare", "FisherLDA")[:60] == str(theirs.value)[:60]
+
+
+def test_missing_cells_are_filled_inside_each_split(wine):
+    X, y = wine[0].copy(), wine[1]
+    X[::7, 3] = np.nan
+    found = compare(X, y, impute="median", **SMALL)
+    assert not found.failures
+    train, test = found.grid.splits[0]
+    filled = np.where(np.isnan(X), np.nanmedian(X[train], axis=0), X)
+    steps = StandardScaler().fit(filled[train])
+    row = next(row for row in found.rows if row["trial"]["method"] == "raw" and row["trial"]["classifier"] == "5-nn")
+    model = KNeighborsClassifier(5).fit(steps.transform(filled[train]), y[train])
+    expected = model.score(steps.transform(filled[test]), y[test])
+    assert row["trial"]["split"] == 0
+    assert row["scores"]["accuracy"] == pytest.approx(expected)
