@@ -226,7 +226,7 @@ ENTRIES = (
             "margin-pca-nearest",
             "PCA of differences to the nearest enemies",
             options={"pairs": "nearest"},
-            laws={"streams": False, "whole_weights": True, "counts_enter": True},
+            laws={"streams": False},
         ),
     ),
     _reducer(

@@ -25,6 +25,7 @@ class Case:
     supervised: bool = True
     streams: bool = True  # has partial_fit: its statistics add up
     whole_weights: bool = False  # takes whole-number weights only
+    breaks_ties: bool = False  # by the order of rows
     counts_enter: bool = False  # n itself enters, so that every row twice (or weights × 2) is another problem
     rotates: bool = True  # X → XQ turns the directions with it
     scales: bool = True  # X → sX leaves the directions, and 1e±300 is as good as 1
@@ -46,12 +47,15 @@ DISCRIMINANTS = {"orthonormal": False, "lanczos": False}
 INFLATED = {**DISCRIMINANTS, "counts_enter": True}  # κ comes from the number of rows, on the Lanczos path from a fold
 LISTED = [Case(one.name, partial(one.estimator, seed=0), **one.laws) for one in OUR_METHODS]
 OPTIONS = [
+    Case("margin-pca-any", partial(MarginPCA, pairs="nearest", enemies="any"), streams=False),
+    Case("margin-pca-all-ties", partial(MarginPCA, pairs="nearest", ties="all"), streams=False, counts_enter=True),
     Case(
-        "margin-pca-any",
-        partial(MarginPCA, pairs="nearest", enemies="any"),
+        "margin-pca-lowest",
+        partial(MarginPCA, pairs="nearest", ties="lowest"),
         streams=False,
         whole_weights=True,
         counts_enter=True,
+        breaks_ties=True,
     ),
     Case("bayes-error-pca-bhattacharyya", partial(BayesErrorPCA, score="bhattacharyya"), lanczos=False),
     Case("regularized-lda-0.3", partial(RegularizedLDA, shrinkage=0.3), orthonormal=False),

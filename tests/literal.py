@@ -55,6 +55,8 @@ MARGIN_ROWS = {
     "margin-pca-median": differences_to_medians,
     "margin-pca-nearest": differences_to_nearest("each"),
     "margin-pca-any": differences_to_nearest("any"),
+    "margin-pca-all-ties": differences_to_nearest("each"),
+    "margin-pca-lowest": differences_to_nearest("each"),
 }
 
 

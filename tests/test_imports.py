@@ -36,9 +36,9 @@ discrim.MarginPCA(2, pairs={pairs!r}).fit(X, y)
 """
 
 
-@pytest.mark.parametrize(("pairs", "compiled"), [("mean", False), ("nearest", True)])
-def test_numba_comes_with_the_first_search_for_nearest_enemies(pairs, compiled):
-    assert ("numba" in modules_after(FITS.format(pairs=pairs))) == compiled
+@pytest.mark.parametrize("pairs", ["mean", "nearest"])
+def test_numba_is_for_the_svm_and_sparse_rows_alone(pairs):
+    assert "numba" not in modules_after(FITS.format(pairs=pairs))
 
 
 def test_every_public_name_is_there_and_explained():

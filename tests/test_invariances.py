@@ -53,6 +53,16 @@ def test_order_of_rows_where_the_splits_go_with_them(case, k, table, rng):
     assert_same(one, case(k).set_params(cv=moved).fit(X[order], y[order]), X)
 
 
+@over([case for case in CASES if not case.breaks_ties])
+def test_order_of_rows_where_distances_tie_and_rows_repeat(case, k, rng):
+    X = np.random.default_rng(0).integers(0, 3, (60, 5)).astype(float)
+    y = (X[:, 0] + X[:, 1] > 2) + 1 * (X[:, 2] > 1)
+    order = rng.permutation(len(X))
+    one, other = case(k).fit(X, y), case(k).fit(X[order], y[order])
+    np.testing.assert_allclose(one.eigenvalues_, other.eigenvalues_, rtol=1e-9)
+    assert most_turned(one.components_, other.components_) < ANGLE
+
+
 @over(SUPERVISED + CHOSEN_BY_FOLDS)
 def test_names_of_classes(case, k, table):
     X, y = table

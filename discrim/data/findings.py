@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
-MOST_ENEMIES = 2**30  # row numbers that are held at once, eight bytes each
+MOST_ENEMIES = 2**26  # pairs of nearest enemies: about 60 bytes each where they are put together, 4 GB
 MOST_PAIRED_CLASSES = 5_000
 
 
@@ -41,9 +41,17 @@ def require_room_for_enemies(n_rows: int, n_classes: int) -> None:
     if n_rows * n_classes > MOST_ENEMIES:
         raise ValueError(
             f"{n_rows} rows and {n_classes} classes came: with enemies='each' every row has a nearest row in every "
-            f"other class, and {n_rows * n_classes:,} of them do not fit into memory. Pass enemies='any', or "
-            "pairs='mean'."
+            f"other class, and of {n_rows * n_classes:,} such pairs only {MOST_ENEMIES:,} fit into memory. Pass "
+            "enemies='any', or pairs='mean'."
         )
+
+
+def refuse_ties(n_rows: int, ties: str) -> NoReturn:
+    raise ValueError(
+        f"Among {n_rows} rows more than {MOST_ENEMIES:,} pairs are nearest enemies, since so many are equally near "
+        f"(ties={ties!r} takes all of them), and more do not fit into memory. Pass ties='lowest', which takes one for "
+        "each row and class, or pairs='mean'."
+    )
 
 
 def require_room_for_pairs(n_classes: int) -> None:

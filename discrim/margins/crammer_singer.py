@@ -4,14 +4,15 @@
     dual     max_A  Σ_n A[n, y_n] − ½ ‖AᵀX‖²   subject to  Σ_y A[n, y] = 0,  A[n, y] ≤ C_n 1[y = y_n]
 
 and η = AᵀX. An intercept is one more feature of value 1, penalised like the others (LIBLINEAR's way). The dual is
-solved row by row (Keerthi and others 2008): each row's subproblem is a projection, found exactly by sorting.
+solved row by row (Keerthi and others 2008): each row's subproblem is a projection, found exactly by sorting. Those
+sweeps are compiled (`compiled.sweep`); what looks at all rows together is numpy's, and is in `crammer_singer_descent`.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +20,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-if TYPE_CHECKING:
-    from discrim.margins.crammer_singer_descent import Centring, Descent
-    from discrim.margins.identical_rows import Groups
+from discrim.margins.crammer_singer_descent import Descent, Problem, Table, on_grid
+from discrim.margins.identical_rows import Groups, equal_rows
 
 Floats = NDArray[np.float64]
 
@@ -67,31 +67,30 @@ def solve_crammer_singer(
     Equal rows of one class are solved as one row of their total weight and share its duals in proportion to their
     weights. Rows are visited in an order drawn from `random_state`; the order in which X lists them plays no part.
     """
-    # Here and not above: these compile their loops with numba, which `import discrim` must not load.
-    from discrim.margins.crammer_singer_descent import Centring, Descent, problem_of, shared_duals
-    from discrim.margins.identical_rows import equal_rows
-    from discrim.margins.row_kernels import flat_table, read_only
-
-    codes = read_only(np.ascontiguousarray(codes, dtype=np.intp))
+    codes = np.ascontiguousarray(codes, dtype=np.intp)
     _require_sense(X, codes, n_classes, C, scale)
     bound = float(C) * _row_weights(sample_weight, len(codes))
     if offset is not None and not sp.issparse(X):
         X, offset = np.asarray(X, dtype=np.float64) - offset, None  # differences first: exact where offsets are large
-    centring = Centring(offset, float(scale), bool(fit_intercept))
-    table = flat_table(X)
-    groups = equal_rows(table, codes)
-    group_bound = np.bincount(groups.first[groups.group], bound, minlength=len(codes)).astype(np.float64)
-    rows = groups.first[group_bound[groups.first] > 0]
-    problem = problem_of(table, X, codes, group_bound, rows, centring)
-    _require_finite_squares(problem.square)
+    table = Table.of(X)
+    groups = equal_rows(table.X, codes)
+    group_bound = np.bincount(groups.group, bound).astype(np.float64)
+    taking_part = np.flatnonzero(group_bound > 0)
+    rows = groups.first[taking_part]
+    problem = Problem.of(table, rows, codes[rows], group_bound[taking_part], offset, scale, fit_intercept)
+    _require_finite_squares(problem.square, rows)
     _require_finite_objective(problem.square, bound, C)
-    descent = Descent(problem, table, rows, n_classes, check_random_state(random_state).randint(1, 2**31 - 1))
+    descent = Descent(problem, n_classes, check_random_state(random_state).randint(1, 2**31 - 1))
     if warm_start is not None:
-        descent.start_from(_feasible_start(warm_start, groups, codes, group_bound, n_classes)[rows])
+        given = _feasible_start(warm_start, groups, codes, group_bound, n_classes)
+        descent.start_from(given[taking_part])
     state = descent.run(tol, max_iter)
+    duals = np.zeros((len(groups.first), n_classes))
+    duals[taking_part] = descent.A
+    share = np.divide(bound, group_bound[groups.group], out=np.zeros_like(bound), where=bound > 0)
     solution = CrammerSinger(
-        *_weights_of(descent, centring),
-        shared_duals(descent.A, groups, codes, bound, group_bound),
+        *descent.weights_and_intercepts(offset),
+        on_grid(duals[groups.group] * share[:, None], codes, bound),
         state.primal,
         state.dual,
         max(0.0, state.primal - state.dual) / state.primal,
@@ -101,15 +100,6 @@ def solve_crammer_singer(
     if not solution.converged:
         _warn_of_gap(solution, tol)
     return solution
-
-
-def _weights_of(descent: Descent, centring: Centring) -> tuple[Floats, Floats]:
-    """η and the intercepts."""
-    coef = descent.table.class_major(descent.weights.table, descent.n_classes)
-    totals = descent.weights.totals.copy()
-    if centring.offset is not None:
-        coef -= np.outer(totals, centring.offset)
-    return coef / centring.scale, totals if centring.intercept else np.zeros_like(totals)
 
 
 def _feasible_start(
@@ -122,15 +112,15 @@ def _feasible_start(
             f"warm_start has duals of shape {given.shape}, but there are {len(codes)} rows and {n_classes} classes. "
             "Pass the solution for the same rows and classes, or None to start afresh."
         )
-    alpha = np.zeros((len(codes), n_classes))
-    np.add.at(alpha, groups.first[groups.group], -given)
-    rows = np.arange(len(codes))
-    alpha[rows, codes] = 0.0
+    alpha = np.zeros((len(bound), n_classes))
+    np.add.at(alpha, groups.group, -given)
+    own = np.arange(len(bound)), codes[groups.first]
+    alpha[own] = 0.0
     np.maximum(alpha, 0.0, out=alpha)
     total = alpha.sum(axis=1)
     alpha *= np.divide(bound, total, out=np.ones_like(total), where=total > bound)[:, None]
     alpha *= -1.0
-    alpha[rows, codes] = np.minimum(total, bound)
+    alpha[own] = np.minimum(total, bound)
     return alpha
 
 
@@ -164,12 +154,12 @@ def _row_weights(sample_weight: Floats | None, n_rows: int) -> Floats:
     return weights
 
 
-def _require_finite_squares(square: Floats) -> None:
+def _require_finite_squares(square: Floats, rows: NDArray[np.intp]) -> None:
     if not np.isfinite(square).all():
-        row = int(np.argmax(~np.isfinite(square)))
+        at = int(np.argmax(~np.isfinite(square)))
         raise ValueError(
-            f"The squared length of row {row} is {square[row]}: X holds NaN, infinity, or numbers above 1e150, whose "
-            "squares are no longer finite. Drop or fill in such values, or scale X first."
+            f"The squared length of row {rows[at]} is {square[at]}: X holds NaN, infinity, or numbers above 1e150, "
+            "whose squares are no longer finite. Drop or fill in such values, or scale X first."
         )
 
 

@@ -1,9 +1,24 @@
 """The way down the Crammer–Singer dual: sweeps, walks on the face, and looks at everything in between.
 
-A round opens the rows and classes that matter, sweeps over them until the gap met on the way is a tenth of what it
-was (or small enough), and then looks at all rows again, which gives the exact primal objective and duality gap.
-Between sweeps a walk on the face is tried now and then; how often depends on which of the two gains more of the
-dual for its work.
+With x̃ = (x − μ)/s and a constant 1 behind it for the intercept, the weights are η = Aᵀx̃, and a row's gradient is
+
+    G_y = η_y·x̃_n + 1[y ≠ y_n],   η_y·x̃_n = (V_y·x_n − m_y − a_y μ·x_n)/s² + a_y (1 + ‖μ‖²/s²)
+
+with V = AᵀX, a = Aᵀ1, m = Vμ, so that a centred sparse table is never formed. Its part of the duality gap is ≥ 0,
+
+    gap_n = Σ_{y≠y_n} α_n^y (top − G_y) + (C_n − Σα_n)(top − G_{y_n}),   top = max_y G_y
+
+A round opens the rows and classes that matter, sweeps over them (`compiled.sweep`) until the gap met on the way is a
+tenth of what it was, and then looks at all rows again, which gives the exact primal objective and duality gap. Classes
+whose α is 0 and whose G is below that of every class that can rise are left out of a row until then; rows that lie in a
+corner of their simplex with nothing pulling them out of it are left out of the sweep.
+
+Sweeps find out soon which duals are zero or at their bound, but then creep where rows are nearly dependent. With those
+held, the others lie on a face of the feasible set, where the dual is a plain quadratic, and conjugate gradients, scaled
+by 1/‖x̃_n‖², walk it up in far fewer passes. They stop as soon as their path leaves the feasible set in more than a few
+places. Then every row follows the walk until it meets a bound, and all of them until the dual is largest. More free
+duals than there are dimensions leave directions in which the dual is linear: along these the same search runs into
+bounds, one row after the other, until the free duals are few enough.
 """
 
 from __future__ import annotations
@@ -11,21 +26,151 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from discrim.margins.crammer_singer_kernels import Active, Problem, Room, Weights, collect, screen, sweep
-from discrim.margins.crammer_singer_walk import SEARCH_PASSES, walk_face
-from discrim.margins.identical_rows import Groups
-from discrim.margins.row_kernels import Table, row_square
-
 Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
 
+BLOCK = 2**16  # numbers of the table that are looked at together
+LANES = 4  # sparse weights are padded to whole vectors
 ROUND_FACTOR = 0.1  # of the gap, after which all rows are looked at again
 ROUND_SWEEPS = 400  # or after so many sweeps, lest what was left out goes unseen for long
 SWEEP_MARGIN = 0.9  # a sweep meets each row before improving it, so the gap it reports is a little too large
 FIRST_WAIT, SHORTEST_WAIT, LONGEST_WAIT = 30, 3, 100  # sweeps between two walks on the face
 FIRST_WALK, SHORTEST_WALK, LONGEST_WALK = 16, 8, 500  # passes of one walk
+OUTSIDE = 0.1  # share of free duals that may leave the feasible set before a walk stops
+REDUCTION = 0.01  # of the squared gradient at which the face counts as solved
+
+
+class Table(NamedTuple):
+    """X, C-contiguous or canonical CSR, float64 or float32, and as flat arrays for the compiled sweep."""
+
+    X: Any
+    values: NDArray[Any]
+    indices: NDArray[np.uint32] | None
+    indptr: NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, X: Any) -> Table:
+        """X without a copy where it is so already; converted once otherwise."""
+        dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.float64
+        if not sp.issparse(X):
+            X = np.ascontiguousarray(X, dtype=dtype)
+            return cls(X, _read_only(X.reshape(-1)), None, None)
+        X = X.tocsr().astype(dtype, copy=False)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        indices = X.indices.astype(np.int32, copy=False).view(np.uint32)
+        return cls(X, _read_only(X.data), _read_only(indices), _read_only(X.indptr.astype(np.int64)))
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.indices is not None
+
+    def parts(self, rows: Ints) -> list[slice]:
+        """Slices of a list of rows that are looked at together: the same wherever X lists them."""
+        width = self.X.nnz // max(1, self.X.shape[0]) if self.is_sparse else self.X.shape[1]
+        step = max(1, BLOCK // max(1, width))
+        return [slice(start, start + step) for start in range(0, len(rows), step)]
+
+    def no_weights(self, n_classes: int) -> Floats:
+        if self.is_sparse:
+            return np.zeros((self.X.shape[1], -(-n_classes // LANES) * LANES))
+        return np.zeros((n_classes, self.X.shape[1]))
+
+    def class_major(self, weights: Floats, n_classes: int) -> Floats:
+        """Weights as (classes × features)."""
+        return weights[:, :n_classes].T if self.is_sparse else weights
+
+    def products(self, rows: Ints, weights: Floats, n_classes: int) -> Floats:
+        """x_i·V_y for all classes."""
+        by_feature = self.class_major(weights, n_classes).T
+        out = np.empty((len(rows), n_classes))
+        for part in self.parts(rows):
+            out[part] = self.X[rows[part]] @ by_feature
+        return out
+
+    def combined(self, rows: Ints, steps: Floats, out: Floats) -> None:
+        """Σ_i steps_iᵀx_i."""
+        out[:] = 0.0
+        by_class = self.class_major(out, steps.shape[1])
+        for part in self.parts(rows):
+            if self.is_sparse:
+                by_class += np.asarray(self.X[rows[part]].T @ steps[part]).T
+            else:
+                by_class += steps[part].T @ self.X[rows[part]]
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view: one type, and so one compilation, for writable and read-only input."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class Problem(NamedTuple):
+    """The different rows that take part, and what the subproblem of each needs to know."""
+
+    table: Table
+    rows: Ints  # of the table
+    codes: Ints
+    bound: Floats  # C_n
+    square: Floats  # ‖x̃_n‖², with the 1 of the intercept
+    along: Floats  # μ·x_n
+    scale: float
+    unit: float  # 1/s²
+    constant: float  # ‖μ‖²/s², plus 1 where there is an intercept
+    intercept: bool
+
+    @classmethod
+    def of(
+        cls, table: Table, rows: Ints, codes: Ints, bound: Floats, mu: Floats | None, scale: float, intercept: bool
+    ) -> Problem:
+        square, along = np.empty(len(rows)), np.zeros(len(rows))
+        with np.errstate(over="ignore", invalid="ignore"):  # told to the user by name
+            for part in table.parts(rows):
+                X = table.X[rows[part]].astype(np.float64)
+                square[part] = (
+                    np.asarray(X.multiply(X).sum(axis=1)).ravel() if table.is_sparse else np.einsum("ij,ij->i", X, X)
+                )
+        mu_square = 0.0
+        if mu is not None:
+            along = np.asarray(table.X @ mu, dtype=np.float64)[rows]
+            mu_square = float(mu @ mu)
+        unit = 1.0 / scale**2
+        square = np.maximum(unit * (square - 2 * along + mu_square), 0.0) + intercept
+        constant = unit * mu_square + intercept
+        return cls(table, rows, codes, bound, square, along, float(scale), unit, constant, intercept)
+
+    def part(self, chosen: Ints) -> Problem:
+        names = ("rows", "codes", "bound", "square", "along")
+        return self._replace(**{name: getattr(self, name)[chosen] for name in names})
+
+
+class Weights(NamedTuple):
+    """Σ A x, Σ A and (Σ A x)·μ of each class."""
+
+    table: Floats
+    totals: Floats
+    offset: Floats
+
+    @classmethod
+    def none(cls, table: Table, n_classes: int) -> Weights:
+        return cls(table.no_weights(n_classes), np.zeros(n_classes), np.zeros(n_classes))
+
+    def become(self, problem: Problem, steps: Floats) -> None:
+        """What these steps of the rows add up to."""
+        problem.table.combined(problem.rows, steps, self.table)
+        self.totals[:] = steps.sum(axis=0)
+        self.offset[:] = problem.along @ steps
+
+    def scores(self, problem: Problem) -> Floats:
+        """η_y·x̃_n of all rows and classes."""
+        products = problem.table.products(problem.rows, self.table, len(self.totals))
+        constants = problem.constant - problem.unit * problem.along
+        return problem.unit * (products - self.offset) + constants[:, None] * self.totals
 
 
 class State(NamedTuple):
@@ -39,102 +184,39 @@ class State(NamedTuple):
         return self.gap <= tol * self.primal
 
 
-class Centring(NamedTuple):
-    """x̃ = (x − offset)/scale, with a constant 1 behind it where there is an intercept."""
-
-    offset: Floats | None
-    scale: float
-    intercept: bool
-
-
-def problem_of(
-    table: Table, X: Any, codes: NDArray[np.intp], bound: Floats, rows: NDArray[np.intp], centring: Centring
-) -> Problem:
-    """What the kernels need of each row. X is the table itself, for one product with the offset."""
-    unit = 1.0 / centring.scale**2
-    square, along = np.zeros(len(codes)), np.zeros(len(codes))
-    _row_squares(table.values, table.indptr, table.n_features, rows, square)
-    offset_square = 0.0
-    if centring.offset is not None:
-        along = np.asarray(X @ centring.offset, dtype=np.float64)
-        offset_square = float(centring.offset @ centring.offset)
-    square = np.maximum(unit * (square - 2 * along + offset_square), 0.0) + centring.intercept
-    constant = unit * offset_square + centring.intercept
-    return Problem(table.values, table.indices, table.indptr, codes, bound, square, along, unit, constant)
-
-
-@njit(cache=True)
-def _row_squares(values, indptr, width, rows, out):  # type: ignore[no-untyped-def]
-    for i in rows:
-        out[i] = row_square(values, indptr, i, width)
-
-
 class Descent:
-    """The duals `A` and their weights on the way down."""
+    """The duals `A` of the different rows and their weights on the way down."""
 
-    def __init__(self, problem: Problem, table: Table, rows: NDArray[np.intp], n_classes: int, seed: int) -> None:
-        n_rows = len(problem.codes)
-        self.problem, self.table, self.rows, self.n_classes = problem, table, rows, n_classes
+    def __init__(self, problem: Problem, n_classes: int, seed: int) -> None:
+        n_rows = len(problem.rows)
+        self.problem, self.n_classes = problem, n_classes
+        self.own = np.arange(n_rows), problem.codes
         self.A = np.zeros((n_rows, n_classes))
-        self.weights = self._no_weights()
-        self.active = Active(
-            np.empty(n_rows * n_classes, np.uint32), np.empty(n_rows, np.intp), np.empty(len(rows), np.intp)
-        )
-        width = self.weights.table.shape[1] if table.is_sparse else 1
-        everyone = np.arange(n_classes, dtype=np.uint32)
-        self.room = Room(np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.empty(width), everyone)
+        self.upper = np.zeros((n_rows, n_classes))
+        self.upper[self.own] = problem.bound
+        self.weights = Weights.none(problem.table, n_classes)
+        self.classes = np.tile(np.arange(n_classes, dtype=np.uint32), n_rows)  # of each row, those that matter first
+        self.counts = np.full(n_rows, n_classes)
+        self.order = np.flatnonzero(problem.square > 0)
+        self.n_open = len(self.order)
         self.seed = np.array([seed], dtype=np.uint64)
-        self.n_open = 0
         self.passes = 0
         self._warm = False
-        self._image: Weights | None = None  # room for a walk, made when first needed
-        self._clearing = self.weights.table.size * n_rows / max(len(table.values), 1)  # in products with a row
         self._wait, self._since, self._walk = FIRST_WAIT, 0, FIRST_WALK
         self._place_zero_rows()
 
     def start_from(self, A: Floats) -> None:
-        """Take feasible duals of the different rows as the start."""
-        self.A[self.rows] = A
+        """Take feasible duals as the start."""
+        self.A[:] = A
         self._place_zero_rows()
-        self.collect()
+        self.weights.become(self.problem, self.A)
         self._warm = True
 
     def _place_zero_rows(self) -> None:
         """A row x̃ = 0 has the same loss under any weights: α = C_n, shared evenly, once and for all."""
-        zero = self.rows[self.problem.square[self.rows] == 0]
-        bound = self.problem.bound[zero, None]
-        self.A[zero] = -bound / (self.n_classes - 1)
-        self.A[zero, self.problem.codes[zero]] = bound[:, 0]
-
-    def _no_weights(self) -> Weights:
-        return Weights(self.table.zero_weights(self.n_classes), np.zeros(self.n_classes), np.zeros(self.n_classes))
-
-    def collect(self) -> None:
-        """Weights from the duals, from scratch."""
-        collect(self.problem, self.weights, self.A, self.rows, self.room)
-
-    def look(self) -> State:
-        """Both objectives over all rows; opens the rows and classes that matter."""
-        self.n_open, hinge, total, gap = screen(self.problem, self.weights, self.A, self.rows, self.active, self.room)
-        half = 0.5 * self._square()
-        return State(half + hinge, total - half, gap)
-
-    def _square(self) -> float:
-        """‖η‖² with the intercepts."""
-        table, totals, offset = self.weights
-        plain = float(np.vdot(table, table)) - 2 * float(totals @ offset)
-        return self.problem.unit * plain + self.problem.constant * float(totals @ totals)
-
-    def _look_at_start(self) -> State:
-        """The same where all weights are 0, without a pass: every row has loss 1, every class matters."""
-        n_rows, C_total = len(self.problem.codes), float(self.problem.bound[self.rows].sum())
-        moving = self.rows[self.problem.square[self.rows] > 0]
-        self.n_open = len(moving)
-        self.active.order[: self.n_open] = moving
-        self.active.counts[:] = self.n_classes
-        self.active.classes[:] = np.tile(self.room.everyone, n_rows)
-        dual = float(self.A[self.rows, self.problem.codes[self.rows]].sum())
-        return State(C_total, dual, C_total - dual)
+        zero = np.flatnonzero(self.problem.square == 0)
+        self.A[zero] = -self.problem.bound[zero, None] / (self.n_classes - 1)
+        self.A[zero, self.problem.codes[zero]] = self.problem.bound[zero]
 
     def run(self, tol: float, max_iter: int) -> State:
         """Rounds until the relative gap is at most tol, with weights made anew, or max_iter passes are spent."""
@@ -146,52 +228,177 @@ class Descent:
                 self._round(max(enough, less), max_iter)
             anew = enough >= less or self.passes >= max_iter
             if anew:  # free of what rounding has added up on the way, and where a warm start would find them
-                self.A[self.rows] = _on_grid(
-                    self.A[self.rows], self.problem.codes[self.rows], self.problem.bound[self.rows]
-                )
-                self.collect()
+                self.A[:] = on_grid(self.A, self.problem.codes, self.problem.bound)
+                self.weights.become(self.problem, self.A)
             state = self.look()
         return state
 
+    def _look_at_start(self) -> State:
+        """Where all weights are 0: every row has loss 1, every class matters."""
+        C_total, dual = float(self.problem.bound.sum()), float(self.A[self.own].sum())
+        return State(C_total, dual, C_total - dual)
+
+    def look(self) -> State:
+        """Both objectives over all rows; opens the rows and classes that matter."""
+        G = self.weights.scores(self.problem) + 1.0
+        G[self.own] -= 1.0
+        bound, total, own, top = self.problem.bound, self.A[self.own], G[self.own], G.max(axis=1)
+        floor = np.where(self.upper > self.A, G, np.inf).min(axis=1)
+        alpha = -self.A
+        alpha[self.own] = bound - total
+        gap = np.einsum("ny,ny->", alpha, top[:, None] - G)
+        matter = (self.A != 0.0) | (floor[:, None] <= G)
+        matter[self.own] = True
+        self.counts[:] = matter.sum(axis=1)
+        self.classes[:] = np.argsort(~matter, axis=1, kind="stable").ravel()
+        settled = (self.counts <= 1) | ((self.counts == 2) & (total == bound) & (own < floor))
+        opened = np.flatnonzero(~settled & (self.problem.square > 0))
+        self.n_open = len(opened)
+        self.order[: self.n_open] = opened
+        half = 0.5 * self._square()
+        return State(half + float(bound @ (top - own)), float(total.sum()) - half, float(gap))
+
+    def _square(self) -> float:
+        """‖η‖² with the intercepts."""
+        table, totals, offset = self.weights
+        plain = float(np.vdot(table, table)) - 2 * float(totals @ offset)
+        return self.problem.unit * plain + self.problem.constant * float(totals @ totals)
+
     def _round(self, goal: float, max_iter: int) -> None:
         """Sweeps and walks until the gap met on the way is down to the goal, or it is time to look again."""
+        from discrim.margins.compiled import sweep  # loads numba, which `import discrim` must not
+
+        p, t = self.problem, self.problem.table
+        known = (t.values, t.indices, t.indptr, p.rows, p.codes, p.bound, p.square, p.along, p.unit, p.constant)
+        changed = (*self.weights, self.A, self.classes, self.counts, self.order)
+        room, spare = np.empty((3, self.n_classes)), np.empty(self.weights.table.shape[1] if t.is_sparse else 1)
         last = min(self.passes + ROUND_SWEEPS, max_iter)
         while self.passes < last:
-            self.n_open, gap, gain, work = sweep(
-                self.problem, self.weights, self.A, self.active, self.n_open, self.seed, self.room
-            )
+            self.n_open, gap, gain, work = sweep(*known, *changed, self.n_open, self.seed, room, spare)
             self.passes += 1
             self._since += 1
             if gap <= goal or self.n_open == 0:
                 return
             if self._since >= self._wait:
                 self._walk_face(gain / work, max_iter)
-        self.collect()  # after many sweeps, what rounding has added to the weights may show in the gap
+        self.weights.become(p, self.A)  # after many sweeps, what rounding has added to the weights may show in the gap
 
     def _walk_face(self, sweep_rate: float, max_iter: int) -> None:
         """A walk on the face; longer and sooner again if it gained more for its work than the last sweep did."""
-        most = min(self._walk, max_iter - self.passes - SEARCH_PASSES)
+        free = (self.upper > self.A) & ((self.A[self.own] > 0) & (self.problem.square > 0))[:, None]
+        rows = np.flatnonzero(free.sum(axis=1) >= 2)
+        to_end = 3 + 2 * len(rows).bit_length()  # passes that the search along the walk takes at most
+        most = min(self._walk, max_iter - self.passes - to_end)
         if most < 1:
             return
-        if self._image is None:
-            self._image = self._no_weights()
-        passes, gain, work = walk_face(self.problem, self.weights, self.A, self.rows, most, self._image, self.room)
-        self.passes += passes
-        if gain > sweep_rate * (work + passes * self._clearing):
+        gain, work = 0.0, 0
+        if len(rows):
+            face = Face(self.problem.part(rows), free[rows], self.A[rows], self.upper[rows], self.weights)
+            face.walk(most)
+            gain = face.step()
+            work = 2 * face.passes * int(face.free.sum())
+            self.A[rows] = face.A
+            self.passes += face.passes
+        if gain > sweep_rate * work:
             self._wait, self._walk = max(self._wait // 2, SHORTEST_WAIT), min(self._walk * 2, LONGEST_WALK)
         else:
             self._wait, self._walk = min(self._wait * 2, LONGEST_WAIT), max(self._walk // 2, SHORTEST_WALK)
         self._since = 0
 
+    def weights_and_intercepts(self, mu: Floats | None) -> tuple[Floats, Floats]:
+        """η and the intercepts."""
+        coef = self.problem.table.class_major(self.weights.table, self.n_classes).copy()
+        totals = self.weights.totals.copy()
+        if mu is not None:
+            coef -= np.outer(totals, mu)
+        return coef / self.problem.scale, totals if self.problem.intercept else np.zeros_like(totals)
 
-def shared_duals(A: Floats, groups: Groups, codes: NDArray[np.intp], bound: Floats, group_bound: Floats) -> Floats:
-    """Duals of all rows from those of the different ones, in proportion to their C_n."""
-    first = groups.first[groups.group]
-    share = np.divide(bound, group_bound[first], out=np.zeros_like(bound), where=bound > 0)
-    return _on_grid(A[first] * share[:, None], codes, bound)
+
+class Face:
+    """Rows with two or more free duals, which move while those of each row sum to the same."""
+
+    def __init__(self, problem: Problem, free: NDArray[np.bool_], A: Floats, upper: Floats, weights: Weights) -> None:
+        self.problem, self.free, self.A, self.upper, self.weights = problem, free, A, upper, weights
+        self.image = Weights.none(problem.table, A.shape[1])
+        loss = np.ones_like(A)
+        loss[np.arange(len(A)), problem.codes] = 0.0
+        self.gradient = self._centred(weights.scores(problem) + loss)
+        self.way = np.zeros_like(A)
+        self.passes = 0
+
+    def _centred(self, gradient: Floats) -> Floats:
+        """By the free duals, its mean taken off in each row."""
+        gradient = np.where(self.free, gradient, 0.0)
+        return np.where(self.free, gradient - (gradient.sum(axis=1) / self.free.sum(axis=1))[:, None], 0.0)
+
+    def _curved(self, steps: Floats) -> Floats:
+        """What steps add to the gradient. (Products with it are squares without a difference of large numbers.)"""
+        self.passes += 1
+        self.image.become(self.problem, steps)
+        return self._centred(self.image.scores(self.problem))
+
+    def walk(self, most: int) -> None:
+        """Conjugate gradients towards the optimum of the face, bounds ignored."""
+        scale = 1.0 / self.problem.square[:, None]
+        residual = -self.gradient
+        direction = scale * residual
+        size = float(np.vdot(direction, residual))
+        goal, room = REDUCTION * size, self.upper - self.A
+        while self.passes < most and size > goal:
+            curved = self._curved(direction)
+            curvature = float(np.vdot(direction, curved))
+            if curvature <= 0.0:
+                break
+            self.way += (size / curvature) * direction
+            residual -= (size / curvature) * curved
+            if np.count_nonzero(self.way > room) > OUTSIDE * np.count_nonzero(self.free):
+                break
+            scaled = scale * residual
+            size, before = float(np.vdot(scaled, residual)), size
+            direction = scaled + (size / before) * direction
+
+    def step(self) -> float:
+        """Follow the way, each row up to its bounds, as far as the dual rises; the gain."""
+        steps = self._steps()
+        square, slope = float(np.vdot(steps, self._curved(steps))), float(np.vdot(self.gradient, steps))
+        if slope >= 0.0:
+            return 0.0
+        length = 1.0 if -slope >= square * (1 - 1e-6) else -slope / square
+        self.A = np.minimum(self.A + length * steps, self.upper)
+        for target, source in zip(self.weights, self.image, strict=True):
+            target += length * source
+        return -length * slope - 0.5 * length**2 * square
+
+    def _steps(self) -> Floats:
+        """The way up to where the dual is largest, rows that meet a bound before that stopping there.
+
+        Between two such stops the dual is a quadratic in the share of the way. Its slope where the rows stop is looked
+        at by bisection.
+        """
+        room = self.upper - self.A
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limits = np.where(self.way > 0.0, room / self.way, np.inf).min(axis=1)
+        stops = np.concatenate([[0.0], np.unique(limits[limits < 1.0]), [1.0]])
+        low, high = 0, len(stops) - 1  # the dual still rises at stops[low]
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._slope_at(stops[middle], limits) < 0.0 else (low, middle)
+        share, moving = stops[low], np.where(limits[:, None] > stops[low], self.way, 0.0)
+        curvature, slope = float(np.vdot(moving, self._curved(moving))), self._slope_at(stops[low], limits)
+        if slope < 0.0:
+            share = min(stops[high], share - slope / curvature) if curvature > 0.0 else stops[high]
+        steps = np.minimum(share, limits)[:, None] * self.way
+        return np.where(steps >= room * (1 - 1e-12), room, steps)
+
+    def _slope_at(self, share: float, limits: Floats) -> float:
+        """Of minus the dual along the way, by the rows that still move there."""
+        gradient = self.gradient
+        if share > 0.0:
+            gradient = gradient + self._curved(np.minimum(share, limits)[:, None] * self.way)
+        return float(np.vdot(gradient[limits > share], self.way[limits > share]))
 
 
-def _on_grid(A: Floats, codes: NDArray[np.intp], bound: Floats) -> Floats:
+def on_grid(A: Floats, codes: Ints, bound: Floats) -> Floats:
     """Duals rounded to multiples of twice the last digit of their sum Σ α_n.
 
     Such multiples add up without rounding, in any order, as long as the result is at most twice that sum: so each row

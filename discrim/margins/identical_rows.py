@@ -9,94 +9,87 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from discrim.margins.row_kernels import Table
+BLOCK = 2**16  # numbers that are hashed or compared at once
+
+Ints = NDArray[np.intp]
 
 
 class Groups(NamedTuple):
     """`first[g]` is the lowest row of group g, groups in the order of their rows' hashes; `group[i]` that of row i."""
 
-    first: NDArray[np.intp]
-    group: NDArray[np.intp]
+    first: Ints
+    group: Ints
 
 
-def equal_rows(table: Table, codes: NDArray[np.intp]) -> Groups:
+def equal_rows(X: Any, codes: Ints) -> Groups:
     """The groups of rows with equal numbers and equal class. −0 equals 0, and a stored zero a missing one."""
-    multipliers = np.random.default_rng(0).integers(2**63, size=table.n_features, dtype=np.uint64) * 2 + 1
-    hashes = _row_hashes(_bits(table.values), table.indices, table.indptr, multipliers, len(codes))
-    order = np.lexsort((codes, hashes))  # stable: within a group the lowest row comes first
-    return Groups(*_grouped(table.values, table.indices, table.indptr, codes, hashes, order))
+    if sp.issparse(X):
+        X = without_zeros(X)
+    hashes = _row_hashes(X)
+    return _grouped(X, codes, hashes, np.lexsort((codes, hashes)))  # stable: the lowest row of a group comes first
 
 
-def _bits(values: NDArray[Any]) -> NDArray[Any]:
-    return values.view(np.uint64 if values.dtype == np.float64 else np.uint32)
+def without_zeros(X: Any) -> Any:
+    """CSR with sorted columns, each once, and no stored zero; X itself if it is so."""
+    X = X.tocsr()
+    if not X.has_canonical_format or not X.data.all():
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    return X
 
 
-@njit(cache=True)
-def _row_hashes(bits, indices, indptr, multipliers, n_rows):  # type: ignore[no-untyped-def]
+def _row_hashes(X: Any) -> NDArray[np.uint64]:
     """Σ_j multiplier_j · mixed bits of x_ij (mod 2⁶⁴); zeros of either sign add nothing."""
-    hashes = np.zeros(n_rows, dtype=np.uint64)
-    sign = np.uint64(1) << np.uint64(8 * bits.itemsize - 1)
-    dense = indptr.shape[0] == 0
-    width = multipliers.shape[0]
-    for i in range(n_rows):
-        low, high = (i * width, (i + 1) * width) if dense else (indptr[i], indptr[i + 1])
-        total = np.uint64(0)
-        for t in range(low, high):
-            b = np.uint64(bits[t])
-            if b != sign:
-                column = t - low if dense else np.int64(indices[t])
-                # Round numbers end in zero bits, which a product alone would never stir.
-                total += (b ^ (b >> np.uint64(29))) * multipliers[column]
-        hashes[i] = total
+    multipliers = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
+    hashes = np.empty(X.shape[0], dtype=np.uint64)
+    step = max(1, BLOCK * X.shape[0] // max(1, X.nnz if sp.issparse(X) else X.size))
+    for start in range(0, len(hashes), step):
+        part = slice(start, start + step)
+        if sp.issparse(X):
+            edges = X.indptr[start : start + step + 1]
+            entries = slice(edges[0], edges[-1])
+            sums = np.cumsum(_mixed(X.data[entries]) * multipliers[X.indices[entries]], dtype=np.uint64)
+            hashes[part] = np.diff(np.concatenate([[np.uint64(0)], sums])[edges - edges[0]])
+        else:
+            hashes[part] = _mixed(X[part]) @ multipliers
     return hashes
 
 
-@njit(cache=True)
-def _grouped(values, indices, indptr, codes, hashes, order):  # type: ignore[no-untyped-def]
-    """First row of each group, group of each row. Within a run of one hash and class, rows meet each group's first."""
-    n_rows = order.shape[0]
-    group = np.empty(n_rows, dtype=np.intp)
-    first = np.empty(n_rows, dtype=np.intp)
-    n_groups = 0
-    run = 0  # the first group of the present run
-    for k in range(n_rows):
-        i = order[k]
-        if k > 0 and (hashes[i] != hashes[order[k - 1]] or codes[i] != codes[order[k - 1]]):
-            run = n_groups
-        found = -1
-        for g in range(run, n_groups):
-            if _equal(values, indices, indptr, i, first[g], n_rows):
-                found = g
-                break
-        if found < 0:
-            found = n_groups
-            first[n_groups] = i
-            n_groups += 1
-        group[i] = found
-    return first[:n_groups].copy(), group
+def _mixed(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """The bits of float64 numbers, folded: round numbers end in zero bits, which a product alone would never stir."""
+    bits = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # + 0.0: no −0
+    return bits ^ (bits >> np.uint64(29))
 
 
-@njit(cache=True)
-def _equal(values, indices, indptr, i, k, n_rows):  # type: ignore[no-untyped-def]
-    if indptr.shape[0] == 0:
-        width = values.shape[0] // n_rows
-        j = 0
-        while j < width and values[i * width + j] == values[k * width + j]:
-            j += 1
-        return j == width
-    s, t = indptr[i], indptr[k]
-    s_end, t_end = indptr[i + 1], indptr[k + 1]
-    while True:
-        while s < s_end and values[s] == 0:
-            s += 1
-        while t < t_end and values[t] == 0:
-            t += 1
-        if s == s_end or t == t_end:
-            return s == s_end and t == t_end
-        if indices[s] != indices[t] or values[s] != values[t]:
-            return False
-        s += 1
-        t += 1
+def _grouped(X: Any, codes: Ints, hashes: NDArray[np.uint64], order: Ints) -> Groups:
+    """First row of each group, group of each row, from an order in which rows of one hash and class are neighbours."""
+    new_run = np.ones(len(order), dtype=bool)
+    new_run[1:] = (np.diff(hashes[order]) != 0) | (np.diff(codes[order]) != 0)
+    run = np.flatnonzero(new_run)[np.cumsum(new_run) - 1]  # where the run of each place starts
+    first = order[run]
+    later = np.flatnonzero(~new_run)
+    for place in later[~_are_equal(X, order[later], first[later])].tolist():  # unequal rows of one hash: next to none
+        before = slice(run[place], place)
+        firsts = order[before][order[before] == first[before]]
+        first[place] = next((row for row in firsts if _are_equal(X, [order[place]], [row])[0]), order[place])
+    is_first = first == order
+    group = np.empty(len(order), dtype=np.intp)
+    number = np.empty(len(order), dtype=np.intp)
+    number[order[is_first]] = np.arange(np.count_nonzero(is_first))
+    group[order] = number[first]
+    return Groups(order[is_first], group)
+
+
+def _are_equal(X: Any, left: Any, right: Any) -> NDArray[np.bool_]:
+    """Row by row whether two lists of rows hold the same numbers."""
+    equal = np.empty(len(left), dtype=bool)
+    step = max(1, BLOCK // max(1, X.shape[1])) if not sp.issparse(X) else 2**12
+    for start in range(0, len(equal), step):
+        part = slice(start, start + step)
+        a, b = X[left[part]], X[right[part]]
+        equal[part] = np.diff((a != b).indptr) == 0 if sp.issparse(X) else (a == b).all(axis=1)
+    return equal

@@ -19,6 +19,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
 from discrim.data.check_parameters import require_choice, require_transformer
+from discrim.margins.identical_rows import equal_rows
 
 EMBEDDINGS = ("rff", "nystroem")
 N_FEATURES = 500
@@ -70,10 +71,7 @@ def embedded(embedding: Any, X: Any) -> Any:
 
 def _equal(X: Any) -> Any:
     """Groups of equal rows."""
-    from discrim.margins.identical_rows import equal_rows  # compiles its loops with numba
-    from discrim.margins.row_kernels import flat_table
-
-    return equal_rows(flat_table(X), np.zeros(X.shape[0], dtype=np.intp))
+    return equal_rows(X, np.zeros(X.shape[0], dtype=np.intp))
 
 
 def median_square_distance(X: Any, weights: NDArray[np.float64] | None = None, random_state: Any = None) -> float:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from discrim.data.check import require_finite, require_whole_weights
 from discrim.data.check_parameters import COUNT, Constraints, named
-from discrim.data.findings import require_room_for_enemies
+from discrim.data.findings import MOST_ENEMIES, refuse_ties, require_room_for_enemies
 from discrim.data.rows import LabelledRows
-from discrim.margins.enemies import enemy_pairs, nearest_enemies
+from discrim.margins.enemies import TIES, EnemyPairs, enemy_pairs
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.medians import class_medians
 from discrim.moments.class_moments import ClassMoments
@@ -29,12 +29,14 @@ class MarginPCA(SpreadReducer):
 
         maximise  tr WᵀAW  subject to  WᵀW = I,    A = Σ z zᵀ over differences z between classes
 
-    | pairs     | z                                                          | the paper's |
-    | --------- | ---------------------------------------------------------- | ----------- |
-    | "all"     | x_i − x_j for all rows of different classes                | M-PCA0      |
-    | "mean"    | x_i − mean of each other class                             | M-PCA1a     |
-    | "median"  | x_i − per-feature median of each other class               | M-PCA1b     |
-    | "nearest" | x_i − x_j where one is the other's nearest enemy, each once | M-PCA2      |
+    ========= ============================================================ =========
+    pairs     z                                                            the paper
+    ========= ============================================================ =========
+    "all"     x_i − x_j for all rows of different classes                  M-PCA0
+    "mean"    x_i − mean of each other class                               M-PCA1a
+    "median"  x_i − per-feature median of each other class                 M-PCA1b
+    "nearest" x_i − x_j where one is the other's nearest enemy, each once  M-PCA2
+    ========= ============================================================ =========
 
     No classifier is needed and no matrix is inverted. "all" and "mean" cost what PCA costs (the pairs are never formed)
     and stream; use "mean" first, "nearest" where the border between the classes is bent or the classes overlap.
@@ -49,6 +51,10 @@ class MarginPCA(SpreadReducer):
         Which differences count, see above.
     enemies : {"each", "any"}, default="each"
         For "nearest": look for the nearest row of each other class, or of all other classes together.
+    ties : {"share", "all", "lowest"}, default="share"
+        For "nearest": what a row gives its t equally near enemies of a class. "share": 1/t each, a pair found from both
+        sides having the larger share, so that the order of rows does not matter; "all": 1 each, as in the paper's
+        figure 3; "lowest": 1 to the one that is listed first, at most n pairs for two classes, as in the paper's text.
 
     Attributes
     ----------
@@ -73,7 +79,7 @@ class MarginPCA(SpreadReducer):
 
     References
     ----------
-    Luo and Durrant, "Maximum Margin Principal Components", equations 10 and 12 and figures 1 to 3.
+    X. Luo and R. J. Durrant, "Maximum Margin Principal Components", equations 10 and 12 and figures 1 to 3.
 
     Examples
     --------
@@ -88,12 +94,21 @@ class MarginPCA(SpreadReducer):
         "n_components": COUNT,
         "pairs": named(*PAIRS),
         "enemies": named("each", "any"),
+        "ties": named(*TIES),
     }
 
-    def __init__(self, n_components: int | float | None = None, *, pairs: str = "all", enemies: str = "each") -> None:
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        pairs: str = "all",
+        enemies: str = "each",
+        ties: str = "share",
+    ) -> None:
         self.n_components = n_components
         self.pairs = pairs
         self.enemies = enemies
+        self.ties = ties
 
     def _why_not_streamed(self) -> str | None:
         if self.pairs in ("median", "nearest"):
@@ -113,14 +128,26 @@ class MarginPCA(SpreadReducer):
     def _margins(self, rows: LabelledRows) -> Margins:
         if self.pairs == "median":
             return Margins(landmarks=class_medians(rows))
-        if self.pairs == "nearest":
-            require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest")')
-            if self.enemies == "each":
-                require_room_for_enemies(rows.shape[0], rows.n_classes)
-            require_finite(rows.X)  # distances come before the sums that would show it
-            nearest = nearest_enemies(rows.X, rows.codes, rows.n_classes, enemies=self.enemies)
-            return Margins(pairs=enemy_pairs(nearest, rows.weights))
-        return Margins()
+        return Margins(pairs=self._enemy_pairs(rows)) if self.pairs == "nearest" else Margins()
+
+    def _enemy_pairs(self, rows: LabelledRows) -> EnemyPairs:
+        if self.ties == "lowest":
+            require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest", ties="lowest")')
+        if self.enemies == "each":
+            require_room_for_enemies(rows.shape[0], rows.n_classes)
+        require_finite(rows.X)  # distances come before the sums that would show it
+        try:
+            return enemy_pairs(
+                rows.X,
+                rows.codes,
+                rows.n_classes,
+                weights=rows.weights,
+                enemies=self.enemies,
+                ties=self.ties,
+                most=MOST_ENEMIES,
+            )
+        except MemoryError:
+            refuse_ties(rows.shape[0], self.ties)
 
     def _class_weights(self, totals: Array) -> Array:
         """w_c, how often a row of class c takes part."""

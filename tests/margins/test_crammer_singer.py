@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from discrim.margins import crammer_singer_descent as descent
+from discrim.margins.compiled import sort_descending, water_level
 from discrim.margins.crammer_singer import solve_crammer_singer
-from discrim.margins.crammer_singer_rows import four_rows, sort_descending, water_level
 
 
 def solved(X, codes, n_classes=None, **options):
@@ -184,30 +184,13 @@ def literal_row_optimum(B, own, q, bound):
 def test_the_subproblem_of_a_row_is_solved_exactly(pulls, q, bound):
     B = np.array(pulls) / 7.0
     ordered = B[1:].copy()
-    sort_descending(ordered, len(ordered))
+    sort_descending.py_func(ordered, len(ordered))
     np.testing.assert_array_equal(ordered, np.sort(B[1:])[::-1])
-    level, full = water_level(ordered, len(ordered), B[0], q * bound)
+    level, full = water_level.py_func(ordered, len(ordered), B[0], q * bound)
     alpha = np.maximum(0.0, level - (ordered[0] - B[1:])) / q
     expected = literal_row_optimum(B, 0, q, bound)
     np.testing.assert_allclose(-alpha, expected[1:], atol=1e-12 * max(1.0, bound))
     assert full == (alpha.sum() >= bound * (1 - 1e-12)) or alpha.sum() == pytest.approx(bound, rel=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_four_rows_at_once_give_the_same_digits_in_any_place(n_classes, dtype):
-    rng = np.random.default_rng(0)
-    X, W = rng.standard_normal((9, 37)).astype(dtype), rng.standard_normal((n_classes, 37))
-    flat = X.reshape(-1).view()
-    flat.flags.writeable = False
-    seen = {i: set() for i in range(9)}
-    for places in [(0, 3, 3, 8), (3, 8, 0, 5), (8, 0, 5, 3), (5, 5, 8, 0), (1, 2, 4, 6), (6, 1, 2, 4), (7, 7, 7, 7)]:
-        out = np.empty((4, n_classes))
-        four_rows(flat, *places, W, out)
-        np.testing.assert_allclose(out, X[list(places)] @ W.T, rtol=1e-12)
-        for place, i in enumerate(places):
-            seen[i].add(out[place].tobytes())
-    assert all(len(digits) == 1 for digits in seen.values())
 
 
 def test_a_tiny_row_keeps_its_digits():

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from discrim.margins import enemy_rows, enemy_search
+from discrim.margins import enemy_search
 from discrim.margins.enemies import enemy_pairs, nearest_enemies
-from discrim.margins.enemy_distances import sparse_squared_distances, squared_distances
 
 
 def distances(X):
@@ -53,8 +52,12 @@ def small_tiles(monkeypatch):
 def sharpenings(monkeypatch):
     """How often tiles went from float32 to float64."""
     done = []
-    sharpen = enemy_rows.ProductRows.sharpen
-    monkeypatch.setattr(enemy_rows.ProductRows, "sharpen", lambda rows: sharpen(rows) and (done.append(1) or True))
+    store = enemy_search.DenseRows._store
+    monkeypatch.setattr(
+        enemy_search.DenseRows,
+        "_store",
+        lambda rows, dtype: (store(rows, dtype), done.append(1) if dtype == np.float64 else 0),
+    )
     return done
 
 
@@ -148,7 +151,7 @@ def test_large_integers_sharpen_to_products_without_rounding(small_tiles, rng, s
 
 
 def test_tiles_of_integers_leave_nothing_in_doubt(rng, monkeypatch):
-    monkeypatch.setattr(enemy_rows.ProductRows, "distances", None)  # calling it would fail
+    monkeypatch.setattr(enemy_search.DenseRows, "distances", None)  # calling it would fail
     X = rng.integers(0, 2, (400, 40)).astype(float)
     assert_as_brute_force(X, rng.integers(0, 2, 400), 2)
 
@@ -156,7 +159,7 @@ def test_tiles_of_integers_leave_nothing_in_doubt(rng, monkeypatch):
 def test_off_the_grid_in_rows_not_looked_at_first(rng, monkeypatch):
     # The pilot rows, the even ones, suggest integers; the bounds must not believe them.
     X, codes = rng.integers(0, 2, (400, 20)).astype(float), rng.integers(0, 2, 400)
-    monkeypatch.setattr(enemy_rows, "PILOT_SIZE", X.size // 2)
+    monkeypatch.setattr(enemy_search, "PILOT_SIZE", X.size // 2)
     X[1::2] += 1e-9 * rng.integers(0, 2, (200, 20))
     assert_as_brute_force(X, codes, 2)
 
@@ -279,14 +282,11 @@ def test_shuffled_rows_give_the_shuffled_answer(rng, enemies):
 
 
 @pytest.mark.parametrize("d", [1, 4, 37])
-def test_compiled_distances_are_the_definition_bit_for_bit(rng, d):
+def test_distances_are_the_definition_bit_for_bit(rng, d):
     X = rng.standard_normal((30, d)) * (rng.random((30, d)) < 0.7)
     left, right = (index.ravel() for index in np.indices((30, 30)))
-    np.testing.assert_array_equal(squared_distances(X, left, right), distances(X).ravel())
-    rows = sparse.csr_array(X)
-    np.testing.assert_array_equal(
-        sparse_squared_distances(rows.indptr, rows.indices, rows.data, left, right), distances(X).ravel()
-    )
+    for rows in (enemy_search.DenseRows(X, np.arange(30)), enemy_search.SparseRows(sparse.csr_array(X), np.arange(30))):
+        np.testing.assert_array_equal(rows.distances(left, right), distances(X).ravel())
 
 
 def test_errors_say_what_came_and_what_is_possible():
@@ -301,47 +301,102 @@ def test_errors_say_what_came_and_what_is_possible():
         nearest_enemies(X, np.array([-1, 0, 1]), 2)
 
 
-def literal_pairs(nearest, multiplicity):
-    """Weights by the definition: w_i if only i found j, w_i + w_j − 1 if both found each other."""
-    found = {(i, int(j)) for i, row in enumerate(nearest) for j in row if j >= 0}
+def literal_pairs(X, codes, n_classes, w, enemies, ties):
+    """{(i, j): weight} by the definition, over the different rows; w says how often each occurs."""
+    D = distances(X)
+    given = {}
+    for i in range(len(X)):
+        others = [np.flatnonzero(codes == c) for c in range(n_classes) if c != codes[i]]
+        for members in others if enemies == "each" else [np.sort(np.concatenate(others))]:
+            if len(members):
+                near = members[D[i, members] <= D[i, members].min() * (1 + 1e-9)]
+                near = near[D[i, near] == D[i, near].min()][:1] if ties == "lowest" else near
+                for j in near:
+                    t = {"share": sum(w[near]), "all": 1, "lowest": w[j]}[ties]
+                    given[i, int(j)] = w[i] * w[j] / t
     pairs = {}
-    for i, j in sorted({(min(pair), max(pair)) for pair in found}):
-        finders = [a for a, b in ((i, j), (j, i)) if (a, b) in found]
-        pairs[i, j] = sum(multiplicity[a] for a in finders) - (len(finders) - 1)
+    for i, j in sorted({(min(pair), max(pair)) for pair in given}):
+        sides = [given[pair] for pair in ((i, j), (j, i)) if pair in given]
+        pairs[i, j] = sum(sides) - (len(sides) - 1) if ties == "lowest" else max(sides)
     return pairs
 
 
-@pytest.mark.parametrize("enemies", ["each", "any"])
+def as_dict(pairs):
+    return dict(zip(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True), pairs.weight.tolist(), strict=True))
+
+
+each_or_any = pytest.mark.parametrize("enemies", ["each", "any"])
+ways_with_ties = pytest.mark.parametrize("ties", ["share", "all", "lowest"])
+
+
+@each_or_any
+@ways_with_ties
 @pytest.mark.parametrize("weighted", [False, True])
-def test_pairs_are_their_definition(rng, enemies, weighted):
-    X, codes = rng.integers(0, 4, (80, 3)).astype(float), rng.integers(0, 4, 80)
-    nearest = nearest_enemies(X, codes, 4, enemies=enemies)
-    w = rng.integers(1, 5, 80) if weighted else np.ones(80, dtype=int)
-    pairs = enemy_pairs(nearest, w if weighted else None)
-    expected = literal_pairs(nearest, w)
-    assert list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == list(expected)
-    np.testing.assert_array_equal(pairs.weight, list(expected.values()))
+@pytest.mark.parametrize("tile", [512, 9])
+def test_pairs_are_their_definition(rng, monkeypatch, enemies, ties, weighted, tile):
+    monkeypatch.setattr(enemy_search, "TILE", tile)
+    X = rng.permutation(np.unique(rng.integers(0, 4, (70, 3)), axis=0)).astype(float)
+    codes = rng.integers(0, 4, len(X))
+    w = rng.integers(1, 5, len(X)) if weighted else np.ones(len(X), dtype=int)
+    pairs = enemy_pairs(X, codes, 4, weights=w if weighted else None, enemies=enemies, ties=ties)
+    expected = literal_pairs(X, codes, 4, w, enemies, ties)
+    found = as_dict(pairs)
+    assert len(found) == len(pairs.left) >= 30
+    assert found == pytest.approx(expected, rel=1e-14)
+    assert (pairs.left < pairs.right).all()
     assert pairs.weight.dtype == np.float64
     assert pairs.left.dtype == pairs.right.dtype == np.intp
 
 
-@pytest.mark.parametrize("enemies", ["each", "any"])
-def test_multiplicities_equal_repeated_rows(rng, enemies):
-    X, codes, w = rng.standard_normal((50, 3)), rng.integers(0, 3, 50), rng.integers(1, 4, 50)
-    source = np.repeat(np.arange(50), w)
-    repeated = enemy_pairs(nearest_enemies(X[source], codes[source], 3, enemies=enemies))
-    counted = {}
-    for i, j in zip(source[repeated.left].tolist(), source[repeated.right].tolist(), strict=True):
-        counted[min(i, j), max(i, j)] = counted.get((min(i, j), max(i, j)), 0) + 1
-    pairs = enemy_pairs(nearest_enemies(X, codes, 3, enemies=enemies), w)
-    assert counted == {
-        (i, j): weight for i, j, weight in zip(pairs.left.tolist(), pairs.right.tolist(), pairs.weight, strict=True)
-    }
+@each_or_any
+@ways_with_ties
+def test_multiplicities_equal_repeated_rows(rng, enemies, ties):
+    X, codes, w = rng.integers(0, 4, (40, 3)) * 1.0, rng.integers(0, 3, 40), rng.integers(1, 4, 40)
+    source = np.repeat(np.arange(40), w)
+    once = enemy_pairs(X, codes, 3, weights=w, enemies=enemies, ties=ties)
+    often = enemy_pairs(X[source], codes[source], 3, enemies=enemies, ties=ties)
+    assert as_dict(once) == {(source[i], source[j]): weight for (i, j), weight in as_dict(often).items()}
+
+
+@each_or_any
+def test_shares_do_not_depend_on_the_order_of_rows_nor_on_rounding(rng, enemies):
+    X, codes = rng.integers(0, 3, (60, 4)).astype(float), rng.integers(0, 3, 60)
+    spread = pair_matrix(X, enemy_pairs(X, codes, 3, enemies=enemies))
+    order = rng.permutation(60)
+    shuffled = pair_matrix(X[order], enemy_pairs(X[order], codes[order], 3, enemies=enemies))
+    np.testing.assert_allclose(shuffled, spread, rtol=1e-12)
+    turned = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    np.testing.assert_allclose(
+        turned @ pair_matrix(X @ turned, enemy_pairs(X @ turned, codes, 3, enemies=enemies)) @ turned.T,
+        spread,
+        atol=1e-10,
+    )
+    lowest = [pair_matrix(X[o], enemy_pairs(X[o], codes[o], 3, ties="lowest")) for o in (np.arange(60), order)]
+    assert not np.allclose(*lowest)
+
+
+def pair_matrix(X, pairs):
+    gaps = X[pairs.left] - X[pairs.right]
+    return (gaps * pairs.weight[:, None]).T @ gaps
+
+
+def test_without_ties_every_pair_counts_once(rng):
+    X, codes = rng.standard_normal((80, 3)), rng.integers(0, 3, 80)
+    shares, every, lowest = (as_dict(enemy_pairs(X, codes, 3, ties=ties)) for ties in ("share", "all", "lowest"))
+    assert shares == every == lowest
+    assert set(shares.values()) == {1.0}
 
 
 def test_no_enemies_make_no_pairs():
-    pairs = enemy_pairs(np.full((4, 1), -1), np.ones(4))
+    pairs = enemy_pairs(np.zeros((4, 1)), np.zeros(4, dtype=int), 1)
     assert pairs.left.size == pairs.right.size == pairs.weight.size == 0
+
+
+def test_more_ties_than_may_be_held_are_refused(monkeypatch):
+    X, codes = np.eye(40), np.arange(40) % 2
+    assert len(enemy_pairs(X, codes, 2, most=400).left) == 400
+    with pytest.raises(MemoryError, match="more than 399 pairs"):
+        enemy_pairs(X, codes, 2, most=399)
 
 
 def test_mushrooms_have_as_many_pairs_as_brute_force_finds(data_folder):

@@ -7,6 +7,7 @@ from geometry import largest_angle, most_turned
 from samples import labelled
 
 from discrim import PCA, MarginPCA
+from discrim.reducers import margin_pca
 
 CHOICES = ["all", "mean", "median", "nearest"]
 
@@ -49,7 +50,7 @@ def test_whole_weights_of_nearest_enemies_are_multiplicities_of_their_pairs(enem
         finders = [a for a, b in ((i, j), (j, i)) if finds(X, y, a, b, enemies)]
         weight = w[i] + w[j] - 1 if len(finders) == 2 else w[finders[0]]
         A += weight * np.outer(X[i] - X[j], X[i] - X[j])
-    fitted = MarginPCA(pairs="nearest", enemies=enemies).fit(X, y, sample_weight=w)
+    fitted = MarginPCA(pairs="nearest", enemies=enemies, ties="lowest").fit(X, y, sample_weight=w)
     np.testing.assert_allclose(spread_of(fitted, w.sum()), A, atol=1e-10)
 
 
@@ -68,13 +69,31 @@ def test_each_and_any_are_one_for_two_classes_and_not_for_three():
     assert most_turned(each.components_, any_.components_) > 1e-3
 
 
+@pytest.mark.parametrize(("ties", "of_each"), [("all", (1, 1)), ("share", (1 / 2, 1)), ("lowest", (1, 0))])
+def test_tied_enemies(ties, of_each):
+    # Row 0 has two enemies at distance 1: row 2, which has row 1 at distance ½, and row 3, which finds row 0 itself.
+    X = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.5], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    y = np.array([0, 0, 1, 1])
+    first, second = of_each if ties != "lowest" else (1, 1)  # row 3 finds row 0 in any case
+    A = first * np.diag([1.0, 0, 0]) + second * np.diag([0, 1.0, 0]) + np.diag([0, 0, 0.25])
+    fitted = MarginPCA(pairs="nearest", ties=ties).fit(X, y)
+    np.testing.assert_allclose(spread_of(fitted, 4), A, atol=1e-12)
+
+
 def test_of_tied_enemies_the_first_counts():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
     y = np.array([0, 1, 1, 1])  # row 0 finds row 1 of three at distance 1; each of them finds row 0
-    fitted = MarginPCA(pairs="nearest").fit(X, y)
-    np.testing.assert_allclose(spread_of(fitted, 4), np.diag([2.0, 1.0]), atol=1e-12)
-    repeated = MarginPCA(pairs="nearest").fit(X[[1, 0, 2, 3]], y[[1, 0, 2, 3]])
-    np.testing.assert_allclose(spread_of(repeated, 4), np.diag([2.0, 1.0]), atol=1e-12)
+    for order in ([0, 1, 2, 3], [1, 0, 2, 3]):
+        fitted = MarginPCA(pairs="nearest", ties="lowest").fit(X[order], y[order])
+        np.testing.assert_allclose(spread_of(fitted, 4), np.diag([2.0, 1.0]), atol=1e-12)
+
+
+def test_more_ties_than_memory_holds_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(margin_pca, "MOST_ENEMIES", 99)
+    X, y = np.eye(20), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"Pass ties='lowest'"):
+        MarginPCA(pairs="nearest").fit(X, y)
+    assert MarginPCA(pairs="nearest", ties="lowest").fit(X, y).rank_ > 1
 
 
 def test_medians_shrug_at_an_outlier_that_drags_the_means():
