@@ -26,6 +26,7 @@ from discrim.evaluation.summary import METRICS, Line
 from discrim.report.accuracy_curves import AccuracyCurveValues, accuracy_chart
 from discrim.report.answer import MARKS, answer_of, p_in_words, points
 from discrim.report.chart import Chart
+from discrim.report.confusions import Confusions
 from discrim.report.critical_difference import CriticalDifferenceValues, ranks_chart
 from discrim.report.fitted import natural
 from discrim.report.loadings import arrows_chart, loadings_chart
@@ -114,7 +115,8 @@ def _maps(look: Looks) -> Choices:
         for view, shown in enumerate(one.views):
             k = len(shown.projection.component_names)
             chart = projection_chart(shown.projection, range(k), hover=_hover(shown, look), most_classes=MOST_CLASSES)
-            seen = f"Five neighbours on {in_components(k)} are right on {100 * shown.accuracy:.1f} % of the new rows"
+            right = f"{100 * shown.confusions.accuracy:.1f} %"
+            seen = f"Five neighbours on {in_components(k)} are right on {right} of the new rows"
             yield (at, view), replace(chart, told="; ".join(filter(None, [seen, chart.told])))
 
 
@@ -181,8 +183,17 @@ def _said(results: Results, look: Looks, origin: Origin) -> dict[str, Any]:
         "metric": METRICS[results.metric],
         "classifiers": list(dict.fromkeys(line.classifier for line in lines)),
         "look": look,
+        "confusions": _confusions(results),
         "glosses": {name: METHODS[name].gloss for name in {line.method for line in lines} & METHODS.keys()},
     }
+
+
+def _confusions(results: Results) -> Confusions | None:
+    """Held-out rows of all splits by the recommended pipeline, where the results tell."""
+    verdict = results.verdict
+    if verdict is None or verdict.confusion is None:
+        return None
+    return Confusions.of(verdict.classes, verdict.confusion)
 
 
 def _tracks(lines: Sequence[Line]) -> list[list[float]]:
@@ -204,6 +215,7 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {"p": p_in_words, "points": points, "components": in_components, "shortened": shortened}
+    environment.filters["share"] = lambda share: "–" if share is None else f"{100 * share:.1f} %"
     environment.filters["naturally"] = lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0]))
     environment.globals |= {"marks": MARKS, "classifiers_view": CLASSIFIERS_VIEW}
     return environment.get_template("report.html")

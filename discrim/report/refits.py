@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier
 
 from discrim.evaluation.methods import METHODS, Method, named
 from discrim.evaluation.summary import Line
 from discrim.evaluation.trial import SplitData
-from discrim.report.fitted import class_codes, loadings_of, scores_of
+from discrim.report.confusions import Confusions
+from discrim.report.fitted import class_codes, scores_of
 from discrim.report.loadings import LoadingsValues
 from discrim.report.margin_distribution import MarginValues
 from discrim.report.projection import ProjectionValues
@@ -26,7 +26,6 @@ MOST_COMPONENTS = 5
 CLASSIFIERS_VIEW = "posterior-map"  # not linear: shown beside the best linear map, whatever was compared
 MOST_ROWS_OF_A_VIEW = 2_500  # more take too long for a picture that nobody asked for
 NEIGHBOURS = 5
-MOST_OF_A_MATRIX = 12  # classes; of more, the pairs most often confused are told
 
 
 class Allotment(NamedTuple):
@@ -49,29 +48,12 @@ ALONE = Allotment()
 class MapView:
     """Rows on the components of a fit with just so many, and what five neighbours there make of rows not fitted.
 
-    predicted : the class of each new row by five neighbours; matrix : new rows by class and predicted class
+    predicted : the class of each new row by five neighbours
     """
 
     projection: ProjectionValues
     predicted: tuple[str, ...]
-    matrix: NDArray[np.intp]
-
-    @property
-    def accuracy(self) -> float:
-        return float(np.trace(self.matrix) / max(1, self.matrix.sum()))
-
-    @property
-    def confusions(self) -> list[tuple[str, str, int, int]]:
-        """Class, the class it is taken for, how many rows, of how many; the most frequent first."""
-        wrong = self.matrix * (1 - np.eye(len(self.matrix), dtype=np.intp))
-        order = np.argsort(-wrong, axis=None, kind="stable")[:MOST_OF_A_MATRIX]
-        pairs = [divmod(int(at), len(wrong)) for at in order if wrong.flat[at]]
-        classes, sizes = self.projection.classes, self.matrix.sum(axis=1)
-        return [(classes[a], classes[b], int(wrong[a, b]), int(sizes[a])) for a, b in pairs]
-
-    @property
-    def is_small(self) -> bool:
-        return len(self.matrix) <= MOST_OF_A_MATRIX
+    confusions: Confusions
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +71,7 @@ class MethodMap:
 
     @property
     def label(self) -> str:
-        return f"{self.method}: {100 * self.flat.accuracy:.1f} %"
+        return f"{self.method}: {100 * self.flat.confusions.accuracy:.1f} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +169,7 @@ def _map(name: str, fits: Fits, allotment: Allotment, most: int = 3) -> MethodMa
     deeper = fits.model(most)
     has_three = scores_of(deeper, fits.data.test[:1]).shape[1] > 2
     deep = _view(deeper, 3, fits.data, name, allotment.points // 2) if has_three else None
-    return MethodMap(name, loadings_of(model) is not None, flat, deep)
+    return MethodMap(name, fits.method.linear, flat, deep)
 
 
 def _view(model: Any, k: int, data: SplitData, name: str, points: int) -> MapView:
@@ -199,11 +181,11 @@ def _view(model: Any, k: int, data: SplitData, name: str, points: int) -> MapVie
     _, (_, actual, found) = class_codes(data.y_train, data.y_test, predicted)
     matrix = np.zeros((len(values.classes),) * 2, dtype=np.intp)
     np.add.at(matrix, (actual, found), 1)
-    return MapView(values, tuple(str(label) for label in predicted.tolist()), matrix)
+    return MapView(values, tuple(str(label) for label in predicted.tolist()), Confusions(values.classes, matrix))
 
 
 def _in_order(maps: list[MethodMap]) -> list[MethodMap]:
-    ranked = sorted(maps, key=lambda one: -one.flat.accuracy)
+    ranked = sorted(maps, key=lambda one: -one.flat.confusions.accuracy)
     first = next((one for one in ranked if one.linear), None)
     second = next((one for one in ranked if one.method == CLASSIFIERS_VIEW), None)
     ahead = [one for one in (first, second) if one is not None]
@@ -213,7 +195,7 @@ def _in_order(maps: list[MethodMap]) -> list[MethodMap]:
 def _rows_called(results: Results) -> tuple[list[str], list[str]]:
     """What the rows of the first split are called: by the table's ids where it has some, else by number from 1."""
     assert results.table is not None
-    ids = getattr(results.table, "ids", None)
+    ids = results.table.ids
     train, test = (
         [str(row + 1) if ids is None else str(ids[row]) for row in np.ravel(part).tolist()]
         for part in results.grid.splits[0]

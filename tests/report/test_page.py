@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,11 +19,12 @@ from discrim.data.columnar import MissingExtraError
 from discrim.evaluation.compare import Comparison
 from discrim.evaluation.methods import METHODS
 from discrim.report import page as page_module
+from discrim.report.confusions import Confusions
 from discrim.report.loadings import LoadingsValues
 from discrim.report.page import MOST_CLASSES, Origin, content_policy, write_report
 from discrim.report.page import page as page_of
 from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, numbers
-from discrim.report.refits import CLASSIFIERS_VIEW, MapView, MethodMap, _in_order, looks_of
+from discrim.report.refits import CLASSIFIERS_VIEW, MethodMap, _in_order, looks_of
 from discrim.report.results import Results
 
 KINDS_OF_CELLS = ("right", "wrong", "none")
@@ -121,6 +123,27 @@ def test_the_library_of_the_charts_is_the_one_that_was_tested_and_the_page_is_sm
     assert not re.search(r"</script|<!--", (folder / "plotly-basic.min.js").read_text(encoding="utf-8"))
 
 
+def test_the_answer_says_the_largest_class_the_recall_and_what_was_not_finished(found):
+    results = Results.of(found)
+    text = plain(page_of([results], Origin()))
+    verdict = results.verdict
+    assert f"the largest class alone: {100 * verdict.majority:.1f} %" in text
+    assert all(sentence in text for sentence in verdict.sentences)
+    for name, share in verdict.recall.items():
+        assert re.search(rf"{name} [\d ·]+ {100 * share:.1f} %", text)
+    assert "Nothing failed and nothing was skipped." in text
+    stopped = [row for row in found.rows if row["trial"]["split"] < 2 or row["trial"]["method"] == "pca"]
+    text = plain(page_of([Results.of(Comparison(found.grid, stopped))], Origin()))
+    assert "The run was not finished" in text
+    assert "nothing was skipped" not in text
+
+
+def plain(text):
+    """The words of a page."""
+    body = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.S)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
 def test_how_it_was_done(found, parsed):
     facts = " ".join("".join(parsed.texts).split())
     for words in ("90 rows, 6 features, 3 classes", "holdout-80-20, 4 splits", "numpy", "Seconds per method"):
@@ -172,7 +195,7 @@ def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_fo
     train, test = model.transform(data.train), model.transform(data.test)
     judge = KNeighborsClassifier(5).fit(train, data.y_train)
     predicted = judge.predict(test)
-    assert first.flat.accuracy == (predicted == data.y_test).mean()
+    assert first.flat.confusions.accuracy == (predicted == data.y_test).mean()
     rows = found.grid.splits[0][1]
     chart = values["blocks"][0]["figures"]["map"]["0,0"]
     assert chart["equal"]
@@ -187,15 +210,16 @@ def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_fo
         assert told == {"row": [str(row + 1) for row in rows[mine]], "taken for": predicted[mine].tolist()}
     classes = first.flat.projection.classes
     matrix = [[((data.y_test == a) & (predicted == b)).sum() for b in classes] for a in classes]
-    np.testing.assert_array_equal(first.flat.matrix, matrix)
+    np.testing.assert_array_equal(first.flat.confusions.matrix, matrix)
     shown = [text.strip() for _, a, text in parsed.of("td") if a.get("class") in KINDS_OF_CELLS]
     cells = [int(text.replace("·", "0")) for text in shown]
-    assert cells[:9] == np.ravel(matrix).tolist()
+    assert cells[:9] == np.ravel(Results.of(found).verdict.confusion).tolist()  # of the answer, all splits together
+    assert cells[9:18] == np.ravel(matrix).tolist()
 
 
 def test_the_best_linear_map_comes_first_and_then_the_classifiers_view():
     def one(method, linear, right):
-        return MethodMap(method, linear, SimpleNamespace(accuracy=right), None)
+        return MethodMap(method, linear, SimpleNamespace(confusions=SimpleNamespace(accuracy=right)), None)
 
     maps = [one("pca", True, 0.5), one("umap", False, 0.9), one("lda", True, 0.8), one(CLASSIFIERS_VIEW, False, 0.6)]
     assert [each.method for each in _in_order(maps)] == ["lda", CLASSIFIERS_VIEW, "umap", "pca"]
@@ -206,9 +230,18 @@ def test_many_classes_have_a_list_of_the_pairs_confused_most():
     matrix = np.diag(np.arange(20, 40))
     matrix[3, 7], matrix[12, 0] = 5, 9
     names = tuple(f"c{at}" for at in range(20))
-    view = MapView(SimpleNamespace(classes=names), (), matrix)
-    assert view.confusions == [("c12", "c0", 9, 41), ("c3", "c7", 5, 28)]
-    assert not view.is_small
+    found = Confusions.of(names, matrix)
+    assert found.pairs == [("c12", "c0", 9, 41), ("c3", "c7", 5, 28)]
+    assert [name for name, _, _ in found.weakest][:3] == ["c12", "c3", "c0"]
+    assert found.weakest[0][2] == 32 / 41
+    assert not found.is_small
+
+
+def test_confusions_stand_in_natural_order_whatever_order_they_come_in():
+    found = Confusions.of(["10", "9", "1"], [[10, 1, 2], [3, 9, 4], [5, 6, 0]])
+    assert found.classes == ("1", "9", "10")
+    assert found.matrix.tolist() == [[0, 6, 5], [4, 9, 3], [2, 1, 10]]
+    assert Confusions.of(["a", "b"], [[0, 0], [1, 3]]).rows == [("a", [0, 0], None), ("b", [1, 3], 0.75)]
 
 
 def test_all_features_can_be_found_while_there_is_room():

@@ -202,7 +202,7 @@ def test_sparse_rows_are_looked_at_like_dense_ones(monkeypatch):
     assert not of_sparse.refused
     for one, other in zip(of_dense.maps, of_sparse.maps, strict=True):
         np.testing.assert_allclose(one.flat.projection.test.scores, other.flat.projection.test.scores, atol=1e-8)
-        np.testing.assert_array_equal(one.flat.matrix, other.flat.matrix)
+        np.testing.assert_array_equal(one.flat.confusions.matrix, other.flat.confusions.matrix)
     for a, b in zip(of_dense.refits, of_sparse.refits, strict=True):
         np.testing.assert_allclose(a.margins.before, b.margins.before, atol=1e-8)
         np.testing.assert_allclose(a.loadings.structure, b.loadings.structure, atol=1e-8)
