@@ -167,7 +167,7 @@ def test_columns_that_add_nothing_add_no_rank(case, table, column, kind):
         fitted = case(None).fit(given, y)
     assert len(said) <= 1
     assert all(np.isfinite(a).all() for a in (fitted.transform(given), fitted.components_, fitted.eigenvalues_))
-    if column == "sum" and case.name == "MarginPCA-median":
+    if column == "sum" and case.name == "margin-pca-median":
         return  # the median of a sum is not the sum of medians: the column does add a direction
     assert fitted.rank_ == case(None).fit(X, y).rank_
 
@@ -254,7 +254,7 @@ def test_equal_rows_within_each_class(case, shape):
     y = np.arange(12) % 3
     means = np.random.default_rng(1).standard_normal((3, shape[1]))
     fitted = case(None).fit(means[y], y)
-    kept = 1 if case.name == "PCALDA" else 2  # as many principal components as S_w has directions, but at least one
+    kept = 1 if case.name == "pca-lda" else 2  # as many principal components as S_w has directions, but at least one
     assert fitted.rank_ == 2
     assert len(fitted.components_) == kept
     assert largest_angle(fitted.components_, means[1:] - means[0]) < 1e-7

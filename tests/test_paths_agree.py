@@ -45,7 +45,6 @@ def test_every_basis_gives_the_same_answer(case, table, basis, kind):
 @over([case for case in CASES if case.lanczos])
 def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, monkeypatch):
     monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
-    monkeypatch.setattr("discrim.solve.choose.DENSE_COLUMNS", 10)
     X, y = labelled(80, 40)
     X = np.where(X > 0.5, X, 0.0)
     found = case(3).fit(sp.csr_array(X), y)

@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.data.check import checked_table, labelled_rows, require_finite, require_finite_result, require_two_classes
+from discrim.data.check import (
+    checked_table,
+    labelled_rows,
+    require_finite,
+    require_finite_result,
+    require_two_classes,
+    unchanged_if_it_fails,
+)
 from discrim.data.check_parameters import class_factors
 from discrim.data.rows import LabelledRows
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
@@ -88,6 +95,7 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = not self.fit_intercept
         return tags
 
+    @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> CrammerSingerSVC:
         """Find the weights and duals."""
         self._require_sensible_parameters()

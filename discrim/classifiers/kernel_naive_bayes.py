@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discrim.data.check import unchanged_if_it_fails
+
 Array = NDArray[np.float64]
 CELLS_AT_ONCE = 2**20  # how many kernels are held while a feature's density is taken
 
@@ -37,6 +39,7 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
     0.97
     """
 
+    @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike) -> KernelNaiveBayes:
         """Keep the rows of each class, and the widths of their bumps."""
         rows, labels = validate_data(self, X, y, dtype=np.float64)

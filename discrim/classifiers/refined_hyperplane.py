@@ -15,7 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from discrim.classifiers.pair_refinement import Refinement, Rule, refinement
 from discrim.classifiers.refinement_parameters import checked_settings
 from discrim.classifiers.two_classes import Floats, Indices, Pair
-from discrim.data.check import checked_table, labelled_rows, require_finite, require_two_classes
+from discrim.data.check import (
+    checked_table,
+    labelled_rows,
+    require_finite,
+    require_two_classes,
+    unchanged_if_it_fails,
+)
 
 
 class RefinedHyperplane(ClassifierMixin, BaseEstimator):
@@ -99,6 +105,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
+    @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RefinedHyperplane:
         """Refine the classifier's hyperplane between each pair of classes."""
         _refuse_sparse(X)

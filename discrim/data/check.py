@@ -7,7 +7,8 @@ while a method works on it, in `findings`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -131,9 +132,11 @@ def _of_numpy(y: Any) -> Any:
 
 def _unmixed(y: Any) -> Any:
     """A list that holds several types as it is: as an array, 1 and "a" and NaN would all turn into text."""
-    if isinstance(y, (list, tuple)) and len({type(v) for v in y}) > 1 and not any(np.ndim(v) for v in y):
-        return np.fromiter(y, dtype=object, count=len(y))
-    return y
+    if not isinstance(y, (list, tuple)) or any(np.ndim(v) for v in y):
+        return y
+    # numpy's own text ends at its last character that is no NUL
+    cut = any(isinstance(v, str) and v.endswith("\0") for v in y)
+    return np.fromiter(y, dtype=object, count=len(y)) if cut or len({type(v) for v in y}) > 1 else y
 
 
 def require_labels_present(labels: NDArray[Any]) -> None:
@@ -277,6 +280,17 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def unchanged_if_it_fails(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a whole method, as a decorator."""
+
+    @functools.wraps(fit)
+    def guarded(estimator: Any, *given: Any, **named: Any) -> Any:
+        with unchanged_on_failure(estimator):
+            return fit(estimator, *given, **named)
+
+    return guarded
 
 
 def partly_labelled_rows(

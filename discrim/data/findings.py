@@ -97,6 +97,16 @@ def warn_of_singular_within(method: str) -> None:
     )
 
 
+def warn_of_lost_digits() -> None:
+    warnings.warn(
+        "Some columns are so nearly combinations of others that what tells them apart is known to few digits, or is "
+        "left out: the discriminants may be right to less than half the digits. Look for columns given twice, a row in "
+        "other units and stand-ins such as -9999, or use RegularizedLDA with a shrinkage.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
 def warn_of_filled_null_space(found: int, wanted: int) -> None:
     warnings.warn(
         f"The null space of the within-class scatter gives {found} of {wanted} discriminants (it shrinks as the rows "

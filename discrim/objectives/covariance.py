@@ -32,6 +32,7 @@ class Covariance:
     def __init__(self, matrix: Array, precision: float = 0.0, variances: Array | None = None) -> None:
         self.matrix = matrix
         self.precision = precision
+        self.inverse_condition = 1.0  # of the correlations, known once they are factored
         deviations = np.sqrt(np.maximum(np.diag(matrix), 0.0))
         varies = deviations > (0.0 if variances is None else ROUNDING * np.sqrt(variances))
         self._every_column_varies = bool(varies.all())
@@ -52,8 +53,9 @@ class Covariance:
         if broken or not float(np.diag(factor).min()) ** 2 > threshold:
             return None
         # many columns may each leave some of the others unexplained, and still a combination of all be next to nothing
-        inverse_condition, _ = la.lapack.dpocon(factor, np.abs(self._correlations).sum(axis=0).max(), uplo="L")
-        return factor if inverse_condition > max(LEAST_CONDITION, rounding_share(len(factor), self.precision)) else None
+        self.inverse_condition, _ = la.lapack.dpocon(factor, np.abs(self._correlations).sum(axis=0).max(), uplo="L")
+        least = max(LEAST_CONDITION, rounding_share(len(factor), self.precision))
+        return factor if self.inverse_condition > least else None
 
     @property
     def is_nonsingular(self) -> bool:

@@ -34,6 +34,8 @@ class Ratio:
     trace: float  # of S_w/n
     rank: int  # of the total scatter
     embedding: Array | None = None  # None: the moments' coordinates themselves
+    left_out: Array | None = None  # directions (of the moments' coordinates) in which no variance was to be seen
+    least_kept: float = 1.0  # share of the largest variance, of standardised columns, in the least direction kept
     precision: float = 0.0
 
     @property
@@ -81,29 +83,34 @@ def ratio_of(moments: ClassMoments) -> Ratio:
     if not varying.all():
         within, means = within[np.ix_(varying, varying)], means[:, varying]
     ratio = _ratio(within, means, shares, n, moments.precision)
-    embedding = _range_of(ratio)
+    embedding, left_out, least_kept = _range_of(ratio)
     if embedding is not None:
         ratio = ratio.projected(embedding)
     if not varying.all():
         selection = np.eye(len(varying))[varying]
         embedding = selection if embedding is None else embedding @ selection
-    return replace(ratio, embedding=embedding)
+        left_out = None if left_out is None else left_out @ selection
+    return replace(ratio, embedding=embedding, left_out=left_out, least_kept=least_kept)
 
 
 def _ratio(within: Array, means: Array, shares: Array, weight: float, precision: float) -> Ratio:
     variances = np.diag(within) + np.einsum("cd,cd->d", means, means)
-    return Ratio(within, means, shares, weight, variances, float(np.trace(within)), len(within), None, precision)
+    trace = float(np.trace(within))
+    return Ratio(within, means, shares, weight, variances, trace, len(within), precision=precision)
 
 
-def _range_of(ratio: Ratio) -> Array | None:
-    """Orthonormal rows that span the range of the total scatter; None where it is all of the space.
+def _range_of(ratio: Ratio) -> tuple[Array | None, Array | None, float]:
+    """Orthonormal rows that span the range of the total scatter, and what is left out; None where it is all there is.
+
+    And the least share of variance that was kept.
 
     Where the within-class scatter is not singular the total is not either, though classes far apart may hide that.
     """
     if ratio.covariance().is_nonsingular or Covariance(ratio.total, ratio.precision).is_nonsingular:
-        return None
+        return None, None, 1.0
     # judged on correlations, so that a feature in small units is not taken for rounding
     deviations = np.sqrt(ratio.variances)
     values, vectors = la.eigh(ratio.total / np.outer(deviations, deviations), driver="evd", check_finite=False)
     kept = values > rounding_share(len(values), ratio.precision) * values[-1]
-    return la.qr(deviations[:, None] * vectors[:, kept], mode="economic", check_finite=False)[0].T
+    span = la.qr(deviations[:, None] * vectors[:, kept], mode="economic", check_finite=False)[0].T
+    return span, (vectors[:, ~kept] / deviations[:, None]).T, float(values[kept].min() / values[-1])

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.data.check import checked_table, require_finite
+from discrim.data.check import checked_table, require_finite, unchanged_if_it_fails
 from discrim.data.check_parameters import require_layer
 from discrim.data.findings import refuse_sparse
 
@@ -86,6 +86,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.alpha = alpha
         self.random_state = random_state
 
+    @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Train on the rows; y is ignored."""
         require_layer(self.n_components, self.max_iter, self.alpha)

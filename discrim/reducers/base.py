@@ -279,7 +279,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             plan = Plan(self._basis, f"{self._basis}, as the caller wished")
         else:
             wanted = self._wanted(plain_count(self.n_components), rows.n_classes)
-            plan = choose(*rows.shape, sparse=rows.is_sparse, wanted=wanted, why_all=self._why_all_directions())
+            stored = rows.X.nnz if rows.is_sparse else None
+            plan = choose(*rows.shape, stored=stored, wanted=wanted, why_all=self._why_all_directions())
         keep = self._kept_statistics(streaming=False)
         return Coordinates(plan, rows, self._margins(rows), keep, self._scatter_weights)
 

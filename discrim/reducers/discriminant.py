@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import checked_priors, class_factors
-from discrim.data.findings import require_different_means, require_some_spread, warn_of_singular_within
+from discrim.data.findings import (
+    require_different_means,
+    require_some_spread,
+    warn_of_lost_digits,
+    warn_of_singular_within,
+)
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.covariance import Covariance
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import Lift, Solution
 from discrim.reducers.nearest_centroid import NearestCentroid
@@ -21,6 +27,7 @@ from discrim.solve.count import discriminant_count
 from discrim.solve.discriminants import Discriminants, standardised, whitened_span
 
 Array = NDArray[np.float64]
+HALF_THE_DIGITS = 1e-9  # an inverse condition number: discriminants are known to about 1e-16 over this
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,12 +106,24 @@ class DiscriminantReducer(NearestCentroid):
         found = self._find(ratio, moments, basis)
         if found.is_singular:
             warn_of_singular_within(type(self).__name__)
+        elif self._loses_digits(found, ratio, moments, basis):
+            warn_of_lost_digits()
         k = found.count or discriminant_count(request, found.values, ratio.rank, shape, found.ties_settled)
         directions = found.directions[:k]
         if k > len(directions):
             pads = basis.complement(ratio, found.directions, k - len(directions))
             directions = np.concatenate([directions, self._scaled_pads(pads, ratio)])
         return self._solution(directions, found, ratio, moments, basis, np.log(priors))
+
+    def _loses_digits(self, found: Discriminants, ratio: Ratio, moments: ClassMoments, basis: Basis) -> bool:
+        """Whether less than half the digits of the discriminants, or none of some directions, are known."""
+        cost = ratio.covariance() if found.cost is None else found.cost
+        if found.cost is None and not cost.is_nonsingular:
+            cost = Covariance(ratio.total, ratio.precision)
+        if not cost.is_nonsingular or cost.inverse_condition <= HALF_THE_DIGITS:
+            return True
+        has_ridge = found.cost is not None and getattr(self, "shrinkage", 0) != 0  # which tells small from nothing
+        return not has_ridge and (ratio.least_kept <= HALF_THE_DIGITS or basis.hides_spread(ratio, moments))
 
     def _solution(
         self,

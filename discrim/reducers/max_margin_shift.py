@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from discrim.data.check import checked_table, partly_labelled_rows, require_finite
+from discrim.data.check import checked_table, partly_labelled_rows, require_finite, unchanged_if_it_fails
 from discrim.data.check_parameters import (
     PASSES,
     POSITIVE,
@@ -113,6 +113,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the shift, and train the extractor on the shifted rows."""
         shift, svm = checked_shift(self.shift), self._svm_parameters()

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.rows import LabelledRows, block_slices
+from discrim.data.rows import LabelledRows, block_slices, projected
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio, ratio_of
@@ -83,6 +83,15 @@ class Basis(ABC):
         found = spectrum_of_matrix(rest, wanted, precision=float(np.finfo(np.float64).eps)).directions
         found = found - (found @ Q) @ Q.T
         return found / np.linalg.norm(found, axis=1)[:, None]
+
+    def hides_spread(self, ratio: Ratio, moments: ClassMoments) -> bool:
+        """Whether rows do vary, beyond their own digits, where the squares of their statistics show nothing."""
+        if ratio.left_out is None or not self.points.shape[0]:
+            return False
+        directions, X = ratio.left_out * 0.5**moments.exponent, self.points.X
+        along = projected(X, moments.mean, directions).astype(np.float64, copy=False)
+        digits = np.finfo(X.dtype).eps * np.asarray(abs(X) @ np.abs(directions).T).max(axis=0)
+        return bool((np.sqrt(np.mean(along**2, axis=0)) > 2 * digits).any())
 
     def training_sets(self, folds: Folds) -> Iterator[tuple[Basis, ClassMoments, LabelledRows]]:
         """Of each split a basis of its training rows, their statistics, and its test rows."""

@@ -12,7 +12,7 @@ from discrim.solve.products import Products
 from discrim.solve.row_space import GramRows, SingularRows
 
 EXACT_SIDE = 5_000  # an eigendecomposition of this size still takes seconds
-DENSE_COLUMNS = 1_000  # sparse rows this short are cheap to make dense a block at a time
+SOON = 2.0  # seconds an exact solution may always take
 BASES = ("features", "rows", "products")
 
 
@@ -32,19 +32,31 @@ class Plan:
         return (SingularRows if resolve else GramRows).of(points, margins, self.reason)
 
 
-def choose(n: int, d: int, *, sparse: bool, wanted: int | None, why_all: str | None = None) -> Plan:
-    """The plan for n×d rows; `wanted` directions, None for all there are (`why_all`: the method needs them all)."""
-    side = min(n, d)
+def choose(n: int, d: int, *, stored: int | None = None, wanted: int | None, why_all: str | None = None) -> Plan:
+    """The plan for n×d rows.
+
+    stored : how many numbers a sparse table stores; None for a dense one
+    wanted : how many directions, None for all there are (`why_all`: the method needs them all)
+    """
+    side, sparse = min(n, d), stored is not None
     few = wanted is not None and why_all is None and 10 * wanted <= side
-    if n >= d and d <= (DENSE_COLUMNS if sparse else EXACT_SIDE):
-        return Plan("features", f"n={n} ≥ d={d}: statistics of the features")
-    if n < d and n <= EXACT_SIDE:
-        return Plan("rows", f"n={n} < d={d}: coordinates in the span of the rows")
-    if few:
+    if few and (side > EXACT_SIDE or _is_cheaper_by_products(n, d, stored, wanted or 0)):
         kind = "sparse" if sparse else "dense"
         return Plan("products", f"{wanted} of {side} directions of a large {kind} problem ({n}×{d}): products only")
     if sparse and side > EXACT_SIDE:
         refuse_large_sparse(n, d, side // 10, why_all)
     if n >= d:
-        return Plan("features", f"many of {d} directions wanted: statistics of the features")
-    return Plan("rows", f"many of {n} directions wanted: coordinates in the span of the rows")
+        return Plan("features", f"n={n} ≥ d={d}: statistics of the features")
+    return Plan("rows", f"n={n} < d={d}: coordinates in the span of the rows")
+
+
+def _is_cheaper_by_products(n: int, d: int, stored: int | None, wanted: int) -> bool:
+    """By far, in rough seconds: a matrix product makes 1e10 steps in one, a product with a vector fewer."""
+    side, other = min(n, d), max(n, d)
+    gram = side * side * other / 1e10
+    if stored is not None and n < d:  # of sparse rows: pairs of numbers in one column
+        gram = stored * stored / d / 1e8
+    passes = 4 * (10 + 2 * wanted)
+    by_products = passes * (n * d / 1e9 if stored is None else stored / 2e8)
+    exact = gram + 2 * side**3 / 1e10
+    return exact > SOON and 5 * by_products < exact

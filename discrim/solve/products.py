@@ -100,6 +100,7 @@ class RidgeProducts:
     ridge: float
     diagonal: Array
     is_nonsingular: bool = True
+    inverse_condition: float = 1.0  # not known; conjugate gradients say themselves where they do not get there
 
     def times(self, V: Array) -> Array:
         """Σ_γV."""

@@ -154,3 +154,23 @@ def test_bad_input_is_named():
         ClassMoments.of(X, y[:3])
     with pytest.raises(ValueError, match="mixed types"):
         ClassMoments.of(X, y) + ClassMoments.of(X, y.astype(str))
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-170, 1e160, 1e300])
+@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("keep", ["pooled", "each"])
+def test_any_chunking_of_large_and_small_numbers(factor, size, keep):
+    X, y = labelled(30, 3)
+    parts = [ClassMoments.of(factor * X[i : i + size], y[i : i + size], keep=keep) for i in range(0, 30, size)]
+    found, wanted = sum(parts[1:], start=parts[0]), ClassMoments.of(X, y)
+    scale = factor * 2.0 ** -float(found.exponent)
+    assert exact.error(found.within / scale**2, wanted.within) < 1e-13
+    assert exact.error(found.between / scale**2, wanted.between) < 1e-12
+
+
+@pytest.mark.parametrize("factor", [1e-170, 1e160])
+def test_one_row_of_each_class_of_large_or_small_numbers(factor):
+    X = labelled(3, 4)[0]
+    found = ClassMoments.of(factor * X, np.arange(3))
+    scale = factor * 2.0 ** -float(found.exponent)
+    assert exact.error(found.between / scale**2, ClassMoments.of(X, np.arange(3)).between) < 1e-12

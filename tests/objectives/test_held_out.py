@@ -158,3 +158,13 @@ def test_the_trace_of_a_quotient():
     sigma = ratio.covariance(0.2)
     wanted = np.trace(np.linalg.inv(sigma.matrix) @ ratio.within)
     assert sigma.trace_of_quotient(ratio.within) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("shares", [[0.25, 0.25, 0.5], [0.05, 0.15, 0.8]])
+def test_what_statistics_let_expect_is_centred_as_training_means_are(shares):
+    shares = np.array(shares)
+    trained = np.random.default_rng(0).standard_normal((3, 2))
+    trained -= shares @ trained
+    expected = HeldOut.expected(trained, np.eye(2), 5.0, shares, 60.0, 0.1)
+    np.testing.assert_allclose(shares @ expected.means, 0.0, atol=1e-14)
+    assert np.abs(expected.means - trained).max() > 0.01

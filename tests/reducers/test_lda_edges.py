@@ -413,3 +413,30 @@ def test_a_combination_of_all_columns_that_hardly_varies_is_seen_though_no_colum
     labels = np.arange(300) % 3
     for model in (FisherLDA(), UncorrelatedLDA(), OrthogonalLDA(), NullSpaceLDA(), RegularizedLDA(shrinkage=0.0)):
         assert np.isfinite(model.fit(X, labels).decision_function(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore:The null space of the within-class scatter")
+@pytest.mark.parametrize("kind", [OrthogonalLDA, NullSpaceLDA])
+@pytest.mark.parametrize(("unit", "dtype"), [(1e-12, np.float32), (1e160, np.float64), (1e-200, np.float64)])
+@pytest.mark.parametrize("d", [4, 80], ids=["tall", "wide"])
+def test_orthonormal_in_any_unit(kind, unit, dtype, d):
+    G = kind(3).fit((unit * sample(d=d)).astype(dtype), y).components_
+    np.testing.assert_allclose(G @ G.T, np.eye(3), atol=1e-6 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("priors", [None, [0.6, 0.3, 0.1], "equal"])
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_scores_beside_a_far_class_are_the_gaussians(priors, far):
+    X = sample(3)
+    X[y == 2] += far
+    means = np.array([X[y == c].mean(axis=0) for c in range(3)])
+    centred = X - means[y]
+    precision = np.linalg.inv(centred.T @ centred / 60)
+    shares = np.array(priors) if isinstance(priors, list) else np.full(3, 1 / 3)
+    apart = X[:, None] - means
+    logs = np.log(shares) - 0.5 * np.einsum("ncd,de,nce->nc", apart, precision, apart)
+    logs -= logs.max(axis=1, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    near = logs > -1e3
+    found = FisherLDA(priors=priors).fit(X, y).predict_log_proba(X)
+    np.testing.assert_allclose(found[near], logs[near], rtol=1e-6, atol=1e-6)

@@ -1,0 +1,138 @@
+"""Columns that nearly depend on each other: never an error of LAPACK, equal to 60 digits or a warning."""
+
+import warnings
+
+import mpmath
+import numpy as np
+import pytest
+from estimators import CASES, CHOSEN_BY_FOLDS, over
+from sklearn.datasets import load_breast_cancer
+
+from discrim import FisherLDA, RegularizedLDA
+
+N, D, C = 45, 4, 3
+LOST = ("so nearly combinations of others", "within-class scatter is singular")
+
+
+def table(seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(N) % C
+    return rng.normal(size=(N, D)) + 2 * rng.normal(size=(C, D))[y], y, rng
+
+
+def outlier(X, rng, size):
+    X[7] *= size
+    return X
+
+
+def powers(X, rng, size):
+    return np.vander(X[:, 0], int(size) + 1, increasing=True)[:, 1:]
+
+
+def nearly_twice(X, rng, size):
+    return np.c_[X, X[:, 0] + size * rng.normal(size=N)]
+
+
+def sentinels(X, rng, size):
+    return np.where(rng.random(X.shape) < 0.1, size, X)
+
+
+def heavy_tails(X, rng, size):
+    return X * rng.pareto(size, X.shape)
+
+
+def counts(X, rng, size):
+    return np.floor(np.exp(size * np.abs(X)))
+
+
+FAMILIES = {
+    outlier: (1e3, 1e6, 1e9, 1e12),
+    powers: (4, 8, 12, 16),
+    nearly_twice: (0.0, 1e-4, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-14),
+    sentinels: (-9999.0, -1e9, 1e15),
+    heavy_tails: (0.3, 1.0),
+    counts: (3.0, 8.0),
+}
+TABLES = [
+    pytest.param(family, size, seed, id=f"{family.__name__}-{size:g}-{seed}")
+    for family, sizes in FAMILIES.items()
+    for size in sizes
+    for seed in range(2)
+]
+
+
+def with_warnings(estimator, X, y):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted = estimator.fit(X, y)
+    return fitted, [str(one.message) for one in said]
+
+
+@over(CASES + CHOSEN_BY_FOLDS)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_a_fit_is_finite_and_says_a_thing_once(case, family):
+    for size in FAMILIES[family]:
+        X, y, rng = table(0)
+        X = family(X, rng, size)
+        fitted, said = with_warnings(case(1), X, y)
+        assert np.isfinite(fitted.transform(X)).all()
+        assert not hasattr(fitted, "predict_proba") or np.isfinite(fitted.predict_proba(X)).all()
+        assert len({message[:40] for message in said}) == len(said)
+
+
+@over([case for case in CASES + CHOSEN_BY_FOLDS if case.supervised])
+def test_one_row_in_other_units(case):
+    X, y = load_breast_cancer(return_X_y=True)
+    X[7] *= 1e6
+    assert np.isfinite(with_warnings(case(1), X, y)[0].transform(X)).all()
+
+
+def exact_separations(X, y):
+    """Eigenvalues of S_w⁻¹S_b in 60 digits, and the least eigenvalue of the correlations within classes."""
+    with mpmath.workdps(60):
+        rows, d = mpmath.matrix(X.tolist()), X.shape[1]
+        whole = mean_of(rows, range(len(y)))
+        within, H = mpmath.zeros(d), mpmath.zeros(C, d)
+        for c, members in enumerate(groups(y)):
+            mean = mean_of(rows, members)
+            apart = mpmath.matrix([[rows[int(i), j] - mean[j] for j in range(d)] for i in members])
+            within += apart.T * apart
+            for j in range(d):
+                H[c, j] = mpmath.sqrt(len(members)) * (mean[j] - whole[j])
+        scale = mpmath.diag([1 / mpmath.sqrt(within[j, j]) for j in range(d)])
+        correlations, H = scale * within * scale, H * scale
+        least = float(mpmath.eigsy(correlations, eigvals_only=True)[0])
+        if abs(least) < 1e-40:  # exactly twice
+            return None, 0.0
+        separations = mpmath.eigsy(H * correlations**-1 * H.T, eigvals_only=True)
+        return np.sort([float(value) for value in separations])[::-1][: C - 1], least
+
+
+def mean_of(rows, members):
+    return [mpmath.fsum(rows[int(i), j] for i in members) / len(members) for j in range(rows.cols)]
+
+
+def groups(y):
+    return [np.flatnonzero(y == c) for c in range(C)]
+
+
+@pytest.mark.parametrize(("family", "size", "seed"), TABLES)
+def test_separations_are_those_of_60_digits_or_the_fit_says_that_digits_are_lost(family, size, seed):
+    X, y, rng = table(seed)
+    X = family(X, rng, size)
+    wanted, least = exact_separations(X, y)
+    fitted, said = with_warnings(FisherLDA(), X, y)
+    warned = any(words in message for message in said for words in LOST)
+    if wanted is None:
+        np.testing.assert_allclose(fitted.eigenvalues_, FisherLDA().fit(X[:, :-1], y).eigenvalues_, rtol=1e-9)
+        assert not warned
+    elif not warned:
+        np.testing.assert_allclose(fitted.eigenvalues_, wanted, rtol=min(1e-5, 1e-13 / least))
+    else:
+        assert least < 1e-7  # it is not said of tables of which much is known
+
+
+def test_a_ridge_tells_small_from_nothing_and_nothing_is_said():
+    X, y, rng = table(0)
+    for size in FAMILIES[nearly_twice]:
+        assert with_warnings(RegularizedLDA(shrinkage=0.1), nearly_twice(X, rng, size), y)[1] == []

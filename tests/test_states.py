@@ -1,0 +1,166 @@
+"""What a model knows and when: from statistics as from rows, nothing later, and as before where a fit fails."""
+
+import numpy as np
+import pytest
+from estimators import CASES, CHOSEN_BY_FOLDS, QUIET, STREAMED, over
+from samples import labelled
+
+import discrim
+from discrim import PCA, ClassMoments
+
+pytestmark = QUIET
+
+EVERY = CASES + CHOSEN_BY_FOLDS
+X, Y = labelled(60, 6)
+
+
+@over(STREAMED)
+@pytest.mark.parametrize("parts", [1, 4])
+def test_statistics_are_a_way_in(case, parts):
+    keep = case()._kept_statistics(streaming=True)
+    pieces = [ClassMoments.of(X[i::parts], Y[i::parts], keep=keep) for i in range(parts)]
+    fitted, whole = case().fit_moments(sum(pieces[1:], start=pieces[0])), case().fit(X, Y)
+    np.testing.assert_allclose(fitted.transform(X), whole.transform(X), atol=1e-9)
+    assert fitted.n_features_in_ == X.shape[1]
+    assert "components_" in vars(fitted)  # nothing is left to be found later
+
+
+@over([case for case in EVERY if not case.streams])
+def test_no_statistics_where_they_do_not_add_up(case):
+    with pytest.raises(AttributeError, match="has no fit_moments here"):
+        case().fit_moments(ClassMoments.of(X, Y))
+
+
+def assert_unchanged(model, before):
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+@over(EVERY)
+def test_use_changes_nothing_of_a_fit(case):
+    fitted = case().fit(X, Y)
+    before = dict(vars(fitted))
+    for name in ("transform", "predict", "decision_function", "predict_proba"):
+        if hasattr(fitted, name):
+            getattr(fitted, name)(X)
+    for name in dir(fitted):
+        hasattr(fitted, name)
+    assert_unchanged(fitted, before)
+
+
+@over([case for case in STREAMED if case.supervised])
+def test_asking_for_an_attribute_raises_nothing_but_that_it_is_not_there(case):
+    streamed = case().partial_fit(X[Y == 1], Y[Y == 1])  # of one class there is no solution
+    for name in {*dir(case().fit(X, Y)), "components_", "no_such_thing_"}:
+        hasattr(streamed, name)
+    assert not hasattr(streamed, "components_")
+    with pytest.raises(AttributeError, match="needs at least two classes"):
+        _ = streamed.components_
+
+
+# ---------------------------------------------------------------------- failures
+
+
+def spoilt(rows):
+    rows = rows.copy()
+    rows[3, 1] = np.nan
+    return rows
+
+
+FAILING = {
+    "a bad cell": (spoilt(X), Y),
+    "other columns": (spoilt(X)[:, :4], Y),
+    "missing labels": (X, [None] * 60),
+    "too few labels": (X[:, :3], Y[:-1]),
+}
+OTHERS = {
+    "MaxMarginShift": lambda: discrim.MaxMarginShift(PCA(2)),
+    "MarginSubspace": lambda: discrim.MarginSubspace(2),
+    "CrammerSingerSVC": discrim.CrammerSingerSVC,
+    "RefinedHyperplane": discrim.RefinedHyperplane,
+}
+MAKERS = {case.name: case for case in EVERY} | OTHERS
+
+
+@pytest.mark.parametrize("fault", FAILING)
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_failed_fit_leaves_the_model_as_it_was(make, fault):
+    fitted = make().fit(X, Y)
+    if not fitted.__sklearn_tags__().target_tags.required and "labels" in fault:
+        pytest.skip("uses no labels")
+    before = dict(vars(fitted))
+    with pytest.raises(ValueError, match=r"\w"):
+        fitted.fit(*FAILING[fault])
+    assert_unchanged(fitted, before)
+    use = fitted.transform if hasattr(fitted, "transform") else fitted.predict
+    assert len(use(X)) == len(X)
+
+
+@over(STREAMED)
+@pytest.mark.parametrize("fault", ["a bad cell", "other columns"])
+def test_a_refused_part_leaves_a_stream_as_it_was(case, fault):
+    streamed = case().partial_fit(X, Y)
+    streamed.transform(X)
+    before = dict(vars(streamed))
+    with pytest.raises(ValueError, match=r"\w"):
+        streamed.partial_fit(*FAILING[fault])
+    assert_unchanged(streamed, before)
+
+
+def probabilities_or_reason(fitted, rows):
+    try:
+        return fitted.predict_proba(rows), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+@over([case for case in EVERY if hasattr(case(), "predict_proba")])
+@pytest.mark.parametrize("size", [1e100, 1e200, 1e308])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_rows_far_out_have_finite_probabilities_or_are_named(case, size, sign):
+    fitted, far = case().fit(X, Y), np.full((1, X.shape[1]), sign * size)
+    probabilities, reason = probabilities_or_reason(fitted, far)
+    if probabilities is None:
+        assert size == 1e308
+        assert "lies beyond the largest float64" in reason
+    else:
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        assert (fitted.predict(far) == fitted.classes_[probabilities.argmax(axis=1)]).all()
+
+
+# ---------------------------------------------------------------------- class weights and labels
+
+
+WEIGHTED = [case for case in EVERY if "class_weight" in case().get_params()]
+
+
+@pytest.mark.parametrize("make", [*WEIGHTED, discrim.CrammerSingerSVC, discrim.RefinedHyperplane], ids=str)
+@pytest.mark.parametrize(
+    ("labels", "factors"),
+    [(Y, {99: 50.0}), (np.array(["a", "b", "c"])[Y], {"typo": 50.0}), (Y, {"1": 2.0}), (Y, {1: 2.0, 7: 1.0})],
+    ids=["number", "text", "text for a number", "one of two"],
+)
+def test_class_weights_of_unknown_labels_are_refused(make, labels, factors):
+    with pytest.raises(ValueError, match=r"class_weight names \[.*\], but the labels are"):
+        make().set_params(class_weight=factors).fit(X, labels)
+
+
+@over([case for case in WEIGHTED if case.streams])
+def test_a_stream_brings_its_labels_by_and_by_and_an_unknown_one_is_refused_in_the_end(case):
+    factors = {0: 2.0, 1: 0.5, 2: 3.0}
+    streamed = case().set_params(class_weight=factors)
+    for c in range(3):
+        streamed.partial_fit(X[c == Y], Y[c == Y])
+    whole = case().set_params(class_weight=factors).fit(X, Y)
+    np.testing.assert_allclose(streamed.transform(X), whole.transform(X), atol=1e-9)
+    wrong = case().set_params(class_weight={**factors, 9: 1.0}).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="class_weight names"):
+        wrong.transform(X)
+
+
+@over([case for case in EVERY if case.supervised])
+@pytest.mark.parametrize("kind", ["object", "list"])
+def test_labels_that_differ_by_a_trailing_nul_are_two_classes(case, kind):
+    labels = ["a" + "\0" * int(c) for c in Y]
+    fitted = case().fit(X, np.array(labels, dtype=object) if kind == "object" else labels)
+    assert fitted.classes_.tolist() == ["a", "a\0", "a\0\0"]
