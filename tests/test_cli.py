@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from discrim import FisherLDA
 from discrim.cli import application
+from discrim.evaluation.methods import METHODS
 from discrim.evaluation.run import run_lock
 from discrim.reducers.model_file import load, save
 
@@ -164,6 +165,65 @@ def test_the_default_of_project_is_the_first_method_listed(tmp_path, table):
     code, _, _ = here("project", table, "--model", tmp_path / "model")
     assert code == 0
     assert type(load(tmp_path / "model")[-1]).__name__.lower() == first.replace("-", "")
+
+
+def test_ids_missing_cells_loadings_and_every_method_through_project_and_apply(tmp_path, rows):
+    X, y = rows
+    frame = pd.DataFrame(X, columns=[f"x{at}" for at in range(5)]).assign(sort=y)
+    frame.insert(0, "who", [f"row {at}" for at in range(90)])
+    frame.loc[[3, 8], "x1"] = np.nan
+    path, out, model, weights = (tmp_path / name for name in ("t.csv", "o.csv", "m.discrim", "w.csv"))
+    frame.to_csv(path, index=False)
+    message = refused("project", path, "--id", "who", "--out", out)
+    assert "--impute median" in message
+    assert "--drop-missing" in message
+    assert "missing_cells=" not in message
+    for method in (name for name, one in METHODS.items() if one.build is not None):
+        if method == "posterior-map":
+            options = ("--id", "who", "--impute", "mean", "-m", method, "--loadings", tmp_path / "none.csv")
+            assert "not linear" in refused("project", path, *options)
+            assert not (tmp_path / "none.csv").exists()
+            continue
+        files = ("--out", out, "--model", model, "--loadings", weights)
+        code, _, err = here("project", path, "--id", "who", "--impute", "median", "-m", method, "-k", "1", *files)
+        assert code == 0, err
+        features, loadings = pd.read_csv(out), pd.read_csv(weights)
+        assert features.columns[[0, -1]].tolist() == ["who", "sort"]
+        assert features["who"].tolist() == frame["who"].tolist()
+        assert loadings["feature"].tolist() == [f"x{at}" for at in range(5)]
+        filled = X.copy()
+        filled[[3, 8], 1] = np.median(np.delete(X[:, 1], [3, 8]))
+        scaled = (filled - filled.mean(axis=0)) / filled.std(axis=0)
+        product = scaled @ loadings.iloc[:, 1].to_numpy()
+        np.testing.assert_allclose(
+            product - product.mean(), features.iloc[:, 1] - features.iloc[:, 1].mean(), atol=1e-8
+        )
+        code, _, err = here("apply", model, path, "--id", "who", "--out", tmp_path / "new.csv")
+        assert code == 0, err
+        again = pd.read_csv(tmp_path / "new.csv")
+        assert again["who"].tolist() == frame["who"].tolist()
+        np.testing.assert_allclose(again.iloc[:, 1], features.iloc[:, 1], atol=1e-12)
+    assert "there is nothing to fit" in refused("project", path, "-m", "raw", "--out", out)
+    code, _, err = here("project", path, "--drop", "who", "--drop-missing", "--out", out)
+    assert (code, len(pd.read_csv(out))) == (0, 88)
+    assert "2 rows with missing cells left out." in err
+
+
+def test_errors_speak_in_options_of_the_command(tmp_path, table):
+    here("project", table, "--model", tmp_path / "model")
+    (tmp_path / "new.csv").write_text("x0,x1,x2,x3,x4\n1,2,3,4,red\n1,2,3,,5\n")
+    message = refused("apply", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "x.csv")
+    assert "'red' is not a number" in message
+    for word in ("drop", "one_hot", "one-hot", "="):
+        assert word not in message
+    (tmp_path / "new.csv").write_text("x0;x1;x2;x3;x4\n1,5;2;3;4;5\n")
+    message = refused("apply", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "x.csv")
+    assert "--decimal ," in message
+    assert "--thousands ," in message
+    (tmp_path / "bare.csv").write_text("5.1,3.5,x\n4.9,3.6,y\n4.8,3.1,x\n4.7,3.9,y\n")
+    assert "--no-header" in refused("project", tmp_path / "bare.csv", "--out", tmp_path / "x.csv")
+    code, _, _ = here("project", tmp_path / "bare.csv", "--no-header", "-k", "1", "--out", tmp_path / "x.csv")
+    assert (code, len(pd.read_csv(tmp_path / "x.csv"))) == (0, 4)
 
 
 def test_lists():

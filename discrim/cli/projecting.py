@@ -19,9 +19,10 @@ from discrim.data.preprocessing import preprocessing
 from discrim.data.tables import write_table
 from discrim.evaluation.methods import METHODS, named
 from discrim.reducers import model_file
+from discrim.reducers.linear_map import LinearMap
 
-OURS = {name: method for name, method in METHODS.items() if method.ours}
-DEFAULT = next(iter(OURS))
+REDUCTIONS = {name: method for name, method in METHODS.items() if method.build is not None}
+DEFAULT = next(iter(REDUCTIONS))
 FEATURES_FILE = typer.Option("--out", help="File for the features: .csv, .tsv, .parquet or .feather.")
 
 
@@ -30,17 +31,19 @@ FEATURES_FILE = typer.Option("--out", help="File for the features: .csv, .tsv, .
 def project(
     data: Data,
     reading: Reading,
-    method: Annotated[
-        str, typer.Option("--method", "-m", help="A reduction of discrim, from `discrim methods`.")
-    ] = DEFAULT,
+    method: Annotated[str, typer.Option("--method", "-m", help="A reduction from `discrim methods`.")] = DEFAULT,
     components: Annotated[int, typer.Option("-k", "--components", help="How many components.")] = 2,
     scale: Scale = "standard",
     out: Annotated[Path | None, FEATURES_FILE] = None,
     model: Annotated[
         Path | None, typer.Option("--model", help="File for the fitted model, for `discrim apply`.")
     ] = None,
+    loadings: Annotated[
+        Path | None,
+        typer.Option("--loadings", help="File for the weight of every column, once scaled, in every component."),
+    ] = None,
 ) -> None:
-    """Fit one reduction on all rows; write the features, the model, or both.
+    """Fit one reduction on all rows; write the features, the model, the loadings, or all of them.
 
     Examples:
 
@@ -48,14 +51,22 @@ def project(
 
     - `discrim project genes.parquet -t tissue --method margin-pca-mean -k 10 --out features.parquet`
     """
-    if out is None and model is None:
-        raise ValueError("Nothing to write: name a file for the features with --out, for the model with --model.")
-    require_apart({"the data": data}, {"--out": out, "--model": model})
-    reduction = named(method, OURS, "reduction of discrim")
+    if out is None and model is None and loadings is None:
+        raise ValueError(
+            "Nothing to write: name a file for the features with --out, for the model with --model, for the weights "
+            "of the columns with --loadings."
+        )
+    require_apart({"the data": data}, {"--out": out, "--model": model, "--loadings": loadings})
+    if method == "raw":
+        raise ValueError("-m raw are the columns of the table as they are: there is nothing to fit or to write.")
+    reduction = named(method, REDUCTIONS, "reduction")
     table = labelled(data, reading)
     say_where_labels_are(table, reading, data)
     steps = preprocessing(scale, reading.impute, sparse=issparse(table.X))
     fitted = make_pipeline(*steps, reduction.estimator(components, 0)).fit(table.X, table.y)
+    if not reduction.ours:  # all of them are linear, and kept as such
+        fitted = make_pipeline(*fitted[:-1], LinearMap.of(fitted[-1], table.n_features, method.replace("-", "")))
+    weights = {} if loadings is None else _loadings(fitted, method)
     if model is not None:
         kept = {
             "feature_names": list(table.feature_names),
@@ -68,9 +79,12 @@ def project(
         model_file.save(fitted, model, about=kept)
         say(f"The model is in {model}.")
     if out is not None:
-        named_ids = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
+        named_ids: dict[str, Any] = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
         write_table(out, named_ids | _columns(fitted, table.X) | {table.target: table.y})
         say(f"{table.n_samples} rows × {components} components, and the labels, are in {out}.")
+    if loadings is not None:
+        write_table(loadings, {"feature": np.array(table.feature_names, dtype=object)} | weights)
+        say(f"The weights of {table.n_features} features in {components} components are in {loadings}.")
 
 
 @ending_cleanly
@@ -90,13 +104,21 @@ def apply(
     require_apart({"the data": data, "the model": model}, {"--out": out})
     fitted, kept = model_file.load(model), model_file.about(model)
     names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
-    if not names:
+    if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
     X, ids = features(data, names, written, fills=kept.get("impute") is not None)
     columns = _columns(fitted, X)
     named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
     write_table(out, named_ids | columns)
     say(f"{X.shape[0]} rows × {len(columns)} components are in {out}.")
+
+
+def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
+    """The weight of each column in each component, by the components' names."""
+    directions = getattr(fitted[-1], "components_", None)
+    if directions is None:
+        raise ValueError(f"-m {method} is not linear: its columns have no weights. Leave out --loadings.")
+    return dict(zip(map(str, fitted.get_feature_names_out()), np.asarray(directions), strict=True))
 
 
 def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:

@@ -7,7 +7,8 @@ Where a data set is looked for, in this order:
 3. the cache folder
 4. OpenML, if it is there in the form needed; what comes is checked and kept in the cache folder
 
-Whatever the place, a table that is not the catalogue's (size, class counts, content) is refused.
+Whatever the place, a table that is not the catalogue's (size, class counts, content) is refused. A download whose
+content is not known (no sha256 in the catalogue) takes DISCRIM_UNVERIFIED=1 in the environment.
 """
 
 from __future__ import annotations
@@ -121,6 +122,11 @@ def load(name: str, *, download: bool = True) -> LabelledTable:
     elif place.kind in ("folder", "cache"):
         table = read_table(place.place, None)
     elif place.kind == "openml" and download:
+        if not wanted.sha256 and os.environ.get("DISCRIM_UNVERIFIED") != "1":
+            raise CatalogueError(
+                f"The data set {wanted.name!r} is not on this machine, and no checksum is known to tell whether a "
+                f"download is the right one. Set DISCRIM_UNVERIFIED=1 to download it all the same. {_advice(wanted)}"
+            )
         table = _downloaded(wanted)
     else:
         raise CatalogueError(f"The data set {wanted.name!r} is not on this machine. {_advice(wanted)}")

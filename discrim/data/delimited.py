@@ -2,7 +2,8 @@
 
 What is read without asking: UTF-8 with or without byte order mark, UTF-16 with one; commas, semicolons, tabs
 or bars as delimiters (the one that splits the first line into most fields); quoted fields, also with line
-breaks in them; blank lines, which hold no row. Everything else out of the ordinary is an error with its line.
+breaks in them; blank lines, which hold no row; an apostrophe in front of what a spreadsheet would take for a
+formula, which is no part of the text. Everything else out of the ordinary is an error with its line.
 
 pyarrow reads the file. Where it cannot, or where its reading of quotes is not ours, Python's csv module reads it
 record by record, and either knows better or says on which line it went wrong.
@@ -32,6 +33,7 @@ from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, shor
 _DELIMITERS = (",", ";", "\t", "|")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _CHUNK = 1 << 20
+_NEUTRALISED = re.compile(r"^\s*'('*[=+\-@\t\r])")
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive (an Excel workbook, or an .npz file under another name)",
     b"PAR1": "a Parquet file",
@@ -59,9 +61,11 @@ class DelimitedFile:
         self._delimiter = _one_character(dialect.delimiter) or self._delimiter_of_first_line()
         self.first_line: list[str] | None
         self.first_line, self._body = self._first_record()
+        self.first_line = [_NEUTRALISED.sub(r"\1", cell) for cell in self.first_line]
         self.names = column_names(self.first_line, named=dialect.header is not False)
         if dialect.header is False:
             self._body = 0
+        self._neutralised = re.search(rb"'[=+\-@\t\r]", self._content) is not None
 
     def place(self, row: int) -> str:
         """Where a row stands: the line that it begins on."""
@@ -103,14 +107,22 @@ class DelimitedFile:
         )
         if not table.num_rows:
             raise self._without_rows()
-        return list(table.columns)
+        return [self._as_meant(column) for column in table.columns]
 
     def _by_records(self, positions: Sequence[int]) -> list[Any]:
         chunked = arrow("pyarrow", self.path).chunked_array
         rows = [[cells[at] for at in positions] for _, cells in self._rows()]
         if not rows:
             raise self._without_rows()
-        return [chunked([list(column)]) for column in zip(*rows, strict=True)]
+        return [self._as_meant(chunked([list(column)])) for column in zip(*rows, strict=True)]
+
+    def _as_meant(self, column: Any) -> Any:
+        """Text without the apostrophe that keeps spreadsheets from running it."""
+        if str(column.type) != "string" or not self._neutralised:
+            return column
+        return arrow("pyarrow.compute", self.path).replace_substring_regex(
+            column, pattern=_NEUTRALISED.pattern, replacement=r"\1"
+        )
 
     def _without_rows(self) -> TableError:
         return TableError(f"{self.path} has column names but no rows below them.")

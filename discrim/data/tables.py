@@ -373,7 +373,7 @@ def _require_names(taken: _Taken, target: str | None, label_at: int) -> list[str
     numeric = [at for at in taken.values if at not in taken.kinds or not taken.surveys([at], TEXT)]
     if all(form.reading(value)[0] in (NUMBER, ABSENT) for value in texts(taken.columns[label_at])[0]):
         numeric.append(label_at)
-    if any(form.reading(tops[at])[0] not in (NUMBER, ABSENT) for at in numeric if at != label_at):
+    if any(form.reading(tops[at])[0] not in (NUMBER, ABSENT) for at in numeric):
         return []
     again = [at for at in tops if at not in numeric and tops[at] in texts(taken.columns[at])[0]]
     numbered = [form.reading(tops[at])[1] for at in numeric if form.reading(tops[at])[0] == NUMBER]

@@ -1,17 +1,22 @@
 """Files that appear whole or not at all, and tables of features written so.
 
 Each file is written beside its place under another name, synced to the disk, and then renamed: whoever reads
-the path sees the old file or the new one, never half of one, even after a power cut.
+the path sees the old file or the new one, never half of one, even after a power cut. What is no regular file (a device,
+a pipe) stays what it is: it is written to.
+
+Whatever is written reads back equal. In delimited files a text that a spreadsheet would run as a formula gets an
+apostrophe in front, which is taken off when it is read again.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import os
+import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +26,10 @@ import numpy as np
 from discrim.data.columnar import arrow
 from discrim.data.labelled_table import checked_names
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# Beside what must be quoted: every mark that might be taken for the delimiter, and what could be taken for a byte order
+# mark or for blanks around a field.
+_QUOTED = re.compile(r'[,;\t|"\r\n]|^[\s\ufeff]|\s$|^$')
 
 
 @contextmanager
@@ -30,12 +38,21 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     Errors of the file system (a full disk, a missing folder) come as OSError with `path` as their filename.
     """
+    old = os.stat(path) if os.path.exists(path) else None
+    if old is not None and not stat.S_ISREG(old.st_mode) and not stat.S_ISDIR(old.st_mode):
+        with io.BytesIO() as content:
+            yield content
+            with open(path, "wb") as device:
+                device.write(content.getbuffer())
+        return
     place = Path(os.path.realpath(path))  # a link keeps pointing where it did
     temporary = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         with open(temporary, "xb") as handle:
             yield handle
             handle.flush()
+            if old is not None:
+                os.chmod(temporary, stat.S_IMODE(old.st_mode))
             os.fsync(handle.fileno())
         os.replace(temporary, place)
         _sync_folder(place.parent)
@@ -65,6 +82,7 @@ def write_table(path: str | os.PathLike[str], columns: Any) -> None:
 
     Numbers are written so that they read back exactly. In CSV files a text cell (or column name) that a
     spreadsheet would run as a formula, starting with = + - or @ and no number, gets an apostrophe in front.
+    Text without surrounding blanks and in Unicode's composed form reads back as it was.
     """
     path = Path(path)
     table = _columns(path, columns)
@@ -105,27 +123,31 @@ def _write_delimited(handle: IO[bytes], table: dict[str, np.ndarray], delimiter:
     # No name and no time in the gzip header: the same table makes the same bytes.
     raw: Any = gzip.GzipFile(filename="", mode="wb", fileobj=handle, mtime=0) if zipped else handle
     text = io.TextIOWrapper(raw, encoding="utf-8", newline="", write_through=False)
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([_neutral(name) for name in table])
-    writer.writerows(zip(*(_cells(values) for values in table.values()), strict=True))
+    text.write(delimiter.join(_neutral(name) for name in table) + "\n")
+    columns = [_cells(values) for values in table.values()]
+    text.writelines(delimiter.join(row) + "\n" for row in zip(*columns, strict=True))
     text.flush()
     text.detach()
     if zipped:
         raw.close()
 
 
-def _cells(values: np.ndarray) -> Sequence[Any]:
+def _cells(values: np.ndarray) -> Iterable[str]:
     cells = values.tolist()  # Python's own numbers, whose repr reads back exactly
     if values.dtype.kind in "buif":
-        return cells
-    return [_neutral(cell) if isinstance(cell, str) else cell for cell in cells]
+        return map(repr, cells)
+    return (_neutral("" if cell is None else str(cell)) for cell in cells)
 
 
 def _neutral(cell: str) -> str:
-    if not cell.startswith(_FORMULA_STARTS):
-        return cell
+    if FORMULA.match(cell) and not _is_number(cell):
+        cell = "'" + cell
+    return '"' + cell.replace('"', '""') + '"' if _QUOTED.search(cell) else cell
+
+
+def _is_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
-        return "'" + cell
-    return cell
+        return False
+    return True

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,10 +39,15 @@ _VERSION = b"2"
 _ESTIMATORS: dict[str, str] = {
     **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
     "ShiftedPCA": "discrim.reducers.shifted_pca:ShiftedPCA",
+    "LinearMap": "discrim.reducers.linear_map:LinearMap",
     "SimpleImputer": "sklearn.impute:SimpleImputer",
     **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
 }
 _VALUES: dict[str, Any] = {kind.__name__: kind for kind in (PathScores, HeldOut, Pairing)}
+
+
+# what a file that was made to look like a model can run into; its checksum says nothing about who wrote it
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 class ModelFileError(ValueError):
@@ -72,9 +78,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     """The model that was saved to `path`."""
     described, content = _checked(Path(path))
     try:
-        return _restored(described["model"], _arrays(described["arrays"], content))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        model = _restored(described["model"], _arrays(described["arrays"], content))
+        for step in [one for _, one in model.steps] if isinstance(model, Pipeline) else [model]:
+            if not isinstance(step, BaseEstimator):
+                raise TypeError(f"a {type(step).__name__} where an estimator belongs")
+            check_is_fitted(step)
+    except _MALFORMED as error:
         raise ModelFileError(f"{path} holds no model that this discrim can read ({error}).") from error
+    return model
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -98,7 +109,12 @@ def _checked(path: Path) -> tuple[dict[str, Any], bytes]:
     if hashlib.sha256(content).hexdigest().encode() != checksum:
         raise ModelFileError(f"{path} is damaged: its content does not match its checksum. Fit and save it again.")
     line, _, data = content.partition(b"\n")
-    described = json.loads(line)
+    try:
+        described = json.loads(line)
+    except _MALFORMED as error:
+        raise ModelFileError(f"{path} holds no model that this discrim can read ({error}).") from error
+    if not isinstance(described, dict):
+        raise ModelFileError(f"{path} holds no model but a {type(described).__name__}.")
     return described, data
 
 

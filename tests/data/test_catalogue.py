@@ -4,6 +4,7 @@ import gzip
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -224,6 +225,17 @@ def test_a_download_is_checked_kept_and_not_repeated(toy, openml, tmp_path):
     assert first.digest() == again.digest()
     assert first.feature_names == again.feature_names == ("a", "b")
     np.testing.assert_array_equal(again.X, toy.data)
+
+
+def test_a_download_that_cannot_be_checked_is_refused_unless_asked_for(toy, openml, monkeypatch):
+    *known, last = catalogue.entries()
+    monkeypatch.setattr(catalogue, "entries", lambda: (*known, replace(last, sha256="")))
+    monkeypatch.delenv("DISCRIM_UNVERIFIED", raising=False)
+    with pytest.raises(CatalogueError, match="DISCRIM_UNVERIFIED=1"):
+        load("toy")
+    assert not openml
+    monkeypatch.setenv("DISCRIM_UNVERIFIED", "1")
+    assert load("toy").n_samples == 6
 
 
 def test_sparse_downloads_stay_sparse(toy, openml):

@@ -20,6 +20,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from discrim import PCA, Autoencoder, BayesErrorPCA, FisherLDA, MaxMarginShift, RegularizedLDA
 from discrim.data.preprocessing import IMPUTATIONS, preprocessing
 from discrim.evaluation.methods import METHODS
+from discrim.reducers.linear_map import LinearMap
 from discrim.reducers.model_file import ModelFileError, about, load, save
 
 
@@ -65,6 +66,17 @@ def test_whatever_project_offers_can_be_saved(name, table, path):
     save(model, path)
     np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
     assert load(path).get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("name", [name for name, one in METHODS.items() if not one.ours and one.build is not None])
+def test_reductions_of_others_are_saved_as_the_linear_maps_they_are(name, table, path):
+    X, y = table
+    theirs = METHODS[name].estimator(1, seed=0).fit(X, y)
+    map_of = LinearMap.of(theirs, X.shape[1], name)
+    save(make_pipeline(StandardScaler(with_mean=False, with_std=False).fit(X), map_of), path)
+    expected = np.asarray(theirs.transform(X))
+    np.testing.assert_allclose(load(path).transform(X), expected, atol=1e-9 * np.abs(expected).max())
+    assert load(path).get_feature_names_out().tolist() == [f"{name}0"]
 
 
 def test_a_shift_with_another_extractor_of_ours_comes_back(table, path):
@@ -191,11 +203,40 @@ def forged(path, described, data=b""):
         {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": [10**12]}]},
         {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": [-1]}]},
         {"model": {"unknown": 0}, "arrays": []},
+        {"model": 5, "arrays": []},
+        {"model": "text", "arrays": []},
+        {"model": {"array": 7}, "arrays": []},
+        {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": [1e400]}]},
+        {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": 3}]},
+        {"model": {"pipeline": [["a", 5]]}, "arrays": []},
+        {"model": {"pipeline": 3}, "arrays": []},
+        {"model": {"estimator": "PCA", "state": {"map": []}}, "arrays": []},
+        {"model": {"estimator": "PCA", "state": 3}, "arrays": []},
+        {"model": {"estimator": ["PCA"], "state": {"map": []}}, "arrays": []},
+        {"model": {"estimator": "LinearMap", "state": {"map": [["name", "x"]]}}, "arrays": []},
+        {"model": {"items": [1], "shape": [2], "text": False}, "arrays": []},
+        {"model": {"sparse": [1, 2, 3], "shape": [2, 2]}, "arrays": []},
+        [],
+        7,
     ],
 )
 def test_forged_descriptions_are_refused(described, path):
     forged(path, described, b"12345678")
-    with pytest.raises(ModelFileError, match="holds no model that this discrim can read"):
+    with pytest.raises(ModelFileError, match="holds no model"):
+        load(path)
+
+
+@pytest.mark.parametrize("nested", [b"[" * 100_000, b'{"model": ' * 100_000, b"{", b"\xff", b""])
+def test_json_that_is_none_or_too_deep_is_refused(nested, path):
+    path.write_bytes(b"discrim model 2\n" + hashlib.sha256(nested).hexdigest().encode() + b"\n" + nested)
+    for read in (load, about):
+        with pytest.raises(ModelFileError, match="holds no model"):
+            read(path)
+    deep = {"list": [], "tuple": False}
+    for _ in range(300):
+        deep = {"list": [deep], "tuple": False}
+    forged(path, {"model": deep, "arrays": []}, b"")
+    with pytest.raises(ModelFileError, match="holds no model"):
         load(path)
 
 
@@ -205,7 +246,6 @@ def test_a_full_disk_leaves_the_old_model_and_names_the_path(path):
     code = f"""
 import numpy as np, resource, signal
 from discrim import PCA
-from discrim.data.preprocessing import IMPUTATIONS, preprocessing
 from discrim.evaluation.methods import METHODS
 from discrim.reducers.model_file import save
 model = PCA(5).fit(np.random.default_rng(0).normal(size=(20, 2000)))
