@@ -35,28 +35,48 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    C : cost of a row within the margin; row n costs C·weight_n.
-    tol : relative duality gap (primal − dual)/primal at which to stop: the objective is then within tol of the least.
-    max_iter : passes over the rows that still matter, at most; a ConvergenceWarning names the gap if that was too few.
-    fit_intercept : whether to add the feature 1.
-    class_weight : None, "balanced" (every class costs the same in all), or {label: factor}.
-    warm_start : start from the duals of the fit before, for the same rows and classes (a path over C, say).
-    random_state : seed of the order in which rows are visited. The order of rows in X plays no part.
+    C : float, default=1.0
+        Cost of a row within the margin; row n costs C·weight_n.
+    tol : float, default=1e-4
+        Relative duality gap (primal − dual)/primal at which to stop: the objective is then within tol of the least.
+    max_iter : int, default=10_000
+        Passes over the rows that still matter, at most; a ConvergenceWarning names the gap if that was too few.
+    fit_intercept : bool, default=True
+        Whether to add the feature 1.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of each label's cost; "balanced": every class costs the same in all.
+    warm_start : bool, default=False
+        Start from the duals of the fit before, for the same rows and classes (a path over C, say).
+    random_state : int, RandomState or None, default=None
+        Seed of the order in which rows are visited. The order of rows in X plays no part.
 
     Attributes
     ----------
-    class_coef_, class_intercept_ : η (n_classes × n_features) and the intercepts, for any number of classes.
-    coef_, intercept_ : the same; for two classes their difference, one row, > 0 for `classes_[1]`.
-    dual_coef_ : A (n_samples × n_classes), with A[n, y_n] = Σ α_n ≤ C·weight_n and −α_n^y ≤ 0 elsewhere, both exactly;
-        rows sum to 0 exactly, and class_coef_ = AᵀX. Equal rows of one class share in proportion to their weights.
-    duality_gap_ : (primal − dual)/primal as reached.
-    n_iter_ : passes taken.
-    classes_, n_features_in_ : labels and number of features seen.
+    class_coef_ : ndarray of shape (n_classes, n_features)
+        η, for any number of classes.
+    class_intercept_ : ndarray of shape (n_classes,)
+        The intercepts, for any number of classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        The same as `class_coef_`; for two classes their difference, > 0 for `classes_[1]`.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Likewise.
+    dual_coef_ : ndarray of shape (n_samples, n_classes)
+        A, with A[n, y_n] = Σ α_n ≤ C·weight_n and −α_n^y ≤ 0 elsewhere, both exactly; rows sum to 0 exactly, and
+        class_coef_ = AᵀX. Equal rows of one class share in proportion to their weights.
+    duality_gap_ : float
+        (primal − dual)/primal as reached.
+    n_iter_ : int
+        Passes taken.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     References
     ----------
-    Crammer and Singer (2001), On the algorithmic implementation of multiclass kernel-based vector machines.
-    Keerthi, Sundararajan, Chang, Hsieh, Lin (2008), A sequential dual method for large scale multi-class linear SVMs.
+    K. Crammer and Y. Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", 2001.
+    S. S. Keerthi, S. Sundararajan, K.-W. Chang, C.-J. Hsieh and C.-J. Lin, "A Sequential Dual Method for Large Scale
+    Multi-Class Linear SVMs", 2008.
 
     Examples
     --------

@@ -68,9 +68,12 @@ def discriminant_run_down(terms: Terms) -> Indices:
 def heavier_sign(terms: Terms) -> Indices:
     """sign: the terms a_i(μ_−i − μ_+i) of one sign, the sign of the larger sum (Algorithm 2).
 
-    With rows standardised to T+ this is a_i μ_−i; the difference of the means makes it free of that.
+    With rows standardised to T+ this is a_i μ_−i; the difference of the means makes it free of that. A feature whose
+    class means are equal but for rounding speaks for no class and stays alone.
     """
-    gaps = terms.weights * (_class_mean(terms, ~terms.positive) - _class_mean(terms, terms.positive))
+    apart = _class_mean(terms, ~terms.positive) - _class_mean(terms, terms.positive)
+    apart[np.abs(apart) <= ROUNDING * np.abs(terms.rows).max(axis=0)] = 0.0
+    gaps = terms.weights * apart
     positive, negative = gaps[gaps > 0].sum(), -gaps[gaps < 0].sum()
     return np.flatnonzero(gaps > 0 if positive > negative else gaps < 0)
 

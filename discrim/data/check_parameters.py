@@ -60,6 +60,7 @@ _FRACTION = Possible(
     "a fraction in (0, 1) of what there is to keep",
     lambda value: isinstance(value, (float, np.floating)) and bool(0 < value < 1),
 )
+NOTHING = Possible("or None", lambda value: value is None)
 _ALL = Possible("or None for all", lambda value: value is None)
 COUNT = (whole(1), _FRACTION, _ALL)
 COUNT_OR_CV = (whole(1), _FRACTION, *named("cv"), _ALL)

@@ -32,6 +32,12 @@ def equal_rows(X: Any, codes: Ints) -> Groups:
     return _grouped(X, codes, hashes, np.lexsort((codes, hashes)))  # stable: the lowest row of a group comes first
 
 
+def order_of_data(X: Any, codes: Ints, weights: NDArray[np.float64] | None) -> Ints:
+    """An order of the rows that depends on what they hold, not on where they are listed (equal rows aside)."""
+    hashes = _row_hashes(without_zeros(X) if sp.issparse(X) else X)
+    return np.lexsort((codes, hashes) if weights is None else (weights, codes, hashes))
+
+
 def without_zeros(X: Any) -> Any:
     """CSR with sorted columns, each once, and no stored zero; X itself if it is so."""
     X = X.tocsr()

@@ -11,16 +11,18 @@ Because the rows are centred, the scatter of the shifted rows is the rows' own a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.data.check import require_finite
 from discrim.data.findings import require_some_spread
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
+from discrim.margins.identical_rows import order_of_data
 from discrim.moments.class_moments import ClassMoments
 
 Array = NDArray[np.float64]
@@ -53,8 +55,16 @@ class Shift:
 def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, max_iter: int) -> Shift:
     """The shift of rows, of which those with class numbers from n_classes on have no label.
 
-    The SVM sees the centred rows divided by one scalar, so that their mean square length is 1 and C has a unit.
+    The SVM sees the centred rows divided by one scalar, so that their mean square length is 1 and C has a unit. Where
+    more rows lie on the margin than there are dimensions (whole numbers do that), the duals are not unique, and the
+    last digit of the mean decides which are found: so all is done in an order of the data's own.
     """
+    require_finite(rows.X)
+    order = order_of_data(rows.X, rows.codes, rows.weights)
+    weights_given = rows.weights
+    rows = replace(
+        rows, X=rows.X[order], codes=rows.codes[order], weights=None if rows.weights is None else rows.weights[order]
+    )
     # near the origin, since a constant column of sparse rows would drown the others; the SVM centres anyway
     rows, _ = rows.near_origin()
     X, offset, exponent = _near_unit(rows)
@@ -77,9 +87,9 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
         scale=scale,
     )
     duals = np.zeros((len(labelled), n_classes))
-    duals[labelled] = svm.dual_coef
+    duals[order[labelled]] = svm.dual_coef
     eta = np.ldexp(scale * svm.class_coef, exponent)
-    return Shift(duals, rows.weights, eta, _strength(svm, weights, rows), svm.gap, svm.n_iter)
+    return Shift(duals, weights_given, eta, _strength(svm, weights, rows), svm.gap, svm.n_iter)
 
 
 def _near_unit(rows: LabelledRows) -> tuple[Any, Array | None, int]:

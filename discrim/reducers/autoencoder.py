@@ -55,19 +55,37 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Parameters
     ----------
-    n_components : int, number of hidden units.
-    max_iter : most L-BFGS steps; few steps are also a way to keep the weights small.
-    alpha : weight of ‖W‖².
-    random_state : of the first weights.
+    n_components : int, default=2
+        Number of hidden units.
+    max_iter : int, default=200
+        Most L-BFGS steps; few steps are also a way to keep the weights small.
+    alpha : float, default=0.0
+        Weight of ‖W‖².
+    random_state : int, RandomState or None, default=None
+        Of the first weights.
 
     Attributes
     ----------
-    components_ (k×d: W), intercept_ (k: b), output_intercept_ (d: c), data_min_, data_range_ (d, of the columns),
-    loss_, n_iter_.
+    components_ : ndarray of shape (n_components, n_features)
+        W.
+    intercept_ : ndarray of shape (n_components,)
+        b, of the hidden units.
+    output_intercept_ : ndarray of shape (n_features,)
+        c, of the outputs.
+    data_min_ : ndarray of shape (n_features,)
+        Least value of each column.
+    data_range_ : ndarray of shape (n_features,)
+        Range of each column.
+    loss_ : float
+        The objective as reached.
+    n_iter_ : int
+        L-BFGS steps taken.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     References
     ----------
-    Wangni and Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", equation 18.
+    J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", equation 18.
 
     Examples
     --------

@@ -45,20 +45,47 @@ class MarginSubspace(Reducer):
 
     Parameters
     ----------
-    n_components : int, fraction of Σ‖η_y‖² in (0, 1), or None for all, which are C − 1 at most.
-    C : weight of the hinge losses. The SVM sees centred rows divided by one number (mean square length 1), so that C
+    n_components : int, float or None, default=None
+        How many directions, or the fraction of Σ‖η_y‖² in (0, 1) that they are to hold; None for all, which are at most
+        C − 1.
+    C : float, default=1.0
+        Weight of the hinge losses. The SVM sees centred rows divided by one number (mean square length 1), so that C
         means the same on every data set.
-    tol, max_iter : relative duality gap at which the SVM stops, and its most passes over the rows.
+    tol : float, default=1e-10
+        Relative duality gap at which the SVM stops.
+    max_iter : int, default=10_000
+        Its most passes over the rows.
 
     Attributes
     ----------
-    components_ (k×d), mean_, eigenvalues_ (squared singular values divided by the total weight),
-    explained_variance_ratio_, rank_, solver_, classes_, class_coef_ (C×d: η, which acts on x − mean_),
-    duality_gap_, n_iter_.
+    components_ : ndarray of shape (n_components_, n_features)
+        The directions, orthonormal rows.
+    mean_ : ndarray of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : ndarray of shape (n_components_,)
+        Squared singular values of η divided by the total weight.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Each direction's share of Σ‖η_y‖².
+    n_components_ : int
+        How many components are kept.
+    rank_ : int
+        How many directions there are.
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    class_coef_ : ndarray of shape (n_classes, n_features)
+        η, which acts on x − mean_.
+    duality_gap_ : float
+        Relative duality gap that the SVM reached.
+    n_iter_ : int
+        Its passes over the rows.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     References
     ----------
-    Crammer and Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", 2001.
+    K. Crammer and Y. Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", 2001.
 
     Examples
     --------

@@ -14,11 +14,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from discrim.data.check import checked_table, partly_labelled_rows, require_finite, unchanged_if_it_fails
 from discrim.data.check_parameters import (
+    NOTHING,
     PASSES,
     POSITIVE,
     Constraints,
     check_parameters,
     checked_shift,
+    number,
     require_transformer,
 )
 from discrim.data.findings import refuse_sparse
@@ -53,31 +55,74 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     Parameters
     ----------
-    extractor : a transformer; None for discrim.PCA(). With discrim.PCA the shifted rows are never formed (the scatter
-        of T[X] has a closed form, for sparse X too). Any other is trained on the shifted rows, made dense; labels are
-        passed to it where every row has one. An extractor for numbers ≥ 0 only (NMF) gets shifted values below 0 as 0.
-    shift : how far the rows move relative to their spread, σ²‖Aη‖/‖X − μ‖; useful are 0.3 to 10, and 0 is the plain
+    extractor : transformer or None, default=None
+        None for discrim.PCA(), with which the shifted rows are never formed (the scatter of T[X] has a closed form, for
+        sparse X too). Any other is trained on the shifted rows, made dense; labels are passed to it where every row has
+        one. An extractor for numbers ≥ 0 only (NMF) gets shifted values below 0 as 0.
+    shift : float or "cv", default=1.0
+        How far the rows move relative to their spread, σ²‖Aη‖/‖X − μ‖; useful are 0.3 to 10, and 0 is the plain
         extractor. "cv": of 0, 0.1, 0.3, 0.5, 1, 2, 4, 10 the one whose features serve a linear classifier best.
-    C : weight of the hinge losses; the SVM sees centred rows divided by one number (mean square length 1).
-    embedding : None; "rff" (500 random Fourier features) or "nystroem", with the width by the median rule; or a
-        transformer such as RBFSampler(gamma=0.1). The rows are embedded first: RFF, shift, PCA is a supervised kernel
+    sigma2 : float or None, default=None
+        σ² itself, for those who follow the paper: T[X] = X + sigma2 · dual_coef_ @ class_coef_, whatever `shift` is.
+    C : float, default=1.0
+        Weight of the hinge losses; the SVM sees centred rows divided by one number (mean square length 1).
+    embedding : {"rff", "nystroem"}, transformer or None, default=None
+        The rows are embedded first: 500 random Fourier features, or the kernel seen from 500 of the rows, both with the
+        width by the median rule; or a transformer such as RBFSampler(gamma=0.1). RFF, shift, PCA is a supervised kernel
         PCA.
-    unlabeled : label of the rows without one, e.g. -1. Missing labels (NaN, None) always mean that. Such rows do not
-        move, and take part in the extractor's training.
-    cv : for "cv": number of folds (at most the rows of the smallest class), or a splitter of the labelled rows.
-    tol, max_iter : relative duality gap at which the SVM stops, and its most passes over the rows.
-    random_state : of a named embedding, of an extractor that has none of its own, and to shuffle the folds.
+    unlabeled : object, default=None
+        Label of the rows without one, e.g. -1. Missing labels (NaN, None) always mean that. Such rows do not move, and
+        take part in the extractor's training.
+    cv : int, splitter or iterable, default=5
+        For "cv": number of folds (at most the rows of the smallest class), a splitter of the labelled rows, or pairs of
+        arrays of row numbers (training, test).
+    tol : float, default=1e-10
+        Relative duality gap at which the SVM stops.
+    max_iter : int, default=10_000
+        Its most passes over the rows.
+    random_state : int, RandomState or None, default=None
+        Of a named embedding, of an extractor that has none of its own, and to shuffle the folds.
 
     Attributes
     ----------
-    extractor_, embedding_ (None without), shift_, sigma2_, shift_scores_ (accuracy of each shift tried, empty if none
-    was), classes_, class_coef_ (C×d: η), dual_coef_ (n×C: A, so that T[X] = X + sigma2_ · dual_coef_ @ class_coef_),
-    duality_gap_, n_iter_; of the extractor, where it has them: components_, mean_ (with discrim.PCA: that of the rows
-    before the shift), eigenvalues_, explained_variance_ratio_, rank_, solver_.
+    extractor_ : transformer
+        The extractor, trained on the shifted rows.
+    embedding_ : transformer or None
+        The fitted embedding.
+    shift_ : float
+        The relative shift that was applied.
+    sigma2_ : float
+        The σ² that it stands for.
+    shift_scores_ : dict
+        Held-out accuracy of each shift tried; empty if none was.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    class_coef_ : ndarray of shape (n_classes, n_features)
+        η, the SVM's weights.
+    dual_coef_ : ndarray of shape (n_samples, n_classes)
+        A, so that T[X] = X + sigma2_ · dual_coef_ @ class_coef_.
+    duality_gap_ : float
+        Relative duality gap that the SVM reached.
+    n_iter_ : int
+        Its passes over the rows.
+    components_ : ndarray of shape (n_components, n_features)
+        The extractor's directions, as all that follows where it has them.
+    mean_ : ndarray of shape (n_features,)
+        What the extractor subtracts (discrim.PCA: the mean of the rows before the shift).
+    eigenvalues_ : ndarray of shape (n_components,)
+        Spread of the shifted rows along each direction, per unit of weight.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Each direction's share of that spread.
+    rank_ : int
+        How many directions there are.
+    solver_ : str
+        How the directions were found.
+    n_features_in_ : int
+        Number of features seen in fit.
 
     References
     ----------
-    Wangni and Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", equations 3 and 9.
+    J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", equations 3 and 9.
 
     Examples
     --------
@@ -88,13 +133,19 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     (178, 2)
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {"C": POSITIVE, "tol": POSITIVE, "max_iter": PASSES}
+    _parameter_constraints: ClassVar[Constraints] = {
+        "sigma2": (number("a finite number ≥ 0", lambda value: 0 <= value < np.inf), NOTHING),
+        "C": POSITIVE,
+        "tol": POSITIVE,
+        "max_iter": PASSES,
+    }
 
     def __init__(
         self,
         extractor: Any = None,
         *,
         shift: float | str = 1.0,
+        sigma2: float | None = None,
         C: float = 1.0,
         embedding: Any = None,
         unlabeled: Any = None,
@@ -105,6 +156,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> None:
         self.extractor = extractor
         self.shift = shift
+        self.sigma2 = sigma2
         self.C = C
         self.embedding = embedding
         self.unlabeled = unlabeled
@@ -116,17 +168,18 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the shift, and train the extractor on the shifted rows."""
-        shift, svm = checked_shift(self.shift), self._svm_parameters()
+        wanted, svm = checked_shift(self.shift), self._svm_parameters()
         require_transformer("extractor", self._extractor())
         require_embedding(self.embedding)
         extractor = seeded(self._extractor(), self.random_state)
         rows, classes = partly_labelled_rows(self, X, y, sample_weight, unlabeled=self.unlabeled)
         rows = self._embedded(rows)
         self.shift_scores_: dict[float, float] = {}
-        if isinstance(shift, str):
+        if wanted == "cv" and self.sigma2 is None:
             self.shift_scores_ = held_out_accuracies(extractor, rows, classes, self.cv, self.random_state, **svm)
-            shift = best_shift(self.shift_scores_)
+            wanted = best_shift(self.shift_scores_)
         found = margin_shift(rows, len(classes), **svm)
+        shift = float(wanted) if self.sigma2 is None else self.sigma2 * found.strength
         self.extractor_ = next(trained_extractors(extractor, rows, classes, found, [shift]))
         self._n_features_out = _features(self.extractor_, rows.X[:1]).shape[1]
         self.classes_ = classes

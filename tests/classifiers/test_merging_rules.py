@@ -259,3 +259,34 @@ def test_given_groups_are_completed_and_checked():
         grouping_of([[-1]], 4)
     with pytest.raises(ValueError, match="names feature 1 twice"):
         grouping_of([[0, 1], [1]], 4)
+
+
+def test_equal_class_means_belong_to_no_sign():
+    """Means that are equal but for the order in which their rows were added up."""
+    rng = np.random.default_rng(0)
+    values = rng.choice([0.1, 0.2, 0.7, 1.3], 30)
+    rows = np.c_[
+        np.r_[values, rng.permutation(values)], np.r_[np.zeros(30), np.ones(30)], np.r_[np.ones(30), np.zeros(30)]
+    ]
+    weights = np.array([1e6, 1.0, 2.0])
+    for seed in range(5):
+        shuffled = rows.copy()
+        shuffled[30:, 0] = np.random.default_rng(seed).permutation(values)
+        terms = Terms(weights, shuffled, np.repeat([False, True], 30), np.ones(60))
+        assert MERGED_SET["sign"](terms).tolist() == [2]
+
+
+def test_the_sign_rule_on_counts_does_not_depend_on_the_order_of_rows(data_folder):
+    pandas = pytest.importorskip("pandas")
+    (path,) = data_folder.glob("cnae9.csv*")
+    table = pandas.read_csv(path)
+    table = table[table.iloc[:, -1].isin(sorted(table.iloc[:, -1].unique())[:2])]
+    X, positive = table.iloc[:, :-1].to_numpy(float), (table.iloc[:, -1] == table.iloc[0, -1]).to_numpy()
+    weights = np.random.default_rng(0).standard_normal(X.shape[1])
+    expected = MERGED_SET["sign"](Terms(weights, X / 7, positive, np.ones(len(X)))).tolist()
+    means = X[~positive].sum(axis=0) * positive.sum(), X[positive].sum(axis=0) * (~positive).sum()  # whole numbers
+    assert not set(expected) & set(np.flatnonzero(means[0] == means[1]))
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(X))
+        terms = Terms(weights, X[order] / 7, positive[order], np.ones(len(X)))
+        assert MERGED_SET["sign"](terms).tolist() == expected

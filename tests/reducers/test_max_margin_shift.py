@@ -562,3 +562,17 @@ def test_an_svm_that_was_stopped_early_says_so(rows):
 def test_not_fitted(rows):
     with pytest.raises(NotFittedError):
         MaxMarginShift().transform(rows[0])
+
+
+def test_sigma2_is_the_factor_itself(table):
+    X, y = table
+    for sigma2 in (0.0, 0.3, 2.0):
+        model = MaxMarginShift(decomposition.PCA(2), sigma2=sigma2, shift="cv").fit(X, y)
+        assert model.sigma2_ == pytest.approx(sigma2)
+        assert model.shift_scores_ == {}
+        by_hand = decomposition.PCA(2).fit(X + sigma2 * model.dual_coef_ @ model.class_coef_)
+        np.testing.assert_allclose(np.abs(model.components_), np.abs(by_hand.components_), atol=1e-10)
+        relative = MaxMarginShift(decomposition.PCA(2), shift=model.shift_).fit(X, y)
+        np.testing.assert_allclose(relative.components_, model.components_, atol=1e-10)
+    with pytest.raises(ValueError, match=r"sigma2=-1 came; possible are a finite number ≥ 0, or None"):
+        MaxMarginShift(sigma2=-1).fit(X, y)

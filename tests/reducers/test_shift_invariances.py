@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from geometry import most_turned
 from samples import labelled
 from scipy.stats import ortho_group
@@ -74,3 +75,16 @@ def test_another_cost_is_another_problem(rows):
     for model in MODELS.values():
         turned = most_turned(model(C).fit(X, y).components_, model(C / 2).fit(X, y).components_)
         assert turned > 1e-3  # so that the laws above can fail
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_order_of_rows_where_duals_are_not_unique(sparse):
+    """Whole numbers put more rows on the margin than there are dimensions: many duals, one shift all the same."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (120, 4)).astype(float)
+    y = (X.sum(axis=1) + rng.integers(0, 3, 120) > 7).astype(int)
+    order = rng.permutation(120)
+    table = sp.csr_array if sparse else np.asarray
+    one, other = max_margin_shift(table(X), y, shift=2.0), max_margin_shift(table(X[order]), y[order], shift=2.0)
+    assert np.abs(one - X).max() > 0.5
+    np.testing.assert_allclose(other, one[order], atol=1e-10)
