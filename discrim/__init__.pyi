@@ -2,8 +2,10 @@
 
 from discrim.classifiers.crammer_singer_svc import CrammerSingerSVC as CrammerSingerSVC
 from discrim.classifiers.refined_hyperplane import RefinedHyperplane as RefinedHyperplane
+from discrim.data.row_hash import HashKFold as HashKFold
 from discrim.evaluation.compare import compare as compare
 from discrim.moments.class_moments import ClassMoments as ClassMoments
+from discrim.moments.gather import Statistics as Statistics
 from discrim.reducers.autoencoder import Autoencoder as Autoencoder
 from discrim.reducers.bayes_error_lda import BayesErrorLDA as BayesErrorLDA
 from discrim.reducers.bayes_error_pca import BayesErrorPCA as BayesErrorPCA
@@ -17,6 +19,7 @@ from discrim.reducers.model_file import load as load
 from discrim.reducers.model_file import save as save
 from discrim.reducers.null_space_lda import NullSpaceLDA as NullSpaceLDA
 from discrim.reducers.orthogonal_lda import OrthogonalLDA as OrthogonalLDA
+from discrim.reducers.parts import fit_parts as fit_parts
 from discrim.reducers.pca import PCA as PCA
 from discrim.reducers.pca_lda import PCALDA as PCALDA
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA

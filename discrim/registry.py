@@ -122,7 +122,7 @@ def _reducer(name: str, file: str, gloss: str, *methods: Method) -> Entry:
 
 
 DISCRIMINANTS = {"orthonormal": False, "lanczos": False}
-CHOSEN_BY_FOLDS = {**DISCRIMINANTS, "streams": False, "counts_enter": True, "chosen_by_folds": True}
+CHOSEN_BY_FOLDS = {**DISCRIMINANTS, "counts_enter": True, "chosen_by_folds": True}
 OF_THE_SVM = {"streams": False, "counts_enter": True, "of_the_svm": True}
 
 ENTRIES = (
@@ -246,6 +246,9 @@ ENTRIES = (
     Entry("CrammerSingerSVC", "discrim.classifiers.crammer_singer_svc", "multiclass SVM with its duals"),
     Entry("RefinedHyperplane", "discrim.classifiers.refined_hyperplane", "a linear classifier, margins refined"),
     Entry("ClassMoments", "discrim.moments.class_moments", "class statistics that add up"),
+    Entry("fit_parts", "discrim.reducers.parts", "a fit of a table in parts"),
+    Entry("Statistics", "discrim.moments.gather", "what parts of a table add up to"),
+    Entry("HashKFold", "discrim.data.row_hash", "folds by a hash of each row"),
     Entry("compare", "discrim.evaluation.compare", "which reduction helps, with evidence"),
     Entry("write_report", "discrim.report.page", "a comparison as one page"),
     Entry("ProjectionDisplay", "discrim.report.projection", "rows on two components, drawn"),

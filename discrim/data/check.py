@@ -8,7 +8,7 @@ while a method works on it, in `findings`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, column_or_1d, validate_data
 
 from discrim.data.check_parameters import WEIGHT_RANGE
 from discrim.data.rows import LabelledRows
@@ -36,6 +36,28 @@ def plain_labelled_rows(X: Any, y: Any, sample_weight: Any) -> LabelledRows:
     _require_unique_names(X)
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     return _kept_rows(X, checked_labels("ClassMoments", y, X.shape[0]), checked_weights(sample_weight, X))
+
+
+class PartError(ValueError):
+    """Rows that cannot be taken, named by the part of the table that they are in."""
+
+
+def part_rows(X: Any, y: Any, sample_weight: Any, *, supervised: bool, who: str) -> LabelledRows:
+    """The same for a part of a table, which an estimator may never see whole."""
+    _require_unique_names(X)
+    try:
+        table = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    except (ValueError, TypeError) as error:
+        _refuse_text(X, error)
+        raise
+    labels = checked_labels(who, y, table.shape[0]) if supervised else None
+    return _kept_rows(table, labels, checked_weights(sample_weight, table))
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """The columns' names, where all are text (as scikit-learn takes them)."""
+    names = _get_feature_names(X)
+    return None if names is None else tuple(str(name) for name in names)
 
 
 def _kept_rows(X: Any, labels: NDArray[Any] | None, weights: NDArray[np.float64] | None) -> LabelledRows:
@@ -205,8 +227,13 @@ def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     return weights
 
 
-def require_finite(X: Any, numbers: NDArray[np.intp] | None = None) -> None:
-    """Raise, naming the first bad cell, where X holds NaN or infinity. `numbers`: its rows' in the table that came."""
+def require_finite(
+    X: Any, numbers: NDArray[np.intp] | None = None, names: Sequence[str] | None = None, part: str = ""
+) -> None:
+    """Raise, naming the first bad cell, where X holds NaN or infinity.
+
+    numbers : its rows' in the table that came; names : its columns'; part : of the table, where it is one of many
+    """
     values = X.data if sp.issparse(X) else X
     bad = ~np.isfinite(values)
     if not bad.any():
@@ -220,9 +247,11 @@ def require_finite(X: Any, numbers: NDArray[np.intp] | None = None) -> None:
         value = values[row, column]
     row = row if numbers is None else int(numbers[row])
     what, count = "NaN" if np.isnan(value) else "infinity", int(bad.sum())
-    raise ValueError(
-        f"Input X contains NaN or infinity: {count} cell{'s' * (count > 1)}, the first ({what}) in row {row}, column "
-        f"{column}. Drop these rows or fill them in first, e.g. with sklearn.impute.SimpleImputer."
+    kind, where = (PartError, f"{part}, ") if part else (ValueError, "")
+    raise kind(
+        f"Input X contains NaN or infinity: {count} cell{'s' * (count > 1)}, the first ({what}) in {where}row {row}, "
+        f"column {column if names is None else repr(names[column])}. Drop these rows or fill them in first, e.g. with "
+        "sklearn.impute.SimpleImputer."
     )
 
 

@@ -156,6 +156,25 @@ def require_folds(cv: Any, largest_class: int) -> None:
         )
 
 
+def require_folds_number(n_splits: Any) -> int:
+    """A number of folds, as an int ≥ 2."""
+    if not isinstance(n_splits, (int, np.integer)) or isinstance(n_splits, bool) or n_splits < 2:
+        raise ValueError(f"n_splits={n_splits!r} came; possible are whole numbers from 2 on.")
+    return int(n_splits)
+
+
+def seed_number(random_state: Any) -> int:
+    """A seed that every part of a table can be given: a whole number ≥ 0, 0 for None."""
+    if random_state is None:
+        return 0
+    if not isinstance(random_state, (int, np.integer)) or isinstance(random_state, bool) or random_state < 0:
+        raise ValueError(
+            f"random_state={random_state!r} came; folds by a hash of the rows take a whole number ≥ 0 or None, which "
+            "every part of a table can be given."
+        )
+    return int(random_state)
+
+
 def checked_row_numbers(numbers: Any, n_rows: int) -> NDArray[np.intp]:
     """Row numbers of one side of a split, from numbers or from a mask."""
     array = np.asarray(numbers)

@@ -62,6 +62,15 @@ def require_room_for_pairs(n_classes: int) -> None:
         )
 
 
+def warn_of_sample(method: str, held: int, n_rows: int) -> None:
+    warnings.warn(
+        f"{method} looks at the rows themselves, and was fitted on {held:,} different rows of the {n_rows:,} that were "
+        "gathered, drawn uniformly (those of least content hash).",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
 def warn_of_stream_after_fit(estimator: Any) -> None:
     warnings.warn(
         f"partial_fit came after fit, which keeps no running statistics: a new stream starts here, and the rows of the "

@@ -51,6 +51,11 @@ class LabelledRows:
         """The same rows as one class."""
         return LabelledRows(self.X, np.zeros(self.shape[0], np.intp), np.array([None]), self.weights)
 
+    def some(self, index: NDArray[np.intp]) -> LabelledRows:
+        """Some of the rows, with the numbers of all classes."""
+        weights = None if self.weights is None else self.weights[index]
+        return LabelledRows(self.X[index], self.codes[index], self.classes, weights)
+
     def moved(self, X: Any) -> LabelledRows:
         """The same labels and weights on other coordinates."""
         return replace(self, X=X)

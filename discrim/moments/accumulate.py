@@ -9,7 +9,7 @@ Each block of rows is centred before it is squared, so nothing large is ever sub
 The pilot and the remainder r are kept apart: at an offset of 1e8 their sum, as one double, would lose 1e-8.
 A class that grows by more than it had gets its rows centred on the block's own mean first; otherwise the pilot is
 already close, and the second term is at most a part of the first. Once the classes are known, many blocks are taken
-around the same pilots, and b is the mean of all of them; columns whose means are within their spread of 0 have pilot 0
+around the same pilots, and b is the mean of all of them; columns whose means are a few deviations from 0 have pilot 0
 then, and a table of such columns (standardised, say) is squared where it lies.
 """
 
@@ -26,6 +26,7 @@ from discrim.data.check import require_finite
 from discrim.data.rows import BLOCK_ROWS, LabelledRows, block_slices, dense_block
 
 Array = NDArray[np.float64]
+NEAR = 8.0  # deviations between 0 and a column's means up to which it is squared where it lies: 64 roundings at most
 FEW_CLASSES = 32  # up to here every block is taken to touch every class
 LONGEST_RUN = 16  # blocks around the same pilots
 LEAST_EXPONENT = -1000  # its inverse, as a factor, is a number still
@@ -34,6 +35,15 @@ SAFE = {
     np.dtype(np.float64): (1e-150, 1e250),
     np.dtype(np.float32): (1e-18, 1e30),
 }  # sums of squares that lose nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Foreknown:
+    """What earlier rows of the same classes tell of those to come: where their pilots are best set."""
+
+    weights: Array
+    means: Array
+    squares: Array  # of each column: its deviations from the class means, squared and summed
 
 
 @dataclass(eq=False)
@@ -58,8 +68,18 @@ class _Run:
 class Accumulator:
     """Weights, means and scatters of classes 0..C−1 of (X · 2^−exponent), growing block by block."""
 
-    def __init__(self, n_classes: int, n_features: int, *, keep: str = "pooled", emphasis: Array | None = None) -> None:
+    def __init__(
+        self,
+        n_classes: int,
+        n_features: int,
+        *,
+        keep: str = "pooled",
+        emphasis: Array | None = None,
+        foreknown: Foreknown | None = None,
+    ) -> None:
         shape = (n_classes, n_features)
+        nothing = Foreknown(np.zeros(n_classes), np.zeros(shape), np.zeros(n_features))
+        self.foreknown = nothing if foreknown is None else foreknown
         self.weights = np.zeros(n_classes)
         self.counts = np.zeros(n_classes, dtype=np.int64)
         self.pilots = np.zeros(shape)
@@ -74,12 +94,15 @@ class Accumulator:
 
     def add_rows(self, rows: LabelledRows, *, doubles: bool = True) -> None:
         """One pass over the rows; `doubles=False` squares single-precision rows in their own precision."""
+        if rows.shape[0] == 0:
+            return
         dtype = np.dtype(np.float64 if doubles or rows.X.dtype != np.float32 else np.float32)
         unit = 1.0 if rows.weights is None else 2.0 ** np.frexp(rows.weights.max())[1]  # float32 ends at 1e38
         self._count_weights_in(unit)
         blocks, done = list(block_slices(*rows.shape)), 0
         while done < len(blocks):
-            run = blocks[done : done + max(1, min(done, LONGEST_RUN))]
+            longest = LONGEST_RUN if self.foreknown.weights.any() else min(done, LONGEST_RUN)
+            run = blocks[done : done + max(1, longest)]
             if len(run) > 1 and not self._knows_its_classes(rows, run, unit):
                 run = run[:1]
             added = self._add_run(rows, run, unit, dtype)
@@ -96,7 +119,7 @@ class Accumulator:
             self.set_exponent(exponent)
 
     def _count_weights_in(self, unit: float) -> None:
-        for sums in (self.weights, self.pooled, self.each):
+        for sums in (self.weights, self.pooled, self.each, self.foreknown.weights, self.foreknown.squares):
             if sums is not None and unit != 1.0:
                 sums /= unit
 
@@ -106,7 +129,8 @@ class Accumulator:
             return False
         part = slice(run[0].start, run[-1].stop)
         weights = None if rows.weights is None else rows.weights[part] / unit
-        return bool((np.bincount(rows.codes[part], weights, minlength=len(self.weights)) <= 2 * self.weights).all())
+        behind = self.weights + self.foreknown.weights
+        return bool((np.bincount(rows.codes[part], weights, minlength=len(behind)) <= 2 * behind).all())
 
     def add_sparse_means(self, rows: LabelledRows) -> None:
         """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
@@ -177,7 +201,7 @@ class Accumulator:
         self, run: _Run, rows: NDArray[Any], local: NDArray[np.intp], mass: NDArray[Any], sums: Array
     ) -> NDArray[Any]:
         """Rows of classes that grow by more than they had, around their own mean."""
-        run.recentred = self.weights[run.seen] < mass
+        run.recentred = (self.weights + self.foreknown.weights)[run.seen] < mass
         if not run.recentred.any():
             return rows
         shift = np.zeros(run.pilots.shape, rows.dtype)
@@ -211,8 +235,11 @@ class Accumulator:
         self, seen: Any, block: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any], alone: bool
     ) -> _Run:
         """Around the mean so far of each class, or its first row; around 0 where that is as good."""
-        pilots = (self.pilots[seen] + self.remainders[seen]).astype(dtype)
-        new = self.weights[seen] == 0
+        behind = (self.weights + self.foreknown.weights)[seen]
+        known = np.where(
+            (self.weights[seen] > 0)[:, None], self.pilots[seen] + self.remainders[seen], self.foreknown.means[seen]
+        )
+        pilots, new = known.astype(dtype), behind == 0
         if new.any():
             first = np.full(len(pilots), -1, dtype=np.intp)
             first[local[::-1]] = np.arange(len(local) - 1, -1, -1)
@@ -221,8 +248,8 @@ class Accumulator:
         if not alone and self.pooled is not None:
             self.settle()
             with np.errstate(over="ignore"):
-                of_means = (self.emphasis * self.weights)[seen] @ np.square(pilots, dtype=np.float64)
-            spread = np.diag(self.pooled)
+                of_means = (self.emphasis[seen] * behind) @ np.square(pilots, dtype=np.float64)
+            spread = NEAR**2 * (np.diag(self.pooled) + self.foreknown.squares)
             near = of_means <= spread
             if of_means[near].sum() <= spread.max(initial=0.0):  # W b bᵀ is as large as its trace, not as one column
                 pilots[:, near] = 0.0
@@ -307,6 +334,8 @@ class Accumulator:
                 np.ldexp(array, power * change, out=array)
         self._largest = float(np.ldexp(self._largest, 2 * change))
         self.exponent = exponent
+        for known in (self.foreknown.weights, self.foreknown.means, self.foreknown.squares):
+            known[:] = 0.0  # in other units: of no use any more
 
 
 def log_deviation(pooled: Array | None, each: Array | None) -> float:

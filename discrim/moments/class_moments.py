@@ -6,7 +6,7 @@ all come down to the `+`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discrim.data.check import plain_labelled_rows, require_labels_of_one_kind
 from discrim.data.check_parameters import require_choice, require_emphasis
 from discrim.data.rows import LabelledRows
-from discrim.moments.accumulate import Accumulator, log_deviation, safe_exponent
+from discrim.moments.accumulate import Accumulator, Foreknown, log_deviation, safe_exponent
 
 Array = NDArray[np.float64]
 
@@ -71,9 +71,37 @@ class ClassMoments:
                 return found
         return cls._summed(rows, keep, emphasis, doubles=True)
 
+    def with_rows(self, rows: LabelledRows) -> ClassMoments:
+        """These statistics and those of more rows, which are taken around the class means so far."""
+        keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
+        if rows.shape[0] == 0 and np.isin(rows.classes, self.classes).all():
+            return self
+        return self + self._summed(rows, keep, None, doubles=True, near=self)
+
+    def _foreknown(self, classes: NDArray[Any]) -> Foreknown | None:
+        """What is known of these classes beforehand: their weights, their means, and how far all rows spread."""
+        if self.exponent != 0 or self.pooled is None or not (self.emphasis == 1).all():
+            return None
+        weights, means = np.zeros(len(classes)), np.zeros((len(classes), self.n_features))
+        known, at = np.ones(1, dtype=bool), np.zeros(1, dtype=np.intp)
+        if self.is_labelled:
+            known = np.isin(classes, self.classes)
+            at = np.searchsorted(self.classes, classes[known])
+        weights[known], means[known] = self.weights[at], (self.pilots + self.remainders)[at]
+        return Foreknown(weights, means, np.diag(self.pooled).copy())
+
     @classmethod
-    def _summed(cls, rows: LabelledRows, keep: str, emphasis: Array | None, *, doubles: bool) -> ClassMoments:
-        sums = Accumulator(rows.n_classes, rows.shape[1], keep=keep, emphasis=emphasis)
+    def _summed(
+        cls,
+        rows: LabelledRows,
+        keep: str,
+        emphasis: Array | None,
+        *,
+        doubles: bool,
+        near: ClassMoments | None = None,
+    ) -> ClassMoments:
+        foreknown = None if near is None else near._foreknown(rows.classes)
+        sums = Accumulator(rows.n_classes, rows.shape[1], keep=keep, emphasis=emphasis, foreknown=foreknown)
         if rows.is_sparse and keep == "means":
             sums.add_sparse_means(rows)
         else:
@@ -160,6 +188,61 @@ class ClassMoments:
             None if self.each is None else np.ldexp(self.each, 2 * change),
             exponent,
             self.precision,
+        )
+
+    def among(self, classes: NDArray[Any]) -> ClassMoments:
+        """The same with a place for each of these classes, of which there may be no rows here."""
+        if not self.is_labelled or np.array_equal(classes, self.classes):
+            return self
+        at = np.searchsorted(classes, self.classes)
+
+        def placed(values: NDArray[Any] | None, fill: float = 0.0) -> Any:
+            if values is None:
+                return None
+            wider = np.full((len(classes), *values.shape[1:]), fill, values.dtype)
+            wider[at] = values
+            return wider
+
+        return replace(
+            self,
+            classes=classes,
+            weights=placed(self.weights),
+            counts=placed(self.counts),
+            pilots=placed(self.pilots),
+            remainders=placed(self.remainders),
+            emphasis=placed(self.emphasis, 1.0),
+            each=placed(self.each),
+        )
+
+    def along(self, mean: Array, directions: Array) -> ClassMoments:
+        """Of the rows' coordinates (x − mean)ᵀ directions, for rows that are gone."""
+        rows = np.ldexp(directions, self.exponent)
+        start = (self.pilots - np.ldexp(mean, -self.exponent)) @ rows.T
+
+        def turned(scatter: Array | None) -> Array | None:
+            return None if scatter is None else rows @ scatter @ rows.T
+
+        return replace(
+            self,
+            pilots=start,
+            remainders=self.remainders @ rows.T,
+            pooled=turned(self.pooled),
+            each=turned(self.each),
+            exponent=0,
+        )
+
+    def standardised(self, shift: Array, scale: Array) -> ClassMoments:
+        """Of the rows (x − shift) / scale, column by column."""
+
+        def scaled(scatter: Array | None) -> Array | None:
+            return None if scatter is None else scatter / np.outer(scale, scale)
+
+        return replace(
+            self,
+            pilots=(self.pilots - np.ldexp(shift, -self.exponent)) / scale,
+            remainders=self.remainders / scale,
+            pooled=scaled(self.pooled),
+            each=scaled(self.each),
         )
 
     @property

@@ -1,6 +1,6 @@
 """What all reducers share: rows → statistics → objective → directions, then (x − mean)ᵀ directions.
 
-A subclass states its objective and little more. `fit`, `fit_moments`, `partial_fit`, `transform` and
+A subclass states its objective and little more. `fit`, `fit_statistics`, `partial_fit`, `transform` and
 `inverse_transform` are written once, here; they lead through values: LabelledRows, Basis, ClassMoments, Solution.
 """
 
@@ -30,10 +30,18 @@ from discrim.data.check import (
     unchanged_on_failure,
 )
 from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
-from discrim.data.findings import require_streamable_sparse, warn_of_stream_after_fit
+from discrim.data.findings import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
 from discrim.data.rows import LabelledRows, projected
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
+from discrim.moments.gather import (
+    NO_PARTS,
+    Gatherer,
+    Gathering,
+    Statistics,
+    statistics_of_rows,
+)
+from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.solve.basis import Basis, Features
 from discrim.solve.choose import Plan, choose
 from discrim.solve.eigen import with_fixed_signs
@@ -136,7 +144,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     _supervised = True
     _uses_every_direction = False  # whether even one direction depends on all others, the smallest too
     _basis: str | None = None  # coordinates by name, where the caller knows better than the decision table
-    _moments: ClassMoments | None = None
+    _statistics: Statistics | None = None
     _declared: NDArray[Any] | None = None  # the labels a stream may bring
     _dtype: np.dtype[Any]
 
@@ -201,34 +209,110 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
             if self._supervised:
                 require_two_classes(self, rows.classes)
-            self._moments = self._declared = None
+            self._statistics = self._declared = None
             solution, mean = self._solve_rows(self._coordinates(self._weighted(rows)))
             self._keep(solution, mean, rows.classes)
         return self
 
-    @streamed
-    def fit_moments(self, moments: ClassMoments) -> Self:
-        """Find the directions from statistics alone, however they were gathered.
+    def statistics(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        part: str = "",
+    ) -> Statistics:
+        """What a part of a table has to say to a fit; the statistics of parts add up, in any order.
 
         Parameters
         ----------
-        moments : ClassMoments
-            Statistics of all rows: `ClassMoments.of(X, y, sample_weight)`, or a sum of such parts. Class weights
-            belong into them, as sample weights.
+        X : array or sparse matrix of shape (n_samples, n_features)
+            A part of the rows.
+        y : array of shape (n_samples,), default=None
+            Their labels; PCA needs none.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+        part : str, default=""
+            What the part is called, in errors and to tell it from another part with the very same rows.
+
+        Returns
+        -------
+        statistics : Statistics
+            To be added to those of the other parts, and given to `fit_statistics`.
+        """
+        gatherer = Gatherer(self._gathering(), part)
+        gatherer.add(X, y, sample_weight)
+        return gatherer.statistics()
+
+    def fit_statistics(self, total: Statistics | ClassMoments) -> Self:
+        """Find the directions from gathered statistics alone.
+
+        Parameters
+        ----------
+        total : Statistics or ClassMoments
+            The sum of `statistics(X, y)` of all parts of a table, gathered with the same parameters; or, where no folds
+            and no rows are needed, `ClassMoments.of(X, y, sample_weight)` or a sum of such.
 
         Returns
         -------
         self : object
-            The fitted estimator. A `partial_fit` goes on from these statistics.
+            The fitted estimator. A `partial_fit` goes on from these statistics. Methods that look at the rows
+            themselves are fitted on the sample in the statistics, and `solver_` says so.
         """
+        gathering = self._gathering()
         with unchanged_on_failure(self):
+            if isinstance(total, ClassMoments):
+                total = self._of_moments(total, gathering)
+            total.gathering.sufficing_for(gathering)
             self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = moments.n_features
+            self.n_features_in_ = total.n_features
+            if total.names is not None:
+                self.feature_names_in_ = np.array(total.names, dtype=object)
             self._declared = None
-            self._require_weighted(moments)
-            self._hold(moments, np.dtype(np.float64))
-            self._require_solution()
+            if self._supervised:
+                require_two_classes(self, total.moments.classes)
+            if self._why_not_streamed() is None:
+                self._hold(total)
+                self._require_solution()
+            else:
+                self._fit_sample(total)
         return self
+
+    def _gathering(self) -> Gathering:
+        """What a fit needs of every part of a table: moments where they suffice, else a sample of rows."""
+        check_parameters(self)
+        factors = getattr(self, "class_weight", None)
+        asked = Gathering(
+            type(self).__name__, self._supervised, class_weight=factors if isinstance(factors, dict) else None
+        )
+        if self._why_not_streamed() is not None:
+            return replace(asked, keep="means", sample_rows=SAMPLE_ROWS, class_weight=None)
+        return replace(asked, keep=self._kept_statistics(streaming=True))
+
+    def _of_moments(self, moments: ClassMoments, gathering: Gathering) -> Statistics:
+        if (why := self._why_not_streamed()) is not None:
+            raise ValueError(f"{type(self).__name__} cannot be fitted on ClassMoments: {why}")
+        self._require_weighted(moments)
+        asked = replace(gathering, n_folds=0, sample_rows=0)
+        if gathering.sample_rows:
+            raise ValueError(
+                f"{type(self).__name__} chooses by cross-validation, and ClassMoments hold no folds. Gather the parts "
+                "with the estimator's own statistics(X, y), or pass a number for shrinkage."
+            )
+        return Statistics(asked, None, np.dtype(np.float64), (moments,), None, None, NO_PARTS)
+
+    def _fit_sample(self, total: Statistics) -> None:
+        """The fit of a method that looks at rows: of the sampled ones, and said so."""
+        assert total.sample is not None
+        rows = total.sample.among(total.moments.classes)
+        if not total.sample.is_whole:
+            warn_of_sample(type(self).__name__, len(total.sample), total.n_rows)
+        self._statistics = None
+        solution, mean = self._solve_rows(self._coordinates(self._weighted(rows)))
+        said = (
+            f"{solution.solver_}; on {len(total.sample)} different rows of {total.n_rows}, those of least content hash"
+        )
+        self._keep(replace(solution, solver_=said), mean, total.moments.classes)
 
     @streamed
     def partial_fit(
@@ -256,8 +340,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         self : object
             The estimator with the rows so far.
         """
-        check_parameters(self)
-        so_far = self._moments
+        gathering = self._gathering()
+        so_far = self._statistics
         if so_far is None and self.__sklearn_is_fitted__():
             warn_of_stream_after_fit(self)
         with unchanged_on_failure(self):
@@ -267,10 +351,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
                 self._declared = None if classes is None else np.asarray(classes)
             if self._supervised and self._declared is not None:
                 require_known_labels(rows.classes, self._declared)
-            weighted = self._weighted(rows, is_whole=False)
-            added = ClassMoments.of_rows(weighted, keep=self._kept_statistics(streaming=True))
-            dtype = rows.X.dtype if so_far is None else np.result_type(self._dtype, rows.X.dtype)
-            self._hold(added if so_far is None else so_far + added, dtype)
+            if so_far is not None:
+                gathering = so_far.gathering.sufficing_for(gathering)
+            names = getattr(self, "feature_names_in_", None)
+            self._hold(statistics_of_rows(gathering, rows, None if names is None else tuple(names), so_far))
         return self
 
     def _coordinates(self, rows: LabelledRows) -> Coordinates:
@@ -303,33 +387,34 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         if self._supervised:
             self.classes_ = classes
 
-    def _hold(self, moments: ClassMoments, dtype: np.dtype[Any]) -> None:
+    def _hold(self, statistics: Statistics) -> None:
         """Statistics whose solution is not found yet."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
             delattr(self, name)
-        self._moments, self._dtype = moments, dtype
+        self._statistics = statistics
 
     def _require_solution(self) -> None:
         """Raise where there was no fit; of statistics, the solution is found when it is first asked for."""
         check_is_fitted(self)
-        moments = self._moments
-        if "components_" in vars(self) or moments is None:
+        if "components_" in vars(self) or self._statistics is None:
             return
-        check_parameters(self)  # they may have been set anew since
+        moments = self._statistics.moments
+        wanted = self._gathering()  # parameters may have been set anew since
         if (why := self._why_not_streamed()) is not None:
             raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {why}")
+        self._statistics.gathering.sufficing_for(wanted)
         if self._supervised:
             require_two_classes(self, moments.classes)
         basis = Features.of_moments(moments)
         solution = self._solve(basis, moments, plain_count(self.n_components))
-        self._keep(self._in_features(solution, basis, self._dtype), moments.mean, moments.classes)
+        self._keep(self._in_features(solution, basis, self._statistics.dtype), moments.mean, moments.classes)
 
     def __getattr__(self, name: str) -> Any:
         # reached only where an attribute is not there: the solution of a stream may not have been found yet
         if name == "classes_" and not self._supervised:
             raise AttributeError(f"{type(self).__name__} uses no labels and has no classes_.")
         is_found = name.endswith("_") and not name.startswith("_") and not name.endswith("_in_")
-        if is_found and self._moments is not None:
+        if is_found and self._statistics is not None:
             try:
                 self._require_solution()
             except ValueError as error:
@@ -343,7 +428,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         return list(super().__dir__())
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "components_" in vars(self) or self._moments is not None
+        return "components_" in vars(self) or self._statistics is not None
 
     # ------------------------------------------------------------------ use
 

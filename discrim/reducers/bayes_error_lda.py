@@ -208,10 +208,14 @@ class BayesErrorLDA(ShrunkDiscriminant):
         return replace(found, directions=rotation.T @ classes.directions, values=np.vecdot(along.T, along.T))
 
     def _can_hold_out(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> bool:
-        """Whether folds are wanted, and there are rows (not only statistics, as of a stream) that differ in a class."""
-        wanted = self.cv is not None or self.shrinkage == "cv"
+        """Whether folds are wanted, and there are rows (or fold statistics) that differ in a class."""
+        gathered = self._statistics is not None and self._statistics.gathering.n_folds > 0
         varies = ratio.trace > ROUNDING**2 * ratio.variances.sum() and bool(moments.counts.max() > 1)
-        return wanted and varies and basis.points.shape[0] > 0
+        return (self._holds_out or self._searches) and varies and (gathered or basis.points.shape[0] > 0)
+
+    @property
+    def _holds_out(self) -> bool:  # type: ignore[override]
+        return self.cv is not None
 
     def _count(self, values: Array, rank: int, moments: ClassMoments) -> int:
         request = plain_count(self.n_components)

@@ -66,7 +66,7 @@ class ShiftedPCA(SpreadReducer):
         model = copy(self)
         model.n_features_in_, model._found = rows.shape[1], found
         coordinates = model._coordinates(rows)
-        model._found, model._moments = None, None  # another fit is of other rows
+        model._found, model._statistics = None, None  # another fit is of other rows
         for shift in shifts:
             fitted = copy(model)
             fitted.shift = shift

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from discrim.data.check_parameters import COUNT, SHARE, Constraints, named
+from discrim.data.check_parameters import COUNT, SHARE, Constraints, named, seed_number
 from discrim.moments.class_moments import ClassMoments
+from discrim.moments.gather import Gathering
+from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.ratio import Ratio
 from discrim.objectives.shrinkage import chosen_shrinkage
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
-from discrim.solve.folds import Folds
+from discrim.solve.folds import Folds, GatheredFolds, Splits, hash_splitter
 from discrim.solve.shrinkage_path import PathScores
 
 
@@ -31,6 +33,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         "n_components": COUNT,
         "shrinkage": (SHARE, *named("ledoit_wolf", "oas", "cv")),
     }
+    _holds_out = False  # whether folds are wanted beyond the search
     shrinkage: Any
     cv: Any
     random_state: Any
@@ -39,13 +42,28 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     def _searches_count(self) -> bool:
         return isinstance(self.n_components, str)
 
+    @property
+    def _searches(self) -> bool:
+        return self._searches_count or (isinstance(self.shrinkage, str) and self.shrinkage == "cv")
+
     def _why_not_streamed(self) -> str | None:
-        if self.shrinkage in ("ledoit_wolf", "cv") or self._searches_count:
+        if isinstance(self.shrinkage, str) and self.shrinkage == "ledoit_wolf":
+            return "shrinkage='ledoit_wolf' needs all rows at once. Statistics suffice for a number, 'oas' or 'cv'."
+        if self._searches and hash_splitter(self.cv, self.random_state) is None:
             return (
-                f"shrinkage={self.shrinkage!r} with n_components={self.n_components!r} needs all rows at once. "
-                "Statistics suffice for a number or 'oas'."
+                f"cv={self.cv!r} names rows, which come in parts here. Pass a number of folds or a HashKFold: their "
+                "folds follow from the rows' content."
             )
         return super()._why_not_streamed()
+
+    def _gathering(self) -> Gathering:
+        asked = super()._gathering()
+        splitter = hash_splitter(self.cv, self.random_state) if asked.keep == "pooled" else None
+        if splitter is None or not (self._searches or self._holds_out):
+            return asked
+        seed = seed_number(splitter.random_state)
+        sampled = SAMPLE_ROWS if self._searches else 0
+        return replace(asked, n_folds=splitter.get_n_splits(), seed=seed, sample_rows=sampled)
 
     def _why_all_directions(self) -> str | None:
         if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self._searches_count:
@@ -55,7 +73,9 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             )
         return None
 
-    def _folds(self, basis: Basis) -> Folds:
+    def _folds(self, basis: Basis) -> Splits:
+        if self._statistics is not None:
+            return GatheredFolds(self._statistics)
         return Folds(basis.points, self.cv, self.random_state, basis.original)
 
     def _given_shrinkage(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> float:

@@ -27,7 +27,7 @@ from discrim.objectives.ratio import Ratio, ratio_of
 from discrim.objectives.spread import Spread
 from discrim.solve.discriminants import Cost
 from discrim.solve.eigen import Spectrum, spectrum_of_matrix
-from discrim.solve.folds import Folds
+from discrim.solve.folds import Splits, Test
 
 Array = NDArray[np.float64]
 RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
@@ -93,9 +93,9 @@ class Basis(ABC):
         digits = np.finfo(X.dtype).eps * np.asarray(abs(X) @ np.abs(directions).T).max(axis=0)
         return bool((np.sqrt(np.mean(along**2, axis=0)) > 2 * digits).any())
 
-    def training_sets(self, folds: Folds) -> Iterator[tuple[Basis, ClassMoments, LabelledRows]]:
+    def training_sets(self, folds: Splits) -> Iterator[tuple[Basis, ClassMoments, Test]]:
         """Of each split a basis of its training rows, their statistics, and its test rows."""
-        return ((self, training, test) for training, test in folds)
+        return ((self, training, test) for training, test in folds.held_out)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

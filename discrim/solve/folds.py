@@ -9,24 +9,98 @@ from __future__ import annotations
 import functools
 import operator
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from discrim.data.check_parameters import checked_row_numbers, require_folds, require_splits
-from discrim.data.rows import LabelledRows
+from discrim.data.check_parameters import checked_row_numbers, require_folds, require_splits, seed_number
+from discrim.data.row_hash import HashKFold, hash_folds, row_hashes
+from discrim.data.rows import LabelledRows, projected
 from discrim.moments.class_moments import ClassMoments
+from discrim.moments.gather import Statistics
 
+Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class Folds:
-    """Splits of labelled rows; iterating gives each split's training statistics and test rows."""
+class Test(Protocol):
+    """What was held out of a training set."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+
+    def along(self, mean: Array, directions: Array) -> ClassMoments:
+        """Their statistics in the coordinates (x − mean)ᵀ directions. (`ClassMoments` of rows that are gone know.)"""
+
+
+@dataclass(frozen=True, eq=False)
+class TestRows:
+    """Rows that were held out."""
+
+    rows: LabelledRows
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.shape[0]
+
+    def along(self, mean: Array, directions: Array) -> ClassMoments:
+        features = projected(self.rows.X, mean, directions).astype(np.float64, copy=False)
+        return ClassMoments.of_rows(self.rows.moved(features))
+
+
+def _of_the_others(parts: list[ClassMoments]) -> list[ClassMoments]:
+    """For each part the sum of all other parts."""
+    before = list(accumulate(parts[:-1], operator.add))  # of all folds up to one, and from one on
+    after = list(accumulate(parts[:0:-1], operator.add))[::-1]
+    return [after[0], *map(operator.add, before[:-1], after[1:]), before[-1]]
+
+
+class Splits(ABC):
+    """Training and test rows, several times; iterating gives each split's training statistics and test rows."""
+
+    training: list[ClassMoments]  # statistics of each split's training rows
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]: ...
+
+    @property
+    @abstractmethod
+    def held_out(self) -> Iterator[tuple[ClassMoments, Test]]:
+        """The same with what the test rows show along directions."""
+
+
+class GatheredFolds(Splits):
+    """Folds of a table whose rows are gone: their statistics are exact, of the test rows there is a sample."""
+
+    def __init__(self, statistics: Statistics) -> None:
+        classes = statistics.moments.classes
+        self.parts = [fold.among(classes) for fold in statistics.folds]
+        self.training = _of_the_others(self.parts)
+        self.statistics = statistics
+
+    def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
+        sample, asked = self.statistics.sample, self.statistics.gathering
+        assert sample is not None
+        rows = sample.among(self.parts[0].classes)
+        drawn = hash_folds(sample.hashes, asked.n_folds, asked.seed)
+        tests = (rows.some(np.flatnonzero(drawn == fold)) for fold in range(asked.n_folds))
+        return ((moments, test) for moments, test in zip(self.training, tests, strict=True) if test.shape[0])
+
+    @property
+    def held_out(self) -> Iterator[tuple[ClassMoments, Test]]:
+        return zip(self.training, self.parts, strict=True)
+
+
+class Folds(Splits):
+    """Splits of labelled rows."""
 
     def __init__(self, points: LabelledRows, cv: Any, random_state: Any, original: LabelledRows | None = None) -> None:
         self.points = points
@@ -35,9 +109,12 @@ class Folds:
     def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
         return ((moments, self.rows(test)) for moments, (_, test) in zip(self.training, self.splits, strict=True))
 
+    @property
+    def held_out(self) -> Iterator[tuple[ClassMoments, Test]]:
+        return ((moments, TestRows(test)) for moments, test in self)
+
     @functools.cached_property
-    def training(self) -> list[ClassMoments]:
-        """Statistics of each split's training rows."""
+    def training(self) -> list[ClassMoments]:  # type: ignore[override]
         everyone = np.arange(self.points.shape[0])
         tests = np.sort(np.concatenate([test for _, test in self.splits]))
         divided = len(self.splits) > 1 and all(
@@ -45,16 +122,11 @@ class Folds:
         )
         if not divided:
             return [ClassMoments.of_rows(self.rows(training)) for training, _ in self.splits]
-        parts = [ClassMoments.of_rows(self.rows(test)) for _, test in self.splits]
-        before = list(accumulate(parts[:-1], operator.add))  # of all folds up to one, and from one on
-        after = list(accumulate(parts[:0:-1], operator.add))[::-1]
-        return [after[0], *map(operator.add, before[:-1], after[1:]), before[-1]]
+        return _of_the_others([ClassMoments.of_rows(self.rows(test)) for _, test in self.splits])
 
     def rows(self, index: Indices) -> LabelledRows:
         """Some of the rows."""
-        points = self.points
-        weights = None if points.weights is None else points.weights[index]
-        return LabelledRows(points.X[index], points.codes[index], points.classes, weights)
+        return self.points.some(index)
 
 
 def _folds_of_distinct_rows(points: LabelledRows, n_folds: int, random_state: Any) -> list[tuple[Indices, Indices]]:
@@ -89,9 +161,29 @@ def _fold_numbers(codes: Indices, n_folds: int, random_state: Any) -> Indices:
     return fold
 
 
+def hash_splitter(cv: Any, random_state: Any) -> HashKFold | None:
+    """The folds that parts of a table can agree on: by the rows' content, for a number of them; None for other ones."""
+    cv = 5 if cv is None else cv  # as in scikit-learn
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        return HashKFold(int(cv), random_state=random_state)
+    return cv if isinstance(cv, HashKFold) else None
+
+
+def _by_hash(points: LabelledRows, cv: HashKFold) -> list[tuple[Indices, Indices]]:
+    """Folds by the rows' content; test rows in the order of their hashes, as a sample of them would come."""
+    hashes = row_hashes(points.X)
+    folds = hash_folds(hashes, cv.get_n_splits(), seed_number(cv.random_state))
+    order = np.argsort(hashes, kind="stable")
+    splits = [(np.flatnonzero(folds != fold), order[folds[order] == fold]) for fold in range(cv.n_splits)]
+    require_splits([split for split in splits if len(split[1])] or splits)
+    return [split for split in splits if len(split[1])]
+
+
 def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
     """(training, test) row numbers. Folds are drawn anew with a seed, else in order."""
     n = points.shape[0]
+    if isinstance(cv, HashKFold):
+        return _by_hash(points, cv)
     counts_in_the_table = not hasattr(cv, "split") or isinstance(cv, PredefinedSplit)
     if isinstance(cv, (int, np.integer)):
         return _folds_of_distinct_rows(points, int(cv), random_state)

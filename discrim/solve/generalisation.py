@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.rows import projected
-from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.held_out import HeldOut
 from discrim.objectives.ratio import Ratio
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, classical, principal, whitened_span
-from discrim.solve.folds import Folds
+from discrim.solve.folds import Splits
 
 Array = NDArray[np.float64]
 
@@ -38,18 +36,17 @@ class WhitenedClasses:
         return cls(axes, (ratio.means @ axes.T) / roots)
 
 
-def seen_in_folds(basis: Basis, folds: Folds, gamma: float) -> Iterator[HeldOut]:
+def seen_in_folds(basis: Basis, folds: Splits, gamma: float) -> Iterator[HeldOut]:
     """What each fold's test rows show along the discriminants of its training rows."""
     for inner, training, test in basis.training_sets(folds):
         ratio = inner.ratio(training)
-        if ratio.rank == 0 or (training.weights > 0).sum() < 2 or not ratio.means_differ or test.shape[0] == 0:
+        if ratio.rank == 0 or (training.weights > 0).sum() < 2 or not ratio.means_differ or test.n_rows == 0:
             continue
         found = classical(ratio, inner.cost(ratio, gamma))
         if len(found.values):
             classes = WhitenedClasses.of(found, ratio)
             directions = ratio.embedded(classes.directions) * 0.5**training.exponent
-            features = projected(test.X, training.mean, directions).astype(np.float64, copy=False)
-            yield HeldOut.of(classes.means, ClassMoments.of_rows(test.moved(features)))
+            yield HeldOut.of(classes.means, test.along(training.mean, directions))
 
 
 def expected_of_statistics(

@@ -19,7 +19,7 @@ from discrim.objectives.spread import Spread
 from discrim.solve.basis import Basis, column_variances
 from discrim.solve.discriminants import RANK
 from discrim.solve.eigen import Spectrum, spectrum_of_operator
-from discrim.solve.folds import Folds
+from discrim.solve.folds import Folds, Splits, Test, TestRows
 
 Array = NDArray[np.float64]
 FEW_COLUMNS = 64  # up to here a trace by products is summed column by column
@@ -84,11 +84,12 @@ class Products(Basis):
         rest = LinearOperator((size, size), matvec=lambda v: projected(v.ravel()), dtype=np.float64)
         return spectrum_of_operator(rest, wanted, None).directions
 
-    def training_sets(self, folds: Folds) -> Iterator[tuple[Basis, ClassMoments, LabelledRows]]:
+    def training_sets(self, folds: Splits) -> Iterator[tuple[Basis, ClassMoments, Test]]:
         """Of the first split only, as each costs a fit."""
+        assert isinstance(folds, Folds)
         training, test = (folds.rows(index) for index in folds.splits[0])
         basis = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
-        yield basis, basis.moments("means"), test
+        yield basis, basis.moments("means"), TestRows(test)
 
 
 @dataclass(frozen=True, eq=False)

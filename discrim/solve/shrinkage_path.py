@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from discrim.data.rows import BLOCK_ROWS, LabelledRows, dense_block
 from discrim.moments.class_moments import ClassMoments, rounding_share
 from discrim.solve.discriminants import COLLAPSED, principal
-from discrim.solve.folds import Folds
+from discrim.solve.folds import Splits
 
 Array = NDArray[np.float64]
 SCORES_AT_ONCE = 2**20
 LOSS_ROWS = 500  # the log loss only settles ties, for which some of a fold's rows will do
+ROUNDING = 1e-14  # of a mean, beside the largest
 SAME_RULE = 1e-12  # of the largest score: what may be left out of a rule
 # none, then even steps of the odds γ/(1−γ), then all
 PATH = np.concatenate([[0.0], 1 / (1 + 10.0 ** -np.linspace(-5, 2, 22)), [1.0]])
@@ -49,7 +50,7 @@ class PathScores:
         return float(self.shrinkages[candidates[np.argmin(self.losses[candidates, k])]]), k + 1
 
 
-def score_path(folds: Folds, shrinkages: Array, priors: Any, *, every_count: bool) -> PathScores:
+def score_path(folds: Splits, shrinkages: Array, priors: Any, *, every_count: bool) -> PathScores:
     """Scores of the nearest-centroid rule; `every_count`: after 1, 2, … discriminants, else after all."""
     totals = [_fold_scores(training, test, shrinkages, priors, every_count) for training, test in folds]
     columns = min(hits.shape[1] for hits, _, _ in totals)
@@ -114,7 +115,9 @@ class _AllDiscriminants:
         cls, values: Array, vectors: Array, means: Array, inverses: Array, shares: Array, logs: Array
     ) -> _AllDiscriminants:
         sizes = values + (means**2).max(axis=0)  # of a row times a mean, which a rule multiplies with f_γ
-        sizes[sizes == 0] = 1.0
+        # where no class varies and no mean differs but by rounding, a test row may lie far out, and shows nothing
+        nothing = sizes <= ROUNDING**2 * sizes.max(initial=0.0)
+        means, sizes = np.where(nothing, 0.0, means), np.where(nothing, 1.0, sizes)
         left, singular, right = la.svd(inverses * sizes, full_matrices=False, check_finite=False)
         kept = singular > SAME_RULE * singular.max(initial=0.0)
         rules = ((right[kept] / sizes)[:, None] * means).reshape(-1, means.shape[1]) @ vectors.T

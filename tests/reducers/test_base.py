@@ -30,7 +30,7 @@ def test_a_stream_is_solved_when_it_is_first_asked_and_once(monkeypatch):
 def test_a_stream_keeps_what_it_needs_and_no_rows():
     X, _ = labelled(5000, 3)
     streamed = PCA(2).partial_fit(X)
-    held = [value for value in vars(streamed._moments).values() if isinstance(value, np.ndarray)]
+    held = [value for value in vars(streamed._statistics.moments).values() if isinstance(value, np.ndarray)]
     assert sum(array.nbytes for array in held) < 1000
     assert not any(np.shares_memory(array, X) for array in held)
 

@@ -1,0 +1,307 @@
+"""Gathered statistics: what a part of a table has to say to a fit. They add up in any order and any tree.
+
+    part of a table → Gatherer.add, batch by batch → Statistics ,    Statistics + Statistics ,    fit_statistics(total)
+
+Engines (files, Dask, Spark) only gather. Where a choice needs folds, a row's fold follows from its content hash, and
+there are class moments for every fold; where rows themselves are looked at, a bounded sample of them is kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from discrim.data.check import PartError, names_of, part_rows, require_finite
+from discrim.data.check_parameters import class_factors
+from discrim.data.plain_format import PlainFormat
+from discrim.data.row_hash import Hashes, hash_folds, position_hashes, row_hashes
+from discrim.data.rows import LabelledRows
+from discrim.moments.class_moments import ClassMoments
+from discrim.moments.row_sample import RowSample
+
+Array = NDArray[np.float64]
+SHOWN_ROWS, SHOWN_EVERY = 256, 4096  # of a part: the first rows, and then some, tell which part it is
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """What an estimator wants to know of every part.
+
+    keep : which scatters ("pooled", "each", "means"); n_folds : 0 where no choice needs folds; seed : which folds;
+    sample_rows : 0 where no row is looked at; extremes : whether the columns' least and largest cells are wanted;
+    class_weight : factors on the weights of a class's rows
+    """
+
+    method: str = field(default="This method", compare=False)
+    supervised: bool = True
+    keep: str = "pooled"
+    n_folds: int = 0
+    seed: int = 0
+    sample_rows: int = 0
+    extremes: bool = False
+    class_weight: Mapping[Any, float] | None = None
+
+    @property
+    def needs_hashes(self) -> bool:
+        return self.n_folds > 0 or self.sample_rows > 0
+
+    def sufficing_for(self, wanted: Gathering) -> Gathering:
+        """This, where what it gathers is all that is wanted; an error where it is not."""
+        same = (self.supervised, self.keep, self.class_weight) == (wanted.supervised, wanted.keep, wanted.class_weight)
+        sampled = wanted.sample_rows in (0, self.sample_rows) and self.extremes >= wanted.extremes
+        # without folds, where none are needed for a choice, errors are what statistics let expect
+        folded = wanted.n_folds in (0, self.n_folds) or (self.n_folds == 0 and wanted.sample_rows == 0)
+        if not (same and sampled and folded and (wanted.n_folds == 0 or self.n_folds == 0 or self.seed == wanted.seed)):
+            raise ValueError(
+                f"Statistics gathered as {self} do not suffice for what is wanted now, {wanted}. Gather all with the "
+                "same estimator and parameters; in a stream, keep the estimator's parameters."
+            )
+        return self
+
+    def weighted(self, rows: LabelledRows) -> LabelledRows:
+        """The rows with the class weights on them."""
+        if self.class_weight is None:
+            return rows
+        known = np.array([*self.class_weight, *rows.classes.tolist()], dtype=object)  # others may be in other parts
+        factors = class_factors(dict(self.class_weight), rows.classes, rows.class_totals, known)[rows.codes]
+        return replace(rows, weights=factors * (1.0 if rows.weights is None else rows.weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """The gathered statistics of some parts of a table.
+
+    Attributes
+    ----------
+    gathering : Gathering
+        What was asked for.
+    names : tuple of str or None
+        The columns' names, where they have any.
+    dtype : numpy.dtype
+        Of the rows.
+    folds : tuple of ClassMoments
+        Class moments of each fold; of all rows where no folds were asked for.
+    sample : RowSample or None
+        The rows of least content hash.
+    extremes : array of shape (2, n_features) or None
+        The least and the largest cell of each column.
+    parts : ndarray of uint64
+        The parts that are in it, by content: a part that is added again is refused.
+    """
+
+    gathering: Gathering
+    names: tuple[str, ...] | None
+    dtype: np.dtype[Any]
+    folds: tuple[ClassMoments, ...]
+    sample: RowSample | None
+    extremes: Array | None
+    parts: Hashes
+
+    @functools.cached_property
+    def moments(self) -> ClassMoments:
+        """Class moments of all rows."""
+        return functools.reduce(operator.add, self.folds)
+
+    @property
+    def n_rows(self) -> int:
+        return sum(fold.n_rows for fold in self.folds)
+
+    @property
+    def n_features(self) -> int:
+        return self.folds[0].n_features
+
+    def __add__(self, other: Statistics) -> Statistics:
+        if self.gathering != other.gathering:
+            raise ValueError(
+                f"Statistics gathered as {self.gathering} and as {other.gathering} do not add up. Gather both with the "
+                "same estimator and parameters."
+            )
+        require_same_columns(self.names, self.n_features, other.names, other.n_features)
+        twice = np.intersect1d(self.parts, other.parts)
+        if len(twice):
+            raise ValueError(
+                f"A part would be added twice: {len(twice)} of the {len(other.parts)} parts that are added (the first: "
+                f"{int(twice[0]):016x}) came before, with the same rows. If the table does hold the same rows twice, "
+                "give its parts different names: statistics(X, y, part='2024-01')."
+            )
+        sample = None if self.sample is None or other.sample is None else self.sample + other.sample
+        return Statistics(
+            self.gathering,
+            self.names,
+            np.result_type(self.dtype, other.dtype),
+            tuple(mine + theirs for mine, theirs in zip(self.folds, other.folds, strict=True)),
+            sample,
+            joint_extremes(self.extremes, other.extremes),
+            np.union1d(self.parts, other.parts),
+        )
+
+    def standardised(self, shift: Array, scale: Array) -> Statistics:
+        """Of the rows (x − shift) / scale, column by column; folds and sample stay those of the rows that came."""
+        sample = self.sample
+        if sample is not None:
+            X = sample.X.toarray() if sp.issparse(sample.X) and shift.any() else sample.X
+            X = sp.csr_array(X / scale) if sp.issparse(X) else (X - shift) / scale
+            sample = replace(sample, X=X.astype(self.dtype))
+        folds = tuple(fold.standardised(shift, scale) for fold in self.folds)
+        return replace(self, folds=folds, sample=sample, extremes=None)
+
+    def to_bytes(self) -> bytes:
+        """As bytes: versioned, with a checksum, the same on every machine."""
+        return FORMAT.to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Statistics:
+        """What `to_bytes` made bytes of; an error where a bit of them is wrong."""
+        return FORMAT.from_bytes(data, "What came")
+
+    def __repr__(self) -> str:
+        held = "" if self.sample is None else f", {len(self.sample)} sampled"
+        return (
+            f"Statistics({self.n_rows} rows × {self.n_features} features in {len(self.parts)} parts, "
+            f"{len(self.moments.classes)} classes, {len(self.folds)} folds{held})"
+        )
+
+
+FORMAT = PlainFormat("statistics", 1, (Statistics, Gathering, ClassMoments, RowSample))
+NO_PARTS = np.empty(0, np.uint64)
+
+
+def statistics_of_rows(
+    gathering: Gathering, rows: LabelledRows, names: tuple[str, ...] | None = None, so_far: Statistics | None = None
+) -> Statistics:
+    """Statistics of checked rows, and of those before them, around whose class means these are taken."""
+    if so_far is not None:
+        require_same_columns(so_far.names, so_far.n_features, names, rows.shape[1])
+    rows = gathering.weighted(rows)
+    hashes = row_hashes(rows.X) if gathering.needs_hashes else None
+    parts = [rows]
+    if gathering.n_folds and hashes is not None:
+        drawn = hash_folds(hashes, gathering.n_folds, gathering.seed)
+        parts = [rows.some(np.flatnonzero(drawn == fold)) for fold in range(gathering.n_folds)]
+    if so_far is None:
+        folds = tuple(ClassMoments.of_rows(part, keep=gathering.keep) for part in parts)
+    else:
+        folds = tuple(before.with_rows(part) for before, part in zip(so_far.folds, parts, strict=True))
+    sample = extremes = None
+    if hashes is not None and gathering.sample_rows:
+        sample = RowSample.of(rows, hashes, gathering.sample_rows)
+    if gathering.extremes:
+        extremes = _extremes(rows.X)
+    if so_far is not None:
+        sample = sample if so_far.sample is None or sample is None else so_far.sample + sample
+        extremes = joint_extremes(so_far.extremes, extremes)
+    dtype = rows.X.dtype if so_far is None else np.result_type(so_far.dtype, rows.X.dtype)
+    names = names if so_far is None or names is not None else so_far.names
+    return Statistics(gathering, names, dtype, folds, sample, extremes, NO_PARTS)
+
+
+def _extremes(X: Any) -> Array:
+    """The least and the largest cell of each column."""
+    if sp.issparse(X):
+        return np.stack([_dense_row(X.min(axis=0)), _dense_row(X.max(axis=0))])
+    return np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
+
+
+def _dense_row(cells: Any) -> Array:
+    return np.asarray(cells.toarray() if sp.issparse(cells) else cells, dtype=np.float64).ravel()
+
+
+def joint_extremes(one: Array | None, other: Array | None) -> Array | None:
+    """Of two parts."""
+    if one is None or other is None:
+        return None
+    return np.stack([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
+
+
+class Gatherer:
+    """Gathers the statistics of one part of a table, batch by batch, in memory that does not grow with the rows.
+
+    part : what the part is called in errors, and what tells it from another part of the same rows
+    """
+
+    def __init__(self, gathering: Gathering, part: str = "") -> None:
+        self.gathering, self.part = gathering, part
+        self.n_given = 0
+        self._so_far: Statistics | None = None
+        self._shown = 0
+
+    def add(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> None:
+        """Add a batch of rows; one that cannot be taken changes nothing."""
+        n_rows = np.shape(X)[0]
+        if n_rows and (sample_weight is None or np.any(sample_weight)):
+            try:
+                rows = part_rows(X, y, sample_weight, supervised=self.gathering.supervised, who=self.gathering.method)
+                self._add_rows(rows, names_of(X))
+            except PartError:
+                raise
+            except ValueError as error:
+                where = f"{self.part}, in the rows from {self.n_given} on" if self.n_given else self.part
+                raise PartError(f"{where}: {error}" if where else str(error)) from error
+        self.n_given += n_rows
+
+    def _add_rows(self, rows: LabelledRows, names: tuple[str, ...] | None) -> None:
+        numbers = (np.arange(rows.shape[0]) if rows.numbers is None else rows.numbers) + self.n_given
+        try:
+            self._so_far = statistics_of_rows(self.gathering, rows, names, self._so_far)
+        except ValueError:
+            require_finite(rows.X, numbers, names, self.part or "the part")
+            raise
+        shown = np.flatnonzero((numbers < SHOWN_ROWS) | (numbers % SHOWN_EVERY == 0))
+        told = position_hashes(row_hashes(rows.X[shown]), numbers[shown]).sum(dtype=np.uint64)
+        self._shown = (self._shown + int(told)) % 2**64
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row came yet."""
+        return self._so_far is None
+
+    def statistics(self) -> Statistics:
+        """What was gathered."""
+        if self._so_far is None:
+            raise ValueError(f"{self.part or 'The part'} has no rows, so there are no statistics of it. Leave it out.")
+        return replace(self._so_far, parts=self._identity(self._so_far.folds))
+
+    def _identity(self, folds: tuple[ClassMoments, ...]) -> Hashes:
+        """By name, labels, counts and some rows: the same on every machine, whatever the size of the batches."""
+        told = [self.part, self.n_given, self._shown]
+        told += [label for fold in folds for label in zip(fold.classes.tolist(), fold.counts.tolist(), strict=True)]
+        digest = hashlib.blake2b(repr(told).encode(), digest_size=8).digest()
+        return np.frombuffer(digest, "<u8").astype(np.uint64)
+
+
+def require_same_columns(
+    before: tuple[str, ...] | None, n_before: int, now: tuple[str, ...] | None, n_now: int
+) -> None:
+    """Two parts of a table have the same columns, by the same names in the same order."""
+    if n_before != n_now:
+        raise ValueError(f"A part with {n_now} columns came after one with {n_before}. {_named_apart(before, now)}")
+    if before is not None and now is not None and before != now:
+        at = next(i for i, (one, other) in enumerate(zip(before, now, strict=True)) if one != other)
+        raise ValueError(
+            f"A part whose column {at} is {now[at]!r} came after one whose column {at} is {before[at]!r}. Bring the "
+            "columns of every part into the same order and call them the same."
+        )
+
+
+def _named_apart(before: tuple[str, ...] | None, now: tuple[str, ...] | None) -> str:
+    if before is None or now is None:
+        return "Every part must have the same columns."
+    lacking, new = [n for n in before if n not in now], [n for n in now if n not in before]
+    said = [f"It lacks {lacking[:5]}."] * bool(lacking) + [f"It adds {new[:5]}."] * bool(new)
+    return " ".join(said)
+
+
+def gathered_total(parts: list[Statistics]) -> Statistics:
+    """The sum, in a tree: every addition is of about equals."""
+    while len(parts) > 1:
+        paired = [parts[i] + parts[i + 1] for i in range(0, len(parts) - 1, 2)]
+        parts = paired + parts[len(paired) * 2 :]
+    return parts[0]

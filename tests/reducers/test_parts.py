@@ -1,0 +1,281 @@
+"""Tables in parts: whatever the parts, their order and who gathers them, the model is the one of all rows at once."""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from estimators import CASES, QUIET, over
+from geometry import largest_angle
+from samples import labelled
+from sklearn.datasets import load_digits
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from discrim import (
+    PCA,
+    BayesErrorLDA,
+    ClassMoments,
+    FisherLDA,
+    HashKFold,
+    MarginPCA,
+    MarginSubspace,
+    RegularizedLDA,
+    Statistics,
+    fit_parts,
+    load,
+    save,
+)
+
+pytestmark = QUIET
+CHOSEN = {
+    "bayes-error-lda": BayesErrorLDA,
+    "regularized-lda": RegularizedLDA,
+    "regularized-lda-count": lambda **given: RegularizedLDA("cv", **given),
+    "bayes-error-lda-0.2": lambda **given: BayesErrorLDA(shrinkage=0.2, **given),
+}
+chosen = pytest.mark.parametrize("make", CHOSEN.values(), ids=CHOSEN)
+
+
+def parts_of(X, y, n=5, seed=0):
+    order = np.random.default_rng(seed).permutation(X.shape[0])
+    return [(X[rows], y[rows]) for rows in np.array_split(order, n)]
+
+
+def assert_same_model(one, other, X, atol=1e-10):
+    features = one.transform(X)
+    np.testing.assert_allclose(other.transform(X), features, atol=atol * np.abs(features).max())
+
+
+# ---------------------------------------------------------------------- any division, any order
+
+
+@over([case for case in CASES if case.streams])
+@pytest.mark.parametrize("n_parts", [1, 4, 20])
+def test_moments_of_parts_are_those_of_the_table(case, n_parts):
+    X, y = labelled(80, 6)
+    assert_same_model(case().fit(X, y), fit_parts(case(), parts_of(X, y, n_parts)), X)
+
+
+@chosen
+@pytest.mark.parametrize("n_parts", [1, 3, 11])
+def test_the_same_folds_in_memory_give_the_same_model(make, n_parts):
+    X, y = load_digits(return_X_y=True)
+    whole, gathered = make(cv=HashKFold(5)).fit(X, y), fit_parts(make(), parts_of(X, y, n_parts))
+    assert gathered.shrinkage_ == whole.shrinkage_
+    assert largest_angle(whole.components_, gathered.components_) < 1e-12
+    assert_same_model(whole, gathered, X, atol=1e-12)
+    if isinstance(whole, BayesErrorLDA):
+        np.testing.assert_allclose(gathered.pair_errors_, whole.pair_errors_, atol=1e-12)
+        assert abs(gathered.bayes_error_ - whole.bayes_error_) < 1e-14
+        assert abs(gathered.spread_inflation_ - whole.spread_inflation_) < 1e-12
+
+
+@chosen
+def test_a_stream_with_folds(make):
+    X, y = load_digits(return_X_y=True)
+    stream = make(cv=HashKFold(4, random_state=3))
+    for part in parts_of(X, y):
+        stream.partial_fit(*part)
+    assert_same_model(make(cv=HashKFold(4, random_state=3)).fit(X, y), stream, X, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["weights", "copies", "sparse", "float32"])
+def test_weights_copies_and_precisions_of_a_gathered_default(kind, rng):
+    X, y = labelled(300, 6)
+    X = np.round(X, 1)
+    if kind == "copies":
+        X, y = np.r_[X, X[:90]], np.r_[y, y[:90]]
+    X = sp.csr_array(np.where(X > 0, X, 0)) if kind == "sparse" else X.astype(np.float32) if kind == "float32" else X
+    weights = rng.uniform(0.5, 2, X.shape[0]) if kind == "weights" else np.ones(X.shape[0])
+    weights[5] = 0
+    parts = [(X[rows], y[rows], weights[rows]) for rows in np.array_split(rng.permutation(len(y)), 4)]
+    whole, gathered = BayesErrorLDA(cv=HashKFold(5)).fit(X, y, weights), fit_parts(BayesErrorLDA(), parts)
+    assert gathered.shrinkage_ == whole.shrinkage_
+    assert gathered.components_.dtype == whole.components_.dtype
+    assert_same_model(whole, gathered, X, atol=1e-10 if kind != "float32" else 1e-5)
+
+
+def test_scoring_on_a_sample_of_the_rows_chooses_nearly_as_well(monkeypatch):
+    monkeypatch.setattr("discrim.reducers.shrunk_discriminant.SAMPLE_ROWS", 600)
+    X, y = load_digits(return_X_y=True)
+    gathered = fit_parts(RegularizedLDA(), parts_of(X, y))
+    whole = RegularizedLDA(cv=HashKFold(5)).fit(X, y)
+    position = [np.flatnonzero(whole.path_.shrinkages == model.shrinkage_)[0] for model in (whole, gathered)]
+    best = whole.path_.accuracies[:, 0].max()
+    assert whole.path_.accuracies[position[1], 0] > best - 0.01
+    # moments are exact, whatever was sampled
+    fixed = RegularizedLDA(shrinkage=gathered.shrinkage_).fit(X, y)
+    assert_same_model(fixed, gathered, X, atol=1e-12)
+
+
+def test_class_weights():
+    X, y = labelled(200, 5)
+    weighted = {"class_weight": {1: 3.0}}
+    assert_same_model(
+        BayesErrorLDA(cv=HashKFold(5), **weighted).fit(X, y), fit_parts(BayesErrorLDA(**weighted), parts_of(X, y)), X
+    )
+
+
+# ---------------------------------------------------------------------- scalers in front
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler()], ids=repr)
+@pytest.mark.parametrize("make", [lambda cv: PCA(3), lambda cv: BayesErrorLDA(cv=cv)], ids=["PCA", "BayesErrorLDA"])
+def test_a_scaler_folds_into_the_same_pass(scaler, make):
+    X, y = load_digits(return_X_y=True)  # some columns of which do not vary, others in one row only
+    X = X + 1_000
+    whole = make_pipeline(scaler, make(list(HashKFold(5).split(X)))).fit(X, y)
+    wanted, scale = whole.transform(X), scaler.scale_
+    frames = [(pd.DataFrame(part, columns=[f"p{i}" for i in range(64)]), label) for part, label in parts_of(X, y)]
+    gathered = fit_parts(make_pipeline(type(scaler)(**scaler.get_params()), make(5)), frames)
+    np.testing.assert_allclose(gathered[0].scale_, scale, rtol=1e-12)
+    np.testing.assert_allclose(
+        gathered.transform(frames[0][0]),
+        wanted[np.random.default_rng(0).permutation(len(X))[: len(frames[0][0])]],
+        atol=1e-11 * np.abs(wanted).max(),
+    )
+    assert gathered.feature_names_in_[0] == "p0"
+
+
+def test_sparse_rows_behind_a_scaler_stay_sparse():
+    X, y = labelled(100, 5)
+    X = sp.csr_array(np.where(X > 0.5, X, 0.0))
+    whole = make_pipeline(StandardScaler(with_mean=False), PCA(2)).fit(X)
+    gathered = fit_parts(
+        make_pipeline(StandardScaler(with_mean=False), PCA(2)), [(part,) for part, _ in parts_of(X, y)]
+    )
+    assert_same_model(whole, gathered, X)
+
+
+def test_other_steps_cannot_be_gathered():
+    with pytest.raises(TypeError, match="VarianceThreshold, PCA came; parts of a table can be gathered for"):
+        fit_parts(make_pipeline(VarianceThreshold(), PCA()), [(np.eye(3),)])
+
+
+# ---------------------------------------------------------------------- methods that look at rows
+
+
+@pytest.mark.parametrize("make", [lambda: MarginPCA(pairs="median"), MarginSubspace], ids=["median", "svm"])
+def test_methods_on_rows_are_fitted_on_the_sample(make, monkeypatch):
+    X, y = labelled(300, 5)
+    whole = fit_parts(make(), parts_of(X, y))
+    assert "on 300 different rows of 300, those of least content hash" in whole.solver_
+    assert largest_angle(whole.components_, make().fit(X, y).components_) < 1e-6
+    monkeypatch.setattr("discrim.reducers.base.SAMPLE_ROWS", 200)
+    with pytest.warns(UserWarning, match="fitted on 200 different rows of the 300 that were gathered"):
+        sampled = fit_parts(make(), parts_of(X, y))
+    assert "on 200 different rows of 300" in sampled.solver_
+    assert not hasattr(make(), "partial_fit")
+
+
+# ---------------------------------------------------------------------- the ways in
+
+
+def test_parts_as_functions_and_by_an_executor():
+    X, y = labelled(100, 5)
+    late = [lambda part=part: part for part in parts_of(X, y)]
+    wanted = FisherLDA(2).fit(X, y)
+    assert_same_model(wanted, fit_parts(FisherLDA(2), late), X)
+    with ThreadPoolExecutor(2) as pool:
+        assert_same_model(wanted, fit_parts(FisherLDA(2), parts_of(X, y), map=pool.map), X)
+
+
+def test_no_part_is_held_longer_than_it_is_looked_at():
+    alive = 0
+
+    class Rows(np.ndarray):
+        def __del__(self):
+            nonlocal alive
+            alive -= 1
+
+    def parts():
+        nonlocal alive
+        for number in range(6):
+            assert alive <= 2
+            alive += 1
+            yield np.random.default_rng(number).standard_normal((50, 3)).view(Rows)
+
+    fit_parts(PCA(2), parts())
+
+
+def test_empty_parts_are_skipped_and_none_is_an_error():
+    X, y = labelled(60, 4)
+    parts = [(X[:0], y[:0]), *parts_of(X, y), (X[:0], y[:0])]
+    assert_same_model(PCA(2).fit(X), fit_parts(PCA(2), parts), X)
+    with pytest.raises(ValueError, match="No rows came"):
+        fit_parts(PCA(2), [(X[:0],)])
+
+
+def test_errors_name_the_part():
+    X, y = labelled(60, 4)
+    parts = parts_of(X, y, 3)
+    parts[2][0][4, 1] = np.nan
+    with pytest.raises(ValueError, match=r"\(NaN\) in part 2, row 4, column 1"):
+        fit_parts(PCA(2), parts)
+    with pytest.raises(ValueError, match="needs at least two classes"):
+        fit_parts(FisherLDA(), [(X, np.zeros(60))])
+
+
+def test_statistics_from_afar():
+    X, y = labelled(200, 4)
+    sent = [BayesErrorLDA().statistics(*part, part=str(n)).to_bytes() for n, part in enumerate(parts_of(X, y))]
+    for order in itertools.islice(itertools.permutations(sent), 0, 120, 40):
+        total = sum(map(Statistics.from_bytes, order[1:]), start=Statistics.from_bytes(order[0]))
+        assert_same_model(BayesErrorLDA(cv=HashKFold(5)).fit(X, y), BayesErrorLDA().fit_statistics(total), X)
+
+
+def test_moments_suffice_where_nothing_is_chosen():
+    X, y = labelled(80, 5)
+    moments = ClassMoments.of(X[:30], y[:30]) + ClassMoments.of(X[30:], y[30:])
+    fitted = FisherLDA(2).fit_statistics(moments)
+    assert_same_model(FisherLDA(2).fit(X, y), fitted, X)
+    assert_same_model(FisherLDA(2).fit(np.r_[X, X], np.r_[y, y]), fitted.partial_fit(X, y), X)
+    assert BayesErrorLDA(shrinkage=0.2).fit_statistics(moments).bayes_error_ > 0
+    with pytest.raises(ValueError, match="ClassMoments hold no folds"):
+        BayesErrorLDA().fit_statistics(moments)
+    with pytest.raises(ValueError, match="cannot be fitted on ClassMoments"):
+        MarginPCA(pairs="nearest").fit_statistics(moments)
+
+
+def test_statistics_of_other_parameters_are_refused():
+    X, y = labelled(80, 5)
+    total = BayesErrorLDA().statistics(X, y)
+    for other in (BayesErrorLDA(cv=4), BayesErrorLDA(random_state=1), BayesErrorLDA(class_weight={0: 2.0}), PCA()):
+        with pytest.raises(ValueError, match="do not suffice for what is wanted"):
+            other.fit_statistics(total)
+    stream = RegularizedLDA(shrinkage=0.1).partial_fit(X, y)
+    with pytest.raises(ValueError, match="do not suffice for what is wanted"):
+        stream.set_params(shrinkage="cv").partial_fit(X, y)
+    # what was gathered for more serves for less
+    assert_same_model(FisherLDA(2).fit(X, y), FisherLDA(2).fit_statistics(total), X)
+
+
+@pytest.mark.parametrize("cv", [[(np.arange(40), np.arange(40, 80))], StratifiedKFold(3)], ids=["splits", "splitter"])
+def test_folds_that_name_rows_cannot_stream(cv):
+    with pytest.raises(AttributeError, match="names rows, which come in parts here"):
+        RegularizedLDA(cv=cv).partial_fit(*labelled(80, 5))
+
+
+def test_a_saved_stream_goes_on(tmp_path):
+    X, y = labelled(300, 5)
+    stream = BayesErrorLDA().partial_fit(X[:200], y[:200])
+    save(stream, tmp_path / "stream.discrim")
+    on = load(tmp_path / "stream.discrim").partial_fit(X[200:], y[200:])
+    assert_same_model(BayesErrorLDA(cv=HashKFold(5)).fit(X, y), on, X)
+
+
+def test_a_column_that_varies_in_one_row_only_does_not_spoil_the_search():
+    """Held out, that row lies far out along a direction of which its training rows say nothing."""
+    X, y = labelled(200, 4)
+    lone = np.zeros((200, 2))
+    lone[17, 0], lone[60, 1] = 1e3, -1e3
+    path = RegularizedLDA(cv=HashKFold(5)).fit(np.c_[X, lone], y).path_
+    assert np.abs(np.diff(path.losses[:, 0])).max() < 1.0
+    turned = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 6)))[0]
+    again = RegularizedLDA(cv=list(HashKFold(5).split(np.c_[X, lone]))).fit(np.c_[X, lone] @ turned, y).path_
+    np.testing.assert_allclose(again.losses[1:], path.losses[1:], rtol=1e-6)
