@@ -7,12 +7,14 @@ import gzip
 import json
 import os
 import random
+import re
 import shlex
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +24,7 @@ from typer.testing import CliRunner
 
 from discrim import FisherLDA
 from discrim.cli import application
+from discrim.cli.completion import columns_of_data, names_and_files
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.run import run_lock
 from discrim.reducers.model_file import load, save
@@ -37,6 +40,7 @@ def start(*arguments, preexec=None, **environment):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        errors="replace",
         env=settings,
         preexec_fn=preexec,
     )
@@ -560,3 +564,80 @@ def test_a_full_disk_leaves_no_half_of_a_file(tmp_path, table):
         assert f"{arguments[1]}: no space is left" in err
         assert os.strerror(errno.EFBIG) not in err
     assert list(out.parent.iterdir()) == []
+
+
+# --- beside the answer ----------------------------------------------------------------------------------------------
+
+
+def test_help_and_version_are_there_before_scikit_learn_is():
+    code, out, err = discrim("--help", PYTHONPROFILEIMPORTTIME="1")
+    assert code == 0
+    assert "Which reduction helps" in out
+    assert "sklearn" not in err
+    assert here("--version")[1].startswith("discrim ")
+
+
+def test_rows_of_a_group_stay_together_and_the_column_is_no_feature(tmp_path, rows):
+    X, y = rows
+    patients = np.array([f"p{at % 15}" for at in range(len(y))])
+    frame = pd.DataFrame(X, columns=[f"x{at}" for at in range(5)]).assign(
+        patient=patients, row=np.arange(len(y)), sort=y
+    )
+    frame.to_csv(tmp_path / "grouped.csv", index=False)
+    for more in (["--drop", "row"], ["--id", "row"]):
+        code, out, _ = here("compare", tmp_path / "grouped.csv", *FAST, "--groups", "patient", *more)
+        assert code == 0
+        assert out.startswith("grouped: 90 rows × 5 features")
+    assert "has no column 'doctor'" in refused("compare", tmp_path / "grouped.csv", *FAST, "--groups", "doctor")
+    assert "has no groups" in refused("compare", "iris", "--groups", "x")
+
+
+def test_the_report_is_written_before_a_terminal_can_fail(tmp_path, table):
+    html = tmp_path / "report.html"
+    process = start("compare", table, *FAST, "--html", html)
+    process.stdout.close()  # as `| head -0` does
+    err = process.stderr.read()
+    process.wait(timeout=120)
+    assert html.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert "Traceback" not in err
+
+
+def test_a_terminal_that_lacks_a_character_shows_another(tmp_path, rows):
+    X, y = rows
+    path = write(tmp_path / "größe ✓.csv", X, y)
+    code, out, _ = discrim("compare", path, *FAST, PYTHONIOENCODING="cp1252")
+    assert code == 0
+    assert "Recommended: " in out
+    code, out, _ = discrim("compare", path, *FAST, "--json", PYTHONIOENCODING="ascii")
+    assert code == 0
+    assert json.loads(out)["data"] == "größe ✓"
+
+
+def test_a_lock_is_nothing_to_write_a_report_to(tmp_path, table):
+    store = tmp_path / "results.sqlite"
+    here("compare", table, *FAST, "--store", store)
+    lock = tmp_path / "results.sqlite.lock"
+    lock.touch()
+    said = "would write over the store's lock"
+    assert said in refused("compare", table, *FAST, "--store", store, "--html", lock)
+    assert said in refused("report", store, "--html", lock)
+
+
+def test_the_shell_completes_files_data_sets_and_columns(table, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    assert "rows.csv" in names_and_files("ro")
+    assert "iris" in names_and_files("ir")
+    assert f"{table.parent}/rows.csv" in names_and_files(f"{table.parent}/r")
+    context = SimpleNamespace(params={"data": str(table)})
+    assert columns_of_data(context, "s") == ["sort"]
+    assert columns_of_data(SimpleNamespace(params={"data": "nothing.csv"}), "") == []
+    pd.read_csv(table).to_parquet("rows.parquet")
+    assert columns_of_data(SimpleNamespace(params={"data": "rows.parquet"}), "x") == [f"x{at}" for at in range(5)]
+
+
+def test_recall_and_the_largest_class_stand_below_the_answer(table):
+    code, out, _ = here("compare", table, *FAST)
+    assert code == 0
+    text = " ".join(out.split())
+    assert re.search(r"Of held-out rows it recognises: [abc] \d+ %, [abc] \d+ %, [abc] \d+ %\. Naming the", text)
+    assert "Naming the largest class for every row has accuracy 50.0 %." in text

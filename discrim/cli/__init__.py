@@ -48,6 +48,9 @@ def application(wanted: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
 
 def main() -> None:
     """The entry point."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # an answer is not lost for a character that the terminal lacks
     typed = sys.argv[1:] + os.environ.get("COMP_WORDS", "").split() + os.environ.get("_TYPER_COMPLETE_ARGS", "").split()
     application(word for word in typed if word in COMMANDS)(prog_name="discrim")
 

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from discrim.cli.completion import columns_of_data
 from discrim.cli.exit_codes import SOME_FAILED, TerminatedError, ending_cleanly
 from discrim.cli.options import (
     Data,
@@ -80,7 +81,10 @@ def compare(
     ] = False,
     groups: Annotated[
         str | None,
-        typer.Option(help="Column of groups (patients, batches): rows of a group are on one side of every split."),
+        typer.Option(
+            help="Column of groups (patients, batches): rows of a group are on one side of every split.",
+            autocompletion=columns_of_data,
+        ),
     ] = None,
     most_rows: Annotated[
         int | None, typer.Option(help="Compare on a sample of so many rows, each class in its proportion.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from discrim.cli.completion import columns_of_data, names_and_files
 from discrim.data.preprocessing import IMPUTATIONS, SCALES
 from discrim.data.table_error import MAX_BYTES
 
@@ -55,7 +56,10 @@ class Reading(FileFormat):
     """How a labelled table is read from a file."""
 
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="Column of the labels. [default: the last one]")
+        str | None,
+        typer.Option(
+            "--target", "-t", help="Column of the labels. [default: the last one]", autocompletion=columns_of_data
+        ),
     ] = None
     one_hot: Annotated[bool, _file("--one-hot", help="Turn columns of text into one 0/1 column per value.")] = False
     drop: Annotated[list[str] | None, _file(help="Columns to leave out, with commas between or given again.")] = None
@@ -107,6 +111,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
+        autocompletion=names_and_files,
         help="A .csv or .tsv (also .gz), .parquet, .feather, .xlsx or .npz file, or a name from `discrim datasets`.",
     ),
 ]

@@ -27,6 +27,7 @@ from discrim.evaluation.verdict import Verdict
 out = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100)
 side = Console(stderr=True, highlight=False)
 _ROOM_FOR_P = 95  # columns
+MOST_CLASSES = 8  # that are told one by one
 _EXPLANATION = (
     "K is the smallest within one standard error of the line's best; intervals are 95 %. Over PCA with the same K and "
     "over raw features, in points: ▲ better, ▼ worse, by the corrected t test at 5 % after Holm"
@@ -55,20 +56,35 @@ def show_comparison(found: Comparison, next_step: str = "") -> None:
         p_values = "." if out.width < _ROOM_FOR_P else "; its p value follows."
         out.print(Text(_EXPLANATION + p_values, style="dim"))
     out.print(Text("\n" + found.answer, style="bold"))
+    if found.verdict is not None and found.verdict.recall:
+        out.print(Text(recall_in_words(found.verdict)))
     if next_step:
         out.print(Text(next_step), soft_wrap=True)
     for line in notes(found.rows):
         say(line)
 
 
+def recall_in_words(verdict: Verdict) -> str:
+    """How much of each class is recognised, the worst first, beside naming the largest class."""
+    worst = sorted(verdict.recall.items(), key=lambda one: one[1])
+    told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
+    rest = f" and {len(worst) - MOST_CLASSES} classes more" if len(worst) > MOST_CLASSES else ""
+    return (
+        f"Of held-out rows it recognises: {told}{rest}. Naming the largest class for every row has "
+        f"{METRICS[verdict.metric]} {100 * verdict.majority:.1f} %."
+    )
+
+
 def comparison_table(found: Comparison) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
     table.add_column("classifier", no_wrap=True)
-    for name in ("K", f"{METRICS[found.metric]} % (interval)", "over PCA", "over raw"):
+    beside = ["accuracy"] if found.metric == "balanced_accuracy" else []
+    names = ("K", f"{METRICS[found.metric]} % (interval)", *(f"{METRICS[one]} %" for one in beside))
+    for name in (*names, "over PCA", "over raw"):
         table.add_column(name, justify="right", no_wrap=True)
     for line in found.lines:
-        table.add_row(*_cells(line))
+        table.add_row(*_cells(line, beside))
     return table
 
 
@@ -82,9 +98,10 @@ def heading(found: Comparison) -> str:
     )
 
 
-def _cells(line: Line) -> list[Text]:
+def _cells(line: Line, beside: Iterable[str]) -> list[Text]:
     interval = f" ({100 * line.low:.1f}–{100 * line.high:.1f})" if line.n_splits > 1 else ""
     texts = [line.method, line.classifier, str(line.k), f"{100 * line.mean:.1f}{interval}"]
+    texts += [f"{100 * line.means[name]:.1f}" for name in beside]
     return [*map(Text, texts), _difference(line.against_pca), _difference(line.against_raw)]
 
 
@@ -130,7 +147,8 @@ def print_json(found: Comparison) -> None:
         "failures": [{**row["trial"], "reason": row["reason"]} for row in found.failures],
         "skips": [{**row["trial"], "reason": row["reason"]} for row in found.skips],
     }
-    print(json.dumps(_without_nan(document), ensure_ascii=False, indent=1, allow_nan=False))
+    every_sign = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print(json.dumps(_without_nan(document), ensure_ascii=not every_sign, indent=1, allow_nan=False))
 
 
 def _values(verdict: Verdict | None) -> dict[str, Any] | None:

@@ -43,6 +43,19 @@ class UnitMeanSquare(TransformerMixin, BaseEstimator):
         return X / self.unit_
 
 
+class LinearSVM(LinearSVC):
+    """scikit-learn's linear SVM, by its dual where there are fewer than three rows for a column.
+
+    The solution is the same. `dual="auto"` takes the primal as soon as there are as many rows as columns, where classes
+    can often be told apart without error and the primal needs hundreds of steps: 136 s for the dual's 9 s on 1,248×617.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVM:
+        self.dual = X.shape[0] < 3 * X.shape[1]
+        super().fit(X, y, sample_weight)
+        return self
+
+
 @dataclass(frozen=True)
 class Classifier:
     """A classifier by name."""
@@ -62,7 +75,7 @@ _LISTED = (
     Classifier(
         "svm",
         "linear support vector machine, C = 1",
-        partial(_in_one_unit, partial(LinearSVC, dual="auto", max_iter=5_000, random_state=0)),
+        partial(_in_one_unit, partial(LinearSVM, max_iter=5_000, random_state=0)),
     ),
     Classifier(
         "logistic", "logistic regression, C = 1", partial(_in_one_unit, partial(LogisticRegression, max_iter=1_000))

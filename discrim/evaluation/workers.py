@@ -7,12 +7,17 @@ again, one parcel at a time, and only a parcel that kills its worker then too is
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, TypeVar
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
@@ -40,8 +45,10 @@ def results(
 ) -> Iterator[tuple[Parcel, Any | WorkerLostError]]:
     """Pairs of a parcel and job(parcel), in the order they are finished."""
     if jobs == 1 or len(parcels) == 1:
+        announce_compiling(os.getpid())
         with threadpool_limits(1):
             yield from ((parcel, job(parcel)) for parcel in parcels)
+        _said_by(os.getpid()).unlink(missing_ok=True)
         return
     left = list(range(len(parcels)))
     while left:
@@ -55,6 +62,7 @@ def results(
             for at in suspects:
                 left.remove(at)
                 yield parcels[at], _alone(job, parcels[at])
+    _said_by(os.getpid()).unlink(missing_ok=True)
 
 
 def _in_processes(
@@ -68,7 +76,22 @@ def _in_processes(
             yield delayed(_in_worker)(os.getpid(), job, at, parcels[at])
 
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(calls())
+        try:
+            yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(calls())
+        except OSError as error:
+            raise _of_shared_folder(error) from error
+
+
+def _of_shared_folder(error: OSError) -> OSError:
+    """A full disk is here the folder through which workers are given the rows, which joblib does not say."""
+    if error.errno not in (errno.ENOSPC, errno.EFBIG):
+        return error
+    folder = os.environ.get("JOBLIB_TEMP_FOLDER") or ("/dev/shm" if os.path.isdir("/dev/shm") else gettempdir())
+    told = (
+        "no space is left in this folder, through which several processes share the rows. Name another in the "
+        "environment variable JOBLIB_TEMP_FOLDER, or do the work in one process (jobs = 1)"
+    )
+    return OSError(error.errno, told, folder)
 
 
 def _alone(job: Callable[[Parcel], Any], parcel: Parcel) -> Any | WorkerLostError:
@@ -80,8 +103,34 @@ def _alone(job: Callable[[Parcel], Any], parcel: Parcel) -> Any | WorkerLostErro
     return result
 
 
+def announce_compiling(run: int) -> None:
+    """Say once per run, whichever of its processes comes to it, that numba compiles: it takes seconds, the first time.
+
+    run : number of the process that the run belongs to
+    """
+    from numba.core import event
+
+    class Announce(event.Listener):
+        def on_start(self, event: Any) -> None:
+            with suppress(OSError):
+                said = os.open(_said_by(run), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)  # fails if it was said
+                os.close(said)
+                print("compiling once: the next run has this in its cache", file=sys.stderr, flush=True)
+
+        def on_end(self, event: Any) -> None: ...
+
+    if "announced" not in vars(announce_compiling):
+        vars(announce_compiling)["announced"] = True
+        event.register("numba:compile", Announce())
+
+
+def _said_by(run: int) -> Path:
+    return Path(gettempdir()) / f"discrim-compiling-{run}"
+
+
 def _in_worker(parent: int, job: Callable[[Parcel], Any], at: int, parcel: Parcel) -> tuple[int, Any]:
     _leave_to_parent(parent)
+    announce_compiling(parent)
     return at, job(parcel)
 
 

@@ -7,9 +7,10 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import Lasso
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from discrim.evaluation.baselines import MOST_NCA_ROWS, LassoSelection, NeighborhoodComponents
-from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare, named_classifiers
+from discrim.evaluation.classifiers import CLASSIFIERS, LinearSVM, UnitMeanSquare, named_classifiers
 from discrim.evaluation.methods import DEFAULT_METHODS, METHODS, Sizes, named_methods
 from discrim.evaluation.paper_conventions import PAPER_METHODS
 
@@ -116,3 +117,15 @@ def test_unit_mean_square_is_the_same_for_sparse_rows():
     dense, sparse = UnitMeanSquare().fit(X), UnitMeanSquare().fit(csr_array(X))
     assert dense.unit_ == pytest.approx(sparse.unit_)
     assert np.var(dense.transform(X), axis=0).mean() == pytest.approx(1)
+
+
+def test_the_svm_solves_its_dual_where_rows_are_few_and_the_solution_is_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 30))
+    y = np.arange(40) % 2
+    X[:, 0] += y
+    dual = LinearSVM(max_iter=100_000, tol=1e-8, random_state=0).fit(X, y)
+    primal = LinearSVC(dual=False, max_iter=100_000, tol=1e-8).fit(X, y)
+    assert dual.dual is True
+    assert LinearSVM().fit(X[:, :5], y).dual is False
+    np.testing.assert_allclose(dual.coef_, primal.coef_, atol=1e-4)

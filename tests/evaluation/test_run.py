@@ -1,7 +1,11 @@
 """Runs: only what is missing is done, the answer does not depend on how often a run was stopped or on its workers."""
 
+import errno
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 import time
 from functools import partial
 
@@ -184,3 +188,30 @@ def test_numbers_of_jobs():
     assert number_of_jobs(3) == 3
     with pytest.raises(ValueError, match="jobs=0"):
         number_of_jobs(0)
+
+
+def full(number):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_folder_of_shared_rows_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
+    with pytest.raises(OSError, match="JOBLIB_TEMP_FOLDER") as caught:
+        list(results(full, range(3), 2))
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path))
+
+
+def test_that_something_is_compiled_is_said_once_and_what_comes_from_the_cache_is_not():
+    code = """
+        import os, numba
+        from discrim.evaluation.workers import announce_compiling
+        announce_compiling(os.getpid())
+        announce_compiling(os.getpid())
+        once = numba.njit(lambda x: x + 1)
+        once(1)
+        once(1)
+        once(1.0)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.count("compiling once") == 1

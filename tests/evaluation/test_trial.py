@@ -39,7 +39,7 @@ def test_scores_are_those_of_a_plain_pipeline(iris):
     X, y = iris
     rows = rows_of("fisher-lda", [1, 2, 3], X, y)
     for row in rows:
-        svm = LinearSVC(dual="auto", max_iter=5_000, random_state=0)
+        svm = LinearSVC(dual=False, max_iter=5_000, random_state=0)
         pipeline = make_pipeline(StandardScaler(), FisherLDA(row["trial"]["k"]), UnitMeanSquare(), svm)
         expected = pipeline.fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST])
         assert row["status"] == "ok"
