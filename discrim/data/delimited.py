@@ -65,7 +65,7 @@ class DelimitedFile:
         self.names = column_names(self.first_line, named=dialect.header is not False)
         if dialect.header is False:
             self._body = 0
-        self._neutralised = re.search(rb"'[=+\-@\t\r]", self._content) is not None
+        self._neutralised = b"'" in self._content and re.search(rb"'[=+\-@\t\r]", self._content) is not None
 
     def place(self, row: int) -> str:
         """Where a row stands: the line that it begins on."""
@@ -131,9 +131,9 @@ class DelimitedFile:
         """Whether every quote opens or closes a field, or is written twice within one: then all parsers agree."""
         if not self._delimiter.isascii():
             return False
-        data = np.frombuffer(self._content, dtype=np.uint8)[self._body :]
         if b'"' not in self._content:
             return True
+        data = np.frombuffer(self._content, dtype=np.uint8)[self._body :]
         quotes = np.flatnonzero(data == ord('"'))
         opening, closing = quotes[::2], quotes[1::2]
         around = [ord(mark) for mark in '"\r\n' + self._delimiter]

@@ -42,9 +42,10 @@ def _notes_on_columns(X: Any, y: np.ndarray, names: Sequence[str], target: str) 
         notes.append(
             f"{quoted(these)} {_looks(these)} like row numbers or identifiers, and {_are(these)} used as features."
         )
-    classes, first, codes = np.unique(y, return_index=True, return_inverse=True)
-    constant = [at for at in _constant_in_classes(X, codes, first, _A_FEW) if _tells(X[:, at], codes, first)]
-    if len(classes) > 1 and constant:
+    constant = _same_in_class(X[:_A_FEW], y[:_A_FEW])
+    if len(constant):
+        constant = constant[_same_in_class(X[:, constant], y)]
+    if len(constant):
         these = [names[at] for at in constant]
         notes.append(
             f"{quoted(these)} {_looks(these)} like the target {target!r} in other words, and {_are(these)} used."
@@ -67,13 +68,11 @@ def _is_numbering(column: np.ndarray, name: str) -> bool:
     return bool(column.max() - column.min() == len(column) - 1 or _CALLED_ID.fullmatch(name))
 
 
-def _constant_in_classes(X: np.ndarray, codes: np.ndarray, first: np.ndarray, n_rows: int) -> np.ndarray:
-    return np.flatnonzero((X[:n_rows] == X[first[codes[:n_rows]]]).all(axis=0))
-
-
-def _tells(column: np.ndarray, codes: np.ndarray, first: np.ndarray) -> bool:
-    """Whether the column has a value of its own for each class."""
-    return bool((column == column[first[codes]]).all()) and len(np.unique(column[first])) == len(first)
+def _same_in_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The columns that have one value in each class, another in each."""
+    _, first, codes = np.unique(y, return_index=True, return_inverse=True)
+    constant = np.flatnonzero((X[first[codes]] == X).all(axis=0))
+    return constant[[len(np.unique(X[first, at])) == len(first) for at in constant]] if len(constant) else constant
 
 
 def _looks(names: Sequence[str]) -> str:

@@ -420,7 +420,7 @@ def _finished(table: LabelledTable, missing_cells: str, min_class_size: int) -> 
         lacking = ~_present(table.X)
         if lacking.any():
             table = _rows(table, ~lacking, f"{plural(int(lacking.sum()), 'row')} with missing cells left out.")
-    counts = table.class_counts()
+    counts = table.class_counts() if min_class_size > 1 else {}
     rare = [label for label, count in counts.items() if count < min_class_size]
     if rare:
         named = ", ".join(f"{label!r} ({counts[label]})" for label in rare)
