@@ -297,7 +297,10 @@ def test_wrong_names_are_refused_with_the_right_ones(table, tmp_path):
     assert "whole numbers with commas" in refused("compare", table, "-k", "two")
     assert "only 5 features" in refused("compare", table, "-k", "6")
     assert "Nothing to write" in refused("project", table)
-    assert "n_components=6" in refused("project", table, "-k", "6", "--out", tmp_path / "x.csv")
+    assert "-k 6 came, but bayes-error-lda gives from 1 to 5" in refused(
+        "project", table, "-k", "6", "--out", tmp_path / "x.csv"
+    )
+    assert "-k 0 came" in refused("project", table, "-k", "0", "--out", tmp_path / "x.csv")
     assert "cannot write '.xlsx'" in refused("project", table, "--out", tmp_path / "x.xlsx")
     assert "no such file" in refused("project", table, "--out", tmp_path / "missing" / "x.csv")
     assert "class 'b' has 1 row" in refused(

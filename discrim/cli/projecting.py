@@ -17,7 +17,7 @@ from discrim.cli.screen import say
 from discrim.cli.tables_by_name import features, labelled, say_where_labels_are
 from discrim.data.preprocessing import preprocessing
 from discrim.data.tables import write_table
-from discrim.evaluation.methods import METHODS, named
+from discrim.evaluation.methods import METHODS, Sizes, named
 from discrim.reducers import model_file
 from discrim.reducers.linear_map import LinearMap
 
@@ -62,6 +62,9 @@ def project(
     reduction = named(method, REDUCTIONS, "reduction")
     table = labelled(data, reading)
     say_where_labels_are(table, reading, data)
+    most = reduction.most_components(Sizes(table.n_samples, table.n_features, len(table.class_counts())))
+    if not 1 <= components <= most:
+        raise ValueError(f"-k {components} came, but {method} gives from 1 to {most} components on this table.")
     steps = preprocessing(scale, reading.impute, sparse=issparse(table.X))
     fitted = make_pipeline(*steps, reduction.estimator(components, 0)).fit(table.X, table.y)
     if not reduction.ours:  # all of them are linear, and kept as such
