@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test bench study clean
+.PHONY: demo test bench study pictures clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,13 @@ study: $(VENV)/installed
 	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite
 	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --claims
 	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --honest
+
+pictures: $(VENV)/installed
+	mkdir -p build
+	$(RUN) -m discrim compare digits --splits 20 --html build/digits.html --store build/digits.sqlite
+	$(RUN) examples/report_pictures.py build/digits.html docs/images
+	for name in compression digits displays microarray spectra stream text; do \
+		$(RUN) examples/gallery/$$name.py --picture docs/images/gallery_$$name.png; done
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from discrim.report.fitted import Array, Codes
 
 RAW = "raw"
 DASHES = ("solid", "solid", "solid", "solid", "dash", "dot", "dashdot", "dash")  # of curves that may coincide
-MOST_TICKS = 12
+TICK_GAP = 0.07  # between names on an axis, of its length
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +107,19 @@ def accuracy_chart(
     for at, curve in enumerate(lines):
         marks += _curve_marks(curve, at, most_shown is None or at < most_shown)
     marks = sorted(marks, key=lambda mark: mark.part != "bands")  # bands lie below all lines
-    ticks = {float(k): str(k) for k in counts[:: -(-len(counts) // MOST_TICKS)]}
+    ticks = {float(k): str(k) for k in _with_room(counts)}
     across = Axis("components", ticks=ticks, log=True)
     return Chart(tuple(marks), across, Axis(f"{values.metric_in_words} (%)"), classifier)
+
+
+def _with_room(counts: list[int]) -> list[int]:
+    """Those that a logarithmic axis has room to name: the ends, and between them what is not too near to the others."""
+    gap = math.log(counts[-1] / counts[0]) * TICK_GAP
+    kept = counts[:1]
+    for k in counts[1:-1]:
+        if math.log(k / kept[-1]) >= gap and math.log(counts[-1] / k) >= gap:
+            kept.append(k)
+    return kept + counts[-1:] if len(counts) > 1 else kept
 
 
 def _curve_marks(curve: AccuracyCurve, at: int, shown: bool) -> list[Mark]:

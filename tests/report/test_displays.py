@@ -337,6 +337,24 @@ def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparis
     assert raw.get_label() == "raw (5 features)"
 
 
+def test_numbers_of_components_are_named_where_there_is_room():
+    rows = [
+        {
+            "trial": {"method": "pca", "k": k, "classifier": "svm", "split": 0},
+            "scores": {"accuracy": 0.5, "n_test": 1, "n_train": 1, "fit_seconds": 0.1},
+            "status": "ok",
+            "reason": "",
+        }
+        for k in range(1, 101)
+    ]
+    names = drawn(AccuracyCurveDisplay.from_comparison(rows)).ax_.get_xticklabels()
+    assert names[0].get_text() == "1"
+    assert names[-1].get_text() == "100"
+    boxes = [name.get_window_extent() for name in names]
+    assert len(boxes) > 6
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
 def test_curves_are_picked_by_name(comparison):
     shown = AccuracyCurveDisplay.from_comparison(comparison, methods=["pca"])
     assert list(shown.artists_["lines"]) == ["pca"]
