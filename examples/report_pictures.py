@@ -51,7 +51,8 @@ def main() -> None:
         section = desk.locator("section", has=desk.locator('[data-chart="map"]')).first
         section.screenshot(path=pictures["map"])
         phone = opened(browser, options.page, 390, "dark", scale=1.5)
-        phone.screenshot(path=pictures["phone"], full_page=True, clip={"x": 0, "y": 0, "width": 390, "height": 1200})
+        top = {"x": 0, "y": 0, "width": 390, "height": 1200}
+        phone.screenshot(path=pictures["phone"], full_page=True, clip=top, timeout=120_000)
         browser.close()
     for picture in pictures.values():
         small(picture)
