@@ -33,12 +33,11 @@ study: $(VENV)/installed
 	$(RUN) examples/shift_study.py
 	mkdir -p build
 	$(RUN) examples/default_reducer_study.py --store build/study.sqlite --into docs/study.md
-	-$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite
-	-$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --claims
-	-$(RUN) -m discrim reproduce bayes-error-pca --store build/study.sqlite --honest
-	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite
-	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --claims
-	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/study.sqlite --honest
+	$(RUN) examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md
+	-$(RUN) -m discrim reproduce bayes-error-pca --store build/reproduce/bayes-error-pca.sqlite --claims
+	-$(RUN) -m discrim reproduce bayes-error-pca --store build/reproduce/bayes-error-pca.sqlite --honest
+	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/reproduce/maximum-margin-pca.sqlite --claims
+	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/reproduce/maximum-margin-pca.sqlite --honest
 
 pictures: $(VENV)/installed
 	mkdir -p build

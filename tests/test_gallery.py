@@ -51,6 +51,15 @@ def test_real_genes_are_told_apart_by_discriminants_and_less_by_pca(run, data_fo
     assert min(found["NullSpaceLDA"], found["RegularizedLDA"]) > max(0.8, found["PCA"] + 0.3)
 
 
+def test_noisy_copies_move_rows_as_the_shift_does_while_the_noise_is_small(run):
+    found = run("corruption", "--copies", "4000")
+    cosines, lengths = ([found[f"{name} {v}"] for v in ("0.05", "0.25", "1", "4")] for name in ("cosine", "length"))
+    assert cosines[0] > 0.9
+    assert cosines == sorted(cosines, reverse=True)
+    assert lengths == sorted(lengths, reverse=True)
+    assert found["others 0.05"] < 0.2 < found["others 4"]  # rows that the shift leaves alone
+
+
 def test_digits_are_seen_best_on_the_map_of_least_error(run):
     found = run("digits", "--splits", "2")
     assert found["PCA"] < found["RegularizedLDA"] < found["BayesErrorLDA"] - 0.03

@@ -14,10 +14,14 @@ from rich.text import Text
 
 from discrim.cli.exit_codes import SOME_FAILED, ending_cleanly
 from discrim.cli.options import Jobs, StorePath
+from discrim.cli.output_files import require_apart
+from discrim.cli.reporting import require_place, typed_command
 from discrim.cli.screen import out, progress_bar, say
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.run import opened_store
 from discrim.evaluation.study import Study, read_study, study, study_names
+from discrim.report.reproduction import figure as with_deviation
+from discrim.report.reproduction import write_reproduction
 
 
 @ending_cleanly
@@ -40,6 +44,9 @@ def reproduce(
         typer.Option("--honest", help="The claims by conventions that hold, too: intercepts, everything in the split."),
     ] = False,
     splits: Annotated[int | None, typer.Option(help="Fewer splits than the paper has, for a quick look.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="File for a page of it, to be opened in a browser.")
+    ] = None,
     jobs: Jobs = -1,
     store: StorePath = None,
 ) -> None:
@@ -52,13 +59,19 @@ def reproduce(
 
     - `discrim reproduce maximum-margin-pca --table 4`
 
-    - `discrim reproduce bayes-error-pca --figure 11`
+    - `discrim reproduce bayes-error-pca --figure 11 --html figure.html`
 
     - `DISCRIM_DATA=~/data discrim reproduce bayes-error-pca --dataset pima --store study.sqlite`
 
     - `discrim reproduce maximum-margin-pca --dataset splice --honest`
     """
-    chosen = _at_hand(_asked_for(paper, own).part(table, dataset, figure))
+    if html is not None and (claims or honest):
+        raise ValueError("--html shows figures beside print. Leave out --claims and --honest, or --html.")
+    require_place(html)
+    require_apart({"the study": own, "the store": store}, {"--html": html})
+    asked = _asked_for(paper, own).part(table, dataset, figure)
+    absent = {one.dataset: why for one in asked.tables if (why := asked.absent(one.dataset))}
+    chosen = _at_hand(asked, absent)
     with opened_store(store) as kept, progress_bar(f"reproducing {chosen.name}") as progress:
         options: dict[str, Any] = {"splits": splits, "jobs": jobs, "progress": progress}
         if claims or honest:
@@ -67,6 +80,9 @@ def reproduce(
         else:
             outcomes = reproduced(chosen, kept, **options)
             _show_outcomes(outcomes, chosen)
+            if html is not None:
+                write_reproduction(chosen, outcomes, html, command=typed_command(), absent=absent)
+                say(f"The page is in {html}.")
             missing, failed = sum(one.missing for one in outcomes), sum(one.n_failed for one in outcomes)
     if failed:
         say(f"{failed} trials failed and are missing from these means.")
@@ -80,9 +96,8 @@ def _asked_for(paper: str | None, own: Path | None) -> Study:
     return read_study(own) if own is not None else study(str(paper))
 
 
-def _at_hand(wanted: Study) -> Study:
+def _at_hand(wanted: Study, absent: dict[str, str]) -> Study:
     """The study without the data sets that are not on this machine."""
-    absent = {one.dataset: why for one in wanted.tables if (why := wanted.absent(one.dataset))}
     for name, why in sorted(absent.items()):
         say(f"left out: {name}: {why}")
     there = tuple(one for one in wanted.tables if one.dataset not in absent)
@@ -120,18 +135,12 @@ def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:
         off = "–" if math.isnan(one.off) else f"{one.off:+{shown}}"
         table.add_row(
             *map(Text, (cell.method, str(cell.k or "all"), cell.classifier, cell.measure)),
-            Text(_with_deviation(cell.printed, cell.printed_deviation, shown)),
-            Text(_with_deviation(one.ours, one.deviation, shown)),
+            Text(with_deviation(cell.printed, cell.printed_deviation, shown)),
+            Text(with_deviation(one.ours, one.deviation, shown)),
             Text(f"{off}{' !' if far else '  '}", style="yellow" if far else ""),
-            Text(_with_deviation(cell.reference, cell.reference_deviation, shown)),
+            Text(with_deviation(cell.reference, cell.reference_deviation, shown)),
         )
     return table
-
-
-def _with_deviation(figure: float, deviation: float, shown: str) -> str:
-    if math.isnan(figure):
-        return "–"
-    return f"{figure:{shown}}" if math.isnan(deviation) else f"{figure:{shown}} ± {deviation:{shown}}"
 
 
 # ---------------------------------------------------------------------- claims

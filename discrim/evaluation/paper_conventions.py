@@ -140,7 +140,12 @@ PAPER_METHODS: dict[str, Method] = {
     for method in (
         Method("paper/pca", "PCA, rows not centred", partial(_uncentred, PCA)),
         *(
-            Method(f"paper/margin-pca-{pairs}", "rows not centred", partial(_uncentred, MarginPCA, pairs=pairs))
+            # at most as many pairs as rows, as the paper's text has it (its figure 3 takes every tie)
+            Method(
+                f"paper/margin-pca-{pairs}",
+                "rows not centred",
+                partial(_uncentred, MarginPCA, pairs=pairs, ties="lowest"),
+            )
             for pairs in ("all", "mean", "median", "nearest")
         ),
         Method("paper/pls-loadings", "X times the loadings", LoadingProducts, ours=False, takes_sparse=False),

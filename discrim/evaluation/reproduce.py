@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import CLASSIFIERS
@@ -21,7 +22,7 @@ from discrim.evaluation.grid import Cell, Grid
 from discrim.evaluation.measures import MEASURES, Measure
 from discrim.evaluation.methods import METHODS, named
 from discrim.evaluation.paper_conventions import PAPER_CLASSIFIERS, PAPER_METHODS
-from discrim.evaluation.run import Progress, run
+from discrim.evaluation.run import Progress, rows_of, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
 from discrim.evaluation.summary import Difference, adjusted, difference, scores_by_cell, test_to_train
@@ -106,14 +107,28 @@ def reproduced(
     splits: int | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    as_stored: bool = False,
 ) -> list[Outcome]:
-    """Every cell of the study by the paper's conventions."""
+    """Every cell of the study by the paper's conventions.
+
+    as_stored : nothing is done anew; what the store has not is missing
+    """
     outcomes: list[Outcome] = []
     for table in study.tables:
         grids = grids_of(study, table, splits)
-        draws = [_by_cell(run(grid, store, jobs=jobs, progress=progress)) for grid in grids]
+        found = (rows_of(one, store) if as_stored else run(one, store, jobs=jobs, progress=progress) for one in grids)
+        draws = [_by_cell(rows) for rows in found]
         outcomes += [_outcome(table, cell, grids[0].table, draws) for cell in table.cells]
     return outcomes
+
+
+def fitted_features(study: Study, table: PrintedTable, cell: PrintedCell) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Features and labels of the rows that the first split holds out, by the method of a cell: to be looked at."""
+    rows = study.rows_of(table)
+    train, test = next(iter(table.splitting(rows.n_samples).splits(rows.y)))
+    method = named(table.names.methods[cell.method], METHODS | PAPER_METHODS, "method")
+    model = method.estimator(cell.k, 0).fit(rows.X[train], rows.y[train])
+    return np.asarray(model.transform(rows.X[test])), rows.y[test]
 
 
 def judged(

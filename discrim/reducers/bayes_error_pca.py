@@ -82,7 +82,8 @@ class BayesErrorPCA(Reducer):
 
     References
     ----------
-    "Principal component analysis with minimum classification error"; the score is its equation for s_i times p₁p₂.
+    De Carvalho, Sibaldo, Tsang and Cavalcanti, "Principal Component Analysis for Supervised Learning: a minimum
+    classification error approach" (2017), equation 14; the score is its s_i times p₁p₂.
 
     Examples
     --------

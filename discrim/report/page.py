@@ -70,14 +70,23 @@ def page(results: Sequence[Results], origin: Origin) -> str:
     looks = [looks_of(one, allotment) for one in results]
     overall = ranks_by_classifier(results)
     n_datasets = len({one.setting.data for one in results})
-    plotly, script = _file("vendor", "plotly-basic.min.js"), _file("templates", "report.js")
-    return _template().render(
+    return framed(
+        "report.html",
+        _drawn(results, looks, overall),
         title=results[0].label if len(results) == 1 else f"{n_datasets} data sets",
         n_datasets=n_datasets,
         blocks=[_said(*pair, origin) for pair in zip(results, looks, strict=True)],
         overall=overall,
         origin=origin,
-        values=as_json(_drawn(results, looks, overall)),
+    )
+
+
+def framed(template: str, charts: dict[str, Any], **said: Any) -> str:
+    """A page that holds all it needs: a template's words, its charts, the style, and what draws."""
+    plotly, script = _file("vendor", "plotly-basic.min.js"), _file("templates", "report.js")
+    return _template(template).render(
+        **said,
+        values=as_json(charts),
         style=_file("templates", "report.css"),
         plotly=plotly,
         script=script,
@@ -205,7 +214,7 @@ def _tracks(lines: Sequence[Line]) -> list[list[float]]:
     return [[round(100 * (value - low) / width, 2) for value in place] for place in places]
 
 
-def _template() -> Any:
+def _template(name: str) -> Any:
     jinja2 = _needed("jinja2")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("discrim.report"),
@@ -218,7 +227,7 @@ def _template() -> Any:
     environment.filters["share"] = lambda share: "–" if share is None else f"{100 * share:.1f} %"
     environment.filters["naturally"] = lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0]))
     environment.globals |= {"marks": MARKS, "classifiers_view": CLASSIFIERS_VIEW}
-    return environment.get_template("report.html")
+    return environment.get_template(name)
 
 
 def require_libraries() -> None:

@@ -117,6 +117,22 @@ def test_a_cell_without_a_result_says_why_and_sets_the_exit_code(nowhere, tmp_pa
     assert reproduce("--study", tmp_path / "own.toml", "-j", "1")[0] == 0
 
 
+def test_a_page_is_written_and_refused_before_the_run_where_it_cannot_be(nowhere, tmp_path):
+    page = tmp_path / "page.html"
+    code, _, err = reproduce("lda-refinement", "--table", "Example 1", "-j", "1", "--html", page)
+    assert code == 0
+    assert f"The page is in {page}." in err
+    assert "0.1353" in page.read_text(encoding="utf-8")
+    for options, words in (
+        (("--claims", "--html", page), "Leave out --claims and --honest, or --html."),
+        (("--html", tmp_path), "A report is a file, not a folder"),
+        (("--store", tmp_path / "page.html", "--html", page), "would write over the store"),
+    ):
+        code, _, err = reproduce("bayes-error-pca", "-d", "wdbc", *options)
+        assert code == 2
+        assert words in err
+
+
 def test_the_example_of_the_refinement_comes_out_to_the_printed_digits(nowhere):
     code, out, _ = reproduce("lda-refinement", "--table", "Example 1", "-j", "1")
     assert code == 0
