@@ -10,6 +10,7 @@ from discrim.reducers.autoencoder import Autoencoder as Autoencoder
 from discrim.reducers.bayes_error_lda import BayesErrorLDA as BayesErrorLDA
 from discrim.reducers.bayes_error_pca import BayesErrorPCA as BayesErrorPCA
 from discrim.reducers.fisher_lda import FisherLDA as FisherLDA
+from discrim.reducers.kernel_map import KernelMap as KernelMap
 from discrim.reducers.margin_pca import MarginPCA as MarginPCA
 from discrim.reducers.margin_subspace import MarginSubspace as MarginSubspace
 from discrim.reducers.max_margin_shift import MaxMarginShift as MaxMarginShift
@@ -22,6 +23,7 @@ from discrim.reducers.orthogonal_lda import OrthogonalLDA as OrthogonalLDA
 from discrim.reducers.parts import fit_parts as fit_parts
 from discrim.reducers.pca import PCA as PCA
 from discrim.reducers.pca_lda import PCALDA as PCALDA
+from discrim.reducers.posterior_map import PosteriorMap as PosteriorMap
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
 from discrim.reducers.uncorrelated_lda import UncorrelatedLDA as UncorrelatedLDA
 from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay

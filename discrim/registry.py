@@ -42,6 +42,10 @@ def fewer_than_classes(sizes: Sizes) -> int:
     return min(sizes.n_classes - 1, sizes.n_features)
 
 
+def one_less_than_classes(sizes: Sizes) -> int:
+    return sizes.n_classes - 1
+
+
 def fewer_than_columns(sizes: Sizes) -> int:
     return min(sizes.n_rows, sizes.n_features) - 1
 
@@ -55,7 +59,7 @@ class Method:
     nested_from : the K from which on the first components of more are the components of fewer: one fit serves them all
     most_components : how many it can have
     seeded : whether it takes random_state
-    default : whether it is compared where no methods are named
+    default : whether it is compared where no methods are named; default_rows : up to how many rows of the table
     laws : exceptions to what the law tests ask of every method
     """
 
@@ -69,6 +73,7 @@ class Method:
     takes_sparse: bool = True
     ours: bool = True
     default: bool = False
+    default_rows: float = float("inf")
     note: str = ""
     laws: Mapping[str, bool] = field(default_factory=dict)
 
@@ -240,6 +245,34 @@ ENTRIES = (
         "pca",
         "directions of largest variance",
         Method("pca", "directions of largest variance, without labels", default=True, laws={"supervised": False}),
+    ),
+    _reducer(
+        "PosteriorMap",
+        "posterior_map",
+        "a classifier's view, not linear",
+        Method(
+            "posterior-map",
+            "places of the classes, weighted by a kernel classifier's posteriors",
+            nested_from=from_all_discriminants,
+            most_components=one_less_than_classes,
+            default=True,
+            default_rows=20_000,
+            laws={"linear": False},
+        ),
+    ),
+    _reducer(
+        "KernelMap",
+        "kernel_map",
+        "a kernel version of every method",
+        Method(
+            "kernel-bayes-error-lda",
+            "discriminants of least pairwise Bayes error in a Gaussian kernel's features",
+            "discrim.reducers.kernel_map:kernel_bayes_error_lda",
+            nested_from=from_all_discriminants,
+            default=True,
+            default_rows=20_000,
+            laws={"linear": False},
+        ),
     ),
     _reducer("Autoencoder", "autoencoder", "one sigmoid layer, for MaxMarginShift"),
     Entry("max_margin_shift", "discrim.reducers.max_margin_shift", "the shifted rows themselves"),

@@ -34,6 +34,7 @@ class Case:
     lanczos: bool = True  # a few directions can be had from products with X alone
     lanczos_pads: bool = True  # more of them than there are discriminants, too
     chosen_by_folds: bool = False  # cross-validation chooses: row order and repetition are for given splits only
+    linear: bool = True  # has components_: features are (x − mean) times them
     of_the_svm: bool = False  # as exact as the SVM's duality gap, at most C−1 directions: test_shift_invariances
 
     def __call__(self, n_components: Any = 2) -> Any:
@@ -64,7 +65,8 @@ OPTIONS = [
     Case("bayes-error-lda-0.3", partial(BayesErrorLDA, shrinkage=0.3, cv=None), **INFLATED, nests=False),
     Case("bayes-error-lda-nested", partial(BayesErrorLDA, shrinkage=0.3, cv=None, nested=True), **INFLATED),
 ]
-CASES = [case for case in LISTED if not (case.chosen_by_folds or case.of_the_svm)] + OPTIONS
+NOT_LINEAR = [case for case in LISTED if not case.linear]
+CASES = [case for case in LISTED if case.linear and not (case.chosen_by_folds or case.of_the_svm)] + OPTIONS
 CHOSEN_BY_FOLDS = [case for case in LISTED if case.chosen_by_folds]
 OF_THE_SVM = [case for case in LISTED if case.of_the_svm]
 SUPERVISED = [case for case in CASES if case.supervised]

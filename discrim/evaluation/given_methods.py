@@ -59,12 +59,12 @@ class GivenMethod(Method):
         return replace(self, fixed=int(clone(self.model).fit(X, y).transform(X[:2]).shape[1]))
 
 
-def as_methods(wanted: str | Any | Iterable[str | Any]) -> tuple[Method, ...]:
-    """Names and estimators as methods, in their order, each name once."""
+def as_methods(wanted: str | Any | Iterable[str | Any], n_rows: int = 0) -> tuple[Method, ...]:
+    """Names and estimators as methods, in their order, each name once; "default" as it is for so many rows."""
     listed = [wanted] if isinstance(wanted, str) or hasattr(wanted, "fit") else list(wanted)
     found: dict[str, Method] = {}
     for one in listed:
-        for method in named_methods([one]) if isinstance(one, str) else [_given(one)]:
+        for method in named_methods([one], n_rows) if isinstance(one, str) else [_given(one)]:
             if isinstance(method, GivenMethod) and method.name in found:
                 raise ValueError(
                     f"Two estimators are called {method.name!r}. Pass each once, or wrap one in a Pipeline."

@@ -89,11 +89,15 @@ RAW = METHODS["raw"]
 DEFAULT_METHODS = tuple(name for name, method in METHODS.items() if method.default)
 
 
-def named_methods(names: Iterable[str]) -> tuple[Method, ...]:
-    """The methods of these names, in this order, each once; "all" stands for all, "default" for the short list."""
+def named_methods(names: Iterable[str], n_rows: int = 0) -> tuple[Method, ...]:
+    """The methods of these names, in this order, each once; "all" stands for all, "default" for the short list.
+
+    n_rows : of the table: those that take long on many rows are not in the short list for it
+    """
     wanted: dict[str, Method] = {}
+    quick = tuple(name for name in DEFAULT_METHODS if METHODS[name].default_rows >= n_rows)
     for name in names:
-        chosen = {"all": tuple(METHODS), "default": DEFAULT_METHODS}.get(name, (name,))
+        chosen = {"all": tuple(METHODS), "default": quick}.get(name, (name,))
         wanted.update((one, named(one, METHODS, "method")) for one in chosen)
     return tuple(wanted.values())
 

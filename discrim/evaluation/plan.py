@@ -57,7 +57,8 @@ class Plan:
         n_splits = DEFAULT_SPLITS if self.n_splits is None and "kfold" not in self.protocol else self.n_splits
         protocol = named_protocol(self.protocol, n_splits=n_splits, per_class=self.per_class)
         protocol = protocol if groups is None else grouped(protocol, groups)
-        methods = tuple(_with_fixed_count(one, part, protocol, self.seed) for one in as_methods(self.methods))
+        listed = as_methods(self.methods, part.n_samples)
+        methods = tuple(_with_fixed_count(one, part, protocol, self.seed) for one in listed)
         methods += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in methods})
         grid = Grid(
             name,

@@ -24,7 +24,11 @@ from discrim.moments.row_sample import RowSample
 from discrim.objectives.held_out import HeldOut
 from discrim.reducers.base import Reducer
 from discrim.reducers.bayes_error_lda import Pairing
+from discrim.reducers.posterior_map import ChosenKernel
 from discrim.registry import PUBLIC, found
+from discrim.solve.kernel_choice import TriedKernel
+from discrim.solve.landmarks import LandmarkKernel
+from discrim.solve.posterior_rule import PosteriorRule
 from discrim.solve.shrinkage_path import PathScores
 
 # where the estimators of a model file stand: every reducer of the registry, their parts, and what comes before them
@@ -77,7 +81,9 @@ class _ModelFormat(PlainFormat):
             check_is_fitted(step)
 
 
-FORMAT = _ModelFormat("model", 2, (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample))
+_LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample)
+_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, LandmarkKernel)
+FORMAT = _ModelFormat("model", 2, (*_LINEAR, *_OF_KERNELS))
 
 
 def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:

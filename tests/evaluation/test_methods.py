@@ -65,6 +65,10 @@ def test_names_are_found_once_in_order_or_refused():
         *(name for name in DEFAULT_METHODS if name != "pca"),
     ]
     assert len(named_methods(["all"])) == len(METHODS)
+    slow = {"posterior-map", "kernel-bayes-error-lda"}
+    assert slow <= {method.name for method in named_methods(["default"], n_rows=20_000)}
+    assert slow.isdisjoint(method.name for method in named_methods(["default"], n_rows=20_001))
+    assert "posterior-map" in {method.name for method in named_methods(["posterior-map"], n_rows=50_000)}
     with pytest.raises(ValueError, match=r"No method is named 'pcaa'. Did you mean pca"):
         named_methods(["pcaa"])
     with pytest.raises(ValueError, match=r"No classifier is named 'svn'. Did you mean svm"):

@@ -1,0 +1,39 @@
+"""Scores as probabilities: one temperature for all of them, chosen by the log loss of rows that took no part.
+
+    p(x) = (1 − 1/n) softmax(a(x)/T) + 1/(nC)
+
+The small share 1/n of "any class" bounds what a single row can cost: without it one far row drives T to its end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+Array = NDArray[np.float64]
+TEMPERATURES = 2.0 ** np.arange(-1, 8.25, 0.5)
+
+
+def calibrated(scores: Array, temperature: float, total_weight: float) -> Array:
+    """p of every row and class; n is the total weight of the rows the temperature was chosen on."""
+    share = _any_class(total_weight)
+    return (1 - share) * softmax(scores / temperature, axis=1) + share / scores.shape[1]
+
+
+def best_temperature(scores: Array, codes: NDArray[np.intp], weights: Array) -> tuple[float, float]:
+    """The temperature of least log loss and that loss; n×C scores, the rows' classes and weights."""
+    below = scores - scores.max(axis=1, keepdims=True)
+    of_own = below[np.arange(len(codes)), codes]
+    total = float(weights.sum())
+    share = _any_class(total)
+    losses = []
+    for temperature in TEMPERATURES:
+        own = np.exp(of_own / temperature) / np.exp(below / temperature).sum(axis=1)
+        losses.append(-(weights @ np.log((1 - share) * own + share / scores.shape[1])) / total)
+    best = int(np.argmin(losses))
+    return float(TEMPERATURES[best]), float(losses[best])
+
+
+def _any_class(total_weight: float) -> float:
+    return 1 / max(total_weight, 2.0)

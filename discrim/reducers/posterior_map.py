@@ -1,0 +1,300 @@
+"""The posterior map: a classifier's view of the rows, in few dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import KERNEL_PARAMS
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from discrim.data.check import checked_table, labelled_rows, require_finite, require_two_classes, unchanged_on_failure
+from discrim.data.check_parameters import POSITIVE, Constraints, Possible, check_parameters, named, whole
+from discrim.data.rows import LabelledRows
+from discrim.objectives.calibration import calibrated
+from discrim.solve.class_places import class_places
+from discrim.solve.kernel_choice import WIDTHS, Candidate, Choice, HeldOutScores, TriedKernel
+from discrim.solve.landmarks import LandmarkKernel, content_priorities
+from discrim.solve.posterior_rule import PosteriorRule, choose_rule, fitted_rule, folds_of, is_too_large
+
+Array = NDArray[np.float64]
+LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
+TEMPERED_RADIUS = 0.7  # of the median held-out row, for sharpness="tempered"
+
+
+@dataclass(frozen=True)
+class ChosenKernel:
+    """The kernel of a fitted map, why it was chosen, and what came of every candidate tried."""
+
+    name: str
+    params: dict[str, Any]
+    scaled: bool
+    n_landmarks: int
+    why: str
+    tried: tuple[TriedKernel, ...]
+
+
+class _Missing:
+    """An attribute that reducers have and this one has not; the error says why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
+
+
+class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Posterior map: every row at the mean of its classes' places, weighted by how probable a classifier finds them.
+
+        z(x) = Σ_c q_c(x) v_c ,   q = softmax(s·a(x)/T) ,   a_c(x) = m_cᵀΣ_γ⁻¹φ(x) − ½ m_cᵀΣ_γ⁻¹m_c + log p_c
+
+    The fewest features for a classifier, and a picture of what it confuses; not linear. The rule a is linear
+    discriminant analysis with a ridge, on the columns or in the features φ of a Gaussian kernel; the kernel, its width,
+    the ridge γ and the temperature T are chosen by held-out rows. Classes that held-out rows confuse have places v near
+    each other.
+
+    What lies inside a class is not shown: no clusters, no outliers, no loadings. Which class sits where changes with
+    the sample, and training rows look better than new ones: show held-out rows. Bring columns to similar scales first,
+    e.g. with StandardScaler. For directions with loadings use BayesErrorLDA.
+
+    Parameters
+    ----------
+    n_components : int or None, default=2
+        Number of dimensions, of which there are no more than C−1 (None): asked for more, C−1 are returned.
+    kernel : str, default="auto"
+        "auto": the columns as they are, or a Gaussian kernel of three widths, with the columns plain or scaled by how
+        much each tells of the classes, whichever held-out rows like best. "linear", "rbf", or the name of another
+        kernel of scikit-learn's `pairwise_kernels`.
+    kernel_params : dict, default=None
+        Parameters of a named kernel, such as {"gamma": 0.1} for "rbf", which then is the only candidate.
+    sharpness : float or "tempered", default=2.0
+        s. Large values pile the rows on their classes' places; 1 gives the mean of the places as probable as they are.
+        "tempered", for pictures: as sharp as puts the median held-out row at 0.7 of the way to its place.
+    n_landmarks : int, default=None
+        Most rows that a kernel is seen from; None for 300 while the kernel is chosen and 1,000 for the rule.
+    cv : int, splitter or list of (training, test) row numbers, default=5
+        The folds that choose.
+    random_state : int, RandomState or None, default=None
+        Seed of the landmarks and the random starts of the places, which also shuffles the folds; None for 0 and
+        scikit-learn's unshuffled ones.
+
+    Attributes
+    ----------
+    places_ : ndarray of shape (n_classes, n_components)
+        v: unit vectors, or for one component evenly spaced numbers in [−1, 1].
+    confusions_ : ndarray of shape (n_classes, n_classes)
+        Mean probability of each class (column) on held-out rows of each class (row).
+    kernel_ : ChosenKernel
+        What was chosen and why, with the held-out accuracy and log loss of every candidate tried.
+    shrinkage_ : float
+        γ.
+    temperature_ : float
+        T.
+    sharpness_ : float
+        s, as given or as tempered.
+    held_out_score_ : float
+        Accuracy of the rule on held-out rows.
+    held_out_log_loss_ : float
+        Log loss of `predict_proba` on held-out rows.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of columns seen.
+    n_components_ : int
+        Number of dimensions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from discrim import PosteriorMap
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = PosteriorMap(n_components=2).fit(scale(X), y)
+    >>> model.transform(scale(X)).shape
+    (178, 2)
+    >>> model.held_out_score_ > 0.95
+    True
+    """
+
+    inverse_transform = _Missing(
+        "many rows share a place, which says how probable the classes are and nothing else. Use BayesErrorLDA, whose "
+        "components can be carried back."
+    )
+    components_ = _Missing("the map is not linear, so it has no directions. Use BayesErrorLDA for loadings.")
+    partial_fit = _Missing(
+        "it chooses by held-out rows, and needs all rows at once. Use RegularizedLDA or BayesErrorLDA with a number as "
+        "shrinkage, which add up statistics."
+    )
+
+    _parameter_constraints: Constraints = {
+        "n_components": (whole(1), Possible("or None for one less than there are classes", lambda k: k is None)),
+        "kernel": named("auto", *KERNEL_PARAMS),
+        "sharpness": (*POSITIVE, *named("tempered")),
+        "n_landmarks": LANDMARKS_WANTED,
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        *,
+        kernel: str = "auto",
+        kernel_params: dict[str, Any] | None = None,
+        sharpness: float | str = 2.0,
+        n_landmarks: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.sharpness = sharpness
+        self.n_landmarks = n_landmarks
+        self.cv = cv
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the classifier by held-out rows, train it on all, and find the classes' places."""
+        check_parameters(self)
+        require_known_kernel_params(self.kernel, self.kernel_params)
+        with unchanged_on_failure(self):
+            rows = labelled_rows(self, X, y, sample_weight, supervised=True)
+            require_two_classes(self, rows.classes)
+            require_finite(rows.X, rows.numbers)
+            _require_rows_to_hold_out(rows)
+            folds = folds_of(rows, self.cv, self.random_state)
+            seed = int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
+            priorities = content_priorities(rows.X, seed)
+            first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
+            rule = fitted_rule(folds.points, priorities, choice, self.n_landmarks)
+        self._publish(rows, first, choice, rule, seed)
+        return self
+
+    def _candidates(self, rows: LabelledRows) -> list[Candidate]:
+        """Feature spaces to choose from."""
+        linear = Candidate("linear", landmarks_only=is_too_large(*rows.shape))
+        widths = [Candidate("rbf", width, scaled) for scaled in (False, True) for width in WIDTHS]
+        if self.kernel_params:
+            return [Candidate(self.kernel, params=tuple(sorted(self.kernel_params.items())))]
+        named = {"auto": [linear, *widths], "linear": [linear], "rbf": widths}
+        return named.get(self.kernel, [Candidate(self.kernel)])
+
+    def _publish(self, rows: LabelledRows, first: Choice, choice: Choice, rule: PosteriorRule, seed: int) -> None:
+        self.classes_ = rows.classes
+        self._rule = rule
+        self._total_weight = float(rows.class_totals.sum())
+        self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
+        self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
+        self.kernel_ = _description(rule.kernel, first)
+        self.confusions_ = _confusions(choice.held_out, choice.temperature, self._total_weight)
+        k = len(rows.classes) - 1 if self.n_components is None else int(self.n_components)
+        self.places_ = class_places(self.confusions_, k, seed)
+        tempered = isinstance(self.sharpness, str)
+        self.sharpness_ = _tempered(choice, self.places_) if tempered else float(self.sharpness)
+
+    # ------------------------------------------------------------------ use
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """z of every row."""
+        scores, dtype = self._scores(X)
+        q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
+        return (q @ self.places_).astype(dtype, copy=False)
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """a/T of all classes (n×C); with two classes the second's minus the first's (n)."""
+        scores = self._scores(X)[0] / self.temperature_
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable class."""
+        return self.classes_[self._scores(X)[0].argmax(axis=1)]
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probability of every class (n×C), calibrated by held-out rows."""
+        return calibrated(self._scores(X)[0], self.temperature_, self._total_weight)
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """Log probability of every class (n×C)."""
+        return np.log(self.predict_proba(X))
+
+    def _scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
+        """a of all classes (n×C), and what kind of numbers the rows are."""
+        check_is_fitted(self)
+        table = checked_table(self, X)
+        require_finite(table)
+        return self._rule.scores(table), table.dtype
+
+    @property
+    def n_components_(self) -> int:
+        """Number of dimensions."""
+        check_is_fitted(self)
+        return self.places_.shape[1]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def require_known_kernel_params(kernel: str, params: dict[str, Any] | None) -> None:
+    known = KERNEL_PARAMS.get(kernel, ())
+    strange = sorted(set(params or {}) - set(known))
+    if strange:
+        there = f"those of {kernel!r} are {', '.join(sorted(known))}" if known else f"{kernel!r} has none"
+        raise ValueError(f"kernel_params names {', '.join(strange)}; {there}.")
+
+
+def _require_rows_to_hold_out(rows: LabelledRows) -> None:
+    if np.bincount(rows.codes).max() < 2:
+        raise ValueError(
+            f"Every class has one row only ({len(rows.codes)} rows), so none can be held out, by which PosteriorMap "
+            "chooses. Pass more rows, or use RegularizedLDA with a number as shrinkage."
+        )
+
+
+def _description(kernel: LandmarkKernel | None, first: Choice) -> ChosenKernel:
+    if kernel is None:
+        return ChosenKernel("linear", {}, False, 0, first.why, first.tried)
+    params = {"gamma": kernel.gamma} if kernel.name == "rbf" else dict(kernel.params)
+    scaled, size = kernel.scales is not None, kernel.landmarks.shape[0]
+    return ChosenKernel(kernel.name, params, scaled, size, first.why, first.tried)
+
+
+def _confusions(held_out: HeldOutScores, temperature: float, total_weight: float) -> Array:
+    """Weighted mean posterior of the rows of each class; of a class that was never held out its own place."""
+    posteriors = calibrated(held_out.scores[0], temperature, total_weight)
+    n_classes = posteriors.shape[1]
+    found = np.eye(n_classes)
+    for c in range(n_classes):
+        own = held_out.codes == c
+        if own.any():
+            found[c] = np.average(posteriors[own], axis=0, weights=held_out.weights[own])
+    return found
+
+
+def _tempered(choice: Choice, places: Array) -> float:
+    """The sharpness at which the median held-out row is so far out, by bisection of its logarithm."""
+    scores = choice.held_out.scores[0] / choice.temperature
+    low, high = -10.0, 6.0  # of 2^s: no row leaves the middle, every row sits on a place
+    for _ in range(30):
+        middle = (low + high) / 2
+        radii = np.linalg.norm(softmax(2.0**middle * scores, axis=1) @ places, axis=1)
+        radius = np.quantile(radii, 0.5, method="inverted_cdf", weights=choice.held_out.weights)
+        low, high = (middle, high) if radius < TEMPERED_RADIUS else (low, middle)
+    return float(2.0**middle)

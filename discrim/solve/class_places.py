@@ -1,0 +1,165 @@
+"""Places for classes in k dimensions: confused classes near one another, all others apart.
+
+    k ≥ C−1        the corners of a regular simplex
+    2 ≤ k < C−1    unit vectors of least   Σ_{a<b} [ 1/‖v_a−v_b‖² + 2C·S_ab‖v_a−v_b‖ ]
+    k = 1          evenly spaced on [−1, 1], in the order of least   Σ S_ab |rank_a − rank_b|
+
+S is the similarity of the classes, from how often they are confused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+Array = NDArray[np.float64]
+FLOOR = 1e-6  # similarity of classes that are never confused
+RANDOM_STARTS = 5
+MANY_CLASSES = 100  # above, the spectral start alone is followed
+
+
+def similarity(confusions: Array) -> Array:
+    """S: confusions symmetrised, zero on the diagonal, divided by the largest row sum, and a little for every pair."""
+    S = (confusions + confusions.T) / 2
+    np.fill_diagonal(S, 0.0)
+    largest = S.sum(axis=1).max()
+    S = S / largest if largest > 0 else S
+    return S + FLOOR * (1 - np.eye(len(S)))
+
+
+def class_places(confusions: Array, k: int, seed: int) -> Array:
+    """C×k places; no more than C−1 columns."""
+    n_classes = len(confusions)
+    if k >= n_classes - 1:
+        return simplex(n_classes)
+    S = similarity(confusions)
+    return line(S) if k == 1 else sphere(S, k, seed)
+
+
+def simplex(n_classes: int) -> Array:
+    """C unit vectors in C−1 dimensions, all equally far apart: each class against those before it, in turn."""
+    corners = np.zeros((n_classes, n_classes - 1))
+    for j in range(1, n_classes):
+        corners[:j, j - 1] = -1.0
+        corners[j, j - 1] = j
+        corners[:, j - 1] /= np.sqrt(j * (j + 1))
+    return corners * np.sqrt(n_classes / (n_classes - 1))
+
+
+# ---------------------------------------------------------------------- on a sphere
+
+
+def energy(V: Array, S: Array) -> tuple[float, Array]:
+    """What is minimised, and its gradient Σ_{b≠a} (−2/‖·‖⁴ + 2C·S_ab/‖·‖)(v_a−v_b) at each v_a."""
+    gaps = V[:, None] - V[None]
+    squares = np.einsum("abk,abk->ab", gaps, gaps)
+    np.fill_diagonal(squares, 1.0)
+    distances = np.sqrt(squares)
+    pull = 2 * len(V) * S
+    apart = 1 / squares
+    np.fill_diagonal(apart, 0.0)
+    value = 0.5 * float((apart + pull * distances).sum() - np.trace(pull))
+    factors = pull / distances - 2 * apart**2
+    np.fill_diagonal(factors, 0.0)
+    return value, np.einsum("ab,abk->ak", factors, gaps)
+
+
+def sphere(S: Array, k: int, seed: int) -> Array:
+    """Unit vectors of least energy, from the similarity's own axes and from random starts; the best of them.
+
+    Turned so that the first class lies on the first axis, the second in the plane of the first two, and so on.
+    """
+    rng = np.random.default_rng(seed)
+    starts = [_separated(laplacian_vectors(S, k), rng)]
+    if len(S) <= MANY_CLASSES:
+        starts += [rng.standard_normal((len(S), k)) for _ in range(RANDOM_STARTS)]
+    near = min((_descended(start, S, 300, 1e-3) for start in starts), key=lambda V: energy(V, S)[0])
+    return _oriented(_descended(near, S, 2_000, 1e-9))
+
+
+def laplacian_vectors(S: Array, k: int) -> Array:
+    """Eigenvectors 2 … k+1 of the normalised Laplacian of S."""
+    roots = 1 / np.sqrt(S.sum(axis=1))
+    normalised = np.eye(len(S)) - roots[:, None] * S * roots
+    return la.eigh(normalised, subset_by_index=[1, k], check_finite=False)[1]
+
+
+def _separated(V: Array, rng: np.random.Generator) -> Array:
+    """A start in which no two classes share a place: their repulsion would be infinite."""
+    lengths = la.norm(V, axis=1, keepdims=True)
+    units = V / np.maximum(lengths, 1e-12)
+    return units + 1e-2 * rng.standard_normal(V.shape)
+
+
+def _descended(start: Array, S: Array, most_steps: int, slope_left: float) -> Array:
+    """The minimum near a start: L-BFGS over u, v = u/‖u‖, whose gradient is the one projected on the sphere."""
+
+    def on_sphere(flat: Array) -> tuple[float, Array]:
+        U = flat.reshape(start.shape)
+        lengths = la.norm(U, axis=1, keepdims=True)
+        V = U / lengths
+        value, slope = energy(V, S)
+        slope = (slope - np.vecdot(slope, V)[:, None] * V) / lengths
+        return value, slope.ravel()
+
+    options = {"maxiter": most_steps, "maxfun": 5 * most_steps, "ftol": 1e-15, "gtol": slope_left}
+    found = minimize(on_sphere, start.ravel(), method="L-BFGS-B", jac=True, options=options)
+    U = found.x.reshape(start.shape)
+    return U / la.norm(U, axis=1, keepdims=True)
+
+
+def _oriented(V: Array) -> Array:
+    """The same places, turned: of V = L Qᵀ the triangle L, positive where a class first leaves the axes before."""
+    turned = la.qr(V.T, mode="economic")[1].T
+    for axis in turned.T:
+        leaving = axis[np.abs(axis) > 1e-6]
+        axis *= np.sign(leaving[0]) if len(leaving) else 1.0
+    return turned
+
+
+# ---------------------------------------------------------------------- on a line
+
+
+def line(S: Array) -> Array:
+    """C evenly spaced numbers in [−1, 1], as a column: the order by the Fiedler vector, then improved by single moves.
+
+    Of an order and its reverse the one with the first class (else the second, …) in the lower half.
+    """
+    order = _moved(np.argsort(laplacian_vectors(S, 1)[:, 0], kind="stable"), S)
+    ranks = np.argsort(order)
+    mirrored = len(order) - 1 - ranks
+    ranks = min(ranks, mirrored, key=lambda one: one.tolist())
+    return np.linspace(-1, 1, len(order))[ranks][:, None]
+
+
+def cost_of_order(order: NDArray[np.intp], S: Array) -> float:
+    """Σ_{a<b} S_ab |rank_a − rank_b|."""
+    ranks = np.argsort(order)
+    return float((S * np.abs(ranks[:, None] - ranks)).sum()) / 2
+
+
+def _moved(order: NDArray[np.intp], S: Array) -> NDArray[np.intp]:
+    """Moves of one class to another place, the best first, until none helps."""
+    while True:
+        gains = gains_of_moves(S[np.ix_(order, order)])
+        one, place = np.unravel_index(gains.argmax(), gains.shape)
+        if gains[one, place] <= 1e-12:
+            return order
+        order = np.insert(np.delete(order, one), place, order[one])
+
+
+def gains_of_moves(S: Array) -> Array:
+    """What moving the class at position i to position j takes off the cost; S in the order of the positions."""
+    mirrored = _gains_upwards(S[::-1, ::-1])[::-1, ::-1]
+    return _gains_upwards(S) + mirrored
+
+
+def _gains_upwards(S: Array) -> Array:
+    """The same for j > i: past one neighbour after the other."""
+    upto = np.pad(np.cumsum(S, axis=1), ((0, 0), (1, 0)))  # upto[i, p]: similarity of i to all at positions below p
+    balance = upto[:, :-1] + upto[:, 1:] - upto[:, -1:]  # to those below p less those above
+    # i passes p: i goes away from those below p (itself aside) and nearer to those above; p the other way round
+    change = balance + S - np.diag(balance)
+    return -np.cumsum(np.triu(change, 1), axis=1) * np.triu(np.ones_like(S), 1)

@@ -1,0 +1,246 @@
+"""Which kernel, which ridge, which temperature: chosen by rows held out of the ridge rule's training.
+
+Among the candidates and ridges within one standard error of the best held-out accuracy, the least held-out log loss,
+each at its own best temperature. A candidate that falls behind by three standard errors after two folds or more is
+not tried on the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.rows import LabelledRows, block_slices, dense_block
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.calibration import best_temperature
+from discrim.solve.folds import Folds
+from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
+from discrim.solve.ridge_rules import RidgeRules
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+RIDGES = 1 / (1 + 10.0 ** np.linspace(4, -1, 11))  # γ with γ/(1−γ) = 1e-4, 10^−3.5, …, 10
+WIDTHS = (0.25, 1.0, 4.0)
+HOPELESS = 3.0  # standard errors behind the best
+FOLDS_BEFORE_DROPPING = 2
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A feature space: the rows themselves ("linear"), or those of a kernel seen from landmarks.
+
+    A width f stands for exp(−2f‖x−l‖²/median squared distance); `scaled`: the columns by the root of their relevance.
+    """
+
+    kernel: str
+    width: float | None = None
+    scaled: bool = False
+    params: tuple[tuple[str, Any], ...] = ()
+    landmarks_only: bool = False  # a linear kernel of a table too large for its own statistics
+
+    @property
+    def is_linear(self) -> bool:
+        return self.kernel == "linear" and not self.landmarks_only
+
+    @property
+    def label(self) -> str:
+        given = ", ".join(f"{name}={value}" for name, value in self.params)
+        width = "" if self.width is None else f", width {self.width:g}"
+        return self.kernel + (f"({given})" if given else "") + width + (", scaled columns" if self.scaled else "")
+
+    def seen_from(self, base: LandmarkKernel) -> LandmarkKernel:
+        """The kernel with these landmarks and scales."""
+        if self.width is not None:
+            return base.with_gamma(2 * self.width / base.median_square)
+        params = dict(self.params)
+        if self.kernel == "rbf":
+            return base.with_gamma_in_columns(params["gamma"])
+        return replace(base, name=self.kernel, params=params)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutScores:
+    """Scores of rows by rules that were trained without them: γ×n×C, with the rows' classes and weights."""
+
+    scores: Array
+    codes: Indices
+    weights: Array
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.weights.sum())
+
+    @functools.cached_property
+    def accuracies(self) -> Array:
+        """Share of the rows predicted rightly, for every γ."""
+        return (self.scores.argmax(axis=2) == self.codes) @ self.weights / self.total_weight
+
+    def with_ridge(self, number: int) -> HeldOutScores:
+        return replace(self, scores=self.scores[number : number + 1])
+
+    @classmethod
+    def joined(cls, parts: Sequence[HeldOutScores]) -> HeldOutScores:
+        return cls(
+            np.concatenate([part.scores for part in parts], axis=1),
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+        )
+
+
+@dataclass(frozen=True)
+class TriedKernel:
+    """What came of a candidate at its best ridge: accuracy and log loss of held-out rows, in so many folds."""
+
+    label: str
+    accuracy: float
+    log_loss: float
+    shrinkage: float
+    n_folds: int
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The candidate, ridge and temperature chosen, the held-out scores there, and what else was tried."""
+
+    candidate: Candidate
+    shrinkage: float
+    temperature: float
+    log_loss: float
+    held_out: HeldOutScores
+    tried: tuple[TriedKernel, ...] = field(repr=False)
+    why: str
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.held_out.accuracies[0])
+
+
+# ---------------------------------------------------------------------- held-out scores
+
+
+def feature_spaces(
+    candidates: Sequence[Candidate], rows: LabelledRows, landmarks: Any
+) -> tuple[LandmarkKernel, list[FeatureSpace]]:
+    """Those of candidates which share landmarks and scales: their distances are taken once."""
+    scales = np.sqrt(relevance(rows)) if candidates[0].scaled else None
+    base = LandmarkKernel(landmarks, "rbf", {}, scales)
+    spaces = []
+    for kernel in (candidate.seen_from(base) for candidate in candidates):
+        known = kernel.name == "rbf"
+        gram = np.exp(-kernel.params["gamma"] * base.landmark_squares) if known else kernel(landmarks)
+        spaces.append(FeatureSpace.of(kernel, gram))
+    return base, spaces
+
+
+def kernel_moments(base: LandmarkKernel, spaces: Sequence[FeatureSpace], rows: LabelledRows) -> list[ClassMoments]:
+    """Class statistics of the rows in each feature space, a block of rows at a time."""
+    found: list[ClassMoments] = []
+    for part in block_slices(rows.shape[0], len(spaces[0].factor)):
+        added = []
+        squares = base.squares(rows.X[part]) if spaces[0].kernel.name == "rbf" else None
+        weights = None if rows.weights is None else rows.weights[part]
+        for space in spaces:
+            features = space.features(rows.X[part], squares)
+            added.append(ClassMoments.of_rows(LabelledRows(features, rows.codes[part], rows.classes, weights)))
+        found = added if not found else list(map(operator.add, found, added))
+    return found
+
+
+def _kernel_scores(
+    candidates: Sequence[Candidate], training: LabelledRows, test: LabelledRows, landmarks: Any
+) -> Iterator[Array]:
+    """Scores of the test rows by rules of the training rows, for each of the candidates that share scales."""
+    base, spaces = feature_spaces(candidates, training, landmarks)
+    rules = [RidgeRules.of(moments, RIDGES) for moments in kernel_moments(base, spaces, training)]
+    parts: list[list[Array]] = [[] for _ in spaces]
+    for part in block_slices(test.shape[0], len(spaces[0].factor)):
+        squares = base.squares(test.X[part]) if spaces[0].kernel.name == "rbf" else None
+        for number, space in enumerate(spaces):
+            parts[number].append(rules[number].scores(space.features(test.X[part], squares)))
+    yield from (np.concatenate(scores, axis=1) for scores in parts)
+
+
+def _linear_scores(folds: Folds) -> Iterator[Array]:
+    """The same for the rows themselves, fold after fold."""
+    for training, test in folds:
+        rules = RidgeRules.of(training, RIDGES)
+        blocks = (dense_block(test.X, part) for part in block_slices(*test.shape))
+        yield np.concatenate([rules.scores(block) for block in blocks], axis=1)
+
+
+def held_out_scores(
+    folds: Folds, coordinates: LabelledRows, priorities: Indices, candidates: Sequence[Candidate], most: int
+) -> dict[Candidate, list[HeldOutScores]]:
+    """Fold by fold; candidates out of reach of the best are dropped on the way.
+
+    coordinates : the rows in coordinates of no more columns than rows, for the linear candidate
+    most : landmarks
+    """
+    found: dict[Candidate, list[HeldOutScores]] = {candidate: [] for candidate in candidates}
+    linear = _linear_scores(Folds(coordinates, folds.splits, None))
+    running = list(candidates)
+    for number, (training, test) in enumerate(folds.splits):
+        rows, others = folds.rows(training), folds.rows(test)
+        weights = np.ones(len(test)) if others.weights is None else others.weights
+        landmarks = folds.points.X[drawn_landmarks(priorities, training, most)]
+        for group in _sharing_scales(running):
+            scored = [next(linear)] if group[0].is_linear else _kernel_scores(group, rows, others, landmarks)
+            for candidate, scores in zip(group, scored, strict=True):
+                found[candidate].append(HeldOutScores(scores, others.codes, weights))
+        if number + 1 >= FOLDS_BEFORE_DROPPING:
+            running = _in_reach({one: HeldOutScores.joined(found[one]) for one in running})
+    return found
+
+
+def _sharing_scales(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    for key in dict.fromkeys((one.is_linear, one.scaled) for one in candidates):
+        yield [one for one in candidates if (one.is_linear, one.scaled) == key]
+
+
+def _in_reach(found: dict[Candidate, HeldOutScores]) -> list[Candidate]:
+    best = max(float(scores.accuracies.max()) for scores in found.values())
+    weight = next(iter(found.values())).total_weight
+    least = best - HOPELESS * standard_error(best, weight)
+    return [one for one, scores in found.items() if scores.accuracies.max() >= least]
+
+
+def standard_error(share: float, weight: float) -> float:
+    """Of a share of so many rows."""
+    return float(np.sqrt(share * (1 - share) / weight))
+
+
+# ---------------------------------------------------------------------- the choice
+
+
+def chosen(found: dict[Candidate, list[HeldOutScores]]) -> Choice:
+    """Among all within one standard error of the best accuracy the least log loss, each at its best temperature."""
+    n_folds = max(len(parts) for parts in found.values())
+    joined = {one: HeldOutScores.joined(parts) for one, parts in found.items()}
+    whole = {one: scores for one, scores in joined.items() if len(found[one]) == n_folds}
+    best = max(float(scores.accuracies.max()) for scores in whole.values())
+    error = standard_error(best, next(iter(whole.values())).total_weight)
+    rivals: list[tuple[float, float, Candidate, int]] = []
+    for candidate, scores in whole.items():
+        for number in np.flatnonzero(scores.accuracies >= best - error - 1e-12):
+            temperature, loss = best_temperature(scores.scores[number], scores.codes, scores.weights)
+            rivals.append((loss, temperature, candidate, int(number)))
+    loss, temperature, candidate, best_ridge = min(rivals, key=lambda rival: rival[0])
+    why = (
+        f"{candidate.label} with shrinkage {RIDGES[best_ridge]:.2g}: the least log loss, {loss:.3f}, of {len(rivals)} "
+        f"rules within one standard error ({100 * error:.1f} points) of the best held-out accuracy, {100 * best:.1f} %"
+    )
+    tried = tuple(_tried(one, scores, len(found[one])) for one, scores in joined.items())
+    held_out = whole[candidate].with_ridge(best_ridge)
+    return Choice(candidate, float(RIDGES[best_ridge]), temperature, loss, held_out, tried, why)
+
+
+def _tried(candidate: Candidate, scores: HeldOutScores, n_folds: int) -> TriedKernel:
+    best = int(scores.accuracies.argmax())
+    _, loss = best_temperature(scores.scores[best], scores.codes, scores.weights)
+    return TriedKernel(candidate.label, float(scores.accuracies[best]), loss, float(RIDGES[best]), n_folds)

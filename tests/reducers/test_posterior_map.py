@@ -1,0 +1,431 @@
+"""The posterior map equals its definition, transcribed with explicit loops, and keeps its laws."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from samples import labelled
+from sklearn.datasets import load_digits, make_circles
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discrim import BayesErrorLDA, PosteriorMap, load, save
+from discrim.solve import posterior_rule
+from discrim.solve.class_places import class_places
+
+RIDGES = [odds / (1 + odds) for odds in 10.0 ** np.arange(-4, 1.25, 0.5)]
+TEMPERATURES = 2.0 ** np.arange(-1, 8.25, 0.5)
+CANDIDATES = [("linear", None, False), *[("rbf", f, scaled) for scaled in (False, True) for f in (0.25, 1, 4)]]
+
+
+# ---------------------------------------------------------------------- the definition, word for word
+
+
+def literal_features(candidate, X, y, new):
+    """φ of training rows and of new rows; landmarks are all distinct training rows."""
+    kernel, f, scaled = candidate
+    if kernel == "linear":
+        return X, new
+    n, classes = len(X), np.unique(y)
+    if scaled:
+        mean = X.mean(axis=0)
+        between = sum((y == c).sum() * (X[y == c].mean(axis=0) - mean) ** 2 for c in classes)
+        eta2 = between / ((X - mean) ** 2).sum(axis=0)
+        r = np.maximum(eta2 - (len(classes) - 1) / n, 0.02 * eta2.max())
+        X, new = X * np.sqrt(r / r.max()), new * np.sqrt(r / r.max())
+    L = np.unique(X, axis=0)
+    squares = lambda A, B: ((A[:, None] - B[None]) ** 2).sum(axis=2)  # noqa: E731
+    between_landmarks = squares(L, L)
+    median = np.median([between_landmarks[i, j] for i in range(len(L)) for j in range(i)])
+    kernel_of = lambda A, B: np.exp(-2 * f * squares(A, B) / median)  # noqa: E731
+    values, vectors = np.linalg.eigh(kernel_of(L, L))
+    kept = values > 1e-7 * values.max()
+    factor = vectors[:, kept] / np.sqrt(values[kept])
+    return kernel_of(X, L) @ factor, kernel_of(new, L) @ factor
+
+
+def literal_scores(X, y, new, gamma):
+    """a_c of new rows, by a rule of these rows."""
+    n, classes = len(X), np.unique(y)
+    mean = X.mean(axis=0)
+    means = [X[y == c].mean(axis=0) for c in classes]
+    within = sum((X[y == c] - m).T @ (X[y == c] - m) for c, m in zip(classes, means, strict=True)) / n
+    target = np.trace(within) / np.linalg.matrix_rank(X - mean, tol=1e-6)
+    inverse = np.linalg.inv((1 - gamma) * within + gamma * target * np.eye(len(within)))
+    shares = [(y == c).mean() for c in classes]
+    return np.array(
+        [
+            (new - mean) @ inverse @ (m - mean) - (m - mean) @ inverse @ (m - mean) / 2 + np.log(p)
+            for m, p in zip(means, shares, strict=True)
+        ]
+    ).T
+
+
+def softmax(a):
+    e = np.exp(a - a.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def literal_map(X, y, new, splits, k, candidates=CANDIDATES, s=2.0):
+    n, C = len(X), len(np.unique(y))
+    mixed = lambda a, T: (1 - 1 / n) * softmax(a / T) + 1 / (n * C)  # noqa: E731
+    tried = []
+    for candidate in candidates:
+        folds = [(*literal_features(candidate, X[i], y[i], X[j]), i, j) for i, j in splits]
+        for gamma in RIDGES:
+            a = np.empty((n, C))
+            for phi, phi_test, training, test in folds:
+                a[test] = literal_scores(phi, y[training], phi_test, gamma)
+            losses = [-np.log(mixed(a, T)[np.arange(n), y]).mean() for T in TEMPERATURES]
+            T = TEMPERATURES[int(np.argmin(losses))]
+            tried.append(((a.argmax(axis=1) == y).mean(), min(losses), T, candidate, gamma, a))
+    best = max(one[0] for one in tried)
+    error = np.sqrt(best * (1 - best) / n)
+    accuracy, loss, T, candidate, gamma, a = min(
+        (one for one in tried if one[0] >= best - error), key=lambda one: one[1]
+    )
+    posteriors = mixed(a, T)
+    confusions = np.array([posteriors[y == c].mean(axis=0) for c in range(C)])
+    places = class_places(confusions, k, seed=0)
+    phi, phi_new = literal_features(candidate, X, y, new)
+    final = literal_scores(phi, y, phi_new, gamma)
+    return {
+        "candidate": candidate,
+        "gamma": gamma,
+        "T": T,
+        "accuracy": accuracy,
+        "loss": loss,
+        "confusions": confusions,
+        "z": softmax(s * final / T) @ places,
+        "p": mixed(final, T),
+    }
+
+
+def curved(n, seed=0, classes=4):
+    """Classes that are rings around one another, and two columns of noise."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    angle, radius = rng.uniform(0, 2 * np.pi, n), 1 + y + 0.35 * rng.standard_normal(n)
+    return np.c_[radius * np.cos(angle), radius * np.sin(angle), rng.standard_normal((n, 2))], y
+
+
+TABLES = {"lines": labelled(60, 4, n_classes=4, seed=3), "rings": curved(90), "two rings": curved(60, classes=2)}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("name", TABLES)
+def test_it_is_the_definition(name, k):
+    X, y = TABLES[name]
+    new = labelled(20, 4, seed=9)[0]
+    splits = list(StratifiedKFold(5).split(X, y))
+    wanted = literal_map(X, y, new, splits, k)
+    model = PosteriorMap(k).fit(X, y)
+    assert all(tried.n_folds == 5 for tried in model.kernel_.tried) or name != "lines"
+    kernel, _, scaled = wanted["candidate"]
+    assert (model.kernel_.name, model.kernel_.scaled) == (kernel, scaled)
+    assert model.shrinkage_ == pytest.approx(wanted["gamma"], rel=1e-12)
+    assert model.temperature_ == pytest.approx(wanted["T"])
+    assert model.held_out_score_ == pytest.approx(wanted["accuracy"])
+    assert model.held_out_log_loss_ == pytest.approx(wanted["loss"], rel=1e-8)
+    np.testing.assert_allclose(model.confusions_, wanted["confusions"], atol=1e-8)
+    np.testing.assert_allclose(model.predict_proba(new), wanted["p"], atol=1e-8)
+    np.testing.assert_allclose(model.predict(new), wanted["p"].argmax(axis=1))
+    if k != 2 or len(model.classes_) < 4:  # else the places are a minimum's, which test_class_places looks at
+        np.testing.assert_allclose(model.transform(new), wanted["z"], atol=1e-8)
+    q = softmax(2 * np.log(softmax(_scores(model, new))))
+    np.testing.assert_allclose(model.transform(new), q @ model.places_, atol=1e-8)
+
+
+def _scores(model, X):
+    scores = model.decision_function(X)
+    return np.c_[np.zeros(len(X)), scores] if scores.ndim == 1 else scores
+
+
+@pytest.mark.parametrize("candidate", CANDIDATES, ids=str)
+def test_every_candidate_is_the_definition(candidate):
+    X, y = curved(70, seed=2)
+    splits = list(StratifiedKFold(5).split(X, y))
+    wanted = literal_map(X, y, X, splits, 3, candidates=[candidate])
+    kernel, f, scaled = candidate
+    kind = "rbf" if kernel == "rbf" else "linear"
+    model = PosteriorMap(3, kernel=kind)
+    model._candidates = lambda rows: [
+        one for one in PosteriorMap._candidates(model, rows) if (one.width, one.scaled) == (f, scaled)
+    ]
+    model.fit(X, y)
+    np.testing.assert_allclose(model.transform(X), wanted["z"], atol=1e-8)
+    np.testing.assert_allclose(model.predict_proba(X), wanted["p"], atol=1e-8)
+
+
+def test_a_named_kernel_with_its_parameters_is_that_kernel():
+    X, y = curved(50)
+    model = PosteriorMap(2, kernel="laplacian", kernel_params={"gamma": 0.3}).fit(X, y)
+    values, vectors = np.linalg.eigh(laplacian_kernel(X, gamma=0.3))
+    phi = laplacian_kernel(X, gamma=0.3) @ vectors / np.sqrt(values)
+    scores = literal_scores(phi, y, phi, model.shrinkage_)
+    np.testing.assert_allclose(softmax(_scores(model, X)), softmax(scores / model.temperature_), atol=1e-8)
+    assert [one.label for one in model.kernel_.tried] == ["laplacian(gamma=0.3)"]
+
+
+def test_a_given_width_is_taken_in_the_units_of_the_columns():
+    X, y = curved(50)
+    one = PosteriorMap(2, kernel="rbf", kernel_params={"gamma": 0.2}).fit(X, y)
+    other = PosteriorMap(2, kernel="rbf", kernel_params={"gamma": 0.2 / 64}).fit(8 * X, y)
+    np.testing.assert_allclose(one.transform(X), other.transform(8 * X), atol=1e-9)
+    assert one.kernel_.params["gamma"] == pytest.approx(0.2)
+
+
+# ---------------------------------------------------------------------- laws
+
+
+def given_splits(y):
+    return list(StratifiedKFold(4).split(np.zeros(len(y)), y))
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 15])
+def test_the_order_of_rows_does_not_matter_given_the_splits(rng, n_landmarks):
+    X, y = curved(80, classes=5)
+    splits = given_splits(y)
+    order = rng.permutation(80)
+    position = np.argsort(order)
+    moved = [(position[training], position[test]) for training, test in splits]
+    one = PosteriorMap(2, cv=splits, n_landmarks=n_landmarks).fit(X, y)
+    other = PosteriorMap(2, cv=moved, n_landmarks=n_landmarks).fit(X[order], y[order])
+    np.testing.assert_allclose(one.transform(X), other.transform(X), atol=1e-6)
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 15])
+def test_weights_are_repetition_given_the_splits(n_landmarks):
+    X, y = curved(60, classes=3)
+    weights = np.resize([1, 2, 0, 3, 1], 60)
+    repeated = np.repeat(np.arange(60), weights)
+    splits = given_splits(y)
+    of_repeated = [tuple(np.flatnonzero(np.isin(repeated, side)) for side in split) for split in splits]
+    one = PosteriorMap(2, cv=splits, n_landmarks=n_landmarks).fit(X, y, sample_weight=weights)
+    other = PosteriorMap(2, cv=of_repeated, n_landmarks=n_landmarks).fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(one.transform(X), other.transform(X), atol=1e-9)
+    np.testing.assert_allclose(one.confusions_, other.confusions_, atol=1e-9)
+    unweighted = PosteriorMap(2, cv=splits, n_landmarks=n_landmarks).fit(X, y)
+    assert np.abs(unweighted.predict_proba(X) - one.predict_proba(X)).max() > 1e-3
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "auto"])
+def test_sparse_rows_are_as_good_as_dense_ones(kernel):
+    X, y = curved(70)
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    dense = PosteriorMap(3, kernel=kernel).fit(X, y)
+    sparse = PosteriorMap(3, kernel=kernel).fit(sp.csr_array(X), y)
+    np.testing.assert_allclose(sparse.transform(sp.csr_array(X)), dense.transform(X), atol=1e-8)
+    np.testing.assert_allclose(sparse.transform(X), dense.transform(sp.csr_array(X)), atol=1e-8)
+
+
+def test_single_precision_comes_back_as_such():
+    X, y = curved(70)
+    single = X.astype(np.float32)
+    Z = PosteriorMap(2).fit(single, y).transform(single)
+    assert Z.dtype == np.float32
+    np.testing.assert_allclose(
+        Z, PosteriorMap(2).fit(single.astype(float), y).transform(single.astype(float)), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_origin_and_unit_do_not_matter(kernel):
+    X, y = curved(70)
+    one = PosteriorMap(3, kernel=kernel).fit(X, y).transform(X)
+    np.testing.assert_allclose(PosteriorMap(3, kernel=kernel).fit(X + 1e6, y).transform(X + 1e6), one, atol=1e-5)
+    for unit in (1e-200, 1e200):
+        np.testing.assert_allclose(PosteriorMap(3, kernel=kernel).fit(unit * X, y).transform(unit * X), one, atol=1e-8)
+
+
+def test_names_of_classes_do_not_matter():
+    X, y = curved(70, classes=3)
+    named = PosteriorMap(2).fit(X, np.array(["c", "b", "a"])[y])
+    plain = PosteriorMap(2).fit(X, 2 - y)
+    np.testing.assert_array_equal(named.transform(X), plain.transform(X))
+    assert named.predict(X[:3]).tolist() == [["a", "b", "c"][c] for c in plain.predict(X[:3])]
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_other_landmarks():
+    X, y = curved(300)
+    model = PosteriorMap(2, n_landmarks=40, random_state=3, cv=given_splits(y))
+    first = model.fit(X, y).transform(X)
+    np.testing.assert_array_equal(model.fit(X, y).transform(X), first)
+    assert np.abs(model.set_params(random_state=4).fit(X, y).transform(X) - first).max() > 1e-3
+
+
+def test_rows_in_a_wide_table_are_seen_in_their_span():
+    X, y = labelled(30, 80, seed=1)
+    rotated = X @ np.linalg.qr(np.random.default_rng(0).standard_normal((80, 80)))[0]
+    one, other = PosteriorMap(2, kernel="linear").fit(X, y), PosteriorMap(2, kernel="linear").fit(rotated, y)
+    np.testing.assert_allclose(one.transform(X), other.transform(rotated), atol=1e-9)
+    scores = literal_scores(X, y, X, one.shrinkage_)
+    np.testing.assert_allclose(softmax(_scores(one, X)), softmax(scores / one.temperature_), atol=1e-8)
+
+
+def test_a_far_row_leaves_the_kernel_candidates_as_they_were():
+    X, y = curved(200)
+    splits = given_splits(y)
+    before = PosteriorMap(2, kernel="rbf", cv=splits).fit(X, y)
+    X[17] = 1e6
+    after = PosteriorMap(2, kernel="rbf", cv=splits).fit(X, y)
+    plain = [(a, b) for a, b in zip(before.kernel_.tried, after.kernel_.tried, strict=True) if "scaled" not in a.label]
+    assert len(plain) == 3
+    for one, other in plain:
+        assert abs(one.accuracy - other.accuracy) <= 4 / 200
+        assert abs(one.log_loss - other.log_loss) < 0.1
+    assert abs(before.held_out_score_ - after.held_out_score_) <= 4 / 200
+    assert after.temperature_ / before.temperature_ in (0.5, 2**-0.5, 1, 2**0.5, 2)
+
+
+# ---------------------------------------------------------------------- many rows
+
+
+def test_many_rows_choose_on_some_and_train_on_all(monkeypatch):
+    monkeypatch.setattr(posterior_rule, "CHOICE_ROWS", 100)
+    monkeypatch.setattr(posterior_rule, "CHOICE_LANDMARKS", 30)
+    monkeypatch.setattr(posterior_rule, "FINAL_LANDMARKS", 60)
+    X, y = curved(400)
+    seen = []
+    original = posterior_rule.held_out_scores
+    monkeypatch.setattr(
+        posterior_rule,
+        "held_out_scores",
+        lambda folds, coordinates, priorities, candidates, most: (
+            seen.append((folds.points.shape[0], len(candidates), most, np.bincount(folds.points.codes).tolist()))
+            or original(folds, coordinates, priorities, candidates, most)
+        ),
+    )
+    model = PosteriorMap(2).fit(X, y)
+    assert seen == [(100, 7, 30, [25] * 4), (400, 1, 60, [100] * 4)]
+    assert model.kernel_.n_landmarks == 60
+    assert model.held_out_score_ > 0.8
+
+
+def test_a_table_too_large_for_its_own_statistics_is_seen_from_landmarks(monkeypatch):
+    monkeypatch.setattr(posterior_rule, "EXACT_SIDE", 20)
+    X, y = labelled(60, 25, seed=2)
+    model = PosteriorMap(2, kernel="linear").fit(X, y)
+    assert (model.kernel_.name, model.kernel_.n_landmarks) == ("linear", 60)
+    monkeypatch.undo()
+    exact = PosteriorMap(2, kernel="linear").fit(X, y)
+    # landmarks that are all rows span the same space; only its smallest directions are left out
+    np.testing.assert_allclose(model.predict_proba(X), exact.predict_proba(X), atol=0.02)
+
+
+# ---------------------------------------------------------------------- what it is for
+
+
+def test_it_sees_what_no_line_can():
+    X, y = make_circles(300, noise=0.1, factor=0.5, random_state=0)
+    new, truth = make_circles(300, noise=0.1, factor=0.5, random_state=1)
+    model = PosteriorMap(2).fit(X, y)
+    assert model.transform(new).shape == (300, 1)  # two classes have one dimension
+    assert model.score(new, truth) > 0.95
+    assert model.kernel_.name == "rbf"
+    assert "rbf" in model.kernel_.why
+    assert BayesErrorLDA(1).fit(X, y).score(new, truth) < 0.65
+
+
+def test_probabilities_are_calibrated_on_digits():
+    X, y = load_digits(return_X_y=True)
+    X = scale(X)
+    model = PosteriorMap(2).fit(X[:900], y[:900])
+    assert model.score(X[900:], y[900:]) > 0.94
+    assert log_loss(y[900:], model.predict_proba(X[900:])) < 1.25 * model.held_out_log_loss_ + 0.05
+    Z = model.transform(X[900:])
+    # the place nearest to a row is mostly that of its class
+    nearest = np.linalg.norm(Z[:, None] - model.places_, axis=2).argmin(axis=1)
+    assert (nearest == y[900:]).mean() > 0.92
+
+
+def test_the_tempered_map_puts_the_median_held_out_row_at_0_7():
+    X, y = load_digits(return_X_y=True)
+    X = scale(X)
+    sharp, tempered = (PosteriorMap(2, sharpness=s).fit(X[:700], y[:700]) for s in (2.0, "tempered"))
+    assert tempered.sharpness_ < 1 < sharp.sharpness_
+    radii = np.linalg.norm(tempered.transform(X[700:]), axis=1)
+    assert 0.6 < np.median(radii) < 0.8
+    assert np.median(np.linalg.norm(sharp.transform(X[700:]), axis=1)) > 0.95
+    np.testing.assert_array_equal(sharp.places_, tempered.places_)
+
+
+# ---------------------------------------------------------------------- the door
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"n_components": 0}, r"n_components=0 came; possible are an int ≥ 1"),
+        ({"n_components": 0.5}, r"n_components=0.5 came"),
+        ({"kernel": "gauss"}, r"kernel='gauss' came; possible are 'auto', "),
+        ({"kernel": "rbf", "kernel_params": {"width": 1}}, r"kernel_params names width; those of 'rbf' are gamma"),
+        ({"kernel_params": {"gamma": 1}}, r"kernel_params names gamma; 'auto' has none"),
+        ({"sharpness": 0}, r"sharpness=0 came"),
+        ({"sharpness": "sharp"}, r"sharpness='sharp' came; possible are a finite number above 0, 'tempered'"),
+        ({"n_landmarks": 1}, r"n_landmarks=1 came; possible are an int ≥ 2"),
+    ],
+)
+def test_parameters_out_of_range_are_named(parameters, says):
+    with pytest.raises(ValueError, match=says):
+        PosteriorMap(**parameters).fit(*curved(20))
+
+
+def test_what_it_has_not_it_explains():
+    fitted = PosteriorMap().fit(*curved(40))
+    for name, says in [("components_", "BayesErrorLDA for loadings"), ("inverse_transform", "share a place")]:
+        assert not hasattr(fitted, name)
+        with pytest.raises(AttributeError, match=says):
+            getattr(fitted, name)
+    with pytest.raises(NotFittedError):
+        PosteriorMap().transform(np.zeros((2, 2)))
+
+
+def test_rows_that_cannot_be_held_out_are_refused():
+    with pytest.raises(ValueError, match=r"Every class has one row only \(3 rows\), so none can be held out"):
+        PosteriorMap().fit(np.eye(3), [0, 1, 2])
+
+
+def test_a_class_of_one_row_has_a_place_too():
+    X, y = curved(60, classes=3)
+    y = y.copy()
+    y[0] = 3
+    model = PosteriorMap(2).fit(X, y)
+    assert model.places_.shape == (4, 2)
+    assert np.isfinite(model.transform(X)).all()
+    assert (model.predict_proba(X)[:, 3] > 0).all()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_a_model_file_brings_it_back(kernel, make, tmp_path):
+    X, y = curved(60)
+    X = make(X)
+    model = PosteriorMap(2, kernel=kernel).fit(X, y)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.kernel_ == model.kernel_
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
+
+
+def test_in_a_pipeline(tmp_path):
+    X, y = curved(60)
+    model = make_pipeline(StandardScaler(), PosteriorMap(2)).fit(X, y)
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+    assert model.get_feature_names_out().tolist() == ["posteriormap0", "posteriormap1"]
+
+
+@parametrize_with_checks([PosteriorMap(1, kernel="linear"), PosteriorMap(None, kernel="rbf", n_landmarks=20)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
