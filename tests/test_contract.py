@@ -25,12 +25,13 @@ pytestmark = QUIET
 
 EVERY = CASES + CHOSEN_BY_FOLDS
 OWN = [case for case in NOT_LINEAR if not isinstance(case(), Pipeline)]  # of steps that are checked by themselves
-OWN = [case for case in NOT_LINEAR if not isinstance(case(), Pipeline)]  # of steps that are checked by themselves
 X, Y = labelled(60, 6)
 
 
 # a class once, and again where an option takes another walk
-CHECKED = [case(None) for case in EVERY + OWN if case.name not in ("margin-pca-all", "margin-pca-any", "regularized-lda-oas")]
+CHECKED = [
+    case(None) for case in EVERY + OWN if case.name not in ("margin-pca-all", "margin-pca-any", "regularized-lda-oas")
+]
 
 
 @parametrize_with_checks(CHECKED)
@@ -38,11 +39,7 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("kind", sorted({type(case()) for case in EVERY + OWN}, key=lambda kind: kind.__name__))
-=======
-@pytest.mark.parametrize("kind", sorted({type(case()) for case in EVERY + OWN}, key=lambda kind: kind.__name__))
->>>>>>> d751fd0 (A kernel version of every method: coordinates of the rows in a kernel's feature space; both new maps among the default comparison up to 20,000 rows)
 def test_the_example_of_the_documentation_runs(kind):
     third_line = kind.__doc__.splitlines()[2]
     assert third_line.startswith(8 * " "), f"the objective should stand there as a formula: {third_line}"
@@ -236,13 +233,8 @@ def test_labels_are_needed(case):
 
 
 def test_every_reducer_of_the_registry_is_under_the_laws():
-<<<<<<< HEAD
     made = [case() for case in [*CASES, *CHOSEN_BY_FOLDS, *NOT_LINEAR, *OF_THE_SVM]]
     tested = {type(step) for one in made for step in (one if isinstance(one, Pipeline) else [one])}
-=======
-    made = [case() for case in [*CASES, *CHOSEN_BY_FOLDS, *NOT_LINEAR, *OF_THE_SVM]]
-    tested = {type(step) for one in made for step in (one if isinstance(one, Pipeline) else [one])}
->>>>>>> d751fd0 (A kernel version of every method: coordinates of the rows in a kernel's feature space; both new maps among the default comparison up to 20,000 rows)
     listed = {found(entry.target) for entry in ENTRIES if entry.saved and entry.methods}
     assert listed <= tested
     in_the_room = {kind for kind in concrete(Reducer) if kind.__module__.startswith("discrim.")} - {ShiftedPCA}

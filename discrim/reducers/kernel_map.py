@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg as la
@@ -85,7 +85,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     True
     """
 
-    _parameter_constraints: Constraints = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": named(*KERNEL_PARAMS),
         "gamma": (*named("median", "cv"), *POSITIVE),
         "n_landmarks": LANDMARKS_WANTED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -135,7 +135,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         "shrinkage, which add up statistics."
     )
 
-    _parameter_constraints: Constraints = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_components": (whole(1), Possible("or None for one less than there are classes", lambda k: k is None)),
         "kernel": named("auto", *KERNEL_PARAMS),
         "sharpness": (*POSITIVE, *named("tempered")),
