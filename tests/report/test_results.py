@@ -227,3 +227,17 @@ def test_a_page_of_a_comparison_that_was_stopped_before_its_end(found):
     results = Results.of(part)
     assert answer_of(results).interval == ""
     assert results.best is None or results.best.n_splits == 1
+
+
+def test_a_store_that_was_interrupted_is_reported_as_such(tmp_path):
+    found = compared(tmp_path, trees(60, 4), classifiers=("5-nn",))
+    with Store(tmp_path / "results.sqlite", read_only=True) as store:
+        rows, runs = store.rows(), store.runs()
+    (whole,) = results_in(rows, "auto", lambda name: None, runs)
+    assert whole.remarks == ()
+    assert whole.verdict.sentences == found.verdict.sentences  # without the table, the store says it all
+    assert whole.verdict.honest == found.verdict.honest
+    part = [row for row in rows if row["trial"]["method"] != "pca" or row["trial"]["split"] < 2]
+    (stopped,) = results_in(part, "auto", lambda name: None, runs)
+    assert stopped.remarks == ("The run was not finished: 1 lines (pca with 5-nn) rest on 2 of 4 splits.",)
+    assert answer_of(stopped).remarks == stopped.remarks
