@@ -197,6 +197,15 @@ def warn_of_drawn_classes(came: int, drawn: int) -> None:
     )
 
 
+def warn_of_unknown_error() -> None:
+    warnings.warn(
+        "bayes_error_ is NaN: no two classes have rows enough to hold some out (or, without folds, there are no more "
+        "rows than classes). Pass more rows of each class, or judge by a test set.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
 def refuse_large_sparse(n_rows: int, n_features: int, most: int, why_all: str | None) -> NoReturn:
     advice = f"pass an int n_components ≤ {most}." if why_all is None else f"reduce the columns first, as {why_all}."
     raise ValueError(

@@ -111,7 +111,7 @@ class Accumulator:
                 self._rescale(dense_block(rows.X, run[0]))
                 added = self._add_run(rows, run[:1], unit, dtype, force=True)
             done += added
-        self.settle()
+        self.square_pending()
         self._count_weights_in(1 / unit)
         means = np.ldexp((self.pilots + self.remainders)[self.weights > 0], self.exponent)
         exponent = safe_exponent(means, log_deviation(self.pooled, self.each) + self.exponent, self.exponent)
@@ -246,7 +246,7 @@ class Accumulator:
             new &= first >= 0
             pilots[new] = block[first[new]]
         if not alone and self.pooled is not None:
-            self.settle()
+            self.square_pending()
             with np.errstate(over="ignore"):
                 of_means = (self.emphasis[seen] * behind) @ np.square(pilots, dtype=np.float64)
             spread = NEAR**2 * (np.diag(self.pooled) + self.foreknown.squares)
@@ -295,12 +295,12 @@ class Accumulator:
             scaled *= np.sqrt(self.emphasis[seen])[:, None]
             self._pending[sign].append(scaled)
             if sum(map(len, self._pending[sign])) > BLOCK_ROWS:
-                self.settle()
+                self.square_pending()
         elif self.each is not None:
             for c, row in zip(np.arange(len(self.weights))[seen], scaled, strict=True):
                 self.each[c] += sign * np.outer(row, row)
 
-    def settle(self) -> None:
+    def square_pending(self) -> None:
         """Square the class rows that were put off (one product for many blocks)."""
         for sign, pending in self._pending.items():
             if pending and self.pooled is not None:
@@ -327,7 +327,7 @@ class Accumulator:
 
     def set_exponent(self, exponent: int) -> None:
         """Count from now on in units of 2^exponent."""
-        self.settle()
+        self.square_pending()
         change = self.exponent - exponent
         for array, power in ((self.pilots, 1), (self.remainders, 1), (self.pooled, 2), (self.each, 2)):
             if array is not None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from discrim.data.check_parameters import FLAG, Constraints, checked_priors, plain_count, whole
-from discrim.data.findings import warn_of_drawn_classes
+from discrim.data.findings import warn_of_drawn_classes, warn_of_unknown_error
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import ROUNDING
 from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation
@@ -259,4 +259,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         weights = np.outer(priors, priors) * np.isfinite(errors)
         np.fill_diagonal(weights, 0.0)
         total = float(weights.sum())
-        return float(np.nansum(weights * errors) / total) if total > 0 else float("nan")
+        if total > 0:
+            return float(np.nansum(weights * errors) / total)
+        warn_of_unknown_error()
+        return float("nan")

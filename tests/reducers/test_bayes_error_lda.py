@@ -523,3 +523,10 @@ def test_five_neighbours_see_satellite_images_better_than_in_ldas_components(dat
     assert of_two > 0.02
     assert abs(of_three) < 0.015
     assert of_two + of_three > 0
+
+
+def test_an_error_that_cannot_be_known_is_nan_and_says_why():
+    X = np.array([[0.0, 0.0], [1.0, 0.5], [0.2, 1.0]])
+    fitted = BayesErrorLDA(1, shrinkage=0.5, cv=None).fit(X, [0, 1, 2])
+    with pytest.warns(UserWarning, match="bayes_error_ is NaN: no two classes have rows enough"):
+        assert np.isnan(fitted.bayes_error_)
