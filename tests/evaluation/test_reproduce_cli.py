@@ -133,6 +133,26 @@ def test_a_page_is_written_and_refused_before_the_run_where_it_cannot_be(nowhere
         assert words in err
 
 
+@pytest.mark.parametrize(
+    ("paper", "options", "title", "code"),
+    [
+        ("maximum-margin-pca", ("-t", "5", "--splits", "1"), "Table 5, sonar", 0),
+        ("maximum-margin-pca", ("-f", "4", "--splits", "2"), "Figure 4, ionosphere", 0),
+        ("max-margin-data-shifting", ("-t", "1", "-d", "yale", "--splits", "1"), "Table 1, yale", 0),
+        ("lda-refinement", ("-t", "3", "-d", "hepatitis", "--splits", "1"), "Table 3, hepatitis", 0),
+        # one of its six columns is the sum of two others: a cell has no result
+        ("bayes-error-pca", ("-t", "II", "-d", "vertebral_2c", "--splits", "1"), "Table II, vertebral_2c", 1),
+    ],
+)
+def test_each_study_runs_on_its_smallest_set(paper, options, title, code, data_folder, tmp_path):
+    page = tmp_path / "page.html"
+    found, out, _ = reproduce(paper, *options, "-j", "1", "--html", page)
+    assert found == code
+    assert title in out
+    assert title in page.read_text(encoding="utf-8")
+    assert ("without a result" in out) == bool(code)
+
+
 def test_the_example_of_the_refinement_comes_out_to_the_printed_digits(nowhere):
     code, out, _ = reproduce("lda-refinement", "--table", "Example 1", "-j", "1")
     assert code == 0
