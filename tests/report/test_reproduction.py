@@ -56,7 +56,7 @@ def test_the_page_has_every_cell_with_print_ours_and_difference(page):
     text = re.sub(r"<[^>]+>", " ", page)
     for words in ("95.30 ± 3.40", "95.00 ± 1.41", "-0.30", "96.70 ± 1.90", "61.00", "50.00", "-11.00 !"):
         assert words in text
-    assert "no result: only 5 &lt;directions&gt;" in page
+    assert "no result: <bdi>only 5 &lt;directions&gt;</bdi>" in page
     assert "1 cell without a result" in text
     assert "table 9" in text
     assert "is not public." in text
