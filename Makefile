@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test bench study pictures clean
+.PHONY: demo test test-engines bench study pictures clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,11 @@ test: $(VENV)/installed
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
+
+# Dask and Spark (which needs Java 17): their own target, as a Spark session takes long to start
+test-engines: $(VENV)/installed
+	$(RUN) -m pip install --quiet --editable '.[dask,spark]'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 DISCRIM_SPARK=1 $(RUN) -m pytest tests/engines
 
 bench: $(VENV)/bench-installed
 	$(RUN) -m benchmarks

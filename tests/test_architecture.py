@@ -18,10 +18,10 @@ PACKAGE = Path(discrim.__file__).parent
 STOREYS = [
     ["registry"],
     ["data", "moments", "margins"],
-    ["objectives"],
+    ["objectives", "engines"],
     ["solve"],
     ["reducers"],
-    ["classifiers"],
+    ["classifiers", "spark"],
     ["evaluation"],
     ["report"],
     ["cli", "__main__"],

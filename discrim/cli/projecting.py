@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from discrim.cli.exit_codes import ending_cleanly
 from discrim.cli.options import Data, FileFormat, Reading, Scale, with_options
 from discrim.cli.output_files import require_apart
+from discrim.cli.projecting_parts import apply_parts, comes_in_parts, features_in_parts, project_parts
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import features, labelled, say_where_labels_are
 from discrim.data.preprocessing import preprocessing
@@ -23,7 +24,7 @@ from discrim.reducers.linear_map import LinearMap
 
 REDUCTIONS = {name: method for name, method in METHODS.items() if method.build is not None}
 DEFAULT = next(iter(REDUCTIONS))
-FEATURES_FILE = typer.Option("--out", help="File for the features: .csv, .tsv, .parquet or .feather.")
+FEATURES_FILE = typer.Option("--out", help="File for the features (.csv, .tsv, .parquet, .feather), or a folder.")
 
 
 @ending_cleanly
@@ -50,6 +51,9 @@ def project(
     - `discrim project flowers.csv --target species -k 2 --out features.csv --model flowers.discrim`
 
     - `discrim project genes.parquet -t tissue --method margin-pca-mean -k 10 --out features.parquet`
+
+    A folder of files (Parquet, Feather or CSV), or a folder for --out, is worked through file by file, in memory that
+    does not grow; a run that was broken off goes on with the files that are missing.
     """
     if out is None and model is None and loadings is None:
         raise ValueError(
@@ -60,6 +64,18 @@ def project(
     if method == "raw":
         raise ValueError("-m raw are the columns of the table as they are: there is nothing to fit or to write.")
     reduction = named(method, REDUCTIONS, "reduction")
+    if comes_in_parts(data, out):
+        found, parts = project_parts(data, reading, reduction, components, scale)
+        if model is not None:
+            about = {"feature_names": list(parts.features), "target": parts.target, "method": method, "scale": scale}
+            model_file.save(found, model, about=about)
+            say(f"The model is in {model}.")
+        if out is not None:
+            features_in_parts(found, [str(name) for name in found.get_feature_names_out()], parts, out)
+        if loadings is not None:
+            weights = {"feature": np.array(parts.features, dtype=object)} | _loadings(found, method)
+            write_table(loadings, weights)
+        return
     table = labelled(data, reading)
     say_where_labels_are(table, reading, data)
     most = reduction.most_components(Sizes(table.n_samples, table.n_features, len(table.class_counts())))
@@ -109,6 +125,9 @@ def apply(
     names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
+    if comes_in_parts(data, out):
+        apply_parts(fitted, names, data, out, written)
+        return
     X, ids = features(data, names, written, fills=kept.get("impute") is not None)
     columns = _columns(fitted, X)
     named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}

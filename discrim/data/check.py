@@ -78,6 +78,11 @@ def _kept_rows(X: Any, labels: NDArray[Any] | None, weights: NDArray[np.float64]
 
 def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X as float64 or float32, dense or CSR. That its numbers are finite shows in the first sums over it."""
+    if hasattr(X, "__dask_graph__"):
+        raise TypeError(
+            f"A Dask {type(X).__name__} came where rows in memory are needed; nothing is brought there unasked. fit, "
+            "transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks."
+        )
     _require_unique_names(X)
     if np.ma.is_masked(X):
         raise ValueError(

@@ -32,6 +32,7 @@ from discrim.data.check import (
 from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
 from discrim.data.findings import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
 from discrim.data.rows import LabelledRows, projected
+from discrim.engines.dask_tables import gather_dask, is_dask, transform_dask
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import (
@@ -193,7 +194,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            The rows.
+            The rows; of a Dask array or data frame, only statistics of its blocks are gathered, on its workers.
         y : array of shape (n_samples,), default=None
             Their labels; PCA needs none.
         sample_weight : array of shape (n_samples,), default=None
@@ -205,6 +206,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             The fitted estimator.
         """
         check_parameters(self)
+        if is_dask(X):
+            return self.fit_statistics(gather_dask(self._gathering(), X, y, sample_weight))
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
             if self._supervised:
@@ -438,7 +441,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
+            Rows; what becomes of a Dask collection is one, too, and computed when it is asked for.
 
         Returns
         -------
@@ -446,6 +449,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             Their components.
         """
         self._require_solution()
+        if is_dask(X):
+            return transform_dask(self.transform, X, self.get_feature_names_out(), self.components_.dtype)
         table = checked_table(self, X)
         scores = projected(table, self.mean_, self.components_)
         require_representable(scores, table)

@@ -45,8 +45,8 @@ class ModelFileError(PlainFormatError):
     """A file that is no model of discrim, is damaged, or was written by another version."""
 
 
-class _ModelFormat(PlainFormat):
-    """Pipelines and estimators beside plain values."""
+class _EstimatorFormat(PlainFormat):
+    """Pipelines and estimators, fitted or not, beside plain values."""
 
     error = ModelFileError
     possible = (
@@ -74,6 +74,10 @@ class _ModelFormat(PlainFormat):
             return estimator
         return super()._restored(value, arrays)
 
+
+class _ModelFormat(_EstimatorFormat):
+    """Fitted ones only."""
+
     def _require_whole(self, value: Any) -> None:
         for step in [one for _, one in value.steps] if isinstance(value, Pipeline) else [value]:
             if not isinstance(step, BaseEstimator):
@@ -84,6 +88,7 @@ class _ModelFormat(PlainFormat):
 _LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample)
 _OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, LandmarkKernel)
 FORMAT = _ModelFormat("model", 2, (*_LINEAR, *_OF_KERNELS))
+UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS))
 
 
 def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:

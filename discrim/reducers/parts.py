@@ -9,6 +9,7 @@ moments of scaled rows follow from those of the rows.
 from __future__ import annotations
 
 import builtins
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from discrim.engines.dask_tables import gather_delayed, is_dask
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.reducers.base import Reducer
 
@@ -37,7 +39,8 @@ def fit_parts(model: Any, parts: Iterable[Any], *, map: Callable[..., Iterable[A
     model : reducer, or Pipeline of a scaler and a reducer
         Fitted in place.
     parts : iterable
-        Of ``(X, y)`` or ``(X, y, sample_weight)``, ``X`` alone for PCA, or functions that return such.
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, ``X`` alone for PCA, or functions that return such; or of Dask's
+        delayed values of these, which are then gathered on its workers.
     map : callable, default=map
         What the gathering is done with: the built-in, or the ``map`` of an executor or a pool. The order in which it
         returns does not matter.
@@ -56,6 +59,11 @@ def fit_parts(model: Any, parts: Iterable[Any], *, map: Callable[..., Iterable[A
     >>> fit_parts(BayesErrorLDA(), zip(np.array_split(X, 7), np.array_split(y, 7))).transform(X).shape
     (1797, 2)
     """
+    parts = iter(parts)
+    first = list(itertools.islice(parts, 1))
+    parts = itertools.chain(first, parts)
+    if any(is_dask(value) for part in first for value in (part if isinstance(part, tuple) else (part,))):
+        return fitted(model, gather_delayed(gathering_of(model), parts))
     total: Statistics | None = None
     for found in map(partial(_of_part, gathering_of(model)), enumerate(parts)):
         if found is not None:
@@ -83,7 +91,8 @@ def fitted(model: Any, total: Statistics) -> Any:
     """The model, fitted on what was gathered for it."""
     scaler, reducer = _steps(model)
     if scaler is not None:
-        total = replace(_scaled(scaler, total), gathering=replace(total.gathering, extremes=False))
+        # what a scaler gives has no names, as in a fit of the pipeline
+        total = replace(_scaled(scaler, total), gathering=replace(total.gathering, extremes=False), names=None)
     reducer.fit_statistics(total)
     return model
 

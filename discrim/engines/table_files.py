@@ -1,0 +1,206 @@
+"""Tables in files that need not fit into memory, read batch by batch by pyarrow.dataset.
+
+Parquet, Feather and CSV (also .gz), one file or a folder of them (Hive partitions too). Each file is a part: it is read
+once for a fit, and becomes one file of features, which is there whole or not at all, so that a broken run goes on where
+it ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.check import PartError
+from discrim.data.columnar import arrow
+from discrim.data.table_error import TableError
+from discrim.data.writing import whole_file
+from discrim.moments.gather import Gatherer, Gathering, Statistics
+
+BATCH_ROWS = 2**16
+_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".csv": "csv"}
+Progress = Callable[[str, int, int], None]  # of what, rows, and bytes so far
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """A table in one or many files: its parts, its numeric columns, and the column of labels."""
+
+    path: Path
+    dataset: Any
+    features: tuple[str, ...]
+    target: str | None
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        target: str | None,
+        *,
+        drop: Sequence[str] = (),
+        features: Sequence[str] | None = None,
+        delimiter: str = ",",
+    ) -> FileTable:
+        """A file or a folder, with labels (in its last column, where none is named), or with named `features` only."""
+        dataset = _dataset(path, delimiter)
+        names = dataset.schema.names
+        if target is None and features is None:
+            target = names[-1]
+        for name in [*drop, *(features or ()), *([] if target is None else [target])]:
+            if name not in names:
+                raise TableError(f"{path} has no column {name!r}. There are: {', '.join(names[:20])}.")
+        if features is None:
+            features = [name for name in names if name != target and name not in drop]
+            _require_numeric(path, dataset.schema, features)
+        return cls(path, dataset, tuple(features), target)
+
+    def parts(self) -> list[Any]:
+        """The files (pyarrow's fragments), in the order of their names."""
+        return sorted(self.dataset.get_fragments(), key=lambda fragment: fragment.path)
+
+    def part_name(self, fragment: Any) -> str:
+        """Where a part is, as seen from the table."""
+        path = Path(fragment.path)
+        return path.name if self.path.is_file() else path.relative_to(self.path.resolve()).as_posix()
+
+    def batches(self, fragment: Any) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """Rows (a frame with the features' names) and labels as text."""
+        pandas = arrow("pandas", self.path)
+        wanted = [*self.features, *([] if self.target is None else [self.target])]
+        for batch in fragment.to_batches(schema=self.dataset.schema, columns=wanted, batch_size=BATCH_ROWS):
+            if batch.num_rows:
+                columns = {name: _numbers(batch.column(name)) for name in self.features}
+                yield pandas.DataFrame(columns, copy=False), self._labels(batch)
+
+    def _labels(self, batch: Any) -> NDArray[Any] | None:
+        if self.target is None:
+            return None
+        pyarrow = arrow("pyarrow", self.path)
+        column = batch.column(self.target)
+        if not pyarrow.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        if column.null_count or column.dictionary.null_count:
+            raise PartError(f"a label is missing in column {self.target!r}. Drop such rows first.")
+        levels = np.array([str(value) for value in column.dictionary.to_pylist()])
+        return levels[column.indices.to_numpy(zero_copy_only=False)]
+
+
+def _dataset(path: Path, delimiter: str) -> Any:
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file() and p.name[0] not in "._")
+    endings = {Path(p.name.removesuffix(".gz")).suffix.lower() for p in files}
+    if not files or len(endings) > 1 or not endings <= set(_FORMATS):
+        raise TableError(
+            f"{path} holds {', '.join(sorted(endings)) or 'no'} files. A table in parts is one or more files of one "
+            f"kind: {', '.join(_FORMATS)}, also .csv.gz."
+        )
+    module = arrow("pyarrow.dataset", path)
+    kind: Any = _FORMATS[endings.pop()]
+    if kind == "csv":
+        csv = arrow("pyarrow.csv", path)
+        kind = module.CsvFileFormat(parse_options=csv.ParseOptions(delimiter=delimiter))
+    partitioning = None if path.is_file() else module.partitioning(flavor="hive")
+    return module.dataset([str(p.resolve()) for p in files], format=kind, partitioning=partitioning)
+
+
+def _require_numeric(path: Path, schema: Any, names: Sequence[str]) -> None:
+    types = arrow("pyarrow.types", path)
+    number = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    text = [name for name in names if not any(holds(schema.field(name).type) for holds in number)]
+    if text:
+        raise TableError(
+            f"{path}: {len(text)} columns hold no numbers: {', '.join(map(repr, text[:5]))}. Leave them out with "
+            f"--drop {text[0]} (drop=[{text[0]!r}])."
+        )
+    if not names:
+        raise TableError(f"{path} has no feature columns beside the target and those dropped.")
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    values = column.cast("float64") if str(column.type).startswith("decimal") else column
+    array = values.to_numpy(zero_copy_only=False)
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def gather_files(gathering: Gathering, table: FileTable, progress: Progress | None = None) -> Statistics:
+    """Statistics of all files, one after the other, in memory that does not grow with them."""
+    total: Statistics | None = None
+    for fragment in table.parts():
+        gatherer = Gatherer(gathering, table.part_name(fragment))
+        for X, y in table.batches(fragment):
+            gatherer.add(X, y)
+            if progress is not None:
+                progress(gatherer.part, len(X), int(X.memory_usage(index=False).sum()))
+        if not gatherer.is_empty:
+            found = gatherer.statistics()
+            total = found if total is None else total + found
+    if total is None:
+        raise TableError(f"{table.path} has no rows.")
+    return total
+
+
+def transform_files(
+    transform: Callable[[Any], NDArray[Any]],
+    names: Sequence[str],
+    table: FileTable,
+    folder: Path,
+    seal: bytes,
+    progress: Progress | None = None,
+) -> int:
+    """Write the features of each file to a Parquet file of its name in `folder`; those already there stay.
+
+    seal : what made the features (the model's bytes); a file that something else made is written anew
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = 0
+    for fragment in table.parts():
+        part = table.part_name(fragment)
+        place = folder / Path(part).with_suffix("").with_suffix(".parquet")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mark = hashlib.sha256(seal + _stamp(fragment.path)).hexdigest()
+        written += _rows_of(place, mark) or _write(transform, names, table, fragment, place, mark, progress)
+    return written
+
+
+def _stamp(path: str) -> bytes:
+    about = Path(path).stat()
+    return f"{about.st_size} {about.st_mtime_ns}".encode()
+
+
+def _rows_of(place: Path, mark: str) -> int:
+    """How many rows a file has that was written from the same rows by the same model; 0 where there is none such."""
+    if not place.exists():
+        return 0
+    about = arrow("pyarrow.parquet", place).read_metadata(place)
+    return int(about.num_rows) if (about.metadata or {}).get(b"discrim") == mark.encode() else 0
+
+
+def _write(
+    transform: Callable[[Any], NDArray[Any]],
+    names: Sequence[str],
+    table: FileTable,
+    fragment: Any,
+    place: Path,
+    mark: str,
+    progress: Progress | None,
+) -> int:
+    pyarrow, parquet = arrow("pyarrow", place), arrow("pyarrow.parquet", place)
+    fields = [(name, pyarrow.float64()) for name in names] + [(table.target, pyarrow.string())] * bool(table.target)
+    schema = pyarrow.schema(fields, metadata={"discrim": mark})
+    n_rows = 0
+    with whole_file(place) as handle, parquet.ParquetWriter(handle, schema) as writer:
+        for X, y in table.batches(fragment):
+            try:
+                scores = np.asarray(transform(X), dtype=np.float64)
+            except ValueError as error:
+                raise PartError(f"{table.part_name(fragment)}, in the rows from {n_rows} on: {error}") from error
+            columns = [*scores.T, *([] if y is None else [y])]
+            writer.write_table(pyarrow.table([pyarrow.array(column) for column in columns], schema=schema))
+            n_rows += len(X)
+            if progress is not None:
+                progress(place.name, len(X), int(X.memory_usage(index=False).sum()))
+    return n_rows

@@ -1,0 +1,88 @@
+"""Dask collections: the model of all rows, gathered on the workers; nothing is brought into memory unasked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from samples import labelled
+
+from discrim import PCA, BayesErrorLDA, HashKFold, fit_parts
+from discrim.data.check import PartError
+
+dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'discrim[dask]'")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+X, Y = labelled(300, 6)
+WANTED = BayesErrorLDA(cv=HashKFold(5)).fit(X, Y).transform(X)
+
+
+@pytest.fixture(autouse=True)
+def in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def assert_wanted(scores):
+    np.testing.assert_allclose(np.asarray(scores), WANTED, atol=1e-10)
+
+
+@pytest.mark.parametrize("labels", ["dask", "numpy"])
+def test_arrays(labels):
+    rows = da.from_array(X, chunks=(70, 6))
+    fitted = BayesErrorLDA().fit(rows, da.from_array(Y, chunks=70) if labels == "dask" else Y)
+    scores = fitted.transform(rows)
+    assert isinstance(scores, da.Array)
+    assert scores.shape == (300, 2)
+    assert_wanted(scores.compute())
+    assert_wanted(fitted.transform(X))
+
+
+def test_blocks_of_columns_are_joined_and_said():
+    with pytest.warns(UserWarning, match="has 3 blocks of columns; they are joined"):
+        fitted = BayesErrorLDA().fit(da.from_array(X, chunks=(70, 2)), Y)
+    assert_wanted(fitted.transform(X))
+
+
+def test_frames_with_empty_partitions_and_unknown_lengths():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    rows, labels = (dd.from_pandas(values, npartitions=4) for values in (frame.assign(y=Y), pd.Series(Y)))
+    rows = dd.concat([rows, rows[rows.a > 1e9]])
+    labels = rows["y"]
+    fitted = BayesErrorLDA().fit(rows[list("abcdef")], labels)
+    scores = fitted.transform(rows[list("abcdef")]).compute()
+    assert scores.columns.tolist() == ["bayeserrorlda0", "bayeserrorlda1"]
+    assert_wanted(scores)
+    unknown = rows[list("abcdef")].values
+    assert_wanted(BayesErrorLDA().fit(unknown, labels.values).transform(X))
+    with pytest.raises(PartError, match="The lengths of X's blocks are not known"):
+        BayesErrorLDA().fit(unknown, Y)
+
+
+def test_delayed_parts_and_sparse_blocks():
+    parts = [dask.delayed((X[rows], Y[rows])) for rows in np.array_split(np.arange(300), 20)]
+    assert_wanted(fit_parts(BayesErrorLDA(), parts).transform(X))
+    blocks = da.from_array(X, chunks=(100, 6)).map_blocks(sp.csr_array)
+    np.testing.assert_allclose(PCA(2).fit(blocks).transform(X), PCA(2).fit(X).transform(X), atol=1e-10)
+
+
+def test_no_block_is_computed_before_it_is_asked_for():
+    def refuse(block):
+        raise AssertionError("computed")
+
+    rows = da.from_array(X, chunks=(100, 6)).map_blocks(refuse, dtype=float, meta=np.empty((0, 6)))
+    PCA(2).fit(X).transform(rows)
+    with pytest.raises(TypeError, match="nothing is brought there unasked"):
+        PCA(2).partial_fit(rows)
+
+
+def test_what_does_not_fit_together():
+    rows = da.from_array(X, chunks=(100, 6))
+    with pytest.raises(PartError, match="X has 3 blocks of rows and y has 2"):
+        BayesErrorLDA().fit(rows, da.from_array(Y, chunks=150))
+    with pytest.raises(PartError, match="X has 300 rows, y has 299"):
+        BayesErrorLDA().fit(rows, Y[1:])
+    wrong = X.copy()
+    wrong[150, 2] = np.nan
+    with pytest.raises(ValueError, match=r"\(NaN\) in partition 1, row 50, column 2"):
+        PCA(2).fit(da.from_array(wrong, chunks=(100, 6)))

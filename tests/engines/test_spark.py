@@ -1,0 +1,64 @@
+"""SparkReducer on a local session; it is started for `make test-engines` only, as that takes a while."""
+
+import os
+import shutil
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import labelled
+
+from discrim import PCA, BayesErrorLDA, HashKFold
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'discrim[spark]'")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17, which is not installed"),
+    pytest.mark.skipif(
+        "DISCRIM_SPARK" not in os.environ, reason="a Spark session is started by make test-engines only"
+    ),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+]
+X, Y = labelled(200, 4)
+FRAME = pd.DataFrame(X, columns=list("abcd")).assign(label=Y.astype(str))
+
+
+@pytest.fixture(scope="session")
+def spark():
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    local = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    session = SparkSession.builder.master("local[2]").config(map=local).getOrCreate()
+    yield session
+    session.stop()
+
+
+def test_the_model_is_the_one_in_memory_and_survives_a_pipeline(spark, tmp_path):
+    from pyspark.ml import Pipeline, PipelineModel
+
+    from discrim.spark import SparkReducer
+
+    rows = spark.createDataFrame(FRAME).repartition(10)
+    found = Pipeline(stages=[SparkReducer(inputCols=list("abcd"))]).fit(rows)
+    wanted = BayesErrorLDA(cv=HashKFold(5)).fit(X, FRAME["label"])
+    np.testing.assert_allclose(found.stages[0].model.transform(FRAME[list("abcd")]), wanted.transform(X), atol=1e-10)
+    found.write().overwrite().save(str(tmp_path / "pipeline"))
+    out = PipelineModel.load(str(tmp_path / "pipeline")).transform(rows).select("a", "reduced").collect()
+    expected = dict(zip(X[:, 0], wanted.transform(X), strict=True))
+    for row in out:
+        np.testing.assert_allclose(row["reduced"].toArray(), expected[row["a"]], atol=1e-10)
+
+
+def test_vectors_dense_and_sparse(spark):
+    from pyspark.ml.linalg import Vectors
+
+    from discrim.spark import SparkReducer
+
+    Z = np.where(X > 0.5, X, 0.0)
+    cells = [
+        (Vectors.sparse(4, np.flatnonzero(row).tolist(), row[row != 0].tolist()) if i % 2 else Vectors.dense(row),)
+        for i, row in enumerate(Z)
+    ]
+    found = SparkReducer(model=PCA(2)).fit(spark.createDataFrame(cells, ["features"]))
+    np.testing.assert_allclose(found.model.transform(Z), PCA(2).fit(Z).transform(Z), atol=1e-10)

@@ -1,0 +1,89 @@
+"""Files beyond memory: the model of all rows from any kind of files, features file by file, broken runs go on."""
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from samples import labelled
+from typer.testing import CliRunner
+
+from discrim import PCA, BayesErrorLDA, HashKFold, load
+from discrim.cli import application
+from discrim.data.table_error import TableError
+from discrim.engines.table_files import FileTable, gather_files, transform_files
+from discrim.reducers.parts import fitted, gathering_of
+
+X, Y = labelled(300, 6)
+FRAME = pd.DataFrame(X, columns=list("abcdef")).assign(kind=np.array(["x", "y", "z"])[Y])
+WANTED = BayesErrorLDA(cv=HashKFold(5)).fit(X, FRAME["kind"]).transform(X)
+
+
+def in_parts(folder, write="to_parquet"):
+    folder.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(300), 3)):
+        getattr(FRAME.iloc[rows].reset_index(drop=True), write)(folder / f"p{number}.{write[3:]}")
+    return folder
+
+
+def test_every_kind_of_files_gives_the_same_model(tmp_path):
+    FRAME.to_csv(tmp_path / "rows.csv.gz", index=False)
+    FRAME.to_feather(tmp_path / "rows.feather")
+    FRAME.to_parquet(tmp_path / "hive", partition_cols=["kind"])
+    sources = [tmp_path / "rows.csv.gz", tmp_path / "rows.feather", tmp_path / "hive", in_parts(tmp_path / "parts")]
+    for source in sources:
+        table = FileTable.open(source, "kind")
+        model = BayesErrorLDA()
+        fitted(model, gather_files(gathering_of(model), table))
+        np.testing.assert_allclose(model.transform(FRAME[list("abcdef")]), WANTED, atol=1e-10)
+
+
+def test_a_broken_run_goes_on_and_another_model_begins_anew(tmp_path):
+    table = FileTable.open(in_parts(tmp_path / "parts"), "kind")
+    calls = []
+
+    def transform(rows):
+        calls.append(len(rows))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return rows.to_numpy()[:, :2]
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        transform_files(transform, ["one", "two"], table, out, b"model")
+    assert sorted(p.name for p in out.iterdir()) == ["p0.parquet", "p1.parquet"]  # whole or absent
+    assert transform_files(transform, ["one", "two"], table, out, b"model") == 300
+    assert len(calls) == 4
+    assert pq.read_table(out).column_names == ["one", "two", "kind"]
+    assert transform_files(transform, ["one", "two"], table, out, b"another") == 300
+    assert len(calls) == 7
+
+
+def test_project_and_apply_on_the_command_line(tmp_path):
+    parts = in_parts(tmp_path / "parts")
+    given = ["project", str(parts), "--target", "kind", "--scale", "none", "--model", str(tmp_path / "m.discrim")]
+    done = CliRunner().invoke(application(), [*given, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(load(tmp_path / "m.discrim").transform(FRAME[list("abcdef")]), WANTED, atol=1e-10)
+    written = pd.concat([pd.read_parquet(tmp_path / "out" / f"p{n}.parquet") for n in range(3)])
+    np.testing.assert_allclose(written.iloc[:, :2], WANTED, atol=1e-10)
+    assert written["kind"].tolist() == FRAME["kind"].tolist()
+    again = CliRunner().invoke(
+        application(), ["apply", str(tmp_path / "m.discrim"), str(parts), "--out", str(tmp_path / "new")]
+    )
+    assert again.exit_code == 0, again.output
+    np.testing.assert_allclose(pd.read_parquet(tmp_path / "new" / "p1.parquet"), WANTED[100:200], atol=1e-10)
+
+
+def test_errors_name_file_row_and_column(tmp_path):
+    wrong = FRAME.copy()
+    wrong.iloc[250, 2] = np.nan
+    wrong.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"\(NaN\) in rows.parquet, row 250, column 'c'"):
+        gather_files(gathering_of(PCA(2)), FileTable.open(tmp_path / "rows.parquet", "kind"))
+    with pytest.raises(TableError, match="has no column 'sort'"):
+        FileTable.open(tmp_path / "rows.parquet", "sort")
+    with pytest.raises(TableError, match="1 columns hold no numbers: 'kind'"):
+        FileTable.open(tmp_path / "rows.parquet", "a")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(TableError, match="holds no files"):
+        FileTable.open(tmp_path / "none", None)
