@@ -22,58 +22,35 @@ from discrim.data.check_parameters import WEIGHT_RANGE
 from discrim.data.rows import LabelledRows
 
 
-def labelled_rows(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, *, supervised: bool, reset: bool = True
-) -> LabelledRows:
-    """Checked rows of positive weight, their class numbers and labels (one class, None, when not supervised)."""
-    X = checked_table(estimator, X, reset=reset)
-    labels = checked_labels(type(estimator).__name__, y, X.shape[0]) if supervised else None
-    return _kept_rows(X, labels, checked_weights(sample_weight, X))
-
-
-def plain_labelled_rows(X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-    """The same for those who come without an estimator."""
-    _require_unique_names(X)
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
-    return _kept_rows(X, checked_labels("ClassMoments", y, X.shape[0]), checked_weights(sample_weight, X))
-
-
 class PartError(ValueError):
     """Rows that cannot be taken, named by the part of the table that they are in."""
 
 
-def part_rows(X: Any, y: Any, sample_weight: Any, *, supervised: bool, who: str) -> LabelledRows:
-    """The same for a part of a table, which an estimator may never see whole."""
-    _require_unique_names(X)
-    try:
-        table = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
-    except (ValueError, TypeError) as error:
-        _refuse_text(X, error)
-        raise
-    labels = checked_labels(who, y, table.shape[0]) if supervised else None
-    return _kept_rows(table, labels, checked_weights(sample_weight, table))
+def labelled_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, supervised: bool, reset: bool = True
+) -> LabelledRows:
+    """Checked rows of positive weight, their class numbers and labels (one class, None, when not supervised).
+
+    estimator : the one that shall know the columns, or a method's name where none is to (of a part of a table, say)
+    """
+    X = checked_table(estimator, X, reset=reset)
+    n_given, numbers, classes, codes = X.shape[0], None, np.array([None]), np.zeros(X.shape[0], dtype=np.intp)
+    if supervised:
+        labels = checked_labels(estimator if isinstance(estimator, str) else type(estimator).__name__, y, n_given)
+    weights = None if sample_weight is None else checked_weights(sample_weight, X)
+    if weights is not None and not (weights > 0).all():
+        numbers = np.flatnonzero(weights > 0)
+        X, codes, weights = X[numbers], codes[numbers], weights[numbers]
+        require_finite(X, numbers)
+    if supervised:
+        classes, codes = np.unique(labels if numbers is None else labels[numbers], return_inverse=True)
+    return LabelledRows(X, codes.astype(np.intp, copy=False), classes, weights, numbers, n_given)
 
 
 def names_of(X: Any) -> tuple[str, ...] | None:
     """The columns' names, where all are text (as scikit-learn takes them)."""
     names = _get_feature_names(X)
     return None if names is None else tuple(str(name) for name in names)
-
-
-def _kept_rows(X: Any, labels: NDArray[Any] | None, weights: NDArray[np.float64] | None) -> LabelledRows:
-    """Rows of positive weight; None for labels makes them one class."""
-    supervised = labels is not None
-    labels = np.zeros(X.shape[0], dtype=np.intp) if labels is None else labels
-    numbers, n_given = None, X.shape[0]
-    if weights is not None and not (weights > 0).all():
-        numbers = np.flatnonzero(weights > 0)
-        X, labels, weights = X[numbers], labels[numbers], weights[numbers]
-        require_finite(X, numbers)
-    if supervised:
-        classes, codes = np.unique(labels, return_inverse=True)
-    else:
-        classes, codes = np.array([None]), labels
-    return LabelledRows(X, codes.astype(np.intp, copy=False), classes, weights, numbers, n_given)
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
@@ -83,15 +60,18 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
             f"A Dask {type(X).__name__} came where rows in memory are needed; nothing is brought there unasked. fit, "
             "transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks."
         )
-    _require_unique_names(X)
+    if hasattr(X, "columns"):
+        _require_unique_names(X.columns)
     if np.ma.is_masked(X):
         raise ValueError(
             f"A masked array with {np.ma.count_masked(X)} masked cells came, and these cannot be left out one by one. "
             "Fill them in first, e.g. X.filled(np.nan) and sklearn.impute.SimpleImputer."
         )
-    kinds = [np.float64, np.float32]
+    taken: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     try:
-        return validate_data(estimator, X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, reset=reset)
+        return (
+            check_array(X, **taken) if isinstance(estimator, str) else validate_data(estimator, X, reset=reset, **taken)
+        )
     except (ValueError, TypeError) as error:
         if "could not convert string to float" in str(error) or "promoted" in str(error):  # text, or dates and times
             _refuse_text(X, error)
@@ -112,10 +92,7 @@ def _refuse_text(X: Any, error: Exception) -> None:
             ) from error
 
 
-def _require_unique_names(X: Any) -> None:
-    names = getattr(X, "columns", None)
-    if names is None:
-        return
+def _require_unique_names(names: Any) -> None:
     values, counts = np.unique([str(name) for name in names], return_counts=True)
     if (counts > 1).any():
         doubled = ", ".join(repr(str(v)) for v in values[counts > 1][:5])
@@ -132,13 +109,16 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
             f"{who} requires y to be passed, but the target y is None. It looks for directions "
             "that keep the classes apart: pass one label per row, or use discrim.PCA, which needs none."
         )
-    labels = column_or_1d(_unmixed(_of_numpy(y)), warn=True)
+    if not isinstance(y, np.ndarray) or y.dtype.kind == "T":
+        y = _unmixed(_of_numpy(y))
+    labels = column_or_1d(y, warn=True)
     if len(labels) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)} "
             "labels. Pass one label per row."
         )
-    require_labels_present(labels)
+    if labels.dtype.kind in "fO":
+        _require_labels_present(labels)
     if labels.dtype == object:
         labels = _of_one_kind(labels)
     if (kind := type_of_target(labels, input_name="y")) not in ("binary", "multiclass"):
@@ -166,13 +146,9 @@ def _unmixed(y: Any) -> Any:
     return np.fromiter(y, dtype=object, count=len(y)) if cut or len({type(v) for v in y}) > 1 else y
 
 
-def require_labels_present(labels: NDArray[Any]) -> None:
-    if labels.dtype.kind == "f":
-        missing = ~np.isfinite(labels)
-    elif labels.dtype == object:
-        missing = np.array([_is_missing(v) for v in labels], dtype=bool)
-    else:
-        return
+def _require_labels_present(labels: NDArray[Any]) -> None:
+    is_number = labels.dtype.kind == "f"
+    missing = ~np.isfinite(labels) if is_number else np.array([_is_missing(v) for v in labels], dtype=bool)
     if missing.any():
         raise ValueError(
             f"Input y contains NaN: {missing.sum()} labels are missing or infinite (NaN, None, inf), the first in "
@@ -211,10 +187,8 @@ def require_labels_of_one_kind(before: NDArray[Any], now: NDArray[Any]) -> None:
         )
 
 
-def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
-    """One finite weight ≥ 0 per row, not all zero; None where none are given."""
-    if sample_weight is None:
-        return None
+def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    """One finite weight ≥ 0 per row, not all zero."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weights < 0).any():
         first = int(np.argmax(weights < 0))
@@ -335,7 +309,7 @@ def partly_labelled_rows(
     Without a label are the rows whose label is missing (NaN, None) or equals `unlabeled`.
     """
     X = checked_table(estimator, X, reset=True)
-    weights = checked_weights(sample_weight, X)
+    weights = None if sample_weight is None else checked_weights(sample_weight, X)
     known, labels = _known_labels(estimator, y, X.shape[0], unlabeled)
     taken = np.ones(len(known), dtype=bool) if weights is None else weights > 0
     classes, codes_of_known = np.unique(labels[taken[known]], return_inverse=True)

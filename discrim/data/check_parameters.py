@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,20 +24,17 @@ class Possible:
     holds: Callable[[Any], bool]
 
 
+WHOLE = int, np.integer
 Constraints = dict[str, tuple[Possible, ...]]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+def _is_number(value: Any, kinds: tuple[type, ...] = (*WHOLE, float, np.floating)) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def whole(least: int, words: str = "") -> Possible:
     """An int from `least` on."""
-    return Possible(words or f"an int ≥ {least}", lambda value: _is_whole(value) and value >= least)
+    return Possible(words or f"an int ≥ {least}", lambda value: _is_number(value, WHOLE) and value >= least)
 
 
 def number(words: str, holds: Callable[[float], bool]) -> Possible:
@@ -48,11 +44,10 @@ def number(words: str, holds: Callable[[float], bool]) -> Possible:
 
 def named(*choices: str) -> tuple[Possible, ...]:
     """One of some names."""
-    return tuple(Possible(repr(choice), partial(_is_text, choice)) for choice in choices)
-
-
-def _is_text(text: str, value: Any) -> bool:
-    return isinstance(value, str) and value == text
+    return tuple(
+        Possible(repr(choice), lambda value, choice=choice: isinstance(value, str) and value == choice)  # type: ignore
+        for choice in choices
+    )
 
 
 POSITIVE = (number("a finite number above 0", lambda value: 0 < value < np.inf),)
@@ -82,7 +77,7 @@ def plain_count(n_components: Any) -> int | float | None:
     """A count that was checked, as an int, a fraction, or None (all; "cv" is not known yet)."""
     if n_components is None or isinstance(n_components, str):
         return None
-    return int(n_components) if _is_whole(n_components) else float(n_components)
+    return int(n_components) if isinstance(n_components, WHOLE) else float(n_components)
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -158,7 +153,7 @@ def require_folds(cv: Any, largest_class: int) -> None:
 
 def require_folds_number(n_splits: Any) -> int:
     """A number of folds, as an int ≥ 2."""
-    if not isinstance(n_splits, (int, np.integer)) or isinstance(n_splits, bool) or n_splits < 2:
+    if not _is_number(n_splits, WHOLE) or n_splits < 2:
         raise ValueError(f"n_splits={n_splits!r} came; possible are whole numbers from 2 on.")
     return int(n_splits)
 
@@ -167,7 +162,7 @@ def seed_number(random_state: Any) -> int:
     """A seed that every part of a table can be given: a whole number ≥ 0, 0 for None."""
     if random_state is None:
         return 0
-    if not isinstance(random_state, (int, np.integer)) or isinstance(random_state, bool) or random_state < 0:
+    if not _is_number(random_state, WHOLE) or random_state < 0:
         raise ValueError(
             f"random_state={random_state!r} came; folds by a hash of the rows take a whole number ≥ 0 or None, which "
             "every part of a table can be given."
@@ -234,7 +229,7 @@ def require_transformer(name: str, transformer: Any) -> None:
 def require_layer(n_components: Any, max_iter: Any, alpha: Any) -> None:
     """Parameters of an autoencoder."""
     for name, value in (("n_components", n_components), ("max_iter", max_iter)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        if not _is_number(value, WHOLE) or value < 1:
             raise ValueError(f"{name}={value!r} came; possible is an int ≥ 1.")
     if not _is_number(alpha) or not 0 <= alpha < np.inf:
         raise ValueError(f"alpha={alpha!r} came; possible is a finite number ≥ 0 (how much large weights cost).")

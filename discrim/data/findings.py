@@ -13,12 +13,11 @@ MOST_ENEMIES = 2**26  # pairs of nearest enemies: about 60 bytes each where they
 MOST_PAIRED_CLASSES = 5_000
 
 
-def require_some_spread(rank: int, n_rows: int, n_features: int) -> None:
-    if rank == 0:
-        raise ValueError(
-            f"The n_samples={n_rows} rows in {n_features} feature(s) are all equal as far as this method looks, so "
-            "there is no direction to find. Pass at least two rows that differ."
-        )
+def refuse_equal_rows(n_rows: int, n_features: int) -> NoReturn:
+    raise ValueError(
+        f"The n_samples={n_rows} rows in {n_features} feature(s) are all equal as far as this method looks, so there "
+        "is no direction to find. Pass at least two rows that differ."
+    )
 
 
 def require_streamable_sparse(X: Any) -> None:
@@ -88,12 +87,11 @@ def require_within_spread(trace: float) -> None:
         )
 
 
-def require_different_means(differ: bool) -> None:
-    if not differ:
-        raise ValueError(
-            "The means of all classes coincide, so no direction tells them apart by their means. Check the label "
-            "column; MarginPCA(pairs='nearest') and BayesErrorPCA(score='bhattacharyya') look beyond the means."
-        )
+def refuse_equal_means() -> NoReturn:
+    raise ValueError(
+        "The means of all classes coincide, so no direction tells them apart by their means. Check the label "
+        "column; MarginPCA(pairs='nearest') and BayesErrorPCA(score='bhattacharyya') look beyond the means."
+    )
 
 
 def warn_of_singular_within(method: str) -> None:

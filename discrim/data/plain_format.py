@@ -102,7 +102,7 @@ class PlainFormat:
         """The value as JSON; arrays are put aside and stand there by their number."""
         kind = type(value).__name__
         if is_dataclass(value) and self.values.get(kind) is type(value):
-            state = {field.name: getattr(value, field.name) for field in fields(value)}
+            state = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
             return {"value": kind, "state": self._described(state, arrays, place)}
         if sp.issparse(value):
             rows = value.tocsr()

@@ -7,7 +7,7 @@ blocks small enough to stay in the processor's cache.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,18 +29,12 @@ class LabelledRows:
     weights: NDArray[np.float64] | None = None
     numbers: NDArray[np.intp] | None = None  # of the rows in the table that came, where some were left out
     n_given: int | None = None  # how many rows that table had
+    shape: tuple[int, int] = field(init=False)
+    is_sparse: bool = field(init=False)
+    n_classes: int = field(init=False)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.X.shape
-
-    @property
-    def is_sparse(self) -> bool:
-        return sp.issparse(self.X)
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.classes)
+    def __post_init__(self) -> None:
+        vars(self).update(shape=self.X.shape, is_sparse=sp.issparse(self.X), n_classes=len(self.classes))
 
     @property
     def class_totals(self) -> NDArray[np.float64]:
@@ -61,7 +55,7 @@ class LabelledRows:
         return replace(self, X=X)
 
     def near_origin(self) -> tuple[LabelledRows, NDArray[np.float64] | None]:
-        """Sparse rows with the first row taken off the columns that have no zeros (they stay as sparse), and that row.
+        """Rows with the first one taken off the columns that have no zeros (they stay as sparse), and that row.
 
         A column with zeros varies as much as it is large. One without can be large and hardly vary: squared, it would
         drown all others.

@@ -19,7 +19,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check import require_finite
-from discrim.data.findings import require_some_spread
+from discrim.data.findings import refuse_equal_rows
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
 from discrim.margins.identical_rows import order_of_data
@@ -69,7 +69,8 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
     rows, _ = rows.near_origin()
     X, offset, exponent = _near_unit(rows)
     mean_square = _mean_square(X, offset, rows.weights)
-    require_some_spread(int(mean_square > 0), *rows.shape)
+    if not mean_square > 0:
+        refuse_equal_rows(*rows.shape)
     scale = float(np.sqrt(mean_square))
     labelled = rows.codes < n_classes
     weights = None if rows.weights is None else rows.weights[labelled]

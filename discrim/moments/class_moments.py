@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check import plain_labelled_rows, require_labels_of_one_kind
+from discrim.data.check import labelled_rows, require_labels_of_one_kind
 from discrim.data.check_parameters import require_choice, require_emphasis
 from discrim.data.rows import LabelledRows
 from discrim.moments.accumulate import Accumulator, Foreknown, log_deviation, safe_exponent
@@ -104,7 +104,7 @@ class ClassMoments:
             The statistics.
         """
         require_choice("keep", keep, ("pooled", "each", "means"))
-        rows = plain_labelled_rows(X, y, sample_weight)
+        rows = labelled_rows("ClassMoments", X, y, sample_weight, supervised=True)
         require_emphasis(emphasis, rows.n_classes)
         return cls.of_rows(rows, keep=keep, emphasis=emphasis)
 

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.data.check import PartError, names_of, part_rows, require_finite
+from discrim.data.check import PartError, labelled_rows, names_of, require_finite
 from discrim.data.check_parameters import class_factors
 from discrim.data.plain_format import PlainFormat
 from discrim.data.row_hash import Hashes, hash_folds, position_hashes, row_hashes
@@ -238,7 +238,8 @@ class Gatherer:
         n_rows = np.shape(X)[0]
         if n_rows and (sample_weight is None or np.any(sample_weight)):
             try:
-                rows = part_rows(X, y, sample_weight, supervised=self.gathering.supervised, who=self.gathering.method)
+                asked = self.gathering
+                rows = labelled_rows(asked.method, X, y, sample_weight, supervised=asked.supervised)
                 self._add_rows(rows, names_of(X))
             except PartError:
                 raise

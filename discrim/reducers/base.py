@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,7 +47,6 @@ from discrim.solve.choose import Plan, choose
 from discrim.solve.eigen import with_fixed_signs
 
 Array = NDArray[np.float64]
-Lift = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,17 +65,10 @@ class Solution:
     is_resolved: bool = True  # whether these coordinates show all that matters of the directions
     found: Any = None
 
-    def lifted(self, lift: Lift, dtype: np.dtype[Any]) -> Self:
+    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
         """The same in the features."""
-        components = np.ascontiguousarray(with_fixed_signs(lift(self.components_)), dtype=dtype)
-        return replace(self, components_=components)
-
-    def attributes(self) -> dict[str, Any]:
-        """What becomes of it on the estimator."""
-        parts = [self] if self.found is None else [self, self.found]
-        named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
-        kept = {name: value for name, value in named.items() if name.startswith("_") or name.endswith("_")}
-        return kept | {"n_components_": len(self.components_)}
+        components = np.ascontiguousarray(with_fixed_signs(basis.lift(self.components_)), dtype=dtype)
+        return replace(self, components_=components, solver_=f"{self.solver_}; {basis.how}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,21 +79,15 @@ class Coordinates:
     rows: LabelledRows
     margins: Margins
     keep: str
-    emphasis: Callable[[Array], Array | None]
+    emphasis: Callable[[Array], Array | None] | None
+    _posed: dict[bool, tuple[Basis, ClassMoments]] = field(default_factory=dict)
 
-    def _posed(self, resolve: bool) -> tuple[Basis, ClassMoments]:
-        basis = self.plan.build(self.rows, self.margins, resolve=resolve)
-        return basis, basis.moments(self.keep, self.emphasis)
-
-    @cached_property
-    def plain(self) -> tuple[Basis, ClassMoments]:
-        """As cheap as can be."""
-        return self._posed(resolve=False)
-
-    @cached_property
-    def resolved(self) -> tuple[Basis, ClassMoments]:
-        """With all directions, the smallest too."""
-        return self._posed(resolve=True)
+    def posed(self, *, resolve: bool) -> tuple[Basis, ClassMoments]:
+        """As cheap as can be, or with all directions, the smallest too."""
+        if resolve not in self._posed:
+            basis = self.plan.build(self.rows, self.margins, resolve=resolve)
+            self._posed[resolve] = basis, basis.moments(self.keep, self.emphasis)
+        return self._posed[resolve]
 
 
 class streamed:  # noqa: N801 - used as a decorator
@@ -143,6 +128,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     n_components_: int
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     _supervised = True
+    _spans_class_means = False  # whether all directions it looks for are no more than classes, less one
+    # of the classes' totals: weights to pool their scatters with, where they differ and are known before the pass
+    _scatter_weights: Callable[[Array], Array | None] | None = None
     _uses_every_direction = False  # whether even one direction depends on all others, the smallest too
     _basis: str | None = None  # coordinates by name, where the caller knows better than the decision table
     _statistics: Statistics | None = None
@@ -159,20 +147,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """What the objective refers to beside the statistics, from the rows in their features."""
         return Margins()
 
-    def _scatter_weights(self, totals: Array) -> Array | None:
-        """Class weights to pool the scatters with, where they differ and are known before the pass."""
-        return None
-
     def _weighted(self, rows: LabelledRows, *, is_whole: bool = True) -> LabelledRows:
         """The rows (all of them, or a part) with what a method's own parameters say about their weights."""
         return rows
 
     def _require_weighted(self, moments: ClassMoments) -> None:
         """Raise where the statistics are not those that a method's own parameters ask for."""
-
-    def _wanted(self, request: int | float | None, n_classes: int) -> int | None:
-        """How many directions will be looked for, where that is known before the fit."""
-        return request if isinstance(request, int) else None
 
     def _kept_statistics(self, *, streaming: bool) -> str:
         """Which scatters the objective needs: "pooled", "each" or "means"."""
@@ -365,7 +345,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         if self._basis is not None:
             plan = Plan(self._basis, f"{self._basis}, as the caller wished")
         else:
-            wanted = self._wanted(plain_count(self.n_components), rows.n_classes)
+            request, every = plain_count(self.n_components), rows.n_classes - 1 if self._spans_class_means else None
+            wanted = request if isinstance(request, int) else every
             stored = rows.X.nnz if rows.is_sparse else None
             plan = choose(*rows.shape, stored=stored, wanted=wanted, why_all=self._why_all_directions())
         keep = self._kept_statistics(streaming=False)
@@ -374,19 +355,19 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     def _solve_rows(self, coordinates: Coordinates) -> tuple[Solution, Array]:
         """The solution in the features, by finer coordinates where the first do not show all that matters."""
         request = plain_count(self.n_components)
-        basis, moments = coordinates.plain
+        basis, moments = coordinates.posed(resolve=False)
         is_coarse = basis.can_resolve and not basis.is_resolved
         solution = None if is_coarse and self._uses_every_direction else self._solve(basis, moments, request)
         if solution is None or (basis.can_resolve and not solution.is_resolved):
-            basis, moments = coordinates.resolved
+            basis, moments = coordinates.posed(resolve=True)
             solution = self._solve(basis, moments, request)
-        return self._in_features(solution, basis, coordinates.rows.X.dtype), basis.mean(moments)
-
-    def _in_features(self, solution: Solution, basis: Basis, dtype: np.dtype[Any]) -> Solution:
-        return replace(solution.lifted(basis.lift, dtype), solver_=f"{solution.solver_}; {basis.how}")
+        return solution.lifted(basis, coordinates.rows.X.dtype), basis.mean(moments)
 
     def _keep(self, solution: Solution, mean: Array, classes: NDArray[Any]) -> None:
-        self.__dict__.update(solution.attributes() | {"mean_": mean})
+        parts = [solution] if solution.found is None else [solution, solution.found]
+        named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
+        kept = {name: value for name, value in named.items() if name.startswith("_") or name.endswith("_")}
+        self.__dict__.update(kept, mean_=mean, n_components_=len(solution.components_))
         if self._supervised:
             self.classes_ = classes
 
@@ -410,7 +391,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             require_two_classes(self, moments.classes)
         basis = Features.of_moments(moments)
         solution = self._solve(basis, moments, plain_count(self.n_components))
-        self._keep(self._in_features(solution, basis, self._statistics.dtype), moments.mean, moments.classes)
+        self._keep(solution.lifted(basis, self._statistics.dtype), moments.mean, moments.classes)
 
     def __getattr__(self, name: str) -> Any:
         # reached only where an attribute is not there: the solution of a stream may not have been found yet

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discrim.data.check_parameters import checked_priors, class_factors
 from discrim.data.findings import (
-    require_different_means,
-    require_some_spread,
+    refuse_equal_means,
+    refuse_equal_rows,
     warn_of_lost_digits,
     warn_of_singular_within,
 )
@@ -20,7 +20,7 @@ from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import Covariance
 from discrim.objectives.ratio import Ratio
-from discrim.reducers.base import Lift, Solution
+from discrim.reducers.base import Solution
 from discrim.reducers.nearest_centroid import NearestCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
@@ -41,21 +41,22 @@ class DiscriminantSolution(Solution):
     _centroids: Array
     _log_priors: Array
 
-    def lifted(self, lift: Lift, dtype: np.dtype[Any]) -> Self:
+    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
         """The same in the features."""
-        found = super().lifted(lift, dtype)
-        covariances = lift(self.structure_coefficients_)
+        found = super().lifted(basis, dtype)
+        covariances = basis.lift(self.structure_coefficients_)
         scale = np.broadcast_to(self.feature_deviations, covariances.shape)
         raw = np.divide(covariances, scale, out=np.zeros_like(covariances), where=scale > 0)
         # g S_t g > 0, so this tells whether the component is g or −g
         signs = np.sign(np.einsum("kd,kd->k", found.components_, covariances))
         coefficients = np.clip(raw * signs[:, None], -1.0, 1.0)
-        return replace(found, structure_coefficients_=coefficients, _discriminants=lift(self._discriminants))
+        return replace(found, structure_coefficients_=coefficients, _discriminants=basis.lift(self._discriminants))
 
 
 class DiscriminantReducer(NearestCentroid):
     """Directions of a ratio; `_find` states which."""
 
+    _spans_class_means = True
     priors: Any
     class_weight: Any
     _uses_every_direction = True
@@ -67,9 +68,6 @@ class DiscriminantReducer(NearestCentroid):
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
         """Unit directions beyond the discriminants, in the scale that goes with them."""
         return standardised(pads, ratio)
-
-    def _wanted(self, request: int | float | None, n_classes: int) -> int | None:
-        return request if isinstance(request, int) else n_classes - 1
 
     def _why_all_directions(self) -> str | None:
         return f"{type(self).__name__} needs the whole within-class scatter (RegularizedLDA(shrinkage=0.1) does not)"
@@ -98,11 +96,14 @@ class DiscriminantReducer(NearestCentroid):
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         shape = (moments.n_rows, self.n_features_in_)
         ratio = basis.ratio(moments)
-        require_some_spread(ratio.rank, *shape)
+        if ratio.rank == 0:
+            refuse_equal_rows(*shape)
         priors = checked_priors(self.priors, ratio.shares)
-        known = moments.classes if self._declared is None else np.union1d(moments.classes, self._declared)
-        class_factors(self.class_weight, moments.classes, moments.weights, known)
-        require_different_means(ratio.means_differ)
+        if self.class_weight is not None:
+            known = moments.classes if self._declared is None else np.union1d(moments.classes, self._declared)
+            class_factors(self.class_weight, moments.classes, moments.weights, known)
+        if not ratio.means_differ:
+            refuse_equal_means()
         found = self._find(ratio, moments, basis)
         if found.is_singular:
             warn_of_singular_within(type(self).__name__)

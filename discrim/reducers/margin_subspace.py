@@ -15,7 +15,7 @@ from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import class_pulls, margin_shift
 from discrim.moments.class_moments import ClassMoments
-from discrim.reducers.base import Lift, Reducer, Solution
+from discrim.reducers.base import Reducer, Solution
 from discrim.solve.basis import RESOLVED, Basis
 from discrim.solve.count import kept_count
 from discrim.solve.eigen import spectrum_of_factor
@@ -29,9 +29,9 @@ class MarginSolution(Solution):
 
     class_coef_: Array
 
-    def lifted(self, lift: Lift, dtype: np.dtype[Any]) -> Self:
+    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
         """The same in the features."""
-        return replace(super().lifted(lift, dtype), class_coef_=lift(self.class_coef_))
+        return replace(super().lifted(basis, dtype), class_coef_=basis.lift(self.class_coef_))
 
 
 class MarginSubspace(Reducer):
@@ -96,6 +96,7 @@ class MarginSubspace(Reducer):
     (178, 2)
     """
 
+    _spans_class_means = True
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": COUNT,
         "C": POSITIVE,
@@ -116,9 +117,6 @@ class MarginSubspace(Reducer):
 
     def _kept_statistics(self, *, streaming: bool) -> str:
         return "means"
-
-    def _wanted(self, request: Any, n_classes: int) -> int | None:
-        return request if isinstance(request, int) else n_classes - 1
 
     def _margins(self, rows: LabelledRows) -> Margins:
         found = margin_shift(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter)

@@ -107,6 +107,8 @@ class Features(Basis):
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> Features:
         """Rows in their features."""
+        if not points.is_sparse:
+            return cls(points=points, margins=margins, original=points, how=how)
         near, pilot = points.near_origin()
         return cls(points=near, margins=margins.moved(pilot), original=points, how=how, pilot=pilot)
 

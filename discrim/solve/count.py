@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.findings import refuse_count, require_some_spread, warn_of_tie
+from discrim.data.findings import refuse_count, refuse_equal_rows, warn_of_tie
 
 TIE = 1e-10  # neighbouring values closer than this share have no order of their own
 
@@ -19,7 +19,8 @@ def kept_count(
     ties_settled: bool = False,
 ) -> int:
     """An int as it is, a fraction as the fewest values (descending) that reach it, None as the rank."""
-    require_some_spread(rank, *shape)
+    if rank == 0:
+        refuse_equal_rows(*shape)
     if request is None:
         return min(rank, len(values))
     if isinstance(request, int):
