@@ -53,9 +53,7 @@ class GivenMethod(Method):
         return Classifier(ITSELF, "the pipeline's own", partial(clone, self.model)) if self.classifies else None
 
     def with_fixed_count(self, X: Any, y: Any) -> GivenMethod:
-        """The same with its number of components, found by a fit where it cannot be set."""
-        if self.classifies or self.parameter:
-            return self
+        """The same with its number of components, found by a fit, as it cannot be set."""
         return replace(self, fixed=int(clone(self.model).fit(X, y).transform(X[:2]).shape[1]))
 
 

@@ -46,22 +46,23 @@ class Grouped(Protocol):
         for train, _ in self._group_splits(codes, groups, seed):
             mask = np.zeros(len(codes), dtype=bool)
             mask[train] = True
-            if drawn < self.n_splits and len(np.unique(codes[mask])) == len(held_by):
+            if len(np.unique(codes[mask])) == len(held_by):
                 drawn += 1
                 yield mask
-        if drawn < self.n_splits:
-            raise ValueError(
-                f"{self.name} with groups: only {drawn} of {self.n_splits} splits have training rows of every class. "
-                "Ask for fewer splits, or leave out classes that few groups have."
-            )
+            if drawn == self.n_splits:
+                return
+        raise ValueError(
+            f"{self.name} with groups: only {drawn} of {self.n_splits} splits have training rows of every class. "
+            "Ask for fewer splits, or leave out classes that few groups have."
+        )
 
     def _group_splits(self, codes: Indices, groups: Indices, seed: int) -> Iterator[Split]:
         if self.name == LEAVE_ONE_OUT:
             splitter: Any = LeaveOneGroupOut()
         elif self.name == "kfold":
             splitter = StratifiedGroupKFold(self.n_splits, shuffle=True, random_state=seed)
-        else:  # more than are needed, since some may leave a class without training rows
-            splitter = GroupShuffleSplit(4 * self.n_splits, test_size=self.test_share, random_state=seed)
+        else:  # more than are needed, since some may leave a class without training rows, also where few are wanted
+            splitter = GroupShuffleSplit(100 + 4 * self.n_splits, test_size=self.test_share, random_state=seed)
         return splitter.split(codes, codes, groups)
 
     def _ratio_of_counts(self, counts: Indices) -> float:

@@ -137,9 +137,9 @@ class HeldOut:
             outside = self._counts(left_out, test, labels, metric)
             pooled = outside if pooled is None else tuple(a + b for a, b in zip(pooled, outside, strict=True))
         assert pooled is not None
-        with np.errstate(invalid="ignore"):
-            outcomes = _scores(metric, *pooled)
-        chosen = [choose(scores.T) for scores in np.stack(inside, axis=1)]
+        outcomes = _scores(metric, *pooled)
+        # a split that no drawn row is tested in (a group left out) has no scores to choose by
+        chosen = [choose(scores[np.isfinite(scores).all(axis=1)].T) for scores in np.stack(inside, axis=1)]
         found = outcomes[np.arange(len(draws)), chosen]
         low, high = np.nanquantile(found, [0.025, 0.975])
         return HonestScore(float(np.nanmean(found)), float(low), float(high))
@@ -176,13 +176,14 @@ class HeldOut:
 
 
 def _scores(metric: str, hits: Array, rows: Array, called: Array) -> Array:
-    """Scores (draws × cells) from counts by class; classes without rows take no part."""
+    """Scores (draws × cells) from counts by class; classes without rows take no part; NaN where there are no rows."""
+    totals = rows.sum(axis=1)
     if metric == "accuracy":
-        return hits.sum(axis=1) / np.maximum(rows.sum(axis=1), 1e-300)[:, None]
+        return hits.sum(axis=1) / np.where(totals > 0, totals, np.nan)[:, None]
     present = rows > 0
     of_class = rows[:, :, None]
     if metric == "balanced_accuracy":
         each = hits / np.where(of_class > 0, of_class, 1.0)
     else:
         each = 2 * hits / np.where(of_class + called > 0, of_class + called, 1.0)
-    return (each * present[:, :, None]).sum(axis=1) / np.maximum(present.sum(axis=1), 1)[:, None]
+    return (each * present[:, :, None]).sum(axis=1) / np.where(totals > 0, present.sum(axis=1), np.nan)[:, None]

@@ -25,7 +25,8 @@ from discrim.evaluation.grid import (
 )
 from discrim.evaluation.grouped_protocol import grouped
 from discrim.evaluation.methods import METHODS, Method
-from discrim.evaluation.protocol import Protocol, named_protocol
+from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.trial import split_data
 from discrim.reducers.pca import PCA
 
 DEFAULT_SPLITS = 20
@@ -57,9 +58,6 @@ class Plan:
         n_splits = DEFAULT_SPLITS if self.n_splits is None and "kfold" not in self.protocol else self.n_splits
         protocol = named_protocol(self.protocol, n_splits=n_splits, per_class=self.per_class)
         protocol = protocol if groups is None else grouped(protocol, groups)
-        listed = as_methods(self.methods, part.n_samples)
-        methods = tuple(_with_fixed_count(one, part, protocol, self.seed) for one in listed)
-        methods += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in methods})
         grid = Grid(
             name,
             part,
@@ -67,15 +65,15 @@ class Plan:
             protocol,
             self.scale,
             self.seed,
-            methods=METHODS | {one.name: one for one in methods},
             impute=self.impute,
             sample_weight=weights,
             sample=None if part is table else (table.n_samples, drawn),
         )
+        methods = tuple(_with_fixed_count(one, grid) for one in as_methods(self.methods, part.n_samples))
+        methods += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in methods})
         names = [self.classifiers] if isinstance(self.classifiers, str) else list(self.classifiers)
-        return replace(
-            grid, cells=product(methods, self._counts(part, grid), named_classifiers(names), part.n_features)
-        )
+        cells = product(methods, self._counts(part, grid), named_classifiers(names), part.n_features)
+        return replace(grid, methods=METHODS | {one.name: one for one in methods}, cells=cells)
 
     @property
     def automatic(self) -> bool:
@@ -109,12 +107,13 @@ def refined(found: Comparison) -> Grid | None:
     return replace(grid, cells=tuple(sorted(cells, key=lambda cell: (order[cell.method], cell.k, cell.classifier))))
 
 
-def _with_fixed_count(method: Method, table: LabelledTable, protocol: Protocol, seed: int) -> Method:
-    """A transformer that cannot be told how many components to give is asked how many it gives."""
-    if not isinstance(method, GivenMethod):
+def _with_fixed_count(method: Method, grid: Grid) -> Method:
+    """A transformer that cannot be told how many components to give is asked how many it gives, in the first split."""
+    if not isinstance(method, GivenMethod) or method.classifies or method.parameter:
         return method
-    train, _ = next(iter(protocol.splits(table.y, seed)))
-    return method.with_fixed_count(table.X[train], table.y[train])
+    first = next(iter(grid.protocol.splits(grid.table.y, grid.seed)))
+    data = split_data(grid.rows, grid.table.y, first, grid.steps, grid.seed)
+    return method.with_fixed_count(data.train, data.y_train)
 
 
 def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups: Any = None) -> np.ndarray:
@@ -127,9 +126,9 @@ def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups:
     random = np.random.default_rng(seed)
     if groups is not None:
         names, codes = np.unique(np.asarray(groups), return_inverse=True)
-        order = random.permutation(len(names))
-        taken = np.cumsum(np.bincount(codes)[order]) <= most
-        return np.flatnonzero(np.isin(codes, order[taken]))
+        order, sizes = random.permutation(len(names)), np.bincount(codes)
+        order = order[sizes[order] <= most]  # a larger group cannot be taken whole
+        return np.flatnonzero(np.isin(codes, order[np.cumsum(sizes[order]) <= most]))
     shuffled = random.permutation(n_rows)
     by_class = shuffled[np.argsort(table.y[shuffled], kind="stable")]
     drawn = by_class[np.linspace(0, n_rows - 1, most).astype(np.intp)]

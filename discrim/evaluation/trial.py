@@ -92,13 +92,13 @@ def evaluate(
 def split_data(
     X: Any, y: NDArray[Any], split: Split, steps: Sequence[Any], seed: int, weights: NDArray[Any] | None = None
 ) -> SplitData:
-    """The two parts of a split, after the steps that were fitted on the training part."""
+    """The two parts of a split, after the steps that were fitted on the training part (weighted, where they can be)."""
     train, test = split
     parts = X[train], X[test]
+    weighted = (None, None) if weights is None else (weights[train], weights[test])
     for step in steps:
-        fresh = clone(step).fit(parts[0])
+        fresh = fitted(clone(step), parts[0], None, weighted[0])
         parts = fresh.transform(parts[0]), fresh.transform(parts[1])
-    weighted = () if weights is None else (weights[train], weights[test])
     return SplitData(*parts, y[train], y[test], seed, *weighted)
 
 

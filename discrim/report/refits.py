@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from discrim.evaluation.methods import METHODS, Method, named
 from discrim.evaluation.summary import Line
-from discrim.evaluation.trial import SplitData
+from discrim.evaluation.trial import SplitData, fitted
 from discrim.report.confusions import Confusions
 from discrim.report.fitted import class_codes, scores_of
 from discrim.report.loadings import LoadingsValues
@@ -229,7 +229,8 @@ class Fits:
         """The fit with k components, or with the most below k that the rows allow."""
         for count in range(k, 0, -1):
             try:
-                return self.method.estimator(count, self.data.seed).fit(self.data.train, self.data.y_train)
+                model = self.method.estimator(count, self.data.seed)
+                return fitted(model, self.data.train, self.data.y_train, self.data.train_weight)
             except ValueError:
                 if count == 1:
                     raise

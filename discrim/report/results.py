@@ -173,13 +173,24 @@ class Results:
         assert self.table is not None
         setting, about = self.setting, self.about
         groups = None if about is None or about["groups"] is None else unpacked(about["groups"])
+        weights = None if about is None or about.get("weights") is None else np.array(about["weights"])
         protocol = protocol_of(setting.protocol, setting.protocol_size, 1, groups)
-        return Grid(setting.data, self.table, (), protocol, setting.scale, setting.seed, impute=setting.impute or None)
+        return Grid(
+            setting.data,
+            self.table,
+            (),
+            protocol,
+            setting.scale,
+            setting.seed,
+            impute=setting.impute or None,
+            sample_weight=weights,
+        )
 
     def first_split(self) -> SplitData:
         """The rows of the first split, as the trials saw them."""
         grid = self.grid
-        return split_data(grid.rows, grid.table.y, grid.splits[0], grid.steps, seed_of(grid.seed, 0))
+        seed = seed_of(grid.seed, 0)
+        return split_data(grid.rows, grid.table.y, grid.splits[0], grid.steps, seed, grid.sample_weight)
 
 
 def results_in(

@@ -16,9 +16,10 @@ from sklearn.preprocessing import StandardScaler
 from discrim import FisherLDA
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison, so_far
-from discrim.evaluation.plan import Plan, labelled_table
+from discrim.evaluation.plan import Plan, labelled_table, stratified_sample
 from discrim.evaluation.run import remove_store, run
 from discrim.evaluation.store import Store
+from discrim.evaluation.trial import split_data
 
 SMALL = {"methods": ["regularized-lda"], "n_components": [1, 2], "n_splits": 4, "n_jobs": 1}
 
@@ -165,6 +166,10 @@ class PLSTransformer(PLSRegression):
 def test_a_transformer_that_cannot_be_told_how_many_is_tried_as_it_is(wine):
     found = compare(*wine, methods=[SelectKBest(k=4)], n_components=[1], classifiers="5-nn", n_splits=2, n_jobs=1)
     assert next(line for line in found.lines if line.method == "SelectKBest").k == 4
+    X = wine[0].copy()
+    X[::7, 3] = np.nan  # filled in before it is asked how many it gives
+    found = compare(X, wine[1], methods=[SelectKBest(k=4)], classifiers="5-nn", n_splits=2, n_jobs=1, impute="mean")
+    assert next(line for line in found.lines if line.method == "SelectKBest").k == 4
 
 
 def test_what_is_no_estimator_is_refused_and_other_parameters_are_other_trials(wine, tmp_path):
@@ -215,6 +220,25 @@ def test_whole_weights_are_repeated_rows_for_fitting_and_for_scoring(wine):
     reducer = FisherLDA(2).fit(X[train], y[train])
     model = GaussianNB().fit(reducer.transform(X[train]), y[train])
     assert row["scores"]["accuracy"] == pytest.approx(model.score(reducer.transform(X[test]), y[test]))
+
+
+def test_rows_of_weight_0_have_no_part_in_the_scales(wine):
+    X, y = wine
+    weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0)
+    grid = Plan("pca", sample_weight=weights, n_splits=1).grid(labelled_table(X, y), "wine")
+    train, test = grid.splits[0]
+    data = split_data(X, y, (train, test), grid.steps, 0, weights)
+    counted = StandardScaler().fit(X[train][weights[train] > 0])
+    np.testing.assert_allclose(data.train, counted.transform(X[train]), atol=1e-12)
+    np.testing.assert_allclose(data.test, counted.transform(X[test]), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sample_of_groups_takes_none_in_part_and_none_that_is_too_large(wine, seed):
+    groups = np.concatenate([np.zeros(100), 1 + np.arange(78) % 13])
+    drawn = stratified_sample(labelled_table(*wine), 60, seed, groups)
+    assert 48 < len(drawn) <= 60
+    assert np.isin(groups, groups[drawn]).sum() == len(drawn)
 
 
 def test_a_sample_of_the_rows_is_stated_and_keeps_the_classes(wine):

@@ -116,6 +116,21 @@ def test_with_one_cell_there_is_no_choice_and_the_honest_score_is_the_score(metr
     assert found.honest.mean == pytest.approx(found.score, abs=0.01)
 
 
+def test_a_split_without_drawn_rows_has_no_say_in_the_choice():
+    """Groups left out one at a time: those that a bootstrap sample lacks would look like splits of score 0."""
+    random, cells = np.random.default_rng(0), (Cell("m", 1, "svm"), Cell("m", 2, "svm"))
+    codes, groups = random.integers(0, 2, 800), np.repeat(np.arange(8), 100)
+    tests, trains = ([np.flatnonzero((groups == g) == side) for g in range(8)] for side in (True, False))
+    right = random.random((800, 2)) < [0.8, 0.95]
+    labels = [np.where(right[test], codes[test, None], 1 - codes[test, None]) for test in tests]
+    held_out = HeldOut(cells, ("a", "b"), codes, tests, trains, labels, groups, np.ones(800))
+    scores = np.array([right[test].mean(axis=0) for test in tests]).T
+    evidence = Evidence(cells, scores, 1 / 7)
+    assert evidence.recommended(scores) == 1
+    for metric in ("accuracy", "balanced_accuracy", "f1"):
+        assert held_out.honest_score(evidence.recommended, metric).mean == pytest.approx(right[:, 1].mean(), abs=0.01)
+
+
 def test_groups_are_drawn_as_a_whole():
     rows, about, codes = held_out_rows(np.random.default_rng(0), 60, (Cell("m", 1, "svm"),), [0.8])
     held_out = HeldOut.of(rows, about)
