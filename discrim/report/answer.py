@@ -8,7 +8,10 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from discrim.data import catalogue
+from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.grid import Cell
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.sentences import COSTS, HELPS, in_components, percent
@@ -116,7 +119,7 @@ def answer_of(results: Results, data: str = "", reading: tuple[str, ...] = ()) -
         verdict.sentences,
         results.remarks,
         project_command(chosen, data, reading, results.setting.scale),
-        python_code(chosen, results.setting.scale),
+        python_code(chosen, results.setting.scale, results.setting.impute),
     )
 
 
@@ -149,22 +152,28 @@ def project_command(best: Cell, data: str, reading: tuple[str, ...], scale: str)
     return shlex.join([*words, "--out", "features.csv", "--model", "model.discrim"])
 
 
-def python_code(best: Cell, scale: str) -> str:
+def python_code(best: Cell, scale: str, impute: str = "") -> str:
     """The same in Python; empty where it is no reduction of discrim."""
     if best.method not in METHODS or not METHODS[best.method].ours:
         return ""
-    model = _written(METHODS[best.method].estimator(best.k, 0))
-    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", model)))
-    lines = [f"from discrim import {', '.join(names)}"]
-    scaler = {"standard": "StandardScaler()", "range": "MinMaxScaler((-1, 1))"}.get(scale)
-    if scaler:
-        lines = [
-            "from sklearn.pipeline import make_pipeline",
-            f"from sklearn.preprocessing import {scaler.partition('(')[0]}",
-            *lines,
+    model = METHODS[best.method].estimator(best.k, 0)
+    own = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    before = preprocessing(scale, impute or None)
+    imports = {f"from {'.'.join(type(step).__module__.split('.')[:2])} import {type(step).__name__}" for step in before}
+    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", " ".join(map(_written, own)))))
+    steps = [*before, *own]
+    if len(steps) > 1:
+        imports.add("from sklearn.pipeline import make_pipeline")
+    written = ", ".join(map(_written, steps))
+    return "\n".join(
+        [
+            *sorted(imports),
+            f"from discrim import {', '.join(names)}",
+            "",
+            f"model = make_pipeline({written})" if len(steps) > 1 else f"model = {written}",
+            "features = model.fit(X, y).transform(X)",
         ]
-        model = f"make_pipeline({scaler}, {model})"
-    return "\n".join([*lines, "", f"model = {model}", "features = model.fit(X, y).transform(X)"])
+    )
 
 
 def _written(estimator: Any) -> str:

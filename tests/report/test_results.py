@@ -148,6 +148,15 @@ def test_the_code_that_is_offered_runs(method, scale):
     assert names["features"].shape == (60, 2)
 
 
+def test_the_code_that_is_offered_fills_in_what_was_filled_in():
+    table = trees(60, 4)
+    X = table.X.copy()
+    X[::9, 1] = np.nan
+    names = {"X": X, "y": table.y}
+    exec(python_code(made_up(table, "wood", [("pca", 2, 0.9)]).best, "standard", "median"), names)
+    assert np.isfinite(names["features"]).all()
+
+
 def test_the_command_that_is_offered_names_all_that_matters():
     (line,) = made_up(trees(), "wood", [("margin-pca-mean", 2, 0.9)]).lines
     command = project_command(line, "my trees.csv", ("--target", "tree"), "range")
