@@ -155,15 +155,28 @@ def transform_files(
 
     seal : what made the features (the model's bytes); a file that something else made is written anew
     """
-    folder.mkdir(parents=True, exist_ok=True)
     written = 0
-    for fragment in table.parts():
-        part = table.part_name(fragment)
-        place = folder / Path(part).with_suffix("").with_suffix(".parquet")
+    for fragment, place in zip(table.parts(), _places(table, folder), strict=True):
         place.parent.mkdir(parents=True, exist_ok=True)
         mark = hashlib.sha256(seal + _stamp(fragment.path)).hexdigest()
         written += _rows_of(place, mark) or _write(transform, names, table, fragment, place, mark, progress)
     return written
+
+
+def _places(table: FileTable, folder: Path) -> list[Path]:
+    """The file for the features of each part, none of which is another's, or one that is read now or in a next run."""
+    names = [table.part_name(fragment) for fragment in table.parts()]
+    places = [folder / Path(name.removesuffix(".gz")).with_suffix(".parquet") for name in names]
+    if len(set(places)) < len(places):
+        twice = next(at for at, place in enumerate(places) if place in places[:at])
+        raise TableError(
+            f"{table.path}: the features of {names[places.index(places[twice])]!r} and of {names[twice]!r} would both "
+            f"be written to {places[twice].name}. Rename one of them."
+        )
+    home = table.path.resolve()  # a file that would be written over, or a folder that would be read again with these
+    if home in (*(place.resolve() for place in places), folder.resolve(), *folder.resolve().parents):
+        raise TableError(f"{folder} is where {table.path} is read from. Name another folder for the features.")
+    return places
 
 
 def _stamp(path: str) -> bytes:

@@ -58,6 +58,32 @@ def test_a_broken_run_goes_on_and_another_model_begins_anew(tmp_path):
     assert len(calls) == 7
 
 
+def test_every_file_has_features_of_its_own_and_none_is_written_over(tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(300), 3)):  # as Dask calls them
+        FRAME.iloc[rows].to_parquet(parts / f"part.{number}.parquet", index=False)
+    table, out = FileTable.open(parts, "kind"), tmp_path / "out"
+
+    def transform(rows):
+        return rows.to_numpy()[:, :2]
+
+    assert transform_files(transform, ["one", "two"], table, out, b"model") == 300
+    np.testing.assert_array_equal(pq.read_table(out).to_pandas()[["one", "two"]], X[:, :2])
+    alone = parts / "part.0.parquet"
+    before = alone.read_bytes()
+    for source, folder in ((parts, parts), (parts, parts / "features"), (alone, parts)):
+        with pytest.raises(TableError, match="Name another folder"):
+            transform_files(transform, ["one", "two"], FileTable.open(source, "kind"), folder, b"model")
+    assert alone.read_bytes() == before
+    same = tmp_path / "same"
+    same.mkdir()
+    FRAME.to_csv(same / "rows.csv", index=False)
+    FRAME.to_csv(same / "rows.csv.gz", index=False)
+    with pytest.raises(TableError, match=r"'rows.csv' and of 'rows.csv.gz' would both be written to rows.parquet"):
+        transform_files(transform, ["one", "two"], FileTable.open(same, "kind"), out, b"model")
+
+
 def test_project_and_apply_on_the_command_line(tmp_path):
     parts = in_parts(tmp_path / "parts")
     given = ["project", str(parts), "--target", "kind", "--scale", "none", "--model", str(tmp_path / "m.discrim")]
