@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-engines bench study pictures clean
+.PHONY: demo test test-engines test-oldest bench study pictures torture docs clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,25 @@ test-engines: $(VENV)/installed
 
 bench: $(VENV)/bench-installed
 	$(RUN) -m benchmarks
+
+$(VENV)/docs-installed: $(VENV)/installed
+	$(RUN) -m pip install --quiet --editable '.[docs]'
+	touch $@
+
+# the site, in docs/_build/html; a warning is an error
+docs: $(VENV)/docs-installed
+	OMP_NUM_THREADS=1 $(RUN) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+# about twenty minutes of trying to break it
+torture: $(VENV)/installed
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m torture --into docs/reliability.md
+
+# the tests on the oldest versions that pyproject.toml declares
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
+	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: --editable '.[test]' --constraint oldest.txt
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n auto
 
 study: $(VENV)/installed
 	$(RUN) examples/wide_study.py

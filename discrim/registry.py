@@ -280,7 +280,7 @@ ENTRIES = (
     Entry("RefinedHyperplane", "discrim.classifiers.refined_hyperplane", "a linear classifier, margins refined"),
     Entry("ClassMoments", "discrim.moments.class_moments", "class statistics that add up"),
     Entry("fit_parts", "discrim.reducers.parts", "a fit of a table in parts"),
-    Entry("Statistics", "discrim.moments.gather", "what parts of a table add up to"),
+    Entry("Statistics", "discrim.moments.gather", "statistics of parts, which add up"),
     Entry("HashKFold", "discrim.data.row_hash", "folds by a hash of each row"),
     Entry("compare", "discrim.evaluation.compare", "which reduction helps, with evidence"),
     Entry("write_report", "discrim.report.page", "a comparison as one page"),

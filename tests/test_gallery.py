@@ -1,7 +1,6 @@
 """The gallery's examples run, draw their picture, and find what the page says they find."""
 
 import os
-import re
 import runpy
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
-PAGE = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -94,7 +92,6 @@ def test_an_image_comes_back_as_well_as_its_variance_foretells(run):
     errors = [found[f"error {p}"] for p in (1, 2, 4, 8, 16, 32, 64, 100)]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] == pytest.approx(found["foretold error 100"], rel=1e-6)
-    assert [round(error, 1) for error in errors] == printed_errors()
 
 
 def test_the_sheet_of_displays_ranks_least_error_before_pca_and_keeps_wine_apart(run):
@@ -104,20 +101,77 @@ def test_the_sheet_of_displays_ranks_least_error_before_pca_and_keeps_wine_apart
     assert [found[f"class_{at} on its side"] for at in range(3)] == pytest.approx([1.0, 0.93, 1.0], abs=0.005)
 
 
-def printed_errors():
-    """The last column of the page's table for the image."""
-    table = re.findall(r"^\| (\d+) \| [\d.]+ % \| [\d.]+ % \| ([\d.]+) \|$", PAGE, flags=re.MULTILINE)
-    assert [p for p, _ in table] == ["1", "2", "4", "8", "16", "32", "64", "100"]
-    return [float(error) for _, error in table]
+# ---------------------------------------------------------------------- scripts that run from top to bottom
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """What a script leaves behind, in its quick form; it must have drawn a figure."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    monkeypatch.setenv("DISCRIM_QUICK", "1")
+
+    def names_of(name):
+        pyplot = pytest.importorskip("matplotlib.pyplot")
+        pyplot.close("all")
+        names = runpy.run_path(str(ROOT / "examples" / "gallery" / f"{name}.py"))
+        assert pyplot.get_fignums()
+        pyplot.close("all")
+        return names
+
+    return names_of
+
+
+def test_pca_needs_the_widest_gap_to_find_the_class_axis(ran):
+    found = ran("margin_toy")["first_right"]
+    assert found["M-PCA1a (means)"] < found["M-PCA0 (all pairs)"] < found["PCA"]
+
+
+def test_the_component_that_matters_is_not_the_largest(ran):
+    found = ran("least_bayes_error")["right"]
+    assert found["PCA"] < 0.65 < 0.9 < found["BayesErrorPCA"]
+
+
+def test_a_moderate_shift_helps_and_costs_reconstruction(ran):
+    names = ran("shift")
+    assert max(names["right"][1:]) > names["right"][0]
+    assert names["rebuilt"][-1] > names["rebuilt"][0]
+
+
+def test_the_sign_test_rejects_far_too_often(ran):
+    found = ran("corrected_test")["rejected"]
+    assert found["sign test"] > 0.15 > 0.12 > found["corrected t test"]
+
+
+def test_an_offset_turns_only_the_peer(ran):
+    ours, peer = ran("offset")["angles"].values()
+    assert max(ours) < 1e-5 < 1 < peer[-1]
+
+
+def test_the_chosen_ridge_is_near_the_best(ran):
+    names = ran("ridge_path")
+    assert names["chosen"] > max(names["truth"]) - 0.03
+    assert max(names["truth"]) > names["truth"][0] + 0.03
+
+
+def test_balance_is_bought_with_accuracy(ran):
+    scores = ran("unbalanced")["scores"]
+    assert scores["as it comes"][0] > scores["balanced weights"][0]
+    assert scores["as it comes"][1] < scores["balanced weights"][1]
+
+
+def test_curved_classes_need_a_kernel(ran):
+    right = ran("curved_classes")["right"]
+    for table in ("rings", "board"):
+        assert right[table, "RegularizedLDA"] < 0.6
+        assert right[table, "KernelMap, RegularizedLDA"] > 0.65
+        assert right[table, "PosteriorMap"] > 0.8
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_an_example_is_short_and_shown_on_the_page(script):
-    assert len(script.read_text(encoding="utf-8").splitlines()) < 80
-    assert f"examples/gallery/{script.name}" in PAGE
-    assert f"(images/gallery_{script.stem}.png)" in PAGE
-
-
-@pytest.mark.parametrize("picture", sorted(set(re.findall(r"\(images/(\w+\.png)\)", PAGE))))
-def test_a_picture_of_the_page_is_there_and_small(picture):
-    assert 5_000 < (ROOT / "docs" / "images" / picture).stat().st_size < 150_000
+def test_an_example_is_short_has_a_title_and_a_test(script):
+    lines = script.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 90
+    assert set(lines[2]) == {"="}
+    assert len(lines[2]) == len(lines[1])
+    assert f'"{script.stem}"' in Path(__file__).read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from discrim.evaluation.methods import METHODS, Method, named
 from discrim.evaluation.shifted_extractors import EXTRACTORS, SHIFTS, ShiftByFolds, ShiftedExtractor
 from discrim.reducers.margin_pca import MarginPCA
 from discrim.reducers.pca import PCA
-from discrim.registry import never
+from discrim.registry import Sizes, never
 
 
 class Uncentred(TransformerMixin, BaseEstimator):
@@ -134,6 +134,11 @@ def _balanced_svm() -> SVC:
     return SVC(kernel="linear", C=1.0, class_weight="balanced", max_iter=1_000_000)
 
 
+def _directions_of_half(sizes: Sizes) -> int:
+    """As many as the training part of two folds can span, by which the shift is chosen."""
+    return min(sizes.n_rows // 2 - 1, sizes.n_features)
+
+
 _SHIFTED: dict[float | str, str] = {"cv": " shifted", **{shift: f" shifted by {shift:g}" for shift in SHIFTS}, 0.0: ""}
 PAPER_METHODS: dict[str, Method] = {
     method.name: method
@@ -154,6 +159,7 @@ PAPER_METHODS: dict[str, Method] = {
             "shift and cost by folds",
             ShiftByFolds,
             nested_from=never,
+            most_components=_directions_of_half,
             seeded=True,
             takes_sparse=False,
         ),
@@ -164,6 +170,7 @@ PAPER_METHODS: dict[str, Method] = {
                 ShiftedExtractor,
                 {"extractor": extractor, "features": features, "shift": shift},
                 nested_from=never,
+                most_components=_directions_of_half,
                 seeded=True,
                 takes_sparse=False,
             )

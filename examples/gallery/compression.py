@@ -1,8 +1,9 @@
-"""An image kept in p principal components, p = 1, 2, 4, … 64, 100: how much is left, and how many numbers it takes.
+"""
+An image in a few components
+============================
 
-    python examples/gallery/compression.py [--image china.jpg] [--picture compression.png]
-
-Each row of pixels is a sample, each column a feature. One fit serves every p: the first p of its components.
+Each row of pixels is a sample, each column a feature. One fit serves every p: the first p of its components. How much
+is left, and how many numbers it takes.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def draw(image: np.ndarray, model: PCA, errors: dict[int, float], path: str) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--image", default="china.jpg", choices=("china.jpg", "flower.jpg"))
     parser.add_argument("--picture", default="compression.png")
     options = parser.parse_args(arguments)

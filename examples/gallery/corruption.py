@@ -1,10 +1,11 @@
-"""Why rows are shifted: many noisy copies of a row, those near other classes discounted, and where their mean lies.
+"""
+Why rows are shifted
+====================
 
-python examples/gallery/corruption.py [--copies 20000] [--picture corruption.png]
-
-Equations 4 to 8 of Wangni and Chen: each row is corrupted many times by normal noise of variance σ², a copy counts by
-exp(−C · its hinge loss), and the mean of the copies is where the row goes. The paper puts the shift
-x + σ² Σ_y α_y (η_y_n − η_y) in its place. Here both are drawn for several σ², and compared.
+Many noisy copies of a row, those near other classes discounted, and where their mean lies (equations 4 to 8 of Wangni
+and Chen): each row is corrupted many times by normal noise of variance σ², a copy counts by exp(−C · its hinge loss),
+and the mean of the copies is where the row goes. The paper puts the shift x + σ² Σ_y α_y (η_y_n − η_y) in its place.
+While the noise is small the two agree in direction; the more noise, the farther the shift overshoots.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def moves(n_copies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--copies", type=int, default=20_000)
     parser.add_argument("--picture", default="corruption.png")
     options = parser.parse_args(arguments)

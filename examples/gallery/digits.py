@@ -1,6 +1,10 @@
-"""Handwritten digits on a map: the two directions of least pairwise Bayes error, and what they still confuse.
+"""
+Digits: a map of ten classes
+============================
 
-python examples/gallery/digits.py [--splits 5] [--picture digits.png]
+Two directions cannot hold ten digits apart; ``BayesErrorLDA`` looks for the two that mix them least. The table at the
+right was made without the rows at the left: the errors it predicts are close to those of the nearer class mean on new
+rows, on average and, more roughly, pair by pair.
 """
 
 import argparse
@@ -47,7 +51,7 @@ def draw(Z: np.ndarray, y: np.ndarray, errors: np.ndarray, path: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--picture", default="digits.png")
     options = parser.parse_args(arguments)

@@ -1,6 +1,8 @@
-"""The six displays on one sheet: wine in two components and what they are made of, and methods compared.
+"""
+The six displays on one sheet
+=============================
 
-python examples/gallery/displays.py [--splits 10] [--picture displays.png]
+Wine in two components and what they are made of, and methods compared.
 """
 
 import argparse
@@ -41,7 +43,7 @@ def compared(n_splits: int) -> dict[str, list]:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--picture", default="displays.png")
     options = parser.parse_args(arguments)

@@ -1,6 +1,10 @@
-"""Tumours told apart by thousands of genes and a few dozen patients: null-space and regularised LDA beside PCA.
+"""
+Genes: thousands of columns, dozens of rows
+===========================================
 
-    python examples/gallery/microarray.py [--splits 20] [--picture microarray.png]
+With far more genes than training rows there are directions in which the training classes do not vary at all.
+``NullSpaceLDA`` takes those that hold the class means apart, and every training class becomes a point (the hollow
+markers). New rows do not fall on these points, and only they say what the map is worth.
 
 Takes srbct (83 tumours of four kinds, 2,308 genes) from the folder that DISCRIM_DATA names, else a made-up table.
 """
@@ -59,7 +63,7 @@ def draw(points: dict[str, np.ndarray], y: np.ndarray, is_new: np.ndarray, title
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--picture", default="microarray.png")
     options = parser.parse_args(arguments)

@@ -1,6 +1,9 @@
-"""Spectra: hundreds of channels that move together, few samples, and small peaks under a large wandering baseline.
+"""
+Spectra: small peaks under a wandering baseline
+===============================================
 
-python examples/gallery/spectra.py [--samples 90] [--picture spectra.png]
+Hundreds of channels that move together and few samples. PCA spends its components on the baseline; the ridge of
+``RegularizedLDA`` handles the collinearity and finds the peaks.
 """
 
 import argparse
@@ -55,7 +58,7 @@ def draw(X: np.ndarray, y: np.ndarray, is_new: np.ndarray, path: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--samples", type=int, default=150)
     parser.add_argument("--picture", default="spectra.png")
     options = parser.parse_args(arguments)

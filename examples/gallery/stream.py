@@ -1,6 +1,9 @@
-"""A file larger than you want in memory, read block by block: partial_fit ends where fit would have.
+"""
+A stream ends where the batch does
+==================================
 
-python examples/gallery/stream.py [--rows 100000] [--picture stream.png]
+A file larger than you want in memory, read block by block: ``partial_fit`` ends where ``fit`` would have, here at an
+offset of a million.
 """
 
 import argparse
@@ -48,7 +51,7 @@ def streamed(
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--picture", default="stream.png")
     options = parser.parse_args(arguments)

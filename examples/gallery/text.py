@@ -1,6 +1,9 @@
-"""Documents by topic, from a table that stays sparse: no dense copy is ever made.
+"""
+Text: a table that stays sparse
+===============================
 
-    python examples/gallery/text.py [--splits 3] [--rows 6300] [--picture text.png]
+Documents by topic. With ``nested=True`` the first k components of one fit serve every k. No dense copy of the table is
+made; this takes a fixed ``shrinkage``, since choosing it needs all directions.
 
 Takes fbis_text (2,463 news reports, 2,000 words) from the folder that DISCRIM_DATA names, else makes --rows documents.
 """
@@ -52,7 +55,7 @@ def accuracies(X: sp.csr_array, y: np.ndarray, n_splits: int) -> dict[str, np.nd
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--rows", type=int, default=6300)
     parser.add_argument("--picture", default="text.png")

@@ -324,7 +324,7 @@ def test_single_precision_counts_the_directions_of_few_rows():
     ("model", "changed", "said"),
     [
         (RegularizedLDA(1, shrinkage=0.1), {"shrinkage": 7.0}, "shrinkage=7.0 came"),
-        (RegularizedLDA(1, shrinkage=0.1), {"shrinkage": "cv"}, "was fitted by partial_fit, and shrinkage='cv'"),
+        (RegularizedLDA(1, shrinkage=0.1), {"shrinkage": "cv"}, "do not suffice for what is wanted now"),
         (MaximumMarginCriterion(1), {"weight": -3.0}, "weight=-3.0 came"),
         (MarginPCA(1, pairs="mean"), {"pairs": "median"}, "was fitted by partial_fit, and pairs='median'"),
     ],

@@ -1,0 +1,161 @@
+"""How the site is built: `make docs`. No network is used; a warning is an error."""
+
+import inspect
+import sys
+import tomllib
+from pathlib import Path
+
+import discrim
+from discrim.registry import ENTRIES, OUR_METHODS, PUBLIC
+
+sys.path.insert(0, str(Path(__file__).parent))  # for written_pictures
+
+project = "discrim"
+author = "The discrim developers"
+copyright = author
+version = release = discrim.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"  # the tutorial runs from top to bottom, or the site is not built
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+exclude_patterns = ["_build", "README.md", "gallery/*.ipynb", "sg_execution_times.rst"]
+default_role = "literal"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "discrim"
+html_static_path = ["_static"]
+html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "header_links_before_dropdown": 7}
+html_show_sourcelink = False
+
+numpydoc_show_class_members = False
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_default_options = {"members": True, "inherited-members": False}
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples/gallery"],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": r"\.py$",
+    "image_scrapers": ["matplotlib", "written_pictures"],
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_signature": False,
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+}
+
+
+# what scikit-learn adds for metadata routing, in words that link to its own pages
+ROUTING = ", ".join(
+    ["get_metadata_routing", *(f"set_{one}_request" for one in ("fit", "partial_fit", "score", "transform"))]
+)
+
+
+def _written(path: str, text: str) -> None:
+    """Only what changed, so that a second build has little to do."""
+    page = Path(__file__).parent / path
+    page.parent.mkdir(exist_ok=True)
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
+def _reference() -> None:
+    """The pages of the reference, from the registry."""
+    kinds = {"Reducers": [], "Classifiers": [], "Comparing": [], "Displays": [], "Files and statistics": []}
+    for entry in ENTRIES:
+        room = entry.module.split(".")[1]
+        kind = {"reducers": "Reducers", "classifiers": "Classifiers", "evaluation": "Comparing"}.get(room, "")
+        if not kind or entry.name in ("save", "load"):
+            kind = "Displays" if entry.name.endswith("Display") else "Files and statistics"
+        kinds[kind].append(entry)
+    lines = ["# API reference", "", "Everything here is imported from `discrim`.", ""]
+    for kind, entries in kinds.items():
+        lines += [f"## {kind}", "", "| name | what it is |", "| --- | --- |"]
+        lines += [f"| [{entry.name}](api/{entry.name}.rst) | {entry.gloss} |" for entry in entries]
+        lines += [""]
+    lines += ["```{toctree}", ":hidden:", "", *(f"api/{entry.name}" for entry in ENTRIES), "```", ""]
+    _written("api.md", "\n".join(lines))
+    for name in PUBLIC:
+        directive = "autoclass" if inspect.isclass(getattr(discrim, name)) else "autofunction"
+        members = (
+            f"\n   :members:\n   :inherited-members:\n   :exclude-members: {ROUTING}"
+            if directive == "autoclass"
+            else ""
+        )
+        _written(f"api/{name}.rst", f"{name}\n{'=' * len(name)}\n\n.. {directive}:: discrim.{name}{members}\n")
+
+
+def _pictures() -> dict[str, str]:
+    """Held-out digits on two components of every method, drawn, and what five neighbours make of them."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler
+
+    X, y = load_digits(return_X_y=True)
+    train, new, y_train, y_new = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=0)
+    scores, folder = {}, Path(__file__).parent / "_static" / "methods"
+    folder.mkdir(parents=True, exist_ok=True)
+    for method in OUR_METHODS:
+        model = make_pipeline(MaxAbsScaler(), method.estimator(2, 0)).fit(train, y_train)
+        Z, Z_train = model.transform(new), model.transform(train)
+        right = KNeighborsClassifier(5).fit(Z_train, y_train).score(Z, y_new)
+        scores[method.name] = f"{100 * right:.0f} %"
+        if not (folder / f"{method.name}.png").exists():
+            figure, axes = plt.subplots(figsize=(4.2, 4.2), layout="constrained")
+            for digit in range(10):
+                axes.scatter(*Z[y_new == digit].T, marker=f"${digit}$", s=28, linewidths=0.3, color=f"C{digit}")
+            axes.set(xticks=[], yticks=[], aspect="equal", xlabel="component 1", ylabel="component 2")
+            figure.savefig(folder / f"{method.name}.png", dpi=100)
+            plt.close(figure)
+    return scores
+
+
+def _methods() -> None:
+    """A page for each method: its docstring, a picture, when to use it and when not, how it did."""
+    texts = tomllib.loads((Path(__file__).parent / "methods.toml").read_text(encoding="utf-8"))
+    scores = _pictures()
+    lines = ["# Methods", "", "| method | use it when | also known as |", "| --- | --- | --- |"]
+    listed = [entry for entry in ENTRIES if entry.saved]
+    for entry in listed:
+        text = texts.get(entry.name, {})
+        lines.append(
+            f"| [{entry.name}](methods/{entry.name}.md) | {text.get('when', entry.gloss)} "
+            f"| {', '.join(text.get('aliases', []))} |"
+        )
+        page = [f"# {entry.name}", "", f"**Use it when:** {text.get('when', '')}", ""]
+        page += [f"**Not when:** {text.get('when_not', '')}", ""]
+        if "aliases" in text:
+            page += [f"*Also known as:* {', '.join(text['aliases'])}.", ""]
+        for method in entry.methods:
+            page += [
+                f"![New digits on two components of {method.name}](../_static/methods/{method.name}.png)",
+                "",
+                f"`{method.name}`: {method.gloss}. New digits (a third of 1,797), five neighbours on two components: "
+                f"{scores[method.name]} right. [How it does on many data sets](../study.md).",
+                "",
+            ]
+        page += ["```{eval-rst}", f".. autoclass:: discrim.{entry.name}", "   :no-index:", "```", ""]
+        _written(f"methods/{entry.name}.md", "\n".join(page))
+    lines += ["", "```{toctree}", ":hidden:", "", *(f"methods/{entry.name}" for entry in listed), "```", ""]
+    _written("methods.md", "\n".join(lines))
+
+
+_reference()
+_methods()

@@ -1,0 +1,47 @@
+"""Files that are not what they say: read rightly, or refused with file and place."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from discrim.data.tables import TableError, read_table
+from torture.outcome import Outcome
+
+PIECES = [b",", b"\n", b"\r", b'"', b"\x00", b"\xff", b";", b"nan", b"1e999", b"=1+1", b"\t", b"1,5", b"\xef\xbb\xbf"]
+
+
+def malformed(rng: np.random.Generator, until: float) -> Outcome:
+    outcome = Outcome("CSV files with bytes changed, cut or inserted", "read, or refused by name")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        while time.monotonic() < until:
+            path.write_bytes(changed(whole(rng), rng))
+            outcome.times += 1
+            try:
+                read_table(path, target="kind")
+            except TableError as error:
+                if "rows.csv" not in str(error):
+                    outcome.faults.append(f"{path.read_bytes()[:80]!r}: no file is named: {error}"[:300])
+            except Exception as error:
+                outcome.faults.append(f"{path.read_bytes()[:80]!r}: {type(error).__name__}: {error}"[:300])
+    return outcome
+
+
+def whole(rng: np.random.Generator) -> bytes:
+    rows = [
+        f"{a:.3f},{b:.3f},{kind}" for (a, b), kind in zip(rng.random((8, 2)), rng.choice(list("xyz"), 8), strict=True)
+    ]
+    return "\n".join(["length,width,kind", *rows, ""]).encode()
+
+
+def changed(content: bytes, rng: np.random.Generator) -> bytes:
+    for _ in range(rng.integers(1, 4)):
+        at = int(rng.integers(len(content) + 1))
+        piece = PIECES[rng.integers(len(PIECES))]
+        how = rng.integers(3)
+        content = content[:at] + (piece if how else b"") + content[at + (how != 1) * int(rng.integers(1, 6)) :]
+    return content
