@@ -53,16 +53,10 @@ class _Run:
     seen: Any  # the classes it may touch: an index into the accumulator's arrays
     pilots: NDArray[Any]
     may_recentre: bool  # one block alone is also centred on its own class means, where these say more than the pilots
-
-    def __post_init__(self) -> None:
-        self.mass = np.zeros(len(self.pilots))
-        self.counts = np.zeros(len(self.pilots), dtype=np.int64)
-        self.sums = np.zeros(self.pilots.shape)  # of weighted rows − pilots
-        self.recentred = np.zeros(len(self.pilots), dtype=bool)
-
-    @property
-    def means(self) -> Array:
-        return self.sums / np.where(self.mass > 0, self.mass, 1.0)[:, None]
+    recentred: NDArray[np.bool_]  # which classes were
+    mass: Any = 0.0  # of each class, as the two below: arrays once a block is there
+    counts: Any = 0
+    sums: Any = 0.0  # of weighted rows − pilots
 
 
 class Accumulator:
@@ -98,7 +92,8 @@ class Accumulator:
             return
         dtype = np.dtype(np.float64 if doubles or rows.X.dtype != np.float32 else np.float32)
         unit = 1.0 if rows.weights is None else 2.0 ** np.frexp(rows.weights.max())[1]  # float32 ends at 1e38
-        self._count_weights_in(unit)
+        if unit != 1.0:
+            self._count_weights_in(unit)
         blocks, done = list(block_slices(*rows.shape)), 0
         while done < len(blocks):
             longest = LONGEST_RUN if self.foreknown.weights.any() else min(done, LONGEST_RUN)
@@ -112,7 +107,8 @@ class Accumulator:
                 added = self._add_run(rows, run[:1], unit, dtype, force=True)
             done += added
         self.square_pending()
-        self._count_weights_in(1 / unit)
+        if unit != 1.0:
+            self._count_weights_in(1 / unit)
         means = np.ldexp((self.pilots + self.remainders)[self.weights > 0], self.exponent)
         exponent = safe_exponent(means, log_deviation(self.pooled, self.each) + self.exponent, self.exponent)
         if exponent != self.exponent:
@@ -120,7 +116,7 @@ class Accumulator:
 
     def _count_weights_in(self, unit: float) -> None:
         for sums in (self.weights, self.pooled, self.each, self.foreknown.weights, self.foreknown.squares):
-            if sums is not None and unit != 1.0:
+            if sums is not None:
                 sums /= unit
 
     def _knows_its_classes(self, rows: LabelledRows, run: list[slice], unit: float) -> bool:
@@ -151,11 +147,15 @@ class Accumulator:
         self, rows: LabelledRows, blocks: list[slice], unit: float, dtype: np.dtype[Any], force: bool = False
     ) -> int:
         """Add blocks around the same pilots, up to one whose squares would leave the range of the numbers; how many."""
-        seen, positions = self._classes_in(rows.codes[blocks[0].start : blocks[-1].stop])
+        codes = rows.codes[blocks[0].start : blocks[-1].stop]
+        many = len(self.weights) > FEW_CLASSES
+        seen, positions = np.unique(codes, return_inverse=True) if many else (slice(None), codes)
         run: _Run | None = None
         added = 0
         for part in blocks:
-            block = self._scaled(dense_block(rows.X, part))
+            block = dense_block(rows.X, part)
+            if self.exponent:
+                block = np.ldexp(block, -self.exponent)
             local = positions[part.start - blocks[0].start : part.stop - blocks[0].start]
             weights = None if rows.weights is None else rows.weights[part] / unit
             if run is None:
@@ -165,9 +165,10 @@ class Accumulator:
             added += 1
         if added:
             assert run is not None
-            left = np.where(run.recentred[:, None], 0.0, run.means)  # what of the means is still in the scatter
+            means = run.sums / np.where(run.mass > 0, run.mass, 1.0)[:, None]
+            left = np.where(run.recentred[:, None], 0.0, means)  # what of the means is still in the scatter
             self._add_class_rows(seen, -1, run.mass, left)
-            self.merge(seen, run.mass, run.counts, run.pilots.astype(np.float64), run.means)
+            self.merge(seen, run.mass, run.counts, run.pilots.astype(np.float64), means)
         return added
 
     def _add_block(
@@ -225,12 +226,6 @@ class Accumulator:
         self.weights[seen] = both
         self.counts[seen] += counts
 
-    def _classes_in(self, codes: NDArray[np.intp]) -> tuple[Any, NDArray[np.intp]]:
-        """An index of the classes that rows may be of, and each row's position among them."""
-        if len(self.weights) <= FEW_CLASSES:
-            return slice(None), codes
-        return np.unique(codes, return_inverse=True)
-
     def _new_run(
         self, seen: Any, block: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any], alone: bool
     ) -> _Run:
@@ -253,7 +248,7 @@ class Accumulator:
             near = of_means <= spread
             if of_means[near].sum() <= spread.max(initial=0.0):  # W b bᵀ is as large as its trace, not as one column
                 pilots[:, near] = 0.0
-        return _Run(seen, pilots, may_recentre=alone)
+        return _Run(seen, pilots, may_recentre=alone, recentred=np.zeros(len(pilots), dtype=bool))
 
     def _minus_pilots(
         self, block: NDArray[Any], pilots: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any]
@@ -313,9 +308,6 @@ class Accumulator:
         if held is None or len(held) < shape[0] or held.dtype != dtype:
             held = self._buffers[name] = np.empty(shape, dtype)
         return held[: shape[0]]
-
-    def _scaled(self, block: NDArray[Any]) -> NDArray[Any]:
-        return block if self.exponent == 0 else np.ldexp(block, -self.exponent)
 
     def _rescale(self, block: NDArray[Any]) -> None:
         """Take the power of two at which the block's largest deviation is about 1 (and no entry overflows)."""

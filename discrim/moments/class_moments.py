@@ -6,8 +6,8 @@ all come down to the `+`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.linalg as la
@@ -78,6 +78,23 @@ class ClassMoments:
     each: Array | None
     exponent: int
     precision: float = float(np.finfo(np.float64).eps)  # of the numbers the scatters were summed in
+    is_labelled: bool = field(init=False)
+    n_features: int = field(init=False)
+    n_rows: int = field(init=False)
+    total_weight: float = field(init=False)
+    _from_origin: Array = field(init=False)  # μ_c, seen from the first class's pilot
+    _overall: Array = field(init=False)  # μ, seen from there
+
+    def __post_init__(self) -> None:
+        total, seen = float(self.weights.sum()), (self.pilots - self.pilots[0]) + self.remainders
+        vars(self).update(
+            is_labelled=self.classes[0] is not None,
+            n_features=self.pilots.shape[1],
+            n_rows=int(self.counts.sum()),
+            total_weight=total,
+            _from_origin=seen,
+            _overall=(self.weights / (total or 1.0)) @ seen,
+        )
 
     @classmethod
     def of(
@@ -184,17 +201,24 @@ class ClassMoments:
         return int(la.lapack.dpstrf(scatter, tol=least)[2]) == len(scatter) if len(scatter) else True
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
-        require_labels_of_one_kind(self.classes, other.classes)
-        self._require_same_kind(other)
-        classes = np.unique(np.concatenate([self.classes, other.classes])) if self.is_labelled else self.classes
+        mine, theirs = ((m.n_features, m.pooled is None, m.each is None) for m in (self, other))
+        if mine != theirs:
+            self._refuse_other_kind(other)
+        classes, same = self.classes, not self.is_labelled or self.classes is other.classes  # as those of folds are
+        if not same:
+            require_labels_of_one_kind(self.classes, other.classes)
+            classes = np.unique(np.concatenate([self.classes, other.classes]))
+        even = (self.emphasis == 1).all() and (other.emphasis == 1).all()
         keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
-        sums = Accumulator(len(classes), self.n_features, keep=keep, emphasis=self._joint_emphasis(other, classes))
-        largest = max(self, other, key=ClassMoments._log_deviation)
-        means = np.concatenate([self.means, other.means])
-        sums.set_exponent(safe_exponent(means, largest._log_deviation(), largest.exponent))
+        sums = Accumulator(
+            len(classes), self.n_features, keep=keep, emphasis=None if even else self._common_emphasis(other)
+        )
+        if exponent := self._exponent_with(other):
+            sums.set_exponent(exponent)
         for part in (self, other):
-            positions = np.searchsorted(classes, part.classes) if self.is_labelled else np.zeros(1, dtype=np.intp)
-            part = part._in_units_of(sums.exponent)
+            positions = slice(None) if same else np.searchsorted(classes, part.classes)
+            if part.exponent != exponent:
+                part = part._in_units_of(exponent)
             if sums.pooled is not None and part.pooled is not None:
                 sums.pooled += part.pooled
             if sums.each is not None and part.each is not None:
@@ -203,17 +227,13 @@ class ClassMoments:
         sums.square_pending()
         return self._from(sums, classes, max(self.precision, other.precision))
 
-    def _require_same_kind(self, other: ClassMoments) -> None:
-        mine, theirs = ((m.n_features, m.pooled is None, m.each is None) for m in (self, other))
-        if mine != theirs:
-            raise ValueError(
-                f"Moments of {self.n_features} and {other.n_features} features, or kept in different ways, do not add "
-                "up. Make both with the same columns and the same `keep`; in a stream, keep the estimator's parameters."
-            )
+    def _refuse_other_kind(self, other: ClassMoments) -> NoReturn:
+        raise ValueError(
+            f"Moments of {self.n_features} and {other.n_features} features, or kept in different ways, do not add "
+            "up. Make both with the same columns and the same `keep`; in a stream, keep the estimator's parameters."
+        )
 
-    def _joint_emphasis(self, other: ClassMoments, classes: NDArray[Any]) -> Array:
-        if (self.emphasis == 1).all() and (other.emphasis == 1).all():
-            return np.ones(len(classes))
+    def _common_emphasis(self, other: ClassMoments) -> Array:
         if not (np.array_equal(self.classes, other.classes) and np.array_equal(self.emphasis, other.emphasis)):
             raise ValueError(
                 "Moments pooled with different class weights do not add up. Make both with keep='each', or with the "
@@ -221,13 +241,14 @@ class ClassMoments:
             )
         return self.emphasis
 
-    def _log_deviation(self) -> float:
-        return log_deviation(self.pooled, self.each) + self.exponent
+    def _exponent_with(self, other: ClassMoments) -> int:
+        """The unit both can be counted in, that of the wider one where it will do."""
+        deviations = [log_deviation(part.pooled, part.each) + part.exponent for part in (self, other)]
+        wider = self if deviations[0] >= deviations[1] else other
+        return safe_exponent(np.concatenate([self.means, other.means]), max(deviations), wider.exponent)
 
     def _in_units_of(self, exponent: int) -> ClassMoments:
         change = self.exponent - exponent
-        if change == 0:
-            return self
         return ClassMoments(
             self.classes,
             self.weights,
@@ -297,22 +318,6 @@ class ClassMoments:
         )
 
     @property
-    def is_labelled(self) -> bool:
-        return self.classes[0] is not None
-
-    @property
-    def n_features(self) -> int:
-        return self.pilots.shape[1]
-
-    @property
-    def total_weight(self) -> float:
-        return float(self.weights.sum())
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.counts.sum())
-
-    @property
     def means(self) -> Array:
         """μ_c in the units of the rows, each rounded to one double."""
         return np.ldexp(self.pilots + self.remainders, self.exponent)
@@ -320,7 +325,7 @@ class ClassMoments:
     @property
     def mean(self) -> Array:
         """μ in the units of the rows, rounded to one double."""
-        return self.origin + self.mean_offset
+        return np.ldexp(self.pilots[0], self.exponent) + np.ldexp(self._overall, self.exponent)
 
     @property
     def origin(self) -> Array:
@@ -330,23 +335,17 @@ class ClassMoments:
     @property
     def mean_offset(self) -> Array:
         """μ − origin, in the units of the rows."""
-        return np.ldexp(self._overall(), self.exponent)
-
-    def _from_origin(self) -> Array:
-        return (self.pilots - self.pilots[0]) + self.remainders
-
-    def _overall(self) -> Array:
-        return (self.weights / self.total_weight) @ self._from_origin()
+        return np.ldexp(self._overall, self.exponent)
 
     def centred_means(self) -> Array:
         """μ_c − μ, one row per class, in the moments' own units (like the scatters)."""
-        return self._from_origin() - self._overall()
+        return self._from_origin - self._overall
 
     def centred(self, points: Array) -> Array:
         """Points of the feature space minus μ, in the moments' own units."""
         scaled = np.ldexp(points, -self.exponent) if self.exponent else points
         centred = scaled - self.pilots[0]
-        centred -= self._overall()
+        centred -= self._overall
         return centred
 
     def scatter(self, class_weights: Array | float = 1.0) -> Array:
