@@ -107,6 +107,19 @@ def test_compare_prints_a_ranked_table_and_the_answer(table):
     assert err == ""
 
 
+@pytest.mark.parametrize("width", [130, 80])
+def test_no_figure_of_the_table_is_cut_off_in_a_narrow_terminal(tmp_path, rows, width):
+    X, _ = rows
+    y = np.where(np.arange(len(X)) % 4 == 0, "rare", "often")  # balanced accuracy, and accuracy beside it
+    path = write(tmp_path / "rows.csv", X, y)
+    code, out, _ = discrim("compare", path, *FAST[:-4], "--splits", "2", "-j", "1", COLUMNS=str(width))
+    assert code == 0
+    table = out.partition("K is the smallest")[0]
+    assert "balanced accuracy %" in table
+    assert "…" not in table
+    assert ("p value" in out) == (width == 130)  # p values first, where not all has room
+
+
 def test_every_format_gives_the_same_answer(tmp_path, rows, table):
     X, y = rows
     expected = figures(here("compare", table, "-t", "sort", "--json", *FAST)[1])
@@ -182,26 +195,27 @@ def test_ids_missing_cells_loadings_and_every_method_through_project_and_apply(t
     assert "--impute median" in message
     assert "--drop-missing" in message
     assert "missing_cells=" not in message
+    filled = X.copy()
+    filled[[3, 8], 1] = np.median(np.delete(X[:, 1], [3, 8]))
+    scaled = (filled - filled.mean(axis=0)) / filled.std(axis=0)
     for method in (name for name, one in METHODS.items() if one.build is not None):
-        if method == "posterior-map":
-            options = ("--id", "who", "--impute", "mean", "-m", method, "--loadings", tmp_path / "none.csv")
-            assert "not linear" in refused("project", path, *options)
+        options = ("--id", "who", "--impute", "median", "-m", method, "-k", "1")
+        files, linear = ("--out", out, "--model", model), METHODS[method].linear
+        if not linear:
+            assert "not linear" in refused("project", path, *options, "--loadings", tmp_path / "none.csv")
             assert not (tmp_path / "none.csv").exists()
-            continue
-        files = ("--out", out, "--model", model, "--loadings", weights)
-        code, _, err = here("project", path, "--id", "who", "--impute", "median", "-m", method, "-k", "1", *files)
+        code, _, err = here("project", path, *options, *files, *(("--loadings", weights) if linear else ()))
         assert code == 0, err
-        features, loadings = pd.read_csv(out), pd.read_csv(weights)
+        features = pd.read_csv(out)
         assert features.columns[[0, -1]].tolist() == ["who", "sort"]
         assert features["who"].tolist() == frame["who"].tolist()
-        assert loadings["feature"].tolist() == [f"x{at}" for at in range(5)]
-        filled = X.copy()
-        filled[[3, 8], 1] = np.median(np.delete(X[:, 1], [3, 8]))
-        scaled = (filled - filled.mean(axis=0)) / filled.std(axis=0)
-        product = scaled @ loadings.iloc[:, 1].to_numpy()
-        np.testing.assert_allclose(
-            product - product.mean(), features.iloc[:, 1] - features.iloc[:, 1].mean(), atol=1e-8
-        )
+        if linear:
+            loadings = pd.read_csv(weights)
+            assert loadings["feature"].tolist() == [f"x{at}" for at in range(5)]
+            product = scaled @ loadings.iloc[:, 1].to_numpy()
+            np.testing.assert_allclose(
+                product - product.mean(), features.iloc[:, 1] - features.iloc[:, 1].mean(), atol=1e-8
+            )
         code, _, err = here("apply", model, path, "--id", "who", "--out", tmp_path / "new.csv")
         assert code == 0, err
         again = pd.read_csv(tmp_path / "new.csv")

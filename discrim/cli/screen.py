@@ -26,7 +26,6 @@ from discrim.evaluation.verdict import Verdict
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100)
 side = Console(stderr=True, highlight=False)
-_ROOM_FOR_P = 95  # columns
 MOST_CLASSES = 8  # that are told one by one
 _EXPLANATION = (
     "K is the smallest within one standard error of the line's best; intervals are 95 %. Over PCA with the same K and "
@@ -52,8 +51,11 @@ def show_comparison(found: Comparison, next_step: str = "") -> None:
     """The ranked table, what the marks mean, the answer in words, and what was skipped or failed."""
     if found.lines:
         out.print(Text(heading(found), style="bold"))
-        out.print(comparison_table(found))
-        p_values = "." if out.width < _ROOM_FOR_P else "; its p value follows."
+        table, p_values = comparison_table(found, p_values=True), "; its p value follows."
+        if _width(table) > out.width:
+            table, p_values = comparison_table(found, p_values=False), "."
+        table.width = _width(table)
+        out.print(table, crop=False)  # a line may wrap, a figure is never cut off
         out.print(Text(_EXPLANATION + p_values, style="dim"))
     out.print(Text("\n" + found.answer, style="bold"))
     if found.verdict is not None and found.verdict.recall:
@@ -75,17 +77,23 @@ def recall_in_words(verdict: Verdict) -> str:
     )
 
 
-def comparison_table(found: Comparison) -> Table:
+def comparison_table(found: Comparison, *, p_values: bool) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
     table.add_column("classifier", no_wrap=True)
     beside = ["accuracy"] if found.metric == "balanced_accuracy" else []
-    names = ("K", f"{METRICS[found.metric]} % (interval)", *(f"{METRICS[one]} %" for one in beside))
+    interval = " (interval)" if p_values else ""  # no room for the one, no room for the other
+    names = ("K", f"{METRICS[found.metric]} %{interval}", *(f"{METRICS[one]} %" for one in beside))
     for name in (*names, "over PCA", "over raw"):
         table.add_column(name, justify="right", no_wrap=True)
     for line in found.lines:
-        table.add_row(*_cells(line, beside))
+        table.add_row(*_cells(line, beside, p_values))
     return table
+
+
+def _width(table: Table) -> int:
+    """What it takes to show all of it."""
+    return out.measure(table, options=out.options.update(width=1_000)).maximum
 
 
 def heading(found: Comparison) -> str:
@@ -98,18 +106,18 @@ def heading(found: Comparison) -> str:
     )
 
 
-def _cells(line: Line, beside: Iterable[str]) -> list[Text]:
+def _cells(line: Line, beside: Iterable[str], p_values: bool) -> list[Text]:
     interval = f" ({100 * line.low:.1f}–{100 * line.high:.1f})" if line.n_splits > 1 else ""
     texts = [line.method, line.classifier, str(line.k), f"{100 * line.mean:.1f}{interval}"]
     texts += [f"{100 * line.means[name]:.1f}" for name in beside]
-    return [*map(Text, texts), _difference(line.against_pca), _difference(line.against_raw)]
+    return [*map(Text, texts), *(_difference(one, p_values) for one in (line.against_pca, line.against_raw))]
 
 
-def _difference(found: Difference | None) -> Text:
+def _difference(found: Difference | None, with_p: bool) -> Text:
     if found is None:
         return Text("")
     mark, style = {"better": ("▲", "green"), "worse": ("▼", "red")}.get(found.verdict, (" ", ""))
-    p_value = "" if out.width < _ROOM_FOR_P else " <.001" if found.adjusted < 0.001 else f" {found.adjusted:.3f}"
+    p_value = "" if not with_p else " <.001" if found.adjusted < 0.001 else f" {found.adjusted:.3f}"
     return Text(f"{100 * found.mean:+.1f} {mark}{p_value}", style=style)
 
 

@@ -89,7 +89,10 @@ class Plan:
 
 
 def refined(found: Comparison) -> Grid | None:
-    """The grid with more numbers of components around the best and the recommended, None where there are none."""
+    """The grid with more numbers of components around the best and the recommended, None where there are none.
+
+    PCA is tried with the same numbers: a line is compared with PCA's at its own.
+    """
     if found.verdict is None:
         return None
     grid, verdict = found.grid, found.verdict
@@ -98,9 +101,9 @@ def refined(found: Comparison) -> Grid | None:
     for pick in dict.fromkeys([verdict.best, verdict.recommended]):
         method = grid.methods[pick.method]
         tried = sorted({cell.k for cell in grid.cells if cell.method == pick.method})
+        judges = {(cell.method, cell.classifier) for cell in grid.cells if cell.method in (pick.method, "pca")}
         for k in refined_counts(tried, pick.k, method.most_components(sizes)):
-            names = {cell.classifier for cell in grid.cells if cell.method == pick.method}
-            cells |= {Cell(pick.method, k, classifier) for classifier in names}
+            cells |= {Cell(name, k, classifier) for name, classifier in judges}
     if cells == set(grid.cells):
         return None
     order = {name: at for at, name in enumerate(dict.fromkeys(cell.method for cell in grid.cells))}

@@ -144,8 +144,8 @@ def _against(name: str, found: Contrast) -> Against:
 
 
 def project_command(best: Cell, data: str, reading: tuple[str, ...], scale: str) -> str:
-    """What to type in a terminal to get the features; empty where it is no reduction of discrim, or no known file."""
-    if not data or best.method not in METHODS or not METHODS[best.method].ours:
+    """What to type in a terminal to get the features; empty where it is no reduction by name, or no known file."""
+    if not data or best.method not in METHODS or METHODS[best.method].build is None:
         return ""
     words = ["discrim", "project", data, *reading]
     words += ["--method", best.method, "-k", str(best.k), *(["--scale", scale] if scale != "standard" else [])]
@@ -153,10 +153,11 @@ def project_command(best: Cell, data: str, reading: tuple[str, ...], scale: str)
 
 
 def python_code(best: Cell, scale: str, impute: str = "") -> str:
-    """The same in Python; empty where it is no reduction of discrim."""
-    if best.method not in METHODS or not METHODS[best.method].ours:
+    """The same in Python; empty where it is no reduction by name."""
+    if best.method not in METHODS or METHODS[best.method].build is None:
         return ""
-    model = METHODS[best.method].estimator(best.k, 0)
+    method = METHODS[best.method]
+    model, place = method.estimator(best.k, 0), "discrim" if method.ours else str(method.build).partition(":")[0]
     own = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     before = preprocessing(scale, impute or None)
     imports = {f"from {'.'.join(type(step).__module__.split('.')[:2])} import {type(step).__name__}" for step in before}
@@ -168,7 +169,7 @@ def python_code(best: Cell, scale: str, impute: str = "") -> str:
     return "\n".join(
         [
             *sorted(imports),
-            f"from discrim import {', '.join(names)}",
+            f"from {place} import {', '.join(names)}",
             "",
             f"model = make_pipeline({written})" if len(steps) > 1 else f"model = {written}",
             "features = model.fit(X, y).transform(X)",

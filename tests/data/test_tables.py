@@ -705,6 +705,13 @@ def test_digest_sees_order_and_names():
     assert table_of(X, ["1", "0", "1"]).digest() != known
 
 
+@pytest.mark.parametrize("sign", ["", "\n", "\0", ","])
+def test_digest_knows_where_a_label_ends(sign):
+    X = [[1, 2], [3, 4]]
+    known = table_of(X, [f"p{sign}q", "r"]).digest()
+    assert table_of(X, ["p", f"q{sign}r"]).digest() != known
+
+
 # --- writing ---------------------------------------------------------------------------------------
 
 COLUMNS = {

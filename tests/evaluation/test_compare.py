@@ -266,6 +266,8 @@ def test_automatic_counts_have_one_less_than_the_classes_and_more_around_the_bes
     assert {1, 2, 5, 9, 10} <= set(line.curve)
     assert len(line.curve) > 5
     assert found.verdict.best.k in line.curve
+    pca = next(line for line in found.lines if line.method == "pca")
+    assert set(line.curve) <= set(pca.curve)  # or a line at one of them could not be compared with PCA's
 
 
 def test_progress_is_told_and_an_interrupted_run_shows_what_is_done(wine, tmp_path):

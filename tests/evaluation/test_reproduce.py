@@ -90,6 +90,15 @@ def test_draws_are_further_splits_and_splits_may_be_fewer(store):
     assert np.isnan(few[0].deviation)
 
 
+def test_two_of_ten_inverted_folds_are_the_first_two_of_ten(store):
+    study = made({"protocol": "inverted-kfold", "splits": 10})
+    whole, few = reproduced(study, store, jobs=1), reproduced(study, store, splits=2, jobs=1)
+    assert [one.figures for one in few] == [one.figures[:2] for one in whole]
+    assert [len(one.figures) for one in whole] == [10] * len(CELLS)
+    sizes = {(row["scores"]["n_train"], row["scores"]["n_test"]) for row in store.rows()}
+    assert sizes == {(8, 72)}  # of 80 rows a tenth to learn from, where two folds would be halves
+
+
 def test_failures_are_counted_and_left_out(store, monkeypatch):
     def broken(self, *_):
         raise RuntimeError("no luck")
