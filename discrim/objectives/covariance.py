@@ -32,21 +32,16 @@ class Covariance:
     def __init__(self, matrix: Array, precision: float = 0.0, variances: Array | None = None) -> None:
         self.matrix = matrix
         self.precision = precision
-        self.inverse_condition = 1.0  # of the correlations, known once they are factored
+        self.inverse_condition = 1.0  # of the correlations, where they have a factor
         deviations = np.sqrt(np.maximum(np.diag(matrix), 0.0))
         varies = deviations > (0.0 if variances is None else ROUNDING * np.sqrt(variances))
-        self._every_column_varies = bool(varies.all())
         self._scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+        self._correlations = matrix * self._scales[:, None] * self._scales
+        self._triangle = (self._factor() if varies.all() else None) if len(matrix) else np.empty((0, 0))
+        self.is_nonsingular = self._triangle is not None  # no column is a combination of others, whatever their scales
 
-    @cached_property
-    def _correlations(self) -> Array:
-        return self.matrix * self._scales[:, None] * self._scales
-
-    @cached_property
-    def _triangle(self) -> Array | None:
+    def _factor(self) -> Array | None:
         """L of the correlations LLᵀ; None where they are singular."""
-        if not self._every_column_varies or not len(self.matrix):
-            return np.empty((0, 0)) if not len(self.matrix) else None
         factor, broken = la.lapack.dpotrf(self._correlations, lower=1)
         threshold = max(SINGULAR, 100 * np.sqrt(len(factor)) * self.precision)
         # a pivot is the share of a column's variance that the columns before it leave unexplained
@@ -56,11 +51,6 @@ class Covariance:
         self.inverse_condition, _ = la.lapack.dpocon(factor, np.abs(self._correlations).sum(axis=0).max(), uplo="L")
         least = max(LEAST_CONDITION, rounding_share(len(factor), self.precision))
         return factor if self.inverse_condition > least else None
-
-    @property
-    def is_nonsingular(self) -> bool:
-        """Whether no column is a combination of the others, whatever the columns' scales."""
-        return self._triangle is not None
 
     @cached_property
     def _root(self) -> Array:

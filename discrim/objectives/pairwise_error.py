@@ -13,8 +13,7 @@ that F itself is zero in doubles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,20 +37,13 @@ class PairwiseError:
 
     means: Array
     shares: Array
+    pair_shares: Array = field(init=False)  # p_a p_b of every pair a<b, in the order of scipy's pdist
+    _differences: Array | None = field(init=False)  # m_a − m_b of every pair; None where that would be large
 
-    @cached_property
-    def pair_shares(self) -> Array:
-        """p_a p_b of every pair a<b, in the order of scipy's pdist."""
+    def __post_init__(self) -> None:
         a, b = np.triu_indices(len(self.shares), 1)
-        return self.shares[a] * self.shares[b]
-
-    @cached_property
-    def _differences(self) -> Array | None:
-        """m_a − m_b of every pair; None where that would be large."""
-        if len(self.pair_shares) * self.means.shape[1] > HELD_DIFFERENCES:
-            return None
-        a, b = np.triu_indices(len(self.shares), 1)
-        return self.means[a] - self.means[b]
+        held = self.means[a] - self.means[b] if len(a) * self.means.shape[1] <= HELD_DIFFERENCES else None
+        vars(self).update(pair_shares=self.shares[a] * self.shares[b], _differences=held)
 
     def __call__(self, B: Array) -> tuple[Array, Array]:
         """log F of each of S subspaces (B is S×q×k), and its gradients (S×q×k)."""

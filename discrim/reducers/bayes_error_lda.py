@@ -230,8 +230,8 @@ class BayesErrorLDA(ShrunkDiscriminant):
         if len(classes) > PAIRED_CLASSES:
             warn_of_drawn_classes(len(classes), PAIRED_CLASSES)
             classes = np.sort(np.random.default_rng(seed).choice(len(classes), PAIRED_CLASSES, replace=False))
-        parts = tuple(part.among(classes) for part in held_out)
-        return Pairing(classes, priors[classes], parts, float(np.sqrt(squared_inflation)), k, seed)
+            held_out = [part.among(classes) for part in held_out]
+        return Pairing(classes, priors[classes], tuple(held_out), float(np.sqrt(squared_inflation)), k, seed)
 
     def _rotation(self, means: Array, shares: Array, pairing: Pairing) -> Array:
         """q×q: first the chosen directions, then the others, as combinations of LDA's."""

@@ -11,7 +11,7 @@ import operator
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -46,14 +46,11 @@ class TestRows:
     """Rows that were held out."""
 
     rows: LabelledRows
-
-    @property
-    def n_rows(self) -> int:
-        return self.rows.shape[0]
+    n_rows: int
 
     def along(self, mean: Array, directions: Array) -> ClassMoments:
         features = projected(self.rows.X, mean, directions).astype(np.float64, copy=False)
-        return ClassMoments.of_rows(self.rows.moved(features))
+        return ClassMoments.of_rows(replace(self.rows, X=features))
 
 
 def _of_the_others(parts: list[ClassMoments]) -> list[ClassMoments]:
@@ -103,7 +100,7 @@ class Folds(Splits):
     """Splits of labelled rows."""
 
     def __init__(self, points: LabelledRows, cv: Any, random_state: Any, original: LabelledRows | None = None) -> None:
-        self.points = points
+        self.points, self.rows = points, points.some
         self.splits = _splits(points if original is None else original, cv, random_state)
 
     def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
@@ -111,7 +108,7 @@ class Folds(Splits):
 
     @property
     def held_out(self) -> Iterator[tuple[ClassMoments, Test]]:
-        return ((moments, TestRows(test)) for moments, test in self)
+        return ((moments, TestRows(test, test.shape[0])) for moments, test in self)
 
     @functools.cached_property
     def training(self) -> list[ClassMoments]:  # type: ignore[override]
@@ -123,10 +120,6 @@ class Folds(Splits):
         if not divided:
             return [ClassMoments.of_rows(self.rows(training)) for training, _ in self.splits]
         return _of_the_others([ClassMoments.of_rows(self.rows(test)) for _, test in self.splits])
-
-    def rows(self, index: Indices) -> LabelledRows:
-        """Some of the rows."""
-        return self.points.some(index)
 
 
 def _folds_of_distinct_rows(points: LabelledRows, n_folds: int, random_state: Any) -> list[tuple[Indices, Indices]]:

@@ -89,7 +89,7 @@ class Products(Basis):
         assert isinstance(folds, Folds)
         training, test = (folds.rows(index) for index in folds.splits[0])
         basis = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
-        yield basis, basis.moments("means"), TestRows(test)
+        yield basis, basis.moments("means"), TestRows(test, test.shape[0])
 
 
 @dataclass(frozen=True, eq=False)

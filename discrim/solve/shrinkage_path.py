@@ -72,19 +72,15 @@ def _fold_scores(
     means = training.centred_means()[present] @ vectors
     inverses, possible = _inverse_variances(values, means, shares, shrinkages, training.precision)
     rules = (_EveryCount if every_count else _AllDiscriminants).of(values, vectors, means, inverses, shares, logs)
-    judged = _Judged.of(test, present, rules.shape)
-    for part in _parts(test.shape[0], len(means)):
+    judged = _Judged.of(test, present, (len(shrinkages), rules.n_counts))
+    step = min(BLOCK_ROWS, max(64, SCORES_AT_ONCE // (8 * len(means))))  # a score of each row for every class: a block
+    for first in range(0, test.shape[0], step):
+        part = slice(first, first + step)
         rows = training.centred(dense_block(test.X, part).astype(np.float64, copy=False))
         for which, scores in rules.scores(rows):
             judged.add(which, scores, part)
     hits = np.where(possible[:, None], judged.hits, -np.inf)
     return hits, judged.losses / judged.loss_weights.sum(), float(judged.weights.sum())
-
-
-def _parts(n_rows: int, n_classes: int) -> Iterator[slice]:
-    """Rows few enough that a score of each for every class is a block."""
-    step = min(BLOCK_ROWS, max(64, SCORES_AT_ONCE // (8 * n_classes)))
-    return (slice(first, first + step) for first in range(0, n_rows, step))
 
 
 def _inverse_variances(
@@ -109,6 +105,7 @@ class _AllDiscriminants:
     mixing: Array  # γ×r: the f_γ from the r vectors that span them
     rules: Array  # (r·C)×d
     offsets: Array  # γ×C
+    n_counts: int = 1
 
     @classmethod
     def of(
@@ -122,11 +119,6 @@ class _AllDiscriminants:
         kept = singular > SAME_RULE * singular.max(initial=0.0)
         rules = ((right[kept] / sizes)[:, None] * means).reshape(-1, means.shape[1]) @ vectors.T
         return cls(left[:, kept] * singular[kept], rules, logs - 0.5 * inverses @ (means**2).T)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of γ and of counts."""
-        return len(self.offsets), 1
 
     def scores(self, rows: Array) -> Iterator[tuple[Any, Array]]:
         """Scores of classes and rows, of a few γ at a time."""
@@ -146,6 +138,7 @@ class _EveryCount:
 
     discriminants: list[tuple[Array, Array]]  # of each γ: axes (q×d) and the class means along them (q×C)
     logs: Array
+    n_counts: int
 
     @classmethod
     def of(
@@ -155,12 +148,7 @@ class _EveryCount:
         for scale in np.sqrt(inverses):
             directions = principal(np.sqrt(shares)[:, None] * means * scale)[1]
             found.append(((directions * scale) @ vectors.T, directions @ (means * scale).T))
-        return cls(found, logs)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of γ and of counts."""
-        return len(self.discriminants), max(1, *(len(axes) for axes, _ in self.discriminants))
+        return cls(found, logs, max(1, *(len(axes) for axes, _ in found)))
 
     def scores(self, rows: Array) -> Iterator[tuple[Any, Array]]:
         """Scores of classes and rows, of one γ and count at a time."""

@@ -36,19 +36,16 @@ class Descent:
     def at(cls, objective: Objective, B: Array) -> Descent:
         values, gradients = objective(B)
         slopes = tangent(B, gradients)
-        return cls(B, values, slopes, FIRST_ANGLE / np.maximum(_norms(slopes), 1e-300))
-
-    def best(self, count: int) -> Descent:
-        """The `count` lowest."""
-        order = np.argsort(self.values, kind="stable")[:count]
-        return Descent(self.B[order], self.values[order], self.slopes[order], self.steps[order])
+        return cls(B, values, slopes, FIRST_ANGLE / np.maximum(np.linalg.norm(slopes, axis=(1, 2)), 1e-300))
 
 
 def least(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple[float, Array]:
     """The lowest minimum found downhill from the starts: its value and its B (q×k)."""
     state = Descent.at(objective, starts)
     for steps, survivors in RACE:
-        state = descended(objective, state, steps).best(survivors)
+        state = descended(objective, state, steps)
+        best = np.argsort(state.values, kind="stable")[:survivors]
+        state = Descent(state.B[best], state.values[best], state.slopes[best], state.steps[best])
     state = descended(objective, state, max_iter)
     return float(state.values[0]), state.B[0]
 
@@ -56,7 +53,7 @@ def least(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple
 def descended(objective: Objective, state: Descent, max_iter: int) -> Descent:
     """Downhill for some steps, or until the slopes vanish."""
     for turn in range(max_iter):
-        lengths = _norms(state.slopes)
+        lengths = np.linalg.norm(state.slopes, axis=(1, 2))
         if (lengths <= SETTLED).all():
             break
         state.steps = np.minimum(state.steps, LARGEST_ANGLE / np.maximum(lengths, 1e-300))
@@ -100,8 +97,3 @@ def orthonormal(W: Array) -> Array:
 def random_subspaces(count: int, widths: Array, k: int, rng: np.random.Generator) -> Array:
     """Spans of `count` times k normal vectors with deviations `widths` along the q axes (count×q×k)."""
     return np.linalg.qr(widths[:, None] * rng.standard_normal((count, len(widths), k)))[0]
-
-
-def _norms(slopes: Array) -> Array:
-    flat = slopes.reshape(len(slopes), -1)
-    return np.sqrt(np.vecdot(flat, flat))
