@@ -217,11 +217,13 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable class."""
-        return self.classes_[self._scores(X)[0].argmax(axis=1)]
+        best = self._scores(X)[0].argmax(axis=1)  # which asks first whether there was a fit
+        return self.classes_[best]
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of every class (n×C), calibrated by held-out rows."""
-        return calibrated(self._scores(X)[0], self.temperature_, self._total_weight)
+        scores, _ = self._scores(X)
+        return calibrated(scores, self.temperature_, self._total_weight)
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Log probability of every class (n×C)."""

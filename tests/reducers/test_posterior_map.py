@@ -385,8 +385,9 @@ def test_what_it_has_not_it_explains():
         assert not hasattr(fitted, name)
         with pytest.raises(AttributeError, match=says):
             getattr(fitted, name)
-    with pytest.raises(NotFittedError):
-        PosteriorMap().transform(np.zeros((2, 2)))
+    for use in ("transform", "predict", "predict_proba", "predict_log_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(PosteriorMap(), use)(np.zeros((2, 2)))
 
 
 def test_rows_that_cannot_be_held_out_are_refused():
