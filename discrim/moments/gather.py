@@ -25,6 +25,7 @@ from discrim.data.plain_format import PlainFormat
 from discrim.data.row_hash import Hashes, hash_folds, position_hashes, row_hashes
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
+from discrim.moments.column_totals import ColumnTotals
 from discrim.moments.row_sample import RowSample
 
 Array = NDArray[np.float64]
@@ -36,7 +37,7 @@ class Gathering:
     """What an estimator wants to know of every part.
 
     keep : which scatters ("pooled", "each", "means"); n_folds : 0 where no choice needs folds; seed : which folds;
-    sample_rows : 0 where no row is looked at; extremes : whether the columns' least and largest cells are wanted;
+    sample_rows : 0 where no row is looked at; columns : whether a scaler asks for the columns' extremes and deviations;
     class_weight : factors on the weights of a class's rows
     """
 
@@ -46,7 +47,7 @@ class Gathering:
     n_folds: int = 0
     seed: int = 0
     sample_rows: int = 0
-    extremes: bool = False
+    columns: bool = False
     class_weight: Mapping[Any, float] | None = None
 
     @property
@@ -56,7 +57,7 @@ class Gathering:
     def sufficing_for(self, wanted: Gathering) -> Gathering:
         """This, where what it gathers is all that is wanted; an error where it is not."""
         same = (self.supervised, self.keep, self.class_weight) == (wanted.supervised, wanted.keep, wanted.class_weight)
-        sampled = wanted.sample_rows in (0, self.sample_rows) and self.extremes >= wanted.extremes
+        sampled = wanted.sample_rows in (0, self.sample_rows) and self.columns >= wanted.columns
         # without folds, where none are needed for a choice, errors are what statistics let expect
         folded = wanted.n_folds in (0, self.n_folds) or (self.n_folds == 0 and wanted.sample_rows == 0)
         if not (same and sampled and folded and (wanted.n_folds == 0 or self.n_folds == 0 or self.seed == wanted.seed)):
@@ -91,8 +92,8 @@ class Statistics:
         Class moments of each fold; of all rows where no folds were asked for.
     sample : RowSample or None
         The rows of least content hash.
-    extremes : array of shape (2, n_features) or None
-        The least and the largest cell of each column.
+    columns : ColumnTotals or None
+        Extremes, mean and scatter of each column, for a scaler.
     parts : ndarray of uint64
         The parts that are in it, by content: a part that is added again is refused.
     """
@@ -102,7 +103,7 @@ class Statistics:
     dtype: np.dtype[Any]
     folds: tuple[ClassMoments, ...]
     sample: RowSample | None
-    extremes: Array | None
+    columns: ColumnTotals | None
     parts: Hashes
 
     @functools.cached_property
@@ -132,14 +133,13 @@ class Statistics:
                 f"{int(twice[0]):016x}) came before, with the same rows. If the table does hold the same rows twice, "
                 "give its parts different names: statistics(X, y, part='2024-01')."
             )
-        sample = None if self.sample is None or other.sample is None else self.sample + other.sample
         return Statistics(
             self.gathering,
             self.names,
             np.result_type(self.dtype, other.dtype),
             tuple(mine + theirs for mine, theirs in zip(self.folds, other.folds, strict=True)),
-            sample,
-            joint_extremes(self.extremes, other.extremes),
+            _joint(self.sample, other.sample),
+            _joint(self.columns, other.columns),
             np.union1d(self.parts, other.parts),
         )
 
@@ -151,7 +151,7 @@ class Statistics:
             X = sp.csr_array(X / scale) if sp.issparse(X) else (X - shift) / scale
             sample = replace(sample, X=X.astype(self.dtype))
         folds = tuple(fold.standardised(shift, scale) for fold in self.folds)
-        return replace(self, folds=folds, sample=sample, extremes=None)
+        return replace(self, folds=folds, sample=sample, columns=None)
 
     def to_bytes(self) -> bytes:
         """As bytes: versioned, with a checksum, the same on every machine."""
@@ -170,7 +170,7 @@ class Statistics:
         )
 
 
-FORMAT = PlainFormat("statistics", 1, (Statistics, Gathering, ClassMoments, RowSample))
+FORMAT = PlainFormat("statistics", 1, (Statistics, Gathering, ClassMoments, RowSample, ColumnTotals))
 NO_PARTS = np.empty(0, np.uint64)
 
 
@@ -180,6 +180,7 @@ def statistics_of_rows(
     """Statistics of checked rows, and of those before them, around whose class means these are taken."""
     if so_far is not None:
         require_same_columns(so_far.names, so_far.n_features, names, rows.shape[1])
+    columns = ColumnTotals.of(rows) if gathering.columns else None
     rows = gathering.weighted(rows)
     hashes = row_hashes(rows.X) if gathering.needs_hashes else None
     parts = [rows]
@@ -190,35 +191,19 @@ def statistics_of_rows(
         folds = tuple(ClassMoments.of_rows(part, keep=gathering.keep) for part in parts)
     else:
         folds = tuple(before.with_rows(part) for before, part in zip(so_far.folds, parts, strict=True))
-    sample = extremes = None
+    sample = None
     if hashes is not None and gathering.sample_rows:
         sample = RowSample.of(rows, hashes, gathering.sample_rows)
-    if gathering.extremes:
-        extremes = _extremes(rows.X)
     if so_far is not None:
-        sample = sample if so_far.sample is None or sample is None else so_far.sample + sample
-        extremes = joint_extremes(so_far.extremes, extremes)
+        sample, columns = _joint(so_far.sample, sample), _joint(so_far.columns, columns)
     dtype = rows.X.dtype if so_far is None else np.result_type(so_far.dtype, rows.X.dtype)
     names = names if so_far is None or names is not None else so_far.names
-    return Statistics(gathering, names, dtype, folds, sample, extremes, NO_PARTS)
+    return Statistics(gathering, names, dtype, folds, sample, columns, NO_PARTS)
 
 
-def _extremes(X: Any) -> Array:
-    """The least and the largest cell of each column."""
-    if sp.issparse(X):
-        return np.stack([_dense_row(X.min(axis=0)), _dense_row(X.max(axis=0))])
-    return np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
-
-
-def _dense_row(cells: Any) -> Array:
-    return np.asarray(cells.toarray() if sp.issparse(cells) else cells, dtype=np.float64).ravel()
-
-
-def joint_extremes(one: Array | None, other: Array | None) -> Array | None:
-    """Of two parts."""
-    if one is None or other is None:
-        return None
-    return np.stack([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
+def _joint(one: Any, other: Any) -> Any:
+    """The sum, where both were gathered."""
+    return None if one is None or other is None else one + other
 
 
 class Gatherer:

@@ -2,8 +2,8 @@
 
     part → statistics   wherever the part is, by any engine      sum → fitted model   where the model is wanted
 
-A scaler in front of a reducer is folded into the same pass: its means and deviations are in the moments, and the
-moments of scaled rows follow from those of the rows.
+A scaler in front of a reducer is folded into the same pass: what it asks of the columns is gathered beside the moments,
+and the moments of scaled rows follow from those of the rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from discrim.engines.dask_tables import gather_delayed, is_dask
+from discrim.moments.column_totals import ColumnTotals
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.reducers.base import Reducer
 
@@ -84,7 +85,7 @@ def _of_part(gathering: Gathering, numbered: tuple[int, Any]) -> Statistics | No
 def gathering_of(model: Any) -> Gathering:
     """What a fit of a reducer, or of a scaler and a reducer, needs of every part."""
     scaler, reducer = _steps(model)
-    return replace(reducer._gathering(), extremes=isinstance(scaler, MinMaxScaler | MaxAbsScaler))
+    return replace(reducer._gathering(), columns=scaler is not None)
 
 
 def fitted(model: Any, total: Statistics) -> Any:
@@ -92,7 +93,7 @@ def fitted(model: Any, total: Statistics) -> Any:
     scaler, reducer = _steps(model)
     if scaler is not None:
         # what a scaler gives has no names, as in a fit of the pipeline
-        total = replace(_scaled(scaler, total), gathering=replace(total.gathering, extremes=False), names=None)
+        total = replace(_scaled(scaler, total), gathering=replace(total.gathering, columns=False), names=None)
     reducer.fit_statistics(total)
     return model
 
@@ -120,10 +121,11 @@ def _scaled(scaler: Any, total: Statistics) -> Statistics:
     if total.names is not None:
         scaler.feature_names_in_ = np.array(total.names, dtype=object)
     scaler.n_samples_seen_ = np.int64(total.n_rows)
+    columns = total.columns
+    assert columns is not None
     if isinstance(scaler, StandardScaler):
-        return total.standardised(*_standard(scaler, total))
-    assert total.extremes is not None
-    least, largest = total.extremes
+        return total.standardised(*_standard(scaler, columns, total.n_rows))
+    least, largest = columns.least, columns.largest
     if isinstance(scaler, MaxAbsScaler):
         scaler.max_abs_ = np.maximum(np.abs(least), np.abs(largest))
         scaler.scale_ = _nonzero(scaler.max_abs_)
@@ -135,20 +137,17 @@ def _scaled(scaler: Any, total: Statistics) -> Statistics:
     return total.standardised(-scaler.min_ / scaler.scale_, 1 / scaler.scale_)
 
 
-def _standard(scaler: Any, total: Statistics) -> tuple[Array, Array]:
+def _standard(scaler: Any, columns: ColumnTotals, n_rows: int) -> tuple[Array, Array]:
     """Means and deviations; weighted, where the rows are."""
-    moments = total.moments
-    between = moments.between_rows()
-    squares = np.diag(moments.within) + np.einsum("cd,cd->d", between, between)
-    scaler.mean_ = moments.mean if scaler.with_mean or scaler.with_std else None
+    scaler.mean_ = columns.mean if scaler.with_mean or scaler.with_std else None
     scaler.var_ = scaler.scale_ = None
     if scaler.with_std:
-        scaler.var_ = moments.in_squared_units(squares / moments.total_weight)
-        rounding = total.n_rows * np.finfo(np.float64).eps
-        constant = scaler.var_ <= rounding * scaler.var_ + (rounding * moments.mean) ** 2  # as scikit-learn's
+        scaler.var_ = columns.squares / columns.weight
+        rounding = n_rows * np.finfo(np.float64).eps
+        constant = scaler.var_ <= rounding * scaler.var_ + (rounding * columns.mean) ** 2  # as scikit-learn's
         scaler.scale_ = _nonzero(np.where(constant, 0.0, np.sqrt(scaler.var_)))
-    shift = moments.mean if scaler.with_mean else np.zeros(total.n_features)
-    return shift, np.ones(total.n_features) if scaler.scale_ is None else scaler.scale_
+    shift = columns.mean if scaler.with_mean else np.zeros_like(columns.mean)
+    return shift, np.ones_like(columns.mean) if scaler.scale_ is None else scaler.scale_
 
 
 def _nonzero(scale: Array) -> Array:

@@ -2,6 +2,7 @@
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -140,6 +141,27 @@ def test_a_scaler_folds_into_the_same_pass(scaler, make):
         atol=1e-11 * np.abs(wanted).max(),
     )
     assert gathered.feature_names_in_[0] == "p0"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RegularizedLDA(2, shrinkage=0.5, class_weight={1: 20.0}),
+        lambda: FisherLDA(2, class_weight="balanced"),
+        lambda: MarginPCA(2, pairs="median"),
+    ],
+    ids=["class weights", "balanced, on the sample", "medians, on the sample"],
+)
+def test_a_scaler_asks_for_the_columns_whatever_the_method_asks_for(make, sparse):
+    X, y = labelled(200, 5)
+    X, scaler = X * [1, 10, 100, 1e3, 1e4], partial(StandardScaler, with_mean=not sparse)
+    X = sp.csr_array(np.where(X > 0, X, 0.0)) if sparse else X + 3.0
+    whole = make_pipeline(scaler(), make()).fit(X, y)
+    gathered = fit_parts(make_pipeline(scaler(), make()), parts_of(X, y))
+    np.testing.assert_allclose(gathered[0].scale_, whole[0].scale_, rtol=1e-12)
+    np.testing.assert_allclose(gathered[0].mean_, whole[0].mean_, rtol=1e-12)
+    assert largest_angle(gathered[1].components_, whole[1].components_) < 1e-6
 
 
 def test_sparse_rows_behind_a_scaler_stay_sparse():
