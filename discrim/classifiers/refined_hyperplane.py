@@ -27,7 +27,7 @@ from discrim.data.check import (
 class RefinedHyperplane(ClassifierMixin, BaseEstimator):
     """Margin-based refinement of a linear classifier.
 
-    aᵀz = c  →  u_k = Σ_{i∈I_k} a_i z_i  →  Σ_k b_k u_k = c̃ by linear SVM;  ρ = 2/√(Σ_k b_k² Σ_{i∈I_k} a_i²)
+        aᵀz = c  →  u_k = Σ_{i∈I_k} a_i z_i  →  Σ_k b_k u_k = c̃ by linear SVM;  ρ = 2/√(Σ_k b_k² Σ_{i∈I_k} a_i²)
 
     Takes any linear classifier, merges some of its terms a_i z_i, and separates the classes again by a linear
     SVM in the space of the merged terms. Worth trying where LDA has few rows per feature. What helps there is
@@ -35,35 +35,63 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : the linear classifier to refine, with `coef_` and `intercept_` once fitted; None for LDA.
-    rule : "sign" (terms that speak for the same class), "min" / "max" (the two smallest / largest |a_i|),
-        "discriminant-min" / "discriminant-max" (from the smallest / largest |a_i| on, while the sum
-        discriminates at least as well as each feature in it), "none" (rescaling only), "exhaustive-pairs"
-        (every pair tried, d(d−1)/2 SVMs), "exhaustive-splits" (every split in two groups, 2^(d−1) − 1 SVMs,
-        d ≤ 16), both judged by the margin; "best" (by cross-validation among the six before these); or the
-        groups themselves, such as [[0], [1, 2, 3]], where a feature in none of them stays alone.
-    C : cost of a row on the wrong side of its margin.
-    class_weight : "balanced" (both classes of a pair cost the same in all), None, or {label: factor}.
-    fallback : keep the initial hyperplane where the margin did not grow.
-    reference_class : the class of a pair in which features get mean 0 and variance 1: "minority", "majority",
-        or None to leave features as they are.
-    constant_features : features constant in that class: "drop" them (a warning names those that vary in the
-        other class), or "scale" them by their deviation over both classes, as when no other is left.
-    normalize : scale a to length 1 first, so that C has one meaning; the initial margin is then 2.
-    n_folds : folds for rule "best"; fewer where a class has fewer different rows.
-    tol, max_iter : where the SVM stops.
+    estimator : classifier, default=None
+        The linear classifier to refine, with `coef_` and `intercept_` once fitted; None for LDA.
+    rule : str or list of lists of int, default="sign"
+        Which terms are merged: "sign" (those that speak for the same class), "min" / "max" (the two smallest / largest
+        |a_i|), "discriminant-min" / "discriminant-max" (from the smallest / largest |a_i| on, while the sum
+        discriminates at least as well as each feature in it), "none" (rescaling only), "exhaustive-pairs" (every pair
+        tried, d(d−1)/2 SVMs), "exhaustive-splits" (every split in two groups, 2^(d−1) − 1 SVMs, d ≤ 16), both judged
+        by the margin; "best" (by cross-validation among the six before these); or the groups themselves, such as
+        [[0], [1, 2, 3]], where a feature in none of them stays alone.
+    C : float, default=1.0
+        Cost of a row on the wrong side of its margin.
+    class_weight : dict, "balanced" or None, default="balanced"
+        Balanced: both classes of a pair cost the same in all; or a factor by label.
+    fallback : bool, default=False
+        Keep the initial hyperplane where the margin did not grow.
+    reference_class : "minority", "majority" or None, default="minority"
+        The class of a pair in which features get mean 0 and variance 1; None leaves features as they are.
+    constant_features : "drop" or "scale", default="drop"
+        Features constant in that class are dropped (a warning names those that vary in the other class), or scaled by
+        their deviation over both classes, as when no other is left.
+    normalize : bool, default=True
+        Scale a to length 1 first, so that C has one meaning; the initial margin is then 2.
+    n_folds : int, default=5
+        Folds for rule "best"; fewer where a class has fewer different rows.
+    tol : float, default=1e-6
+        Where the SVM stops.
+    max_iter : int, default=1000000
+        Its most steps.
 
     Attributes
     ----------
-    coef_, intercept_ : the hyperplane in the space of X, one row for each pair of classes.
-    initial_coef_, initial_intercept_ : the same before refinement.
-    groups_ : groups of feature indices, the merged one first.
-    dropped_features_ : features that take no part, being constant in the reference class.
-    margin_initial_, margin_, accepted_ : 2/‖a‖, ρ, and whether ρ ≥ 2/‖a‖, all in standardised features.
-    rule_, n_iter_ : the rule that was applied, and the steps its SVM took.
-    refinements_ : everything about each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), …
-        With more than two classes groups, margins and the like are lists in this order; the class that wins
-        most of its pairs is predicted, ties by the sum of its decision values.
+    coef_ : array of shape (n_pairs, n_features)
+        The hyperplane in the space of X, one row for each pair of classes.
+    intercept_ : array of shape (n_pairs,)
+        Its constants.
+    initial_coef_ : array of shape (n_pairs, n_features)
+        The same before refinement.
+    initial_intercept_ : array of shape (n_pairs,)
+        The constants before refinement.
+    groups_ : list of lists of int
+        Groups of feature indices, the merged one first.
+    dropped_features_ : array of int
+        Features that take no part, being constant in the reference class.
+    margin_initial_ : float
+        2/‖a‖ in standardised features.
+    margin_ : float
+        ρ in standardised features.
+    accepted_ : bool
+        Whether ρ ≥ 2/‖a‖.
+    rule_ : str
+        The rule that was applied.
+    n_iter_ : int
+        The steps its SVM took.
+    refinements_ : list
+        Everything about each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), … With more than two classes
+        groups, margins and the like are lists in this order; the class that wins most of its pairs is predicted, ties
+        by the sum of its decision values.
 
     References
     ----------

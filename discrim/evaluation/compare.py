@@ -100,8 +100,8 @@ def compare(
 
     Returns
     -------
-    found : Comparison
-        `found.verdict`, `found.answer` in words, `found.table()`.
+    Comparison
+        With `verdict`, `answer` in words, and `table()`.
 
     Examples
     --------

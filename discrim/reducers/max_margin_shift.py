@@ -258,8 +258,34 @@ def max_margin_shift(
 ) -> NDArray[Any]:
     """The shifted rows T[X] = X + σ²Aη themselves (dense), as `MaxMarginShift` trains its extractor on them.
 
-    Parameters are those of `MaxMarginShift`. Rows without a label, and rows of weight 0, stay where they are.
+    Rows without a label, and rows of weight 0, stay where they are.
 
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The rows.
+    y : array of shape (n_samples,)
+        Their labels.
+    shift : float, default=1.0
+        How far the rows move relative to their spread, σ²‖Aη‖/‖X − μ‖.
+    C : float, default=1.0
+        Weight of the hinge losses.
+    unlabeled : label, default=None
+        Label of the rows without one; missing labels always mean that.
+    sample_weight : array of shape (n_samples,), default=None
+        How much each row counts.
+    tol : float, default=1e-10
+        Relative duality gap at which the SVM stops.
+    max_iter : int, default=10000
+        Its most passes over the rows.
+
+    Returns
+    -------
+    array of shape (n_samples, n_features)
+        The shifted rows.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
     >>> max_margin_shift(X, y, shift=0.5).shape

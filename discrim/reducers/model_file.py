@@ -92,9 +92,22 @@ UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS))
 
 
 def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted reducer, or a pipeline of a scaler and a reducer, to `path`; whole or not at all.
+    """Write a fitted reducer, or a pipeline that ends in one, to a file; whole or not at all.
 
-    about : text, numbers and lists to keep with it, such as the names of the columns
+    Parameters
+    ----------
+    model : estimator
+        A fitted reducer of discrim, alone or behind scikit-learn's scalers and imputer.
+    path : str or path
+        The file.
+    about : dict, default=None
+        Text, numbers and lists to keep with it, such as the names of the columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from discrim import PCA, save
+    >>> save(PCA(2).fit(load_iris().data), "iris.discrim")  # doctest: +SKIP
     """
     check_is_fitted(model)
     content = FORMAT.to_bytes(model, about)
@@ -103,7 +116,23 @@ def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] |
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that was saved to `path`."""
+    """The model that was saved to a file; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted reducer or pipeline.
+
+    Examples
+    --------
+    >>> from discrim import load
+    >>> model = load("iris.discrim")  # doctest: +SKIP
+    """
     return FORMAT.from_bytes(Path(path).read_bytes(), path)
 
 

@@ -48,7 +48,7 @@ def fit_parts(model: Any, parts: Iterable[Any], *, map: Callable[..., Iterable[A
 
     Returns
     -------
-    model : object
+    estimator
         The fitted model.
 
     Examples

@@ -56,7 +56,24 @@ class Origin:
 def write_report(
     found: Comparison | Sequence[Results], path: str | os.PathLike[str], origin: Origin | None = None
 ) -> None:
-    """Write the page; the file appears whole or not at all."""
+    """Write the report as one HTML page; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    found : Comparison or sequence of Results
+        What `compare` gave, or the results of several data sets.
+    path : str or path
+        The file.
+    origin : Origin, default=None
+        Where the table came from, for the commands that the page offers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from discrim import compare, write_report
+    >>> answer = compare(*load_wine(return_X_y=True), n_splits=2)  # doctest: +SKIP
+    >>> write_report(answer, "wine.html")  # doctest: +SKIP
+    """
     text = page([Results.of(found)] if isinstance(found, Comparison) else found, origin or Origin())
     with whole_file(path) as handle:
         handle.write(text.encode("utf-8", "replace"))
