@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from discrim.data.check import checked_weights
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison, so_far
-from discrim.evaluation.plan import Plan, labelled_table, refined, require_identity
+from discrim.evaluation.plan import ComparisonPlan, labelled_table, refined, require_identity
 from discrim.evaluation.run import Progress, opened_store, run
 from discrim.evaluation.summary import require_metric
 from discrim.evaluation.verdict import metric_for
@@ -119,7 +119,7 @@ def compare(
         raise ValueError(
             f"groups has shape {np.shape(groups)}, but there are {table.n_samples} rows. Pass one for each."
         )
-    plan = Plan(
+    plan = ComparisonPlan(
         methods,
         classifiers,
         n_components,

@@ -47,7 +47,7 @@ class HonestScore:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutLabels:
     """The class given to every test row by every cell, split by split.
 
     Attributes
@@ -80,7 +80,7 @@ class HeldOut:
     weights: Array
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]], about: Mapping[str, Any] | None) -> HeldOut | None:
+    def of(cls, rows: Iterable[Mapping[str, Any]], about: Mapping[str, Any] | None) -> HeldOutLabels | None:
         """From rows of one run and what was kept of it; None where rows do not tell what was said of test rows."""
         found: dict[Cell, dict[int, str]] = {}
         trial: Mapping[str, Any] = {}

@@ -33,7 +33,7 @@ DEFAULT_SPLITS = 20
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """What is to be tried on a table; the names are those of `compare`'s parameters."""
 
     methods: str | Any | Iterable[str | Any] = "default"

@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class TrialFeatures:
     """Training and test features for one K, or why there are none; `refused`: the method has not so many.
 
     scores : what the fitted method says of itself that belongs to the results (`trial_scores_`)
@@ -110,18 +110,20 @@ def seed_of(seed: int, split: int) -> int:
 # ---------------------------------------------------------------------- features
 
 
-def features_by_count(method: Method, counts: list[int], data: SplitData) -> dict[int, Features]:
+def features_by_count(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
     """Features for every K, by one fit where the components are nested."""
     if method.build is None:
-        return {k: Features(data.train, data.test) for k in counts}
+        return {k: TrialFeatures(data.train, data.test) for k in counts}
     if issparse(data.train) and not method.takes_sparse:
-        why = Features(status="skipped", reason=f"{method.name} needs dense rows, and the table is sparse and large")
+        why = TrialFeatures(
+            status="skipped", reason=f"{method.name} needs dense rows, and the table is sparse and large"
+        )
         return dict.fromkeys(counts, why)
     if data.train_weight is not None and not takes_weights(method.estimator(1, 0)):
-        why = Features(status="skipped", reason=f"{method.name} takes no sample_weight")
+        why = TrialFeatures(status="skipped", reason=f"{method.name} takes no sample_weight")
         return dict.fromkeys(counts, why)
     most = method.most_components(data.sizes)
-    beyond = Features(status="skipped", reason=_too_many(method, most, data.sizes))
+    beyond = TrialFeatures(status="skipped", reason=_too_many(method, most, data.sizes))
     possible = [k for k in counts if k <= most]
     alone = [k for k in possible if k < method.nested_from(data.sizes)]
     found = {k: _fitted(method, k, data) for k in alone} | _nested(method, possible[len(alone) :], data)
@@ -137,9 +139,9 @@ def _too_many(method: Method, most: int, sizes: Sizes) -> str:
     )
 
 
-def _nested(method: Method, counts: list[int], data: SplitData) -> dict[int, Features]:
+def _nested(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
     """One fit at the largest K that the rows allow; a larger one that was refused is skipped with what was said."""
-    found: dict[int, Features] = {}
+    found: dict[int, TrialFeatures] = {}
     for at, largest in reversed(list(enumerate(counts))):
         found[largest] = _fitted(method, largest, data)
         if found[largest].status == "ok":
@@ -148,16 +150,16 @@ def _nested(method: Method, counts: list[int], data: SplitData) -> dict[int, Fea
     return found
 
 
-def _first(features: Features, k: int) -> Features:
+def _first(features: TrialFeatures, k: int) -> TrialFeatures:
     return replace(features, train=features.train[:, :k], test=features.test[:, :k])
 
 
-def _skipped(features: Features) -> Features:
+def _skipped(features: TrialFeatures) -> TrialFeatures:
     """More components than the rows have: nothing failed, where fewer can be had."""
     return replace(features, status="skipped")
 
 
-def _fitted(method: Method, k: int, data: SplitData) -> Features:
+def _fitted(method: Method, k: int, data: SplitData) -> TrialFeatures:
     began = time.perf_counter()
     try:
         with _noted() as notes:
@@ -165,11 +167,11 @@ def _fitted(method: Method, k: int, data: SplitData) -> Features:
             parts = model.transform(data.train), model.transform(data.test)
     except Exception as error:
         seconds = time.perf_counter() - began
-        return Features(
+        return TrialFeatures(
             status="failed", reason=_in_one_line(error), seconds=seconds, refused=isinstance(error, ValueError)
         )
     own = getattr(model, "trial_scores_", {})
-    return Features(*parts, time.perf_counter() - began, notes=tuple(notes), scores=own)
+    return TrialFeatures(*parts, time.perf_counter() - began, notes=tuple(notes), scores=own)
 
 
 def fitted(model: Any, X: Any, y: Any, weights: NDArray[Any] | None) -> Any:
@@ -187,7 +189,7 @@ def takes_weights(model: Any) -> bool:
 # ---------------------------------------------------------------------- classification
 
 
-def _row(trial: Row, features: Features, classifier: Classifier, data: SplitData) -> Row:
+def _row(trial: Row, features: TrialFeatures, classifier: Classifier, data: SplitData) -> Row:
     """The result row of one trial."""
     began = time.perf_counter()
     status, reason, notes, scores = features.status, features.reason, [*features.notes], {}

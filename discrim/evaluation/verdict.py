@@ -24,7 +24,7 @@ from scipy import stats
 
 from discrim.evaluation.evidence import Array, Evidence
 from discrim.evaluation.grid import Cell
-from discrim.evaluation.held_out import HeldOut, HonestScore
+from discrim.evaluation.held_out import HeldOutLabels, HonestScore
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, sentences
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
 from discrim.evaluation.summary import LEVEL
@@ -150,7 +150,7 @@ def verdict_of(
     if not evidence.reductions or evidence.n_splits == 0:
         return None
     chosen, best = evidence.recommended(evidence.scores), evidence.best_of(evidence.reductions)
-    held_out = HeldOut.of(rows, about)
+    held_out = HeldOutLabels.of(rows, about)
     honest, majority = _honest(evidence, held_out, metric), np.array([])
     if held_out is not None:
         majority = held_out.majority_scores(metric)
@@ -239,7 +239,7 @@ def _finding(evidence: Evidence, chosen: int, raw: Contrast | None, majority: Ar
     return NOT_SHOWN if raw is None else raw.finding
 
 
-def _honest(evidence: Evidence, held_out: HeldOut | None, metric: str) -> HonestScore | None:
+def _honest(evidence: Evidence, held_out: HeldOutLabels | None, metric: str) -> HonestScore | None:
     if held_out is None or held_out.cells != evidence.cells or evidence.n_splits < 2:
         return None
     return held_out.honest_score(evidence.recommended, metric)

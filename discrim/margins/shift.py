@@ -19,7 +19,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check import require_finite
-from discrim.data.findings import refuse_equal_rows
+from discrim.data.fit_messages import refuse_equal_rows
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
 from discrim.margins.identical_rows import order_of_data

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import checked_table, require_finite, unchanged_if_it_fails
 from discrim.data.check_parameters import require_layer
-from discrim.data.findings import refuse_sparse
+from discrim.data.fit_messages import refuse_sparse
 
 Array = NDArray[np.float64]
 LOW, HIGH = 0.1, 0.9  # where a sigmoid is far from flat

@@ -29,7 +29,7 @@ from discrim.data.check import (
     unchanged_on_failure,
 )
 from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
-from discrim.data.findings import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
+from discrim.data.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
 from discrim.data.rows import LabelledRows, projected
 from discrim.engines.dask_tables import gather_dask, is_dask, transform_dask
 from discrim.margins.margin_vectors import Margins
@@ -147,8 +147,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """What the objective refers to beside the statistics, from the rows in their features."""
         return Margins()
 
-    def _weighted(self, rows: LabelledRows, *, is_whole: bool = True) -> LabelledRows:
-        """The rows (all of them, or a part) with what a method's own parameters say about their weights."""
+    def _weighted(self, rows: LabelledRows) -> LabelledRows:
+        """The rows with what a method's own parameters say about their weights."""
         return rows
 
     def _require_weighted(self, moments: ClassMoments) -> None:

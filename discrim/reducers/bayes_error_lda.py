@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from discrim.data.check_parameters import FLAG, Constraints, checked_priors, plain_count, whole
-from discrim.data.findings import warn_of_drawn_classes, warn_of_unknown_error
+from discrim.data.fit_messages import warn_of_drawn_classes, warn_of_unknown_error
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import ROUNDING
 from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation

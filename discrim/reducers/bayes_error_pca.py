@@ -10,7 +10,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, Constraints, named
-from discrim.data.findings import require_room_for_pairs
+from discrim.data.fit_messages import require_room_for_pairs
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import pair_error
 from discrim.objectives.ratio import LEAST_WITHIN

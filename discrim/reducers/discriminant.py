@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import checked_priors, class_factors
-from discrim.data.findings import (
+from discrim.data.fit_messages import (
     refuse_equal_means,
     refuse_equal_rows,
     warn_of_lost_digits,
@@ -72,13 +72,10 @@ class DiscriminantReducer(NearestCentroid):
     def _why_all_directions(self) -> str | None:
         return f"{type(self).__name__} needs the whole within-class scatter (RegularizedLDA(shrinkage=0.1) does not)"
 
-    def _weighted(self, rows: LabelledRows, *, is_whole: bool = True) -> LabelledRows:
+    def _weighted(self, rows: LabelledRows) -> LabelledRows:
         if self.class_weight is None:
             return rows
-        known = None
-        if isinstance(self.class_weight, dict) and not is_whole:  # what no part brings shows when all are there
-            known = np.array([*self.class_weight, *rows.classes.tolist()], dtype=object)
-        factors = class_factors(self.class_weight, rows.classes, rows.class_totals, known)[rows.codes]
+        factors = class_factors(self.class_weight, rows.classes, rows.class_totals)[rows.codes]
         return replace(rows, weights=factors * (1.0 if rows.weights is None else rows.weights))
 
     def _require_weighted(self, moments: ClassMoments) -> None:

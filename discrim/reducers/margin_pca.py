@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discrim.data.check import require_finite, require_whole_weights
 from discrim.data.check_parameters import COUNT, Constraints, named
-from discrim.data.findings import MOST_ENEMIES, refuse_ties, require_room_for_enemies
+from discrim.data.fit_messages import MOST_ENEMIES, refuse_ties, require_room_for_enemies
 from discrim.data.rows import LabelledRows
 from discrim.margins.enemies import TIES, EnemyPairs, enemy_pairs
 from discrim.margins.margin_vectors import Margins

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from discrim.data.check_parameters import COUNT, PASSES, POSITIVE, Constraints
-from discrim.data.findings import refuse_subspace_count
+from discrim.data.fit_messages import refuse_subspace_count
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import class_pulls, margin_shift

@@ -23,7 +23,7 @@ from discrim.data.check_parameters import (
     number,
     require_transformer,
 )
-from discrim.data.findings import refuse_sparse
+from discrim.data.fit_messages import refuse_sparse
 from discrim.data.rows import LabelledRows
 from discrim.margins.shift import margin_shift
 from discrim.reducers.embedding import embedded, fitted_embedding, require_embedding

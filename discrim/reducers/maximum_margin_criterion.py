@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from discrim.data.check_parameters import COUNT, Constraints, number
-from discrim.data.findings import warn_of_no_positive_direction
+from discrim.data.fit_messages import warn_of_no_positive_direction
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.spread_reducer import SpreadReducer

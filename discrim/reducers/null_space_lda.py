@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.data.findings import warn_of_filled_null_space
+from discrim.data.fit_messages import warn_of_filled_null_space
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discrim.data.check_parameters import COUNT, Constraints, plain_count
-from discrim.data.findings import refuse_pca_components
+from discrim.data.fit_messages import refuse_pca_components
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer

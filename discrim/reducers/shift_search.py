@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from discrim.data.findings import refuse_folds
+from discrim.data.fit_messages import refuse_folds
 from discrim.data.rows import LabelledRows
 from discrim.margins.shift import margin_shift
 from discrim.reducers.shifted_extractor import trained_extractors

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import InputTags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from discrim.data.findings import refuse_fractional_weights, require_nonnegative
+from discrim.data.fit_messages import refuse_fractional_weights, require_nonnegative
 from discrim.data.rows import LabelledRows
 from discrim.margins.shift import Shift
 from discrim.reducers.pca import PCA

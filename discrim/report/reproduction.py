@@ -16,7 +16,7 @@ from discrim.report.payload import Words, figure_json
 from discrim.report.reproduction_charts import agreement_chart, figure_charts
 
 
-class Line(NamedTuple):
+class PrintedLine(NamedTuple):
     """A cell as the page says it; numbers to sort by stand beside their words."""
 
     outcome: Outcome
@@ -32,7 +32,7 @@ class Part(NamedTuple):
     """A table or a figure of the paper."""
 
     title: str
-    lines: list[Line]
+    lines: list[PrintedLine]
     said: str
     menu: list[str]  # of a figure, what its charts are called
     drawn: str
@@ -78,9 +78,9 @@ def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, a
     )
 
 
-def _line(one: Outcome, tolerance: float) -> Line:
+def _line(one: Outcome, tolerance: float) -> PrintedLine:
     shown, cell = one.measure.shown, one.cell
-    return Line(
+    return PrintedLine(
         one,
         figure(cell.printed, cell.printed_deviation, shown),
         figure(one.ours, one.deviation, shown),

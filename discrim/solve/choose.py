@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discrim.data.findings import refuse_large_sparse
+from discrim.data.fit_messages import refuse_large_sparse
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.solve.basis import Basis, Features

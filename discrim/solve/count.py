@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.findings import refuse_count, refuse_equal_rows, warn_of_tie
+from discrim.data.fit_messages import refuse_count, refuse_equal_rows, warn_of_tie
 
 TIE = 1e-10  # neighbouring values closer than this share have no order of their own
 

@@ -10,7 +10,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from discrim.data.findings import require_within_spread, warn_of_slow_solution
+from discrim.data.fit_messages import require_within_spread, warn_of_slow_solution
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments

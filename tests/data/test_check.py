@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from discrim import PCA, MarginPCA
 from discrim.data import check
 from discrim.data.check_parameters import plain_count
-from discrim.data.findings import refuse_count
+from discrim.data.fit_messages import refuse_count
 
 X = np.arange(12.0).reshape(4, 3)
 

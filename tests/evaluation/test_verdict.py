@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, load_iris
 from discrim import compare
 from discrim.evaluation.evidence import Evidence
 from discrim.evaluation.grid import Cell, packed
-from discrim.evaluation.held_out import HeldOut
+from discrim.evaluation.held_out import HeldOutLabels
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN
 from discrim.evaluation.statistics import corrected_t_test
@@ -123,7 +123,7 @@ def test_a_split_without_drawn_rows_has_no_say_in_the_choice():
     tests, trains = ([np.flatnonzero((groups == g) == side) for g in range(8)] for side in (True, False))
     right = random.random((800, 2)) < [0.8, 0.95]
     labels = [np.where(right[test], codes[test, None], 1 - codes[test, None]) for test in tests]
-    held_out = HeldOut(cells, ("a", "b"), codes, tests, trains, labels, groups, np.ones(800))
+    held_out = HeldOutLabels(cells, ("a", "b"), codes, tests, trains, labels, groups, np.ones(800))
     scores = np.array([right[test].mean(axis=0) for test in tests]).T
     evidence = Evidence(cells, scores, 1 / 7)
     assert evidence.recommended(scores) == 1
@@ -133,12 +133,12 @@ def test_a_split_without_drawn_rows_has_no_say_in_the_choice():
 
 def test_groups_are_drawn_as_a_whole():
     rows, about, codes = held_out_rows(np.random.default_rng(0), 60, (Cell("m", 1, "svm"),), [0.8])
-    held_out = HeldOut.of(rows, about)
+    held_out = HeldOutLabels.of(rows, about)
     object.__setattr__(held_out, "groups", np.repeat(np.arange(12), 5))
     drawn = held_out._draws(np.random.default_rng(0)).reshape(-1, 12, 5)
     assert (drawn == drawn[:, :, :1]).all()
     assert (drawn[:, :, 0].sum(axis=1) == 12).all()
-    alone = HeldOut.of(rows, about)._draws(np.random.default_rng(0))
+    alone = HeldOutLabels.of(rows, about)._draws(np.random.default_rng(0))
     assert (alone[:, codes == 1].sum(axis=1) == (codes == 1).sum()).all()
 
 
