@@ -96,7 +96,7 @@ class Accumulator:
             self._count_weights_in(unit)
         blocks, done = list(block_slices(*rows.shape)), 0
         while done < len(blocks):
-            longest = LONGEST_RUN if self.foreknown.weights.any() else min(done, LONGEST_RUN)
+            longest = LONGEST_RUN if self.foreknown.weights.any() else min(2 * done, LONGEST_RUN)
             run = blocks[done : done + max(1, longest)]
             if len(run) > 1 and not self._knows_its_classes(rows, run, unit):
                 run = run[:1]
@@ -120,13 +120,16 @@ class Accumulator:
                 sums /= unit
 
     def _knows_its_classes(self, rows: LabelledRows, run: list[slice], unit: float) -> bool:
-        """Whether each class has at least half as much behind it as is in the run, so that its pilot is near."""
+        """Whether each class has at least a quarter as much behind it as is in the run, so that its pilot is near.
+
+        What is squared around it is at most five times what the classes' scatter will be: under three bits.
+        """
         if len(self.weights) > FEW_CLASSES:
             return False
         part = slice(run[0].start, run[-1].stop)
         weights = None if rows.weights is None else rows.weights[part] / unit
         behind = self.weights + self.foreknown.weights
-        return bool((np.bincount(rows.codes[part], weights, minlength=len(behind)) <= 2 * behind).all())
+        return bool((np.bincount(rows.codes[part], weights, minlength=len(behind)) <= 4 * behind).all())
 
     def add_sparse_means(self, rows: LabelledRows) -> None:
         """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
