@@ -56,9 +56,14 @@ def _sparse_hashes(X: Any) -> Hashes:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    cells = _of_cells(X.data, _factors(np.arange(X.shape[1]))[X.indices])
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])
-    return _mixed(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    hashes, factors = np.empty(X.shape[0], np.uint64), _factors(np.arange(X.shape[1]))
+    step = max(1, CACHED_CELLS * X.shape[0] // max(1, X.nnz))
+    for start in range(0, X.shape[0], step):
+        ends = X.indptr[start : start + step + 1]
+        cells = _of_cells(X.data[ends[0] : ends[-1]], factors[X.indices[ends[0] : ends[-1]]])
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])[ends - ends[0]]
+        hashes[start : start + step] = sums[1:] - sums[:-1]
+    return _mixed(hashes)
 
 
 def _of_cells(values: NDArray[Any], factors: Hashes) -> Hashes:
