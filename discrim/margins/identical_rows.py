@@ -12,7 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-BLOCK = 2**16  # numbers that are hashed or compared at once
+from discrim.data.row_hash import row_hashes
+
+BLOCK = 2**16  # numbers that are compared at once
 
 Ints = NDArray[np.intp]
 
@@ -28,13 +30,13 @@ def equal_rows(X: Any, codes: Ints) -> Groups:
     """The groups of rows with equal numbers and equal class. −0 equals 0, and a stored zero a missing one."""
     if sp.issparse(X):
         X = without_zeros(X)
-    hashes = _row_hashes(X)
+    hashes = row_hashes(X)
     return _grouped(X, codes, hashes, np.lexsort((codes, hashes)))  # stable: the lowest row of a group comes first
 
 
 def order_of_data(X: Any, codes: Ints, weights: NDArray[np.float64] | None) -> Ints:
     """An order of the rows that depends on what they hold, not on where they are listed (equal rows aside)."""
-    hashes = _row_hashes(without_zeros(X) if sp.issparse(X) else X)
+    hashes = row_hashes(X)
     return np.lexsort((codes, hashes) if weights is None else (weights, codes, hashes))
 
 
@@ -46,29 +48,6 @@ def without_zeros(X: Any) -> Any:
         X.sum_duplicates()
         X.eliminate_zeros()
     return X
-
-
-def _row_hashes(X: Any) -> NDArray[np.uint64]:
-    """Σ_j multiplier_j · mixed bits of x_ij (mod 2⁶⁴); zeros of either sign add nothing."""
-    multipliers = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
-    hashes = np.empty(X.shape[0], dtype=np.uint64)
-    step = max(1, BLOCK * X.shape[0] // max(1, X.nnz if sp.issparse(X) else X.size))
-    for start in range(0, len(hashes), step):
-        part = slice(start, start + step)
-        if sp.issparse(X):
-            edges = X.indptr[start : start + step + 1]
-            entries = slice(edges[0], edges[-1])
-            sums = np.cumsum(_mixed(X.data[entries]) * multipliers[X.indices[entries]], dtype=np.uint64)
-            hashes[part] = np.diff(np.concatenate([[np.uint64(0)], sums])[edges - edges[0]])
-        else:
-            hashes[part] = _mixed(X[part]) @ multipliers
-    return hashes
-
-
-def _mixed(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """The bits of float64 numbers, folded: round numbers end in zero bits, which a product alone would never stir."""
-    bits = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # + 0.0: no −0
-    return bits ^ (bits >> np.uint64(29))
 
 
 def _grouped(X: Any, codes: Ints, hashes: NDArray[np.uint64], order: Ints) -> Groups:
