@@ -241,10 +241,25 @@ def test_what_could_have_been_shown_is_the_edge_of_what_is():
         assert edge.finding == finding
 
 
+def test_what_could_have_been_shown_counts_methods_and_tests():
+    raw = around(0.8, 0, 0.01)
+    evidence = scored(lda_2=raw + around(0.001, 1, 0.04), raw_9=raw, pca_2=raw + around(0.0, 2, 0.04))
+    error = corrected_t_test(evidence.scores[0] - evidence.scores[1], RATIO).standard_error
+    two_methods, two_tests = 2, 2
+    edge = stats.t.isf(0.05 / 2 / two_methods / two_tests, 19) * error
+    assert contrasts(evidence, 0)[0].detectable == pytest.approx(edge)
+
+
 def test_equality_is_said_only_where_the_interval_is_narrow():
     assert contrast_with_raw(0.001, deviation=0.01)[1].finding == AS_WELL
     assert contrast_with_raw(0.001, deviation=0.05)[1].finding == NOT_SHOWN
     assert contrast_with_raw(0.015, deviation=0.03)[1].finding == NOT_SHOWN
+    assert contrast_with_raw(-0.02, deviation=0.03)[1].finding == NOT_SHOWN
+
+
+def test_differences_of_scores_lie_between_minus_one_and_one():
+    _, found = contrast_with_raw(0.1, deviation=3.0)
+    assert (found.low, found.high) == (-1.0, 1.0)
 
 
 def test_balanced_accuracy_decides_where_one_class_has_most_rows():
