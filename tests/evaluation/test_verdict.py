@@ -184,6 +184,28 @@ def test_a_loss_beyond_a_standard_error_is_not_excused_by_few_splits():
     assert chosen(evidence).k == 5
 
 
+def test_half_a_standard_error_is_excused_and_one_and_a_half_are_not():
+    best = around(0.9, 0)
+    error = corrected_t_test(best, RATIO).standard_error
+    for gap, k in ((0.5, 2), (1.5, 5)):  # no test shows either, so noisy is the difference
+        assert chosen(scored(lda_5=best, lda_2=best - gap * error + around(0, 1, deviation=0.2))).k == k
+
+
+def test_of_equal_means_the_best_is_the_one_with_fewer_components():
+    evidence = scored(lda_5=around(0.9, 0), lda_2=around(0.9, 1))
+    assert evidence.best_of([0, 1]) == 1
+
+
+def test_the_largest_class_is_that_of_the_training_rows():
+    codes = np.array([0, 0, 0, 1, 1, 1, 1, 0])
+    train, test = np.arange(4), np.arange(4, 8)  # three of four are 0; then three of four are 1
+    held_out = HeldOutLabels((), ("a", "b"), codes, [test], [train], [], np.arange(8), np.ones(8))
+    assert held_out.majority_scores("accuracy").tolist() == [0.25]
+    weights = np.array([1.0, 1, 1, 4, 1, 1, 1, 1])
+    heavy = HeldOutLabels((), ("a", "b"), codes, [test], [train], [], np.arange(8), weights)
+    assert heavy.majority_scores("accuracy").tolist() == [0.75]
+
+
 def test_the_same_gap_in_every_split_is_judged_by_its_size():
     best = around(0.9, 0)
     assert chosen(scored(lda_5=best, lda_2=best - 0.3)).k == 5
