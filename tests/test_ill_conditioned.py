@@ -45,7 +45,12 @@ def counts(X, rng, size):
     return np.floor(np.exp(size * np.abs(X)))
 
 
+def far_scales(X, rng, size):
+    return X * size ** np.arange(X.shape[1])
+
+
 FAMILIES = {
+    far_scales: (1e-20, 1e-60, 1e-90),
     outlier: (1e3, 1e6, 1e9, 1e12),
     powers: (4, 8, 12, 16),
     nearly_twice: (0.0, 1e-4, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-14),

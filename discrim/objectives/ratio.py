@@ -79,7 +79,8 @@ def ratio_of(moments: ClassMoments) -> Ratio:
     n = moments.total_weight
     shares = moments.weights / n
     within, means = moments.within / n, np.sqrt(shares)[:, None] * moments.centred_means()
-    varying = (np.diag(within) > 0) | (means != 0).any(axis=0)
+    # of their squares: a column 1e-170 beside others varies, but no sum of squares can hold it
+    varying = np.diag(within) + np.einsum("cd,cd->d", means, means) > 0
     if not varying.all():
         within, means = within[np.ix_(varying, varying)], means[:, varying]
     ratio = _ratio(within, means, shares, n, moments.precision)
@@ -110,7 +111,8 @@ def _range_of(ratio: Ratio) -> tuple[Array | None, Array | None, float]:
         return None, None, 1.0
     # judged on correlations, so that a feature in small units is not taken for rounding
     deviations = np.sqrt(ratio.variances)
-    values, vectors = la.eigh(ratio.total / np.outer(deviations, deviations), driver="evd", check_finite=False)
+    correlations = ratio.total / deviations / deviations[:, None]  # one by one: a product of two may underflow
+    values, vectors = la.eigh(correlations, driver="evd", check_finite=False)
     kept = values > rounding_share(len(values), ratio.precision) * values[-1]
     span = la.qr(deviations[:, None] * vectors[:, kept], mode="economic", check_finite=False)[0].T
     return span, (vectors[:, ~kept] / deviations[:, None]).T, float(values[kept].min() / values[-1])
