@@ -91,6 +91,8 @@ def ratio_of(moments: ClassMoments) -> Ratio:
         selection = np.eye(len(varying))[varying]
         embedding = selection if embedding is None else embedding @ selection
         left_out = None if left_out is None else left_out @ selection
+    if (moments.centred_means()[:, ~varying] != 0).any():
+        least_kept = 0.0
     return replace(ratio, embedding=embedding, left_out=left_out, least_kept=least_kept)
 
 
