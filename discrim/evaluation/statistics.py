@@ -165,6 +165,18 @@ def nemenyi_critical_difference(n_methods: int, n_datasets: int, *, alpha: float
     return float(quantile / np.sqrt(2) * _rank_error(n_methods, n_datasets))
 
 
+def nemenyi_p_values(scores: ArrayLike, *, higher_is_better: bool = True) -> NDArray[np.float64]:
+    """p value of Nemenyi's test for every pair of methods (columns), as a symmetric matrix."""
+    table = ranks(scores, higher_is_better=higher_is_better)
+    n_datasets, n_methods = table.shape
+    gaps = np.abs(np.subtract.outer(table.mean(axis=0), table.mean(axis=0)))
+    studentized = gaps * np.sqrt(2) / _rank_error(n_methods, n_datasets)
+    p_values = np.ones((n_methods, n_methods))
+    pairs = np.triu_indices(n_methods, k=1)  # the tail is an integral: once for each pair
+    p_values[pairs] = stats.studentized_range.sf(studentized[pairs], n_methods, np.inf)
+    return np.minimum(p_values, p_values.T).clip(0.0, 1.0)
+
+
 def _per_split(values: ArrayLike, least: int = 2) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or len(array) < least:

@@ -16,6 +16,7 @@ from discrim.evaluation.statistics import (
     holm,
     mean_ranks,
     nemenyi_critical_difference,
+    nemenyi_p_values,
     paired_t_test,
     sign_test,
 )
@@ -165,6 +166,29 @@ def test_critical_difference_has_the_printed_constants(alpha):
     for k, q in enumerate(PRINTED_Q[alpha], start=2):
         constant = nemenyi_critical_difference(k, 30, alpha=alpha) / math.sqrt(k * (k + 1) / (6 * 30))
         assert constant == pytest.approx(q, abs=1.1e-3)
+
+
+def test_nemenyi_p_values_meet_the_critical_difference():
+    # Two methods 1 rank apart: the p value crosses α where the critical difference crosses 1.
+    scores = np.tile([3.0, 2.0, 1.0], (10, 1))
+    p_values = nemenyi_p_values(scores)
+    assert np.array_equal(p_values, p_values.T)
+    assert np.diag(p_values).tolist() == [1.0, 1.0, 1.0]
+    assert nemenyi_critical_difference(3, 10, alpha=p_values[0, 1]) == pytest.approx(1.0, rel=1e-6)
+    assert nemenyi_critical_difference(3, 10, alpha=p_values[0, 2]) == pytest.approx(2.0, rel=1e-4)
+
+
+def test_nemenyi_p_values_for_two_methods_are_normal_tails():
+    # For k = 2 the studentized range over √2 is the absolute value of a normal variable.
+    scores = np.vstack([np.tile([1.0, 0.0], (7, 1)), np.tile([0.0, 1.0], (3, 1))])
+    expected = 2 * stats.norm.sf(0.4 / math.sqrt(2 * 3 / (6 * 10)))
+    assert nemenyi_p_values(scores)[0, 1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_nemenyi_p_values_are_those_of_scikit_posthocs():
+    posthocs = pytest.importorskip("scikit_posthocs", reason="scikit-posthocs is the oracle")
+    expected = np.asarray(posthocs.posthoc_nemenyi_friedman(SCORES))
+    np.testing.assert_allclose(nemenyi_p_values(SCORES), expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(
