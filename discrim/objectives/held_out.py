@@ -128,10 +128,11 @@ class _PairSums:
     def errors(self) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
             between = self.squares - self.shifts**2 / self.weights  # rows of a class around their mean over all parts
-            freedom = self.freedom + (self.parts - 1) + (self.parts - 1).T
+            spare = self.parts - 1
+            freedom = self.freedom + (spare + spare.T)  # a sum in this order is the same from both sides
             # weights that do not count rows, but add up to one, say, leave no degrees of freedom to speak of
             freedom = np.where(freedom > 0, freedom, self.weights + self.weights.T)
-            deviations = np.sqrt((self.scatter + between + between.T) / freedom)
+            deviations = np.sqrt((self.scatter + (between + between.T)) / freedom)
             margins = self.margins / self.weights
             errors = pair_error((margins + margins.T) / deviations)
         np.fill_diagonal(errors, 0.0)

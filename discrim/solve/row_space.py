@@ -41,10 +41,10 @@ class GramRows(Basis):
         margins = margins.moved(pilot)
         moments = ClassMoments.of_rows(near.unlabelled(), keep="means")
         rows, offset = _rows_and_offset(near, margins, moments)
-        gram = _gram_matrix(rows, offset)
+        gram, squared = _gram_matrix(rows, offset)
         if not np.isfinite(gram).all():
             require_finite(points.X)
-        pivots, triangle, Y = _pivoted(gram)
+        pivots, triangle, Y = _pivoted(gram, squared)
         steps = np.diag(triangle)
         # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction
         known = len(steps) >= len(Y) - 1
@@ -153,18 +153,21 @@ def _centred_rows(points: LabelledRows, landmarks: Array | None, moments: ClassM
     return np.ldexp(H, -moments.exponent, out=H) if moments.exponent else H
 
 
-def _gram_matrix(rows: Any, offset: Array | None) -> Array:
+def _gram_matrix(rows: Any, offset: Array | None) -> tuple[Array, float]:
+    """HHᵀ, and the largest square that took part in it, which says how much of it is rounding."""
     if offset is None:
-        return rows @ rows.T
+        gram = rows @ rows.T
+        return gram, float(np.diag(gram).max(initial=0.0))
     products = (rows @ rows.T).toarray()
     along = np.asarray(rows @ offset)
-    return products - along[:, None] - along + offset @ offset
+    gram = products - along[:, None] - along + offset @ offset
+    return gram, float(np.diag(products).max(initial=0.0))
 
 
-def _pivoted(gram: Array) -> tuple[NDArray[np.intp], Array, Array]:
+def _pivoted(gram: Array, squared: float) -> tuple[NDArray[np.intp], Array, Array]:
     """Pivots, R and the coordinates Y, YYᵀ = HHᵀ, by Cholesky's decomposition with pivoting."""
     largest = float(np.diag(gram).max(initial=0.0))
-    tolerance = len(gram) * float(np.finfo(np.float64).eps) * largest
+    tolerance = len(gram) * float(np.finfo(np.float64).eps) * max(largest, squared)
     upper, pivots, rank, _ = la.lapack.dpstrf(gram, tol=tolerance, overwrite_a=True)
     rank = int(rank) if largest > 0 else 0
     order = np.asarray(pivots, dtype=np.intp) - 1
