@@ -19,12 +19,14 @@ from discrim.reducers.maximum_margin_criterion import MaximumMarginCriterion as 
 from discrim.reducers.model_file import load as load
 from discrim.reducers.model_file import save as save
 from discrim.reducers.null_space_lda import NullSpaceLDA as NullSpaceLDA
+from discrim.reducers.optimal_low_rank import OptimalLowRank as OptimalLowRank
 from discrim.reducers.orthogonal_lda import OrthogonalLDA as OrthogonalLDA
 from discrim.reducers.parts import fit_parts as fit_parts
 from discrim.reducers.pca import PCA as PCA
 from discrim.reducers.pca_lda import PCALDA as PCALDA
 from discrim.reducers.posterior_map import PosteriorMap as PosteriorMap
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
+from discrim.reducers.supervised_pca import SupervisedPCA as SupervisedPCA
 from discrim.reducers.uncorrelated_lda import UncorrelatedLDA as UncorrelatedLDA
 from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay
 from discrim.report.critical_difference import CriticalDifferenceDisplay as CriticalDifferenceDisplay

@@ -235,6 +235,18 @@ ENTRIES = (
         ),
     ),
     _reducer(
+        "SupervisedPCA",
+        "supervised_pca",
+        "directions most dependent on labels",
+        Method("supervised-pca", "directions of largest dependence on the labels (HSIC), then PCA"),
+    ),
+    _reducer(
+        "OptimalLowRank",
+        "optimal_low_rank",
+        "class means, then class-centred PCA",
+        Method("optimal-low-rank", "class means, then the largest directions within classes (LOL)"),
+    ),
+    _reducer(
         "BayesErrorPCA",
         "bayes_error_pca",
         "principal components of least error",

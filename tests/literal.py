@@ -128,3 +128,40 @@ def mahalanobis_error(features, y):
 def weighted_over_pairs(p, value):
     pairs = [(a, b) for a in range(len(p)) for b in range(a + 1, len(p))]
     return sum(p[a] * p[b] * value(a, b) for a, b in pairs) / sum(p[a] * p[b] for a, b in pairs)
+
+
+def label_dependence(X, y):
+    """XᵀHLHX, entry by entry: L_ij = 1 where labels agree, H = I − 11ᵀ/n."""
+    n = len(X)
+    H = np.eye(n) - np.ones((n, n)) / n
+    L = np.array([[float(a == b) for b in y] for a in y])
+    return X.T @ H @ L @ H @ X
+
+
+def leading(A, tolerance=1e-10):
+    """Eigenvalues above the tolerance, of the largest, and unit eigenvectors as rows, largest first."""
+    values, vectors = np.linalg.eigh(A)
+    kept = values > tolerance * values[-1]
+    return values[kept][::-1], vectors.T[kept][::-1]
+
+
+def supervised_pca(X, y, k):
+    """Eigenvectors of XᵀHLHX, then those of the scatter of what is left of the rows beside them."""
+    first = leading(label_dependence(X, y))[1]
+    left = np.array(centred_rows(X, y))
+    left = left - left @ first.T @ first
+    return np.concatenate([first, leading(left.T @ left)[1]])[:k]
+
+
+def optimal_low_rank(X, y, k):
+    """Singular vectors of √n_c(μ_c−μ), then of x_i − μ_{y_i}, orthonormalised one after the other."""
+    labels = sorted(set(y))
+    means = np.array([np.sqrt((y == c).sum()) * (X[y == c].mean(axis=0) - X.mean(axis=0)) for c in labels])
+    centred = np.array([x - X[y == own].mean(axis=0) for x, own in zip(X, y, strict=True)])
+    stack = [*leading(means.T @ means)[1], *leading(centred.T @ centred)[1]]
+    kept = []
+    for v in stack:
+        left = v - sum(((v @ u) * u for u in kept), start=np.zeros_like(v))
+        if np.linalg.norm(left) > 1e-6:
+            kept.append(left / np.linalg.norm(left))
+    return np.array(kept[:k])

@@ -1,0 +1,66 @@
+"""Reducers whose first directions are those of the class means, and whose further ones come from elsewhere."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.fit_messages import refuse_equal_means, refuse_equal_rows
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.ratio import Ratio
+from discrim.reducers.base import Reducer, Solution
+from discrim.solve.basis import RESOLVED, Basis
+from discrim.solve.count import discriminant_count
+from discrim.solve.discriminants import principal
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Supervised:
+    """How many of the components the labels have a say in."""
+
+    n_supervised_: int
+
+
+class MeansFirstReducer(Reducer):
+    """maximise  tr WᵀUᵀUW  subject to  WᵀW = I,  U what `_mean_rows` states; beyond its rank what `_rest` states."""
+
+    _spans_class_means = True
+
+    @abstractmethod
+    def _mean_rows(self, ratio: Ratio) -> Array:
+        """U/√n, made of the class means √(n_c/n) (μ_c − μ) that the ratio holds."""
+
+    @abstractmethod
+    def _rest(self, basis: Basis, ratio: Ratio, moments: ClassMoments, first: Array, wanted: int) -> Array:
+        """`wanted` unit rows in the moments' coordinates, orthogonal to one another and to the first (the ratio's)."""
+
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+        shape = (moments.n_rows, self.n_features_in_)
+        ratio = basis.ratio(moments)
+        if ratio.rank == 0:
+            refuse_equal_rows(*shape)
+        if not ratio.means_differ:
+            refuse_equal_means()
+        most = len(ratio.shares) - 1  # C means span no more
+        values, first = (part[:most] for part in principal(self._mean_rows(ratio)))
+        k, q = discriminant_count(request, values, ratio.rank, shape), len(values)
+        directions = ratio.embedded(first[:k])
+        if k > q:
+            directions = np.concatenate([directions, self._rest(basis, ratio, moments, first, k - q)])
+        given = np.zeros(k)
+        given[:q] = values[:k]
+        leading = basis.keeps_leading and k <= q and bool(values[k - 1] >= RESOLVED**2 * values[0])
+        return Solution(
+            components_=directions,
+            eigenvalues_=moments.in_squared_units(given),
+            explained_variance_ratio_=given / values.sum(),
+            rank_=ratio.rank,
+            solver_=f"{min(k, q)} directions of the class means" + (f", {k - q} beyond" if k > q else ""),
+            is_resolved=basis.is_resolved or leading,
+            found=Supervised(min(k, q)),
+        )
