@@ -21,6 +21,7 @@ from discrim.reducers.model_file import save as save
 from discrim.reducers.null_space_lda import NullSpaceLDA as NullSpaceLDA
 from discrim.reducers.optimal_low_rank import OptimalLowRank as OptimalLowRank
 from discrim.reducers.orthogonal_lda import OrthogonalLDA as OrthogonalLDA
+from discrim.reducers.pairwise_eigenvectors import PairwiseEigenvectors as PairwiseEigenvectors
 from discrim.reducers.parts import fit_parts as fit_parts
 from discrim.reducers.pca import PCA as PCA
 from discrim.reducers.pca_lda import PCALDA as PCALDA

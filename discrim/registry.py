@@ -247,6 +247,16 @@ ENTRIES = (
         Method("optimal-low-rank", "class means, then the largest directions within classes (LOL)"),
     ),
     _reducer(
+        "PairwiseEigenvectors",
+        "pairwise_eigenvectors",
+        "one class large beside another",
+        Method(
+            "pairwise-eigenvectors",
+            "directions along which one class's second moments are large beside another's (GEM)",
+            laws=DISCRIMINANTS,
+        ),
+    ),
+    _reducer(
         "BayesErrorPCA",
         "bayes_error_pca",
         "principal components of least error",

@@ -165,3 +165,19 @@ def optimal_low_rank(X, y, k):
         if np.linalg.norm(left) > 1e-6:
             kept.append(left / np.linalg.norm(left))
     return np.array(kept[:k])
+
+
+def pairwise_eigenvectors(X, y, ridge, origin):
+    """For each ordered pair of classes all (λ, v, a, b) of C_a v = λ(C_b + (ridge/d) tr C_b I)v, largest λ first."""
+    d = X.shape[1]
+    seconds = {c: sum(np.outer(x - origin, x - origin) for x in X[y == c]) / (y == c).sum() for c in sorted(set(y))}
+    found = {}
+    for a, of_a in seconds.items():
+        for b, of_b in seconds.items():
+            if a != b:
+                metric = of_b + ridge / d * np.trace(of_b) * np.eye(d)
+                values, vectors = np.linalg.eig(np.linalg.inv(metric) @ of_a)
+                order = np.argsort(-values.real)
+                vectors = [v / np.sqrt(v @ metric @ v) for v in vectors.real.T]
+                found[a, b] = [(values[i].real, vectors[i], a, b) for i in order]
+    return found

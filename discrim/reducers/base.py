@@ -158,6 +158,14 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """Which scatters the objective needs: "pooled", "each" or "means"."""
         return "pooled"
 
+    def _features(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """What `transform` gives, from the components of rows."""
+        return scores
+
+    def _components_of(self, features: NDArray[Any]) -> NDArray[Any]:
+        """The components of rows, from what `transform` gives."""
+        return features
+
     def _why_all_directions(self) -> str | None:
         """Why a few directions cannot be found without all of them, None where they can."""
         return None
@@ -435,7 +443,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         table = checked_table(self, X)
         scores = projected(table, self.mean_, self.components_)
         require_representable(scores, table)
-        return scores
+        return self._features(scores)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """The points of the feature space, nearest to mean_, that have these components (least squares).
@@ -454,11 +462,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         components = self.components_
         table: Any = X
         scores = np.asarray(table.toarray() if sp.issparse(table) else table, dtype=components.dtype)
-        if scores.ndim != 2 or scores.shape[1] != len(components):
+        if scores.ndim != 2 or scores.shape[1] != self._n_features_out:
             raise ValueError(
-                f"inverse_transform takes what transform gives, n×{len(components)} numbers, but shape {scores.shape} "
-                "came."
+                f"inverse_transform takes what transform gives, n×{self._n_features_out} numbers, but shape "
+                f"{scores.shape} came."
             )
+        scores = self._components_of(scores)
         lengths = np.abs(components).max(axis=1).astype(np.float64)
         back = la.pinv(components / lengths[:, None]).T  # of unit rows: their own lengths may be far apart
         points = (scores / lengths) @ back + self.mean_

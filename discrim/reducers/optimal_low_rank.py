@@ -10,9 +10,9 @@ from discrim.objectives.ratio import Ratio
 from discrim.objectives.spread import Spread
 from discrim.reducers.means_first_reducer import MeansFirstReducer
 from discrim.solve.basis import Basis
+from discrim.solve.independent import independent
 
 Array = NDArray[np.float64]
-DEPENDENT = 1e-8  # what is left of a unit vector that lies in the span of others is rounding below this
 
 
 class OptimalLowRank(MeansFirstReducer):
@@ -81,16 +81,4 @@ class OptimalLowRank(MeansFirstReducer):
         within = Spread(np.ones(len(ratio.shares)), means[:0])
         # as many as all together: some may lie in the span of the means
         found = basis.spectrum(within, moments, len(first) + wanted)
-        return orthonormal_after(means, found.directions[: found.rank])[:wanted]
-
-
-def orthonormal_after(first: Array, others: Array) -> Array:
-    """What each of the others adds to the orthonormal rows before it, at length 1; those that add nothing left out."""
-    span, n_first = first, len(first)
-    for direction in others:
-        left = direction - span.T @ (span @ direction)
-        left -= span.T @ (span @ left)  # once more gives back the digits that cancelled
-        length = float(np.linalg.norm(left))
-        if length > DEPENDENT:
-            span = np.concatenate([span, left[None] / length])
-    return span[n_first:]
+        return independent(means, found.directions[: found.rank], wanted)[1]
