@@ -20,7 +20,7 @@ from discrim.evaluation.reproduce import Outcome, reproduced, summary
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Study, study, study_names
 from discrim.report.drawing import axes_for, draw
-from discrim.report.reproduction_charts import figure_charts
+from discrim.report.reproduction import figure_charts
 
 HEAD = ["table", "data", "splits", "cells", "near print", "mean difference", "largest", "near reference"]
 

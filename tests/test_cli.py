@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from discrim import FisherLDA
 from discrim.cli import application
-from discrim.cli.completion import columns_of_data, names_and_files
+from discrim.cli.options import columns_of_data, names_and_files
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.run import run_lock
 from discrim.reducers.model_file import load, save

@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from discrim.cli.completion import columns_of_data
-from discrim.cli.exit_codes import SOME_FAILED, TerminatedError, ending_cleanly
+from discrim.cli.exit_codes import SOME_FAILED, TerminatedError, ending_cleanly, require_apart
 from discrim.cli.options import (
     Data,
     Jobs,
@@ -23,9 +22,9 @@ from discrim.cli.options import (
     Seed,
     StorePath,
     Wait,
+    columns_of_data,
     with_options,
 )
-from discrim.cli.output_files import require_apart
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import labelled_in_groups, name_of, say_where_labels_are

@@ -1,4 +1,7 @@
-"""How a command ends: 0 all is well, 1 some trial failed, 2 refused with a message, 130 Ctrl-C, 143 SIGTERM."""
+"""How a command ends: 0 all is well, 1 some trial failed, 2 refused with a message, 130 Ctrl-C, 143 SIGTERM.
+
+A command that would write over what it reads is refused before it begins.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -89,3 +93,18 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 def _end(message: str, code: int) -> NoReturn:
     print(message, file=sys.stderr, flush=True)
     raise typer.Exit(code)
+
+
+def require_apart(read: dict[str, Path | str | None], written: dict[str, Path | str | None]) -> None:
+    """Refuse to write over what is read or written besides; both by what they are called on the command line."""
+    taken = {_place(path): name for name, path in read.items() if path is not None and Path(path).exists()}
+    for name, path in written.items():
+        if path is None:
+            continue
+        if (other := taken.get(_place(path))) is not None:
+            raise ValueError(f"{name} {path} would write over {other}. Name another file.")
+        taken[_place(path)] = name
+
+
+def _place(path: Path | str) -> Path:
+    return Path(path).resolve()

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from scipy.sparse import issparse
 from sklearn.pipeline import make_pipeline
 
-from discrim.cli.exit_codes import ending_cleanly
+from discrim.cli.exit_codes import ending_cleanly, require_apart
 from discrim.cli.options import Data, FileFormat, Reading, Scale, with_options
-from discrim.cli.output_files import require_apart
-from discrim.cli.projecting_parts import apply_parts, comes_in_parts, features_in_parts, project_parts
 from discrim.cli.screen import say
-from discrim.cli.tables_by_name import features, labelled, say_where_labels_are
+from discrim.cli.tables_by_name import features_of, labelled, say_where_labels_are
+from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
 from discrim.data.tables import write_table
-from discrim.evaluation.methods import METHODS, Sizes, named
+from discrim.engines.table_files import FileTable, gather_files, transform_files
+from discrim.evaluation.methods import METHODS, Method, Sizes, named
 from discrim.reducers import model_file
 from discrim.reducers.linear_map import LinearMap
+from discrim.reducers.parts import fitted as fitted_on
+from discrim.reducers.parts import gathering_of
 
 REDUCTIONS = {name: method for name, method in METHODS.items() if method.build is not None}
 DEFAULT = next(iter(REDUCTIONS))
@@ -64,46 +71,41 @@ def project(
     if method == "raw":
         raise ValueError("-m raw are the columns of the table as they are: there is nothing to fit or to write.")
     reduction = named(method, REDUCTIONS, "reduction")
-    if comes_in_parts(data, out):
-        found, parts = project_parts(data, reading, reduction, components, scale)
-        if model is not None:
-            about = {"feature_names": list(parts.features), "target": parts.target, "method": method, "scale": scale}
-            model_file.save(found, model, about=about)
-            say(f"The model is in {model}.")
-        if out is not None:
-            features_in_parts(found, [str(name) for name in found.get_feature_names_out()], parts, out)
-        if loadings is not None:
-            weights = {"feature": np.array(parts.features, dtype=object)} | _loadings(found, method)
-            write_table(loadings, weights)
-        return
-    table = labelled(data, reading)
-    say_where_labels_are(table, reading, data)
-    most = reduction.most_components(Sizes(table.n_samples, table.n_features, len(table.class_counts())))
-    if not 1 <= components <= most:
-        raise ValueError(f"-k {components} came, but {method} gives from 1 to {most} components on this table.")
-    steps = preprocessing(scale, reading.impute, sparse=issparse(table.X))
-    fitted = make_pipeline(*steps, reduction.estimator(components, 0)).fit(table.X, table.y)
-    if not reduction.ours:  # all of them are linear, and kept as such
-        fitted = make_pipeline(*fitted[:-1], LinearMap.of(fitted[-1], table.n_features, method.replace("-", "")))
+    if in_parts := comes_in_parts(data, out):
+        fitted, parts = project_parts(data, reading, reduction, components, scale)
+        features, about = list(parts.features), {"target": parts.target}
+    else:
+        table = labelled(data, reading)
+        say_where_labels_are(table, reading, data)
+        fitted = _fitted(table, reduction, components, scale, reading.impute)
+        features = list(table.feature_names)
+        about = {"target": table.target, "impute": reading.impute, "id_column": table.id_column}
     weights = {} if loadings is None else _loadings(fitted, method)
     if model is not None:
-        kept = {
-            "feature_names": list(table.feature_names),
-            "target": table.target,
-            "method": method,
-            "scale": scale,
-            "impute": reading.impute,
-            "id_column": table.id_column,
-        }
-        model_file.save(fitted, model, about=kept)
+        model_file.save(fitted, model, about={"feature_names": features, "method": method, "scale": scale, **about})
         say(f"The model is in {model}.")
-    if out is not None:
-        named_ids: dict[str, Any] = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
-        write_table(out, named_ids | _columns(fitted, table.X) | {table.target: table.y})
+    if out is not None and in_parts:
+        features_in_parts(fitted, parts, out)
+    elif out is not None:
+        ids: dict[str, Any] = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
+        write_table(out, ids | _columns(fitted, table.X) | {table.target: table.y})
         say(f"{table.n_samples} rows × {components} components, and the labels, are in {out}.")
     if loadings is not None:
-        write_table(loadings, {"feature": np.array(table.feature_names, dtype=object)} | weights)
-        say(f"The weights of {table.n_features} features in {components} components are in {loadings}.")
+        write_table(loadings, {"feature": np.array(features, dtype=object)} | weights)
+        say(f"The weights of {len(features)} features in {components} components are in {loadings}.")
+
+
+def _fitted(table: LabelledTable, reduction: Method, components: int, scale: str, impute: str | None) -> Any:
+    """The reduction with what goes before it, fitted on all rows."""
+    most = reduction.most_components(Sizes(table.n_samples, table.n_features, len(table.class_counts())))
+    if not 1 <= components <= most:
+        raise ValueError(f"-k {components} came, but {reduction.name} gives from 1 to {most} components on this table.")
+    steps = preprocessing(scale, impute, sparse=issparse(table.X))
+    model = make_pipeline(*steps, reduction.estimator(components, 0)).fit(table.X, table.y)
+    if reduction.ours:
+        return model
+    # all others are linear, and kept as such
+    return make_pipeline(*model[:-1], LinearMap.of(model[-1], table.n_features, reduction.name.replace("-", "")))
 
 
 @ending_cleanly
@@ -126,9 +128,10 @@ def apply(
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
     if comes_in_parts(data, out):
-        apply_parts(fitted, names, data, out, written)
+        table = FileTable.open(Path(data), None, features=names, delimiter=written.delimiter or ",")
+        features_in_parts(fitted, table, out)
         return
-    X, ids = features(data, names, written, fills=kept.get("impute") is not None)
+    X, ids = features_of(data, names, written, fills=kept.get("impute") is not None)
     columns = _columns(fitted, X)
     named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
     write_table(out, named_ids | columns)
@@ -147,3 +150,55 @@ def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
     """The features by name."""
     names = fitted.get_feature_names_out()
     return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
+
+
+LARGE = 2**30  # bytes of a file from which on it is read in parts
+
+
+def comes_in_parts(data: str, out: Path | None) -> bool:
+    """A folder, a large file, or features that are to become a folder."""
+    path = Path(data)
+    to_folder = out is not None and (out.is_dir() or not out.suffix)
+    return path.is_dir() or (path.is_file() and (to_folder or path.stat().st_size >= LARGE))
+
+
+def project_parts(data: str, reading: Reading, reduction: Any, components: int, scale: str) -> tuple[Any, FileTable]:
+    """The model, fitted in one pass over all files, and the table."""
+    plain = Reading(target=reading.target, drop=reading.drop, delimiter=reading.delimiter)
+    if reading != plain or not reduction.ours:
+        raise ValueError(
+            f"{data} is read in parts, by a reduction of discrim, with --target, --drop and --delimiter only. Leave "
+            "out the other options, or pass a file that fits into memory and a file for --out."
+        )
+    model = make_pipeline(*preprocessing(scale), reduction.estimator(components, 0))
+    dropped = [name for given in reading.drop or [] for name in given.split(",")]
+    table = FileTable.open(Path(data), reading.target, drop=dropped, delimiter=reading.delimiter or ",")
+    with _bar("Gathering", table) as moved:
+        total = gather_files(gathering_of(model), table, moved)
+    say(f"{total.n_rows} rows × {total.n_features} columns in {len(total.parts)} files were gathered.")
+    return fitted_on(model, total), table
+
+
+def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
+    """Write a file of features for each file of the table; those that an earlier run wrote stay."""
+    names = [str(name) for name in model.get_feature_names_out()]
+    seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
+    with _bar("Writing", table) as moved:
+        n_rows = transform_files(model.transform, names, table, out, seal, moved)
+    say(f"{n_rows} rows × {len(names)} components are in {out}, a file for each of {len(table.parts())}.")
+
+
+@contextmanager
+def _bar(verb: str, table: FileTable) -> Iterator[Any]:
+    """A bar in rows, with the bytes so far; nothing where nobody looks."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    known = table.dataset.count_rows() if "parquet" in str(table.dataset.format.default_extname) else None
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task, seen = progress.add_task(verb, total=known), 0
+
+        def moved(part: str, rows: int, n_bytes: int) -> None:
+            nonlocal seen
+            seen += n_bytes
+            progress.update(task, advance=rows, description=f"{verb} {part} ({seen / 2**20:.0f} MiB)")
+
+        yield moved

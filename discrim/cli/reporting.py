@@ -11,9 +11,8 @@ from typing import Annotated
 
 import typer
 
-from discrim.cli.exit_codes import ending_cleanly
+from discrim.cli.exit_codes import ending_cleanly, require_apart
 from discrim.cli.options import Reading, with_options
-from discrim.cli.output_files import require_apart
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import labelled, name_of
 from discrim.data import catalogue

@@ -12,9 +12,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discrim.cli.exit_codes import SOME_FAILED, ending_cleanly
+from discrim.cli.exit_codes import SOME_FAILED, ending_cleanly, require_apart
 from discrim.cli.options import Jobs, StorePath
-from discrim.cli.output_files import require_apart
 from discrim.cli.reporting import require_place, typed_command
 from discrim.cli.screen import out, progress_bar, say
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary

@@ -62,7 +62,7 @@ def say_where_labels_are(table: LabelledTable, reading: Reading, data: str) -> N
         say(f"Labels: {table.target!r}, the last column. Name another with --target.")
 
 
-def features(
+def features_of(
     data: str, feature_names: list[str], written: FileFormat, *, fills: bool = False
 ) -> tuple[Any, np.ndarray | None]:
     """The named features of new rows, and their ids; `fills`: the model fills missing cells."""

@@ -45,9 +45,8 @@ from discrim.data.cells import (
 )
 from discrim.data.columnar import MissingExtraError, TableFile, columnar_file, excel_file, on_its_side
 from discrim.data.delimited import DelimitedFile, Dialect
-from discrim.data.labelled_table import LabelledTable, checked_labels, checked_names, coded, normal_text
+from discrim.data.labelled_table import LabelledTable, checked_labels, checked_names, coded, normal_text, notes_on
 from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, shortened
-from discrim.data.table_notes import notes_on
 from discrim.data.writing import whole_file, write_table
 
 __all__ = [

@@ -26,9 +26,8 @@ from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.canonical import trial_key
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
-from discrim.evaluation.grouped_protocol import Grouped
 from discrim.evaluation.methods import METHODS, Method, Sizes, directions_of_rows, named
-from discrim.evaluation.protocol import Protocol, Split, class_codes
+from discrim.evaluation.protocol import Grouped, Protocol, Split, class_codes
 
 DENSE_CELLS = 20_000_000  # sparse tables up to this size are made dense (160 MB), so that every method can take part
 AUTOMATIC = (1, 2, 5, 10)

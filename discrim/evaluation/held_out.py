@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.grid import Cell, unpacked
-from discrim.evaluation.grouped_protocol import LEAVE_ONE_OUT, protocol_of
-from discrim.evaluation.protocol import PROTOCOLS
+from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, protocol_of
 
 BOOTSTRAPS = 200
 Array = NDArray[np.float64]

@@ -23,9 +23,8 @@ from discrim.evaluation.grid import (
     refined_counts,
     training_sizes,
 )
-from discrim.evaluation.grouped_protocol import grouped
 from discrim.evaluation.methods import METHODS, Method
-from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.protocol import grouped, named_protocol
 from discrim.evaluation.trial import split_data
 from discrim.reducers.pca import PCA
 

@@ -28,8 +28,14 @@ from discrim.data.rows import LabelledRows
 from discrim.margins.shift import margin_shift
 from discrim.reducers.embedding import embedded, fitted_embedding, require_embedding
 from discrim.reducers.pca import PCA
-from discrim.reducers.shift_search import best_shift, held_out_accuracies
-from discrim.reducers.shifted_extractor import has_closed_form, input_tags, seeded, trained_extractors
+from discrim.reducers.shift_search import (
+    best_shift,
+    has_closed_form,
+    held_out_accuracies,
+    input_tags,
+    seeded,
+    trained_extractors,
+)
 
 Array = NDArray[np.float64]
 

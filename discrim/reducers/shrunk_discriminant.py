@@ -9,8 +9,7 @@ from discrim.data.check_parameters import COUNT, SHARE, Constraints, named, seed
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import Gathering
 from discrim.moments.row_sample import SAMPLE_ROWS
-from discrim.objectives.ratio import Ratio
-from discrim.objectives.shrinkage import chosen_shrinkage
+from discrim.objectives.ratio import Ratio, chosen_shrinkage
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis

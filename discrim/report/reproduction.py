@@ -4,16 +4,134 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discrim.data.writing import whole_file
-from discrim.evaluation.reproduce import Outcome, summary
-from discrim.evaluation.study import Study
+from discrim.evaluation.reproduce import Outcome, fitted_features, summary
+from discrim.evaluation.statistics import corrected_interval
+from discrim.evaluation.study import PrintedTable, Study
+from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.page import framed
 from discrim.report.payload import Words, figure_json
-from discrim.report.reproduction_charts import agreement_chart, figure_charts
+
+Charts = Iterator[tuple[str, Chart]]  # each with what a menu calls it
+
+
+def agreement_chart(outcomes: Sequence[Outcome]) -> Chart | None:
+    """Ours against print for figures in percent, a colour for each table, whiskers as long as the printed deviation."""
+    there = [one for one in outcomes if one.measure.unit and not one.missing and np.isfinite(one.cell.printed)]
+    if not there:
+        return None
+    marks: list[Mark] = []
+    figures = np.array([[one.cell.printed, one.ours] for one in there])
+    ends = np.array([figures.min() - 2.0, figures.max() + 2.0])
+    for at, (title, group) in enumerate(groupby(there, key=lambda one: one.table.title)):
+        marks += _agreement(list(group), title, at)
+    equal = Mark("line", "equal", ends, ends, colour="soft", dash="dash", size=1)
+    limits = (float(ends[0]), float(ends[1]))
+    return Chart((equal, *marks), Axis("printed, %", limits), Axis("ours, %", limits), equal=True, height=5.4)
+
+
+def _agreement(outcomes: list[Outcome], title: str, at: int) -> list[Mark]:
+    printed, ours = (np.array(some) for some in zip(*((one.cell.printed, one.ours) for one in outcomes), strict=True))
+    reach = np.array([one.cell.printed_deviation for one in outcomes])
+    hover = {"cell": [one.words for one in outcomes], "printed": [f"{x:.1f}" for x in printed]}
+    hover["ours"] = [f"{y:.1f}" for y in ours]
+    points = Mark("points", "points", printed, ours, title, title, at, at, 7, 0.85, hover=hover)
+    if np.isnan(reach).all():
+        return [points]
+    nothing = np.full(len(reach), np.nan)
+    x = np.column_stack([printed - reach, printed + reach, nothing]).ravel()
+    return [Mark("line", "deviations", x, np.repeat(ours, 3), title, colour=at, size=1, opacity=0.35), points]
+
+
+# ---------------------------------------------------------------------- the papers' figures
+
+
+def figure_charts(study: Study, table: PrintedTable, outcomes: Sequence[Outcome]) -> Charts:
+    """The charts of one figure."""
+    there = [one for one in outcomes if not one.missing]
+    if table.drawn == "embedding":
+        yield from _embeddings(study, table)
+    elif there:
+        yield from {"curves": _curves, "splits": _splits, "shifts": _shifts}[table.drawn](there)
+
+
+def _curves(outcomes: list[Outcome]) -> Charts:
+    """Accuracy over K with Student's interval of the mean, which takes splits for independent, as the paper does."""
+    for classifier, group in groupby(outcomes, key=lambda one: one.cell.classifier):
+        marks: list[Mark] = []
+        for at, (method, points) in enumerate(groupby(group, key=lambda one: one.cell.method)):
+            marks += _curve(list(points), method, at)
+        yield classifier, Chart(tuple(marks), Axis("components", whole=True), Axis("accuracy, %"), title=classifier)
+
+
+def _curve(points: list[Outcome], method: str, at: int) -> list[Mark]:
+    k = np.array([one.cell.k for one in points], dtype=float)
+    line = Mark(
+        "line", "lines", k, np.array([one.ours for one in points]), method, method, at, at, tip="K = {x}: {y:.1f}"
+    )
+    if len(points[0].figures) < 2:
+        return [line]
+    found = [corrected_interval(one.figures, 0.0) for one in points]
+    low, high = (np.array([getattr(one, end) for one in found]) for end in ("low", "high"))
+    outline = np.concatenate([k, k[::-1]]), np.concatenate([high, low[::-1]])
+    return [Mark("area", "bands", *outline, method, colour=at, opacity=0.2), line]
+
+
+def _splits(outcomes: list[Outcome]) -> Charts:
+    """Each split's figure, one method's beside the other's."""
+    marks = [
+        Mark("line", "lines", np.arange(1, len(one.figures) + 1), np.array(one.figures), one.cell.method,
+             one.cell.method, at, at, 1.5, tip="split {x}: {y:.1f}")
+        for at, one in enumerate(outcomes)
+    ]  # fmt: skip
+    title = f"{outcomes[0].cell.measure} of every split, %"
+    yield outcomes[0].cell.classifier, Chart(tuple(marks), Axis("split", whole=True), Axis(title))
+
+
+def _shifts(outcomes: list[Outcome]) -> Charts:
+    """Accuracy and reconstruction error over the shift, each from 0 at its least to 1 at its most, as in the paper."""
+    by_extractor: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        by_extractor.setdefault(one.cell.method.split()[0], []).append(one)
+    for extractor, some in by_extractor.items():
+        shifts = [*dict.fromkeys(shift_of(one) for one in some)]
+        marks = []
+        for at, (measure, group) in enumerate(groupby(some, key=lambda one: one.cell.measure)):
+            values = np.array([one.ours for one in group])
+            scaled = (values - values.min()) / (np.ptp(values) or 1.0)
+            told = f"{measure}: {values.min():.4g} to {values.max():.4g}"
+            marks.append(
+                Mark("line", "lines", np.arange(len(values)), scaled, measure, told, 1 - at, at, tip="{y:.2f}")
+            )
+        ticks = {float(place): f"{shift:g}" for place, shift in enumerate(shifts)}
+        yield extractor, Chart(tuple(marks), Axis("shift", ticks=ticks), Axis("from least to most"), title=extractor)
+
+
+def shift_of(one: Outcome) -> float:
+    """The shift in a method's name, 0 where there is none."""
+    return float((*one.cell.method.split(), "0")[1])
+
+
+def _embeddings(study: Study, table: PrintedTable) -> Charts:
+    """Rows that were not fitted in the plane of each method, by class."""
+    for cell in table.cells:
+        features, labels = fitted_features(study, table, cell)
+        marks = [
+            Mark("points", "points", *_columns(features[labels == label]), label, label, at, at, 5, 0.7)
+            for at, label in enumerate(np.unique(labels).tolist())
+        ]
+        yield cell.method, Chart(tuple(marks), Axis("component 1"), Axis("component 2"), title=cell.method, equal=True)
+
+
+def _columns(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return features[:, 0], features[:, 1]
 
 
 class PrintedLine(NamedTuple):

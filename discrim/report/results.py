@@ -14,9 +14,9 @@ from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.canonical import trial_key
 from discrim.evaluation.comparison import Comparison, remarks_of
 from discrim.evaluation.grid import Grid, unpacked
-from discrim.evaluation.grouped_protocol import protocol_of
 from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.paper_conventions import PAPER_METHODS
+from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.summary import Line, Row, lines_of
 from discrim.evaluation.trial import SplitData, seed_of, split_data
 from discrim.evaluation.verdict import Verdict, metric_for, verdict_of

@@ -1,13 +1,22 @@
-"""The subspace of least pairwise error of given class means, and the nested ones inside it."""
+"""The subspace of least pairwise error of given class means, and the nested ones inside it.
+
+Least is a smooth function of a subspace: over q×k matrices B with BᵀB = I, where f(BR) = f(B) for rotations R.
+
+    step   B ← orthonormal(B − t G) ,    G = (I − BBᵀ) ∇f(B) ,    t = Barzilai and Borwein's, halved where f rises
+
+Several starts go downhill side by side, so that each step is one call of f for all of them. B comes as S×q×k.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.objectives.pairwise_error import PairwiseError
-from discrim.solve.stiefel import least, random_subspaces
 
 Array = NDArray[np.float64]
 DRAWN = 400  # random subspaces that are weighed to find a few good starts …
@@ -69,3 +78,88 @@ def completed(B: Array, spread: Array) -> Array:
 
 def _principal_axes(B: Array, spread: Array) -> Array:
     return B @ la.eigh(B.T @ spread @ B)[1][:, ::-1]
+
+
+Objective = Callable[[Array], tuple[Array, Array]]
+FIRST_ANGLE = 0.3  # radians, of the first step
+LARGEST_ANGLE = 1.0
+ENOUGH = 1e-4  # of the decrease a slope promises, so that a step counts as one downhill
+ROUNDING = 1e-13  # a rise by this share is none: near the minimum f says nothing any more, but the slope does
+RACE = ((8, 3), (12, 1))  # after so many steps, go on with so many of the starts
+SETTLED = 1e-11  # of the slope
+
+
+@dataclass
+class Descent:
+    """Where S subspaces have come to: B, values and slopes there, and the next steps' lengths."""
+
+    B: Array
+    values: Array
+    slopes: Array
+    steps: Array
+
+    @classmethod
+    def at(cls, objective: Objective, B: Array) -> Descent:
+        values, gradients = objective(B)
+        slopes = tangent(B, gradients)
+        return cls(B, values, slopes, FIRST_ANGLE / np.maximum(np.linalg.norm(slopes, axis=(1, 2)), 1e-300))
+
+
+def least(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple[float, Array]:
+    """The lowest minimum found downhill from the starts: its value and its B (q×k)."""
+    state = Descent.at(objective, starts)
+    for steps, survivors in RACE:
+        state = descended(objective, state, steps)
+        best = np.argsort(state.values, kind="stable")[:survivors]
+        state = Descent(state.B[best], state.values[best], state.slopes[best], state.steps[best])
+    state = descended(objective, state, max_iter)
+    return float(state.values[0]), state.B[0]
+
+
+def descended(objective: Objective, state: Descent, max_iter: int) -> Descent:
+    """Downhill for some steps, or until the slopes vanish."""
+    for turn in range(max_iter):
+        lengths = np.linalg.norm(state.slopes, axis=(1, 2))
+        if (lengths <= SETTLED).all():
+            break
+        state.steps = np.minimum(state.steps, LARGEST_ANGLE / np.maximum(lengths, 1e-300))
+        state = _stepped(objective, state, lengths, turn)
+    return state
+
+
+def _stepped(objective: Objective, state: Descent, lengths: Array, turn: int) -> Descent:
+    """One step of each, or, where f would rise, half the step for the next time."""
+    B = orthonormal(state.B - state.steps[:, None, None] * state.slopes)
+    values, gradients = objective(B)
+    slopes = tangent(B, gradients)
+    goal = state.values - ENOUGH * state.steps * lengths**2 + ROUNDING * np.abs(state.values)
+    downhill = values <= goal
+    steps = _curvature_step(B - state.B, slopes - state.slopes, turn)
+    if not downhill.all():
+        uphill = ~downhill
+        B[uphill], values[uphill], slopes[uphill] = state.B[uphill], state.values[uphill], state.slopes[uphill]
+        steps[uphill] = state.steps[uphill] / 2
+    return Descent(B, values, slopes, steps)
+
+
+def _curvature_step(moves: Array, changes: Array, turn: int) -> Array:
+    """Barzilai and Borwein's two step lengths, in turn."""
+    moved, changed = moves.reshape(len(moves), -1), changes.reshape(len(changes), -1)
+    both = np.abs(np.vecdot(moved, changed))
+    above, below = (np.vecdot(moved, moved), both) if turn % 2 else (both, np.vecdot(changed, changed))
+    return above / np.maximum(below, 1e-300)
+
+
+def tangent(B: Array, gradients: Array) -> Array:
+    """The part of the gradients that moves the subspace: rotations inside it change nothing."""
+    return gradients - B @ (B.mT @ gradients)
+
+
+def orthonormal(W: Array) -> Array:
+    """Q of W = QR, by the Cholesky factor of WᵀW: a step along a tangent never makes W ill-conditioned."""
+    return W @ np.linalg.inv(np.linalg.cholesky(W.mT @ W)).mT
+
+
+def random_subspaces(count: int, widths: Array, k: int, rng: np.random.Generator) -> Array:
+    """Spans of `count` times k normal vectors with deviations `widths` along the q axes (count×q×k)."""
+    return np.linalg.qr(widths[:, None] * rng.standard_normal((count, len(widths), k)))[0]

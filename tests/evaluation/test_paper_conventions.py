@@ -6,13 +6,13 @@ from samples import labelled
 
 from discrim import MarginPCA, MaxMarginShift
 from discrim.evaluation.paper_conventions import (
+    EXTRACTORS,
     PAPER_METHODS,
     InitialHyperplane,
     PooledDiscriminant,
     any_classifier,
     any_method,
 )
-from discrim.evaluation.shifted_extractors import EXTRACTORS
 from discrim.reducers.pca import PCA
 
 PAIRS = ("all", "mean", "median", "nearest")

@@ -9,8 +9,7 @@ import pytest
 from discrim.evaluation.reproduce import Outcome
 from discrim.evaluation.statistics import corrected_interval
 from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
-from discrim.report.reproduction import write_reproduction
-from discrim.report.reproduction_charts import agreement_chart, figure_charts
+from discrim.report.reproduction import agreement_chart, figure_charts, write_reproduction
 
 NAMES = Names({"PCA": "pca", "PM": "bayes-error-pca"}, {"LD": "fisher", "NB": "naive-bayes"})
 

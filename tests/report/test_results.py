@@ -13,8 +13,8 @@ from discrim import FisherLDA
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison
-from discrim.evaluation.grouped_protocol import protocol_of
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
 from discrim.report.answer import answer_of, project_command, python_code

@@ -5,8 +5,7 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from discrim.objectives.pairwise_error import PairwiseError
-from discrim.solve.error_subspace import completed, error_subspace, nested_axes
-from discrim.solve.stiefel import random_subspaces, tangent
+from discrim.solve.error_subspace import completed, error_subspace, nested_axes, random_subspaces, tangent
 
 
 def classes(n_classes=7, q=5, scale=1.5, seed=0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
 
-from discrim.solve.stiefel import Descent, descended, least, orthonormal, random_subspaces, tangent
+from discrim.solve.error_subspace import Descent, descended, least, orthonormal, random_subspaces, tangent
 
 A = np.diag([9.0, 7.0, 4.0, 3.0, 2.0, 1.0]) + 0.3 * np.ones((6, 6))
 
