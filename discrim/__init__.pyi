@@ -11,6 +11,7 @@ from discrim.reducers.bayes_error_lda import BayesErrorLDA as BayesErrorLDA
 from discrim.reducers.bayes_error_pca import BayesErrorPCA as BayesErrorPCA
 from discrim.reducers.fisher_lda import FisherLDA as FisherLDA
 from discrim.reducers.kernel_map import KernelMap as KernelMap
+from discrim.reducers.local_fisher_discriminant import LocalFisherDiscriminant as LocalFisherDiscriminant
 from discrim.reducers.margin_pca import MarginPCA as MarginPCA
 from discrim.reducers.margin_subspace import MarginSubspace as MarginSubspace
 from discrim.reducers.max_margin_shift import MaxMarginShift as MaxMarginShift

@@ -247,6 +247,16 @@ ENTRIES = (
         Method("optimal-low-rank", "class means, then the largest directions within classes (LOL)"),
     ),
     _reducer(
+        "LocalFisherDiscriminant",
+        "local_fisher_discriminant",
+        "discriminants of near rows",
+        Method(
+            "local-fisher-discriminant",
+            "discriminants that pull only near rows of a class together (LFDA)",
+            laws=DISCRIMINANTS | {"streams": False, "counts_enter": True},
+        ),
+    ),
+    _reducer(
         "PairwiseEigenvectors",
         "pairwise_eigenvectors",
         "one class large beside another",

@@ -181,3 +181,24 @@ def pairwise_eigenvectors(X, y, ridge, origin):
                 vectors = [v / np.sqrt(v @ metric @ v) for v in vectors.real.T]
                 found[a, b] = [(values[i].real, vectors[i], a, b) for i in order]
     return found
+
+
+def local_scatters(X, y, neighbors):
+    """S̃_w and S̃_b of LFDA, pair by pair: ½ Σ_ij W_ij (x_i − x_j)(x_i − x_j)ᵀ."""
+    n, d = X.shape
+    apart = np.array([[np.sqrt(sum((a - b) ** 2)) for b in X] for a in X])
+    scales = []
+    for i in range(n):
+        others = sorted(apart[i, j] for j in range(n) if j != i and y[j] == y[i])
+        scales.append(others[min(neighbors, len(others)) - 1])
+    within, between = np.zeros((2, d, d))
+    for i in range(n):
+        for j in range(n):
+            outer = np.outer(X[i] - X[j], X[i] - X[j]) / 2
+            if y[i] == y[j]:
+                A, n_c = math.exp(-(apart[i, j] ** 2) / (scales[i] * scales[j])), (y == y[i]).sum()
+                within += A / n_c * outer
+                between += A * (1 / n - 1 / n_c) * outer
+            else:
+                between += 1 / n * outer
+    return within, between
