@@ -70,4 +70,4 @@ class Evidence:
 
     def _simplicity(self, at: int, scores: Array) -> tuple[Any, ...]:
         cell = self.cells[at]
-        return cell.k, cell.method in self.nonlinear, -round(float(scores[at].mean()), 12), cell
+        return cell.method in self.nonlinear, cell.k, -round(float(scores[at].mean()), 12), cell

@@ -1,9 +1,9 @@
 """The answer: which pipeline to take, its honest score, and whether reducing helps, in sentences that hold.
 
-**What is recommended.** Of all reductions, numbers of components and classifiers that were tried, the one with the
-fewest components, and of these the simplest (linear before nonlinear, then the higher score), that is not shown to be
-worse than the one with the highest score, `best`: not by the corrected t test at 5 %, and not by more than the
-standard error of the highest score, lest few rows excuse any loss.
+**What is recommended.** Of all reductions, numbers of components and classifiers that were tried and are not shown to be
+worse than the one with the highest score, `best` (not by the corrected t test at 5 %, and not by more than the standard
+error of the highest score, lest few rows excuse any loss), the simplest: linear before nonlinear, since people want
+loadings, then the fewest components, then the higher score.
 
 **What is claimed.** The recommended pipeline is compared with the best line of the raw features and the best line of
 PCA, over all classifiers. It was chosen among several methods, so the p value of its being better is multiplied by how
