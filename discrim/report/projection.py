@@ -22,6 +22,7 @@ from discrim.report.fitted import (
     scores_of,
     shares_of,
 )
+from discrim.report.placed_classes import ROUND, PlacedClasses
 
 MOST_POINTS = 2_000
 MOST_COMPONENTS = 10
@@ -79,6 +80,7 @@ class ProjectionValues:
 
     labels : how the axes are called: a component's name, and its share of what the method maximises where that is told
     test : rows not used in fitting, None where none were given
+    placed : where a classifier's view places the classes; None for other maps
     """
 
     method: str
@@ -87,6 +89,7 @@ class ProjectionValues:
     labels: tuple[str, ...]
     train: ProjectedRows
     test: ProjectedRows | None = None
+    placed: PlacedClasses | None = None
 
     @classmethod
     def of(
@@ -113,7 +116,9 @@ class ProjectionValues:
             for rows, of_part in zip((X, X_test), codes, strict=False)
         ]
         names = component_names(estimator, parts[0].scores.shape[1])
-        return cls(method or name_of(estimator), classes, names, _labels(estimator, names), *parts)
+        shown = method or name_of(estimator)
+        placed = PlacedClasses.of(estimator, classes)
+        return cls(shown, classes, names, _labels(estimator, names), *parts, placed=placed)
 
     @property
     def parts(self) -> tuple[ProjectedRows, ...]:
@@ -147,13 +152,16 @@ def projection_chart(
     large = _largest(values, most_classes)
     rest = sorted(set(range(len(values.classes))) - set(large))
     groups = [[number] for number in large] + ([rest] if rest else [])
-    marks: list[Mark] = []
+    placed = values.placed if len(chosen) == 2 else None
+    marks: list[Mark] = [] if placed is None else placed.lines(values.train.means[:, chosen])
     for at, part in enumerate(values.parts):
         pale = at == 0 and values.test is not None
         marks += [_points(values, part, group, chosen, pale, hover[at]) for group in groups]
-        if at == 0 and outlines and len(chosen) == 2:
+        if at == 0 and outlines and len(chosen) == 2 and placed is None:
             marks += [_outline(values, number, chosen) for number in large if np.isfinite(part.means[number]).all()]
-    if len(chosen) == 2 and len(values.classes) > MOST_IN_LEGEND:
+    if placed is not None:
+        marks.append(placed.names(chosen, large))
+    elif len(chosen) == 2 and len(values.classes) > MOST_IN_LEGEND:
         marks.append(_names_at_means(values, chosen, large))
     told = values.told
     title = values.method + (f" ({told.removesuffix(', by chance')})" if told else "")
@@ -164,7 +172,11 @@ def projection_chart(
     if len(chosen) == 1:
         up = Axis(ticks=dict(enumerate(values.classes)), limits=(-0.6, len(values.classes) - 0.4))
         return Chart(tuple(marks), across, up, title, key=key, told=told)
-    return Chart(tuple(marks), across, Axis(values.labels[chosen[1]]), title, equal=True, key=key, told=told)
+    up = Axis(values.labels[chosen[1]])
+    if placed is not None:
+        across, up = (axis._replace(limits=ROUND) for axis in (across, up))
+        told = "; ".join(filter(None, [placed.told, told]))
+    return Chart(tuple(marks), across, up, title, equal=True, key=key, told=told)
 
 
 def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:

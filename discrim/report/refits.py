@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,11 +127,12 @@ def looks_of(results: Results, allotment: Allotment = ALONE) -> Looks:
         with _refusals(line.method, refused):
             fits = Fits(named(line.method, results.methods, "method"), data, max(line.curve))
             refits.append(_refit(line, fits, results, allotment))
-            maps.append(_map(line.method, fits, allotment))
+            maps.append(_map(line.method, fits.for_the_eye(), allotment))
     compared = {one.method for one in maps}
     if CLASSIFIERS_VIEW in METHODS.keys() - compared and len(data.y_train) <= MOST_ROWS_OF_A_VIEW:
         with _refusals(CLASSIFIERS_VIEW, refused):
-            maps.append(_map(CLASSIFIERS_VIEW, Fits(METHODS[CLASSIFIERS_VIEW], data, 2), allotment, most=2))
+            view = Fits(METHODS[CLASSIFIERS_VIEW], data, 2).for_the_eye()
+            maps.append(_map(CLASSIFIERS_VIEW, view, allotment, most=2))
     return Looks(refits, _in_order(maps), _rows_called(results), refused)
 
 
@@ -214,6 +215,13 @@ class Fits:
     data: SplitData
     largest: int
     done: dict[int, Any] = field(default_factory=dict)
+
+    def for_the_eye(self) -> Fits:
+        """Those to be drawn: a sharp view lays nearly all rows on as many dots as there are classes."""
+        if self.method.name != CLASSIFIERS_VIEW:
+            return self
+        tempered = {**self.method.options, "sharpness": "tempered"}
+        return Fits(replace(self.method, options=tempered), self.data, self.largest)
 
     def model(self, k: int) -> Any:
         """A fit with k components, or with as many as there are."""

@@ -1,0 +1,77 @@
+"""The classifier's view as it is drawn: names at the places, lines between confused classes, rows that use the space."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from pages import made_up, trees
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from discrim import FisherLDA, PosteriorMap
+from discrim.report.placed_classes import PlacedClasses
+from discrim.report.projection import ProjectionValues, projection_chart
+from discrim.report.refits import CLASSIFIERS_VIEW, looks_of
+
+
+def with_confusions(confusions, labels=("10", "2", "30", "4")):
+    places = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    return SimpleNamespace(places_=places, confusions_=np.asarray(confusions), classes_=np.array(labels))
+
+
+CONFUSIONS = np.array([[0.8, 0.1, 0.0, 0.1], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.998, 0.002], [0.2, 0.0, 0.0, 0.8]])
+
+
+def test_places_and_pairs_are_those_of_the_classes_by_name():
+    found = PlacedClasses.of(with_confusions(CONFUSIONS), ("2", "4", "10", "30"))
+    np.testing.assert_array_equal(found.places, [[0, 1], [0, -1], [1, 0], [-1, 0]])
+    assert [(a, b) for a, b, _ in found.pairs] == [(1, 2), (0, 2)]
+    np.testing.assert_allclose([share for *_, share in found.pairs], [0.15, 0.05])
+    assert found.told == "held-out rows confuse most: 4 and 10 (15.0 %), 2 and 10 (5.0 %)"
+
+
+def test_classes_that_are_never_confused_are_not_spoken_of():
+    found = PlacedClasses.of(with_confusions(np.eye(4)), ("2", "4", "10", "30"))
+    assert (found.pairs, found.told, found.lines(np.zeros((4, 2)))) == ((), "", [])
+
+
+def test_other_maps_and_maps_of_one_dimension_have_none():
+    X, y = np.random.default_rng(0).standard_normal((30, 3)), np.arange(30) % 2
+    assert PlacedClasses.of(FisherLDA(1).fit(X, y), ("0", "1")) is None
+    assert PlacedClasses.of(PosteriorMap(2, kernel="linear").fit(X, y), ("0", "1")) is None
+
+
+def test_the_chart_has_names_beside_the_places_and_lines_between_the_rows_of_confused_classes():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 4
+    X = rng.standard_normal((120, 3)) + np.array([[0, 0, 0], [1.5, 0, 0], [0, 6, 0], [6, 6, 0]])[y]
+    model = make_pipeline(StandardScaler(), PosteriorMap(2, kernel="linear", sharpness="tempered")).fit(X, y)
+    values = ProjectionValues.of(model, X, y)
+    chart = projection_chart(values)
+    (names,) = chart.of("names")
+    assert list(names.texts) == ["0", "1", "2", "3"]
+    shown = np.stack([names.x, names.y], axis=1)
+    np.testing.assert_allclose(shown / np.linalg.norm(shown, axis=1, keepdims=True), model[-1].places_, atol=1e-12)
+    assert np.linalg.norm(shown, axis=1).min() > 1
+    first, *_ = chart.of("confused")
+    assert first.name == "0 and 1"
+    Z = model.transform(X)
+    ends = [Z[y == 0].mean(axis=0), Z[y == 1].mean(axis=0)]
+    np.testing.assert_allclose(np.stack([first.x, first.y], axis=1), ends, atol=1e-12)
+    sizes = [line.size for line in chart.of("confused")]
+    assert sizes == sorted(sizes, reverse=True)
+    assert not list(chart.of("outlines"))  # ellipses of a normal class mean nothing here
+    assert chart.told.startswith("held-out rows confuse most: 0 and 1 (")
+    assert chart.x.limits == chart.y.limits
+    assert chart.y.limits[1] > np.abs(shown).max()
+
+
+@pytest.mark.parametrize("compared", [[], [(CLASSIFIERS_VIEW, 2, 0.8)]], ids=["beside", "compared"])
+def test_a_page_shows_the_view_second_and_tempered(compared):
+    look = looks_of(made_up(trees(150, 5), "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.8), *compared]))
+    assert not look.refused
+    assert [one.method for one in look.maps][1] == CLASSIFIERS_VIEW
+    assert look.maps[0].linear
+    radii = np.linalg.norm(look.maps[1].flat.projection.test.scores, axis=1)
+    assert np.median(radii) < 0.9  # sharp, more than half of the rows lie on the places
+    assert (radii > 0.97).mean() < 0.2
