@@ -1,6 +1,6 @@
 """The answer: which pipeline to take, its honest score, and whether reducing helps, in sentences that hold.
 
-**What is recommended.** Of all reductions, numbers of components and classifiers that were tried and are not shown to be
+**What is recommended.** Of all reductions, numbers of components and classifiers that were tried and are not shown
 worse than the one with the highest score, `best` (not by the corrected t test at 5 %, and not by more than the standard
 error of the highest score, lest few rows excuse any loss), the simplest: linear before nonlinear, since people want
 loadings, then the fewest components, then the higher score.

@@ -1,4 +1,4 @@
-"""The classifier's view as it is drawn: names at the places, lines between confused classes, rows that use the space."""
+"""The classifier's view as drawn: names at the places, lines between confused classes, rows that use the space."""
 
 from types import SimpleNamespace
 
