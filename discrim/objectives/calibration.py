@@ -35,5 +35,10 @@ def best_temperature(scores: Array, codes: NDArray[np.intp], weights: Array) -> 
     return float(TEMPERATURES[best]), float(losses[best])
 
 
+def standard_error(share: float, weight: float) -> float:
+    """Of a share of so many rows."""
+    return float(np.sqrt(share * (1 - share) / weight))
+
+
 def _any_class(total_weight: float) -> float:
     return 1 / max(total_weight, 2.0)

@@ -54,7 +54,8 @@ class PlacedClasses:
             Mark(
                 "line",
                 "confused",
-                *means[[a, b]].T,
+                x=means[[a, b], 0],
+                y=means[[a, b], 1],
                 name=f"{self.classes[a]} and {self.classes[b]}",
                 colour="soft",
                 size=1 + 4 * share / broad,

@@ -118,7 +118,8 @@ class ProjectionValues:
         names = component_names(estimator, parts[0].scores.shape[1])
         shown = method or name_of(estimator)
         placed = PlacedClasses.of(estimator, classes)
-        return cls(shown, classes, names, _labels(estimator, names), *parts, placed=placed)
+        test = parts[1] if len(parts) > 1 else None
+        return cls(shown, classes, names, _labels(estimator, names), parts[0], test, placed)
 
     @property
     def parts(self) -> tuple[ProjectedRows, ...]:

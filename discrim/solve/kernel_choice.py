@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.calibration import best_temperature
+from discrim.objectives.calibration import best_temperature, standard_error
 from discrim.solve.folds import Folds
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.solve.ridge_rules import RidgeRules
@@ -208,11 +208,6 @@ def _in_reach(found: dict[Candidate, HeldOutScores]) -> list[Candidate]:
     weight = next(iter(found.values())).total_weight
     least = best - HOPELESS * standard_error(best, weight)
     return [one for one, scores in found.items() if scores.accuracies.max() >= least]
-
-
-def standard_error(share: float, weight: float) -> float:
-    """Of a share of so many rows."""
-    return float(np.sqrt(share * (1 - share) / weight))
 
 
 # ---------------------------------------------------------------------- the choice

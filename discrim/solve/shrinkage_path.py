@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from discrim.data.rows import BLOCK_ROWS, LabelledRows, dense_block
 from discrim.moments.class_moments import ClassMoments, rounding_share
+from discrim.objectives.calibration import standard_error
 from discrim.solve.discriminants import COLLAPSED, principal
 from discrim.solve.folds import Splits
 
 Array = NDArray[np.float64]
 SCORES_AT_ONCE = 2**20
-LOSS_ROWS = 500  # the log loss only settles ties, for which some of a fold's rows will do
+LOSS_ROWS = 500  # the log loss only chooses among ridges of much the same accuracy: some of a fold's rows will do
 ROUNDING = 1e-14  # of a mean, beside the largest
 SAME_RULE = 1e-12  # of the largest score: what may be left out of a rule
 # none, then even steps of the odds γ/(1−γ), then all
@@ -34,19 +35,29 @@ PATH = np.concatenate([[0.0], 1 / (1 + 10.0 ** -np.linspace(-5, 2, 22)), [1.0]])
 
 @dataclass(frozen=True, eq=False)
 class PathScores:
-    """Held-out accuracy and log loss for every shrinkage (rows), after every number of discriminants (columns)."""
+    """Held-out accuracy and log loss for every shrinkage (rows), after every number of discriminants (columns).
+
+    total_weight : of the held-out rows
+    """
 
     shrinkages: Array
     accuracies: Array
     losses: Array
+    total_weight: float
 
     def best(self) -> tuple[float, int]:
-        """The shrinkage and number of discriminants of highest accuracy; among ties the fewest, then the least loss."""
+        """A shrinkage and a number of discriminants.
+
+        The number of highest accuracy, among ties the fewest. With so many, of all shrinkages within one standard error
+        of that accuracy the one of least log loss: accuracy alone hardly tells them apart, and the classifiers behind
+        the components want more than a centroid's.
+        """
         if not np.isfinite(self.accuracies).any():  # no class varied in any training set: no ridge is a rule
             return float(self.shrinkages[0]), self.accuracies.shape[1]
-        at_best = self.accuracies >= self.accuracies.max() - 1e-12
-        k = int(np.flatnonzero(at_best.any(axis=0))[0])
-        candidates = np.flatnonzero(at_best[:, k])
+        highest = float(self.accuracies.max())
+        k = int((self.accuracies >= highest - 1e-12).any(axis=0).argmax())
+        least = highest - standard_error(highest, self.total_weight) - 1e-12
+        candidates = np.flatnonzero(self.accuracies[:, k] >= least)
         return float(self.shrinkages[candidates[np.argmin(self.losses[candidates, k])]]), k + 1
 
 
@@ -57,7 +68,7 @@ def score_path(folds: Splits, shrinkages: Array, priors: Any, *, every_count: bo
     weight = sum(w for _, _, w in totals)
     hits = sum(h[:, :columns] for h, _, _ in totals)
     losses = sum(s[:, :columns] * w for _, s, w in totals)
-    return PathScores(shrinkages, np.asarray(hits) / weight, np.asarray(losses) / weight)
+    return PathScores(shrinkages, np.asarray(hits) / weight, np.asarray(losses) / weight, weight)
 
 
 def _fold_scores(

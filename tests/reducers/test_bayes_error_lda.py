@@ -393,7 +393,8 @@ def test_the_reported_error_is_near_the_true_one_where_training_rows_promise_far
         true.append(true_error(fitted, X, y, centres))
         apparent.append(error_sum(fitted.components_, X, y) / (1 - 4 * 0.25**2))
     assert 0.15 < np.mean(true) < 0.3
-    assert np.mean(apparent) < 0.3 * np.mean(true)
+    # the ridges that "cv" takes for their log loss, 0.5 to 1 here, follow the training rows a little less
+    assert np.mean(apparent) < (0.33 if shrinkage == "cv" else 0.3) * np.mean(true)
     assert np.mean(reported) == pytest.approx(np.mean(true), rel=0.15)
 
 

@@ -1,5 +1,7 @@
 """The path of shrinkages against cross-validation written out: every fold, every ridge, every row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from samples import labelled
@@ -62,11 +64,23 @@ def test_accuracies_and_losses_are_those_of_cross_validation_written_out(weighte
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_best_is_most_accurate_then_fewest_then_of_least_loss(seed):
+def test_the_best_has_the_number_of_highest_accuracy_and_there_the_least_loss_within_one_standard_error(seed):
     rng = np.random.default_rng(seed)
-    scores = PathScores(GAMMAS, rng.integers(0, 2, (3, 4)) / 2, rng.permutation(12).reshape(3, 4) / 12)
-    ranked = sorted((-scores.accuracies[g, k], k, scores.losses[g, k], g) for g in range(3) for k in range(4))
-    assert scores.best() == (GAMMAS[ranked[0][3]], ranked[0][1] + 1)
+    accuracies = rng.integers(6, 10, (3, 4)) / 10
+    scores = PathScores(GAMMAS, accuracies, rng.permutation(12).reshape(3, 4) / 12, total_weight=12.0)
+    highest = accuracies.max()
+    k = min(k for k in range(4) if accuracies[:, k].max() == highest)
+    near = [g for g in range(3) if highest - accuracies[g, k] <= np.sqrt(highest * (1 - highest) / 12)]
+    assert scores.best() == (GAMMAS[min(near, key=lambda g: scores.losses[g, k])], k + 1)
+
+
+def test_what_one_standard_error_is():
+    scores = PathScores(GAMMAS, np.array([[0.9], [0.87], [0.869]]), np.array([[3.0], [2.0], [1.0]]), total_weight=100.0)
+    assert scores.best() == (GAMMAS[1], 1)  # √(0.9·0.1/100) = 0.03, and 0.869 is farther away
+    assert replace(scores, total_weight=1e6).best() == (GAMMAS[0], 1)
+    assert replace(scores, total_weight=80.0).best() == (GAMMAS[2], 1)
+    impossible = replace(scores, accuracies=np.array([[0.9], [-np.inf], [0.88]]))
+    assert impossible.best() == (GAMMAS[2], 1)
 
 
 def test_the_sample_of_the_log_loss_takes_weights_as_repetition(rng, monkeypatch):
