@@ -32,7 +32,7 @@ except ImportError as error:
 from discrim.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.model_file import FORMAT, UNFITTED
-from discrim.reducers.parts import fitted, gathering_of
+from discrim.reducers.parts import fitted_on, gathering_of
 
 FAN_IN = 8  # statistics that one task adds, and the most that come to the driver
 
@@ -114,7 +114,7 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
         weight = self.getWeightCol() if self.isSet(self.weightCol) else None
         read = dataset.select(*columns, *(name for name in (label, weight) if name is not None))
         gather = _gatherer(gathering, columns, label, weight, vectors=not self.isSet(self.inputCols))
-        fitted(model, _total(read.mapInArrow(gather, "statistics binary")))
+        fitted_on(model, _total(read.mapInArrow(gather, "statistics binary")))
         found = self._copyValues(SparkReducerModel())
         return found._set(payload=_text(FORMAT.to_bytes(model)))
 

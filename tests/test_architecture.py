@@ -162,3 +162,16 @@ def test_an_estimator_is_abstract_or_final():
 
 def is_abstract(kind):
     return any(getattr(getattr(kind, name), "__isabstractmethod__", False) for name in dir(kind))
+
+
+# what is typed, or read with its module's name before it
+SAID_TWICE = {"compare", "load", "named"}
+
+
+def test_a_public_name_stands_for_one_thing():
+    where = {}
+    for module, path in FILES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                where.setdefault(node.name, []).append(module)
+    assert {name: modules for name, modules in where.items() if len(modules) > 1 and name not in SAID_TWICE} == {}

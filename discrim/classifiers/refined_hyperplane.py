@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,17 @@ from discrim.data.check import (
     require_two_classes,
     unchanged_if_it_fails,
 )
-from discrim.data.check_parameters import class_factors, require_choice, require_positive
+from discrim.data.check_parameters import (
+    NOTHING,
+    POSITIVE,
+    Constraints,
+    check_parameters,
+    class_factors,
+    is_whole,
+    named,
+    require_choice,
+    whole,
+)
 
 
 class RefinedHyperplane(ClassifierMixin, BaseEstimator):
@@ -107,6 +117,15 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
     >>> model.groups_
     [[2, 3], [0], [1]]
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "C": POSITIVE,
+        "reference_class": (*named("minority", "majority"), NOTHING),
+        "constant_features": named("drop", "scale"),
+        "n_folds": (whole(2),),
+        "tol": POSITIVE,
+        "max_iter": (whole(1),),
+    }
 
     def __init__(
         self,
@@ -254,13 +273,7 @@ def _refuse_sparse(X: Any) -> None:
 
 def checked_settings(model: Any) -> Settings:
     """What bears on one pair of classes, from a model that has seen its classes and columns."""
-    require_choice("constant_features", model.constant_features, ("drop", "scale"))
-    if model.reference_class is not None:
-        require_choice("reference_class", model.reference_class, ("minority", "majority"))
-    for name in ("C", "tol"):
-        require_positive(name, getattr(model, name))
-    _require_whole("max_iter", model.max_iter, 1)
-    _require_whole("n_folds", model.n_folds, 2)
+    check_parameters(model)
     class_factors(model.class_weight, model.classes_, np.ones(len(model.classes_)))
     _require_classifier(model.estimator)
     values = {name: getattr(model, name) for name in Settings.__dataclass_fields__}
@@ -285,20 +298,11 @@ def _checked_rule(rule: Any, d: int) -> str | list[list[int]]:
 def _groups(rule: Any) -> list[list[int]]:
     listed = rule.tolist() if isinstance(rule, np.ndarray) else rule
     if isinstance(listed, Sequence) and all(
-        isinstance(group, (Sequence, np.ndarray)) and all(_is_whole(feature) for feature in group) for group in listed
+        isinstance(group, (Sequence, np.ndarray)) and all(is_whole(feature) for feature in group) for group in listed
     ):
         return [[int(feature) for feature in group] for group in listed]
     names = ", ".join(repr(name) for name in (*RULES, "best"))
     raise ValueError(f"rule={rule!r} came; possible are {names}, or groups of column numbers such as [[0], [1, 2]].")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _require_whole(name: str, value: Any, least: int) -> None:
-    if not _is_whole(value) or value < least:
-        raise ValueError(f"{name}={value!r} came; possible is an int ≥ {least}.")
 
 
 def _require_classifier(estimator: Any) -> None:

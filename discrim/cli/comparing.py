@@ -27,7 +27,7 @@ from discrim.cli.options import (
 )
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
-from discrim.cli.tables_by_name import labelled_in_groups, name_of, say_where_labels_are
+from discrim.cli.tables_by_name import data_name, labelled_in_groups, say_where_labels_are
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
@@ -114,7 +114,7 @@ def compare(
     require_place(html)
     table, grouping = labelled_in_groups(data, reading, groups)
     say_where_labels_are(table, reading, data)
-    with kept_until_shown(store) as kept, progress_bar(f"comparing on {name_of(data)}") as progress:
+    with kept_until_shown(store) as kept, progress_bar(f"comparing on {data_name(data)}") as progress:
         found = compared(
             table,
             methods=listed(methods),
@@ -131,7 +131,7 @@ def compare(
             seed=seed,
             n_jobs=jobs,
             store=kept,
-            name=name_of(data),
+            name=data_name(data),
             progress=progress,
             retry_failed=retry_failed,
             wait=wait,

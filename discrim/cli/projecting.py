@@ -26,8 +26,7 @@ from discrim.engines.table_files import FileTable, gather_files, transform_files
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
 from discrim.reducers import model_file
 from discrim.reducers.linear_map import LinearMap
-from discrim.reducers.parts import fitted as fitted_on
-from discrim.reducers.parts import gathering_of
+from discrim.reducers.parts import fitted_on, gathering_of
 
 REDUCTIONS = {name: method for name, method in METHODS.items() if method.build is not None}
 DEFAULT = next(iter(REDUCTIONS))

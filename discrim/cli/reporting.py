@@ -14,7 +14,7 @@ import typer
 from discrim.cli.exit_codes import ending_cleanly, require_apart
 from discrim.cli.options import Reading, with_options
 from discrim.cli.screen import say
-from discrim.cli.tables_by_name import labelled, name_of
+from discrim.cli.tables_by_name import data_name, labelled
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison
@@ -61,7 +61,7 @@ def report(
         {"the store": store, "the store's lock": lock_of(store)} | {f"the data {one}": one for one in data or ()},
         {"--html": html},
     )
-    given = {name_of(one): one for one in data or ()}
+    given = {data_name(one): one for one in data or ()}
     with Store(store, read_only=True) as kept:
         found = results_in(kept.rows(), metric, _table_of(given, reading), kept.runs())
     if not found:

@@ -20,7 +20,7 @@ def is_file(data: str) -> bool:
     return bool(Path(data).suffix) or Path(data).name != data or Path(data).exists()
 
 
-def name_of(data: str) -> str:
+def data_name(data: str) -> str:
     """What results call the data: the file's name without its endings."""
     return Path(data).name.split(".")[0] or data if is_file(data) else data
 

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn import datasets
 
 from discrim.data.archive import write_archive
-from discrim.data.labelled_table import LabelledTable, checked_labels, coded
+from discrim.data.labelled_table import LabelledTable, coded, label_texts
 from discrim.data.table_error import plural, quoted
 from discrim.data.tables import read_table
 from discrim.data.writing import whole_file
@@ -42,7 +42,7 @@ class CatalogueError(ValueError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class DataSet:
     """What is known of a data set. Sizes and counts are empty where versions differ, sha256 if unknown."""
 
     name: str
@@ -79,18 +79,18 @@ class Location:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[DataSet, ...]:
     """All data sets, by name."""
     listed = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
     return tuple(_as_entry(name, facts) for name, facts in sorted(listed.items()))
 
 
-def _as_entry(name: str, facts: dict[str, Any]) -> Entry:
+def _as_entry(name: str, facts: dict[str, Any]) -> DataSet:
     lists: dict[str, Any] = {key: tuple(facts[key]) for key in ("papers", "aliases") if key in facts}
-    return Entry(name, **(facts | lists))
+    return DataSet(name, **(facts | lists))
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> DataSet:
     """The data set of this name or alias."""
     known = {alias: listed for listed in entries() for alias in (listed.name, *listed.aliases)}
     if name in known:
@@ -153,13 +153,13 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "discrim"
 
 
-def _file_in(folder: Path, wanted: Entry) -> Path | None:
+def _file_in(folder: Path, wanted: DataSet) -> Path | None:
     names = (wanted.name, *wanted.aliases)
     candidates = (folder / f"{name}{ending}" for name in names for ending in _ENDINGS)
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _advice(wanted: Entry) -> str:
+def _advice(wanted: DataSet) -> str:
     """How to come by a data set that is not there."""
     folder = data_folder()
     if folder is None:
@@ -174,7 +174,7 @@ def _advice(wanted: Entry) -> str:
     return f"{do}. {source}"
 
 
-def _bundled(wanted: Entry) -> LabelledTable:
+def _bundled(wanted: DataSet) -> LabelledTable:
     bunch = getattr(datasets, wanted.sklearn)()
     names = [str(name) for name in bunch.target_names]
     return LabelledTable(
@@ -186,7 +186,7 @@ def _bundled(wanted: Entry) -> LabelledTable:
     )
 
 
-def _downloaded(wanted: Entry) -> LabelledTable:
+def _downloaded(wanted: DataSet) -> LabelledTable:
     source = f"OpenML data set {wanted.openml}"
     try:
         bunch = datasets.fetch_openml(data_id=wanted.openml, as_frame=False, parser="liac-arff", cache=False)
@@ -199,11 +199,11 @@ def _downloaded(wanted: Entry) -> LabelledTable:
     X = X.astype(np.float64)
     if not np.isfinite(X.data if issparse(X) else X).all():
         raise CatalogueError(f"{source} is not the {wanted.name} expected: some of its values are missing.")
-    y = checked_labels(*coded([str(label) for label in bunch.target]), "target", Path(source))
+    y = label_texts(*coded([str(label) for label in bunch.target]), "target", Path(source))
     return LabelledTable(X, y, tuple(str(name) for name in bunch.feature_names), "target", source)
 
 
-def _require_same(wanted: Entry, table: LabelledTable, place: Location) -> None:
+def _require_same(wanted: DataSet, table: LabelledTable, place: Location) -> None:
     """Refuse a table that is not the one of the catalogue. Class names may differ, counts may not."""
     differences = []
     for size, known, noun in (
@@ -225,7 +225,7 @@ def _require_same(wanted: Entry, table: LabelledTable, place: Location) -> None:
         )
 
 
-def _keep(wanted: Entry, table: LabelledTable) -> None:
+def _keep(wanted: DataSet, table: LabelledTable) -> None:
     """Save a download for the next time. Without a place for it the data are still there to be used."""
     path = cache_folder() / f"{wanted.name}.npz"
     try:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.labelled_table import normal_text
-from discrim.data.table_error import PYTHON_ONLY, Advice, TableError, plural, quoted, shortened
+from discrim.data.table_error import PYTHON_ONLY, Advice, TableError, plural, quoted, quoted_cell
 
 MISSING = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "?"})
 _COMMA_NUMBER = re.compile(r"[+-]?\d{1,3}(\.\d{3})*,\d+([eE][+-]?\d+)?|[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -229,7 +229,7 @@ def infinite_error(path: Any, surveys: Sequence[Survey], place: Place) -> TableE
     bad = [survey for survey in surveys if survey.count(INFINITE)]
     row, cell = bad[0].first(INFINITE)
     return TableError(
-        f"{path}, {place(row)}, column {bad[0].name!r}: {shortened(cell)} is infinite or too large for a double "
+        f"{path}, {place(row)}, column {bad[0].name!r}: {quoted_cell(cell)} is infinite or too large for a double "
         f"({plural(sum(one.count(INFINITE) for one in bad), 'such cell')} in {plural(len(bad), 'column')}: "
         f"{quoted([one.name for one in bad])}).",
         "correct these cells",
@@ -243,7 +243,7 @@ def text_error(path: Any, surveys: Sequence[Survey], place: Place) -> TableError
     row, cell = first.first(TEXT)
     also = f" Text stands in {quoted(others)} too." if others else ""
     return TableError(
-        f"{path}, {place(row)}, column {first.name!r}: {shortened(cell)} is not a number ({first.count(TEXT)} of "
+        f"{path}, {place(row)}, column {first.name!r}: {quoted_cell(cell)} is not a number ({first.count(TEXT)} of "
         f"{plural(len(first.kinds), 'cell')} in this column).{also}",
         *_advice(first, cell.strip()),
     )

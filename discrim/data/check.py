@@ -2,7 +2,7 @@
 
 Every error about a table, its labels and its weights is raised here, and says three things: what came, what is
 possible, what to do. What may be asked of an estimator is in `check_parameters`; what a table turns out not to allow
-while a method works on it, in `findings`.
+while a method works on it, in `fit_messages`.
 """
 
 from __future__ import annotations

@@ -28,18 +28,22 @@ WHOLE = int, np.integer
 Constraints = dict[str, tuple[Possible, ...]]
 
 
-def _is_number(value: Any, kinds: tuple[type, ...] = (*WHOLE, float, np.floating)) -> bool:
+def is_number(value: Any, kinds: tuple[type, ...] = (*WHOLE, float, np.floating)) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    return is_number(value, WHOLE)
 
 
 def whole(least: int, words: str = "") -> Possible:
     """An int from `least` on."""
-    return Possible(words or f"an int ≥ {least}", lambda value: _is_number(value, WHOLE) and value >= least)
+    return Possible(words or f"an int ≥ {least}", lambda value: is_whole(value) and value >= least)
 
 
 def number(words: str, holds: Callable[[float], bool]) -> Possible:
     """A number (not a bool) of which something holds."""
-    return Possible(words, lambda value: _is_number(value) and bool(holds(value)))
+    return Possible(words, lambda value: is_number(value) and bool(holds(value)))
 
 
 def named(*choices: str) -> tuple[Possible, ...]:
@@ -133,7 +137,7 @@ def class_factors(
             f"class_weight names {unknown[:5]}, but the labels are {labels[:10]}. Use the labels as in y: text "
             "is not a number."
         )
-    if not all(_is_number(one) and WEIGHT_RANGE[0] <= one <= WEIGHT_RANGE[1] for one in class_weight.values()):
+    if not all(is_number(one) and WEIGHT_RANGE[0] <= one <= WEIGHT_RANGE[1] for one in class_weight.values()):
         raise ValueError(
             f"class_weight={class_weight!r} came, but the factors must be positive numbers, from "
             f"{WEIGHT_RANGE[0]:g} to {WEIGHT_RANGE[1]:g}."
@@ -153,7 +157,7 @@ def require_folds(cv: Any, largest_class: int) -> None:
 
 def require_folds_number(n_splits: Any) -> int:
     """A number of folds, as an int ≥ 2."""
-    if not _is_number(n_splits, WHOLE) or n_splits < 2:
+    if not is_whole(n_splits) or n_splits < 2:
         raise ValueError(f"n_splits={n_splits!r} came; possible are whole numbers from 2 on.")
     return int(n_splits)
 
@@ -162,7 +166,7 @@ def seed_number(random_state: Any) -> int:
     """A seed that every part of a table can be given: a whole number ≥ 0, 0 for None."""
     if random_state is None:
         return 0
-    if not _is_number(random_state, WHOLE) or random_state < 0:
+    if not is_whole(random_state) or random_state < 0:
         raise ValueError(
             f"random_state={random_state!r} came; folds by a hash of the rows take a whole number ≥ 0 or None, which "
             "every part of a table can be given."
@@ -204,17 +208,12 @@ def checked_shift(shift: Any) -> float | str:
     """A finite number ≥ 0 or "cv"."""
     if isinstance(shift, str) and shift == "cv":
         return shift
-    if _is_number(shift) and 0 <= shift < np.inf:
+    if is_number(shift) and 0 <= shift < np.inf:
         return float(shift)
     raise ValueError(
         f"shift={shift!r} came; possible are a number ≥ 0 (how far the rows move relative to their spread; 0 is the "
         "plain extractor, 0.3 to 10 are useful) and 'cv'."
     )
-
-
-def require_positive(name: str, value: Any) -> None:
-    if not _is_number(value) or not 0 < value < np.inf:
-        raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
 
 
 def require_transformer(name: str, transformer: Any) -> None:
@@ -224,12 +223,3 @@ def require_transformer(name: str, transformer: Any) -> None:
             f"{name} must be a transformer, an object with fit and transform, but {what} came. Pass an instance such "
             "as discrim.PCA(n_components=5), sklearn.decomposition.FastICA(n_components=5) or a Pipeline of them."
         )
-
-
-def require_layer(n_components: Any, max_iter: Any, alpha: Any) -> None:
-    """Parameters of an autoencoder."""
-    for name, value in (("n_components", n_components), ("max_iter", max_iter)):
-        if not _is_number(value, WHOLE) or value < 1:
-            raise ValueError(f"{name}={value!r} came; possible is an int ≥ 1.")
-    if not _is_number(alpha) or not 0 <= alpha < np.inf:
-        raise ValueError(f"alpha={alpha!r} came; possible is a finite number ≥ 0 (how much large weights cost).")

@@ -28,7 +28,7 @@ import numpy as np
 from discrim.data.cells import CellFormat
 from discrim.data.columnar import arrow, column_names
 from discrim.data.labelled_table import normal_text
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, shortened, too_large
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted_cell, too_large
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -152,8 +152,8 @@ class DelimitedFile:
                 )
             if len(cells) == 1:
                 raise TableError(
-                    f"{self.path}, line {line}: only one column, {shortened(normal_text(cells[0]))}. Columns are "
-                    f"separated by {shortened(self._delimiter)} here.",
+                    f"{self.path}, line {line}: only one column, {quoted_cell(normal_text(cells[0]))}. Columns are "
+                    f"separated by {quoted_cell(self._delimiter)} here.",
                     Advice("if it is another character, name it with", delimiter=" "),
                 )
             return cells, end

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, shortened, too_large
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, quoted_cell, too_large
 
 _CHUNK_BYTES = 1 << 24
 
@@ -119,7 +119,7 @@ def coded(labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
     return values, np.array([place[label] for label in labels], dtype=np.intp)
 
 
-def checked_labels(
+def label_texts(
     values: Sequence[str], codes: np.ndarray, target: str, path: Path, max_bytes: int = MAX_BYTES
 ) -> np.ndarray:
     """Labels as an array, or an error where they cannot be classes: all the same, no two the same, measurements."""
@@ -127,13 +127,13 @@ def checked_labels(
     n_classes, column = int(np.count_nonzero(counts)), f"{path}, column {target!r}"
     if n_classes == 1:
         raise TableError(
-            f"{column}: every one of the {plural(n_rows, 'row')} has the label {shortened(values[codes[0]])}. Telling "
-            f"classes apart takes at least two: is this the right target column?"
+            f"{column}: every one of the {plural(n_rows, 'row')} has the label {quoted_cell(values[codes[0]])}. "
+            "Telling classes apart takes at least two: is this the right target column?"
         )
     if n_classes == n_rows or (n_classes > max(20, n_rows / 5) and _measured(values)):
         raise TableError(
-            f"{column}: {n_rows} rows have {n_classes} different labels (the first: {shortened(values[codes[0]])}, "
-            f"{shortened(values[codes[1]])}). This looks like an identifier or a measurement, not a class: name "
+            f"{column}: {n_rows} rows have {n_classes} different labels (the first: {quoted_cell(values[codes[0]])}, "
+            f"{quoted_cell(values[codes[1]])}). This looks like an identifier or a measurement, not a class: name "
             "another target column, or make classes of a measurement by cutting it into ranges, e.g. with "
             "pandas.cut(…).astype(str)."
         )

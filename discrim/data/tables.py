@@ -45,8 +45,8 @@ from discrim.data.cells import (
 )
 from discrim.data.columnar import MissingExtraError, TableFile, columnar_file, excel_file, on_its_side
 from discrim.data.delimited import DelimitedFile, Dialect
-from discrim.data.labelled_table import LabelledTable, checked_labels, checked_names, coded, normal_text, notes_on
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, shortened
+from discrim.data.labelled_table import LabelledTable, checked_names, coded, label_texts, normal_text, notes_on
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, quoted_cell
 from discrim.data.writing import whole_file, write_table
 
 __all__ = [
@@ -147,7 +147,7 @@ def read_table(
         X, codes, ids = X[present], codes[present], None if ids is None else ids[present]
     table = LabelledTable(
         X,
-        checked_labels(values, codes, file.names[label_at], path, max_bytes),
+        label_texts(values, codes, file.names[label_at], path, max_bytes),
         checked_names(names, path),
         file.names[label_at],
         str(path),
@@ -335,7 +335,7 @@ def _levels(taken: _Taken, at: int, missing_cells: str, target: str) -> list[str
         name = taken.file.names[at]
         raise TableError(
             f"{taken.file.path}, column {name!r}: {len(levels)} different texts in {len(codes)} rows "
-            f"({shortened(levels[0])}, ...). That is an identifier or free text, not a category.",
+            f"({quoted_cell(levels[0])}, ...). That is an identifier or free text, not a category.",
             Advice("leave it out with", drop=[name]),
             Advice("keep it as the name of each row with", {"id_column": name}, id_column=name),
         )
@@ -431,7 +431,7 @@ def _finished(table: LabelledTable, missing_cells: str, min_class_size: int) -> 
 def _rows(table: LabelledTable, kept: np.ndarray, note: str) -> LabelledTable:
     if not kept.any():
         raise TableError(f"{table.source}: no row is left. {note}")
-    y = checked_labels(*coded(table.y[kept].tolist()), table.target, Path(table.source))
+    y = label_texts(*coded(table.y[kept].tolist()), table.target, Path(table.source))
     ids = None if table.ids is None else table.ids[kept]
     return replace(table, X=table.X[kept], y=y, ids=ids, notes=(*table.notes, note))
 
@@ -476,7 +476,7 @@ def _labelled_archive(
     if drop:
         kept = [at for at, name in enumerate(names) if name not in drop]
         X, names = X[:, kept], tuple(names[at] for at in kept)
-    y = checked_labels(*coded(archive.labels), archive.target, path, max_bytes)
+    y = label_texts(*coded(archive.labels), archive.target, path, max_bytes)
     return LabelledTable(X, y, checked_names(names, path), archive.target, str(path), archive.ids, id_column)
 
 

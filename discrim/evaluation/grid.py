@@ -27,7 +27,7 @@ from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.canonical import trial_key
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
 from discrim.evaluation.methods import METHODS, Method, Sizes, directions_of_rows, named
-from discrim.evaluation.protocol import Grouped, Protocol, Split, class_codes
+from discrim.evaluation.protocol import Grouped, Protocol, Split, codes_in_order
 
 DENSE_CELLS = 20_000_000  # sparse tables up to this size are made dense (160 MB), so that every method can take part
 AUTOMATIC = (1, 2, 5, 10)
@@ -188,7 +188,7 @@ def product(
 def training_sizes(table: LabelledTable, protocol: Protocol, seed: int = 0) -> Sizes:
     """Sizes of the first split's training part."""
     train, _ = next(iter(protocol.splits(table.y, seed)))
-    return Sizes(len(train), table.n_features, len(class_codes(table.y)[1]))
+    return Sizes(len(train), table.n_features, len(codes_in_order(table.y)[1]))
 
 
 def automatic_counts(sizes: Sizes) -> tuple[int, ...]:

@@ -49,7 +49,7 @@ class Protocol(ABC):
 
     def splits(self, y: ArrayLike, seed: int = 0) -> Iterator[Split]:
         """Pairs (train, test) of ascending row numbers; a class too small for it is refused at once."""
-        codes, labels = class_codes(y)
+        codes, labels = codes_in_order(y)
         self._check_class_counts(np.bincount(codes, minlength=len(labels)), labels)
         return self._splits_of_codes(codes, seed)
 
@@ -59,7 +59,7 @@ class Protocol(ABC):
 
     def ratio(self, y: ArrayLike) -> float:
         """n_test / n_train over all splits together."""
-        codes, labels = class_codes(y)
+        codes, labels = codes_in_order(y)
         counts = np.bincount(codes, minlength=len(labels))
         self._check_class_counts(counts, labels)
         return self._ratio_of_counts(counts)
@@ -129,7 +129,7 @@ class Holdout(Protocol):
 
 
 @dataclass(frozen=True)
-class Folds(Protocol):
+class KFolds(Protocol):
     """Each class is dealt out to `n_splits` folds; fold i tests in split i, or trains when inverted."""
 
     inverted: bool = False
@@ -197,8 +197,8 @@ PROTOCOLS: dict[str, Protocol] = {
     for protocol in (
         Holdout("holdout-80-20", 50, test_share=0.2),
         Holdout("holdout-50-50", 100, test_share=0.5),
-        Folds("kfold", 10),
-        Folds("inverted-kfold", 10, inverted=True),
+        KFolds("kfold", 10),
+        KFolds("inverted-kfold", 10, inverted=True),
         FewShot("few-shot", 20, per_class=2),
     )
 }
@@ -217,7 +217,7 @@ def named_protocol(name: str, *, n_splits: int | None = None, per_class: int | N
     return type(protocol)(**{**vars(protocol), **changes})
 
 
-def class_codes(y: ArrayLike) -> tuple[Indices, list[Hashable]]:
+def codes_in_order(y: ArrayLike) -> tuple[Indices, list[Hashable]]:
     """Classes numbered in order of first appearance, so that renaming them changes no split."""
     values = np.asarray(y)
     if values.ndim != 1:
@@ -302,12 +302,12 @@ def grouped(protocol: Protocol, groups: ArrayLike) -> Grouped:
 
     groups : the group of each row, by any label
     """
-    codes, labels = class_codes(groups)
+    codes, labels = codes_in_order(groups)
     if len(labels) < 3:
         raise ValueError(f"There are {len(labels)} groups. Splitting by groups takes at least 3.")
     if isinstance(protocol, FewShot) or protocol.name == "inverted-kfold":
         raise ValueError(f"{protocol.name} cannot keep groups together. Take holdout-80-20, holdout-50-50 or kfold.")
-    if len(labels) <= FEW_GROUPS or (isinstance(protocol, Folds) and len(labels) <= protocol.n_splits):
+    if len(labels) <= FEW_GROUPS or (isinstance(protocol, KFolds) and len(labels) <= protocol.n_splits):
         return Grouped(LEAVE_ONE_OUT, len(labels), tuple(codes.tolist()))
     share = protocol.test_share if isinstance(protocol, Holdout) else 1 / protocol.n_splits
     return Grouped(protocol.name, protocol.n_splits, tuple(codes.tolist()), share)
@@ -317,7 +317,7 @@ def protocol_of(name: str, size: int | None, n_splits: int = 1, groups: ArrayLik
     """The protocol that a trial names, with so many splits where these are drawn at random."""
     if name == LEAVE_ONE_OUT:
         assert groups is not None
-        return Grouped(LEAVE_ONE_OUT, len(class_codes(groups)[1]), tuple(class_codes(groups)[0].tolist()))
+        return Grouped(LEAVE_ONE_OUT, len(codes_in_order(groups)[1]), tuple(codes_in_order(groups)[0].tolist()))
     folds = "kfold" in name
     protocol = named_protocol(name, n_splits=size if folds else n_splits, per_class=None if folds else size)
     return protocol if groups is None else grouped(protocol, groups)

@@ -205,7 +205,7 @@ def _row(trial: Row, features: TrialFeatures, classifier: Classifier, data: Spli
                     doubts.append(f"{classifier.name} takes no sample_weight: fitted without, scored with weights")
                 model = fitted(model, features.train, data.y_train, data.train_weight)
                 predicted = model.predict(features.test)
-            scores = scores_of(data.y_test, predicted, data.classes, data.test_weight)
+            scores = classification_scores(data.y_test, predicted, data.classes, data.test_weight)
             notes += doubts
         except Exception as error:
             status, reason = "failed", _in_one_line(error)
@@ -224,7 +224,7 @@ def _row(trial: Row, features: TrialFeatures, classifier: Classifier, data: Spli
     }
 
 
-def scores_of(
+def classification_scores(
     actual: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any], weights: NDArray[Any] | None = None
 ) -> Row:
     """Accuracy, balanced accuracy, mean F over classes, and the counts (by class) from which any of them follow."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import checked_table, require_finite, unchanged_if_it_fails
-from discrim.data.check_parameters import require_layer
+from discrim.data.check_parameters import Constraints, check_parameters, number, whole
 from discrim.data.fit_messages import refuse_sparse
 
 Array = NDArray[np.float64]
@@ -96,6 +96,12 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     (150, 2)
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": (whole(1),),
+        "max_iter": (whole(1),),
+        "alpha": (number("a finite number ≥ 0 (how much large weights cost)", lambda value: 0 <= value < np.inf),),
+    }
+
     def __init__(
         self, n_components: int = 2, *, max_iter: int = 200, alpha: float = 0.0, random_state: Any = None
     ) -> None:
@@ -107,7 +113,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Train on the rows; y is ignored."""
-        require_layer(self.n_components, self.max_iter, self.alpha)
+        check_parameters(self)
         table = self._checked(X, reset=True)
         self.data_min_, largest = (f(axis=0).astype(np.float64) for f in (table.min, table.max))
         _require_finite_range(self.data_min_, largest)

@@ -64,14 +64,14 @@ def fit_parts(model: Any, parts: Iterable[Any], *, map: Callable[..., Iterable[A
     first = list(itertools.islice(parts, 1))
     parts = itertools.chain(first, parts)
     if any(is_dask(value) for part in first for value in (part if isinstance(part, tuple) else (part,))):
-        return fitted(model, gather_delayed(gathering_of(model), parts))
+        return fitted_on(model, gather_delayed(gathering_of(model), parts))
     total: Statistics | None = None
     for found in map(partial(_of_part, gathering_of(model)), enumerate(parts)):
         if found is not None:
             total = found if total is None else total + found
     if total is None:
         raise ValueError("No rows came: `parts` is empty, or all parts are. Pass at least one part with rows.")
-    return fitted(model, total)
+    return fitted_on(model, total)
 
 
 def _of_part(gathering: Gathering, numbered: tuple[int, Any]) -> Statistics | None:
@@ -88,7 +88,7 @@ def gathering_of(model: Any) -> Gathering:
     return replace(reducer._gathering(), columns=scaler is not None)
 
 
-def fitted(model: Any, total: Statistics) -> Any:
+def fitted_on(model: Any, total: Statistics) -> Any:
     """The model, fitted on what was gathered for it."""
     scaler, reducer = _steps(model)
     if scaler is not None:

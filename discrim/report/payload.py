@@ -57,7 +57,7 @@ def chart_json(chart: Chart, words: Words) -> dict[str, Any]:
 def _mark(mark: Mark, words: Words) -> dict[str, Any]:
     places = {name: as_drawn(place) for name in "xyz" if (place := getattr(mark, name)) is not None}
     if mark.kind == "bars" and np.any(mark.base):
-        places["base"] = numbers(mark.base)
+        places["base"] = short_numbers(mark.base)
     plain = {
         "dash": "" if mark.dash == "solid" else mark.dash,
         "tip": mark.tip,
@@ -86,9 +86,9 @@ def _axis(axis: Axis, words: Words) -> dict[str, Any]:
     plain = {"log": axis.log, "whole": axis.whole, "hidden": not axis.shown}
     found: dict[str, Any] = {"title": words.number(axis.title), **_unusual(plain)}
     if axis.limits is not None:
-        found["limits"] = numbers(axis.limits)
+        found["limits"] = short_numbers(axis.limits)
     if axis.ticks is not None:
-        found["ticks"] = [numbers(list(axis.ticks)), [words.number(label) for label in axis.ticks.values()]]
+        found["ticks"] = [short_numbers(list(axis.ticks)), [words.number(label) for label in axis.ticks.values()]]
     return found
 
 
@@ -122,7 +122,7 @@ def _kept(values: LoadingsValues) -> list[int]:
 
 
 def _tables(tables: dict[str, Any], kept: list[int]) -> dict[str, Any]:
-    return {name: [numbers(row[kept], 3) for row in table] for name, table in tables.items() if table is not None}
+    return {name: [short_numbers(row[kept], 3) for row in table] for name, table in tables.items() if table is not None}
 
 
 def as_drawn(values: Any) -> list[float | int | None]:
@@ -131,11 +131,11 @@ def as_drawn(values: Any) -> list[float | int | None]:
     there = array[np.isfinite(array)]
     width = float(np.ptp(there)) if len(there) else 0.0
     if not width > 0:
-        return numbers(array, 6)
-    return numbers(np.round(array, max(0, math.ceil(math.log10(1_000 / width)))), 15)
+        return short_numbers(array, 6)
+    return short_numbers(np.round(array, max(0, math.ceil(math.log10(1_000 / width)))), 15)
 
 
-def numbers(values: Any, digits: int = 4) -> list[float | int | None]:
+def short_numbers(values: Any, digits: int = 4) -> list[float | int | None]:
     """Numbers of a few digits; None for what is not finite."""
     return [_short(value, digits) for value in np.ravel(values).tolist()]
 

@@ -74,7 +74,7 @@ class SpectrumValues:
         shares, variances = counts / counts.sum(), (centred**2).mean(axis=0)
         between = shares @ means**2
         scores = np.divide(between, variances, out=np.zeros(k), where=variances > 0).clip(0.0, 1.0)
-        errors = apparent_errors(members.T @ uncorrelated(centred) / counts[:, None], shares)
+        errors = apparent_errors(members.T @ decorrelated(centred) / counts[:, None], shares)
         eigenvalues, ratios = eigenvalues_of(estimator), shares_of(estimator)
         return cls(
             method or name_of(estimator),
@@ -88,7 +88,7 @@ class SpectrumValues:
         )
 
 
-def uncorrelated(centred: Array) -> Array:
+def decorrelated(centred: Array) -> Array:
     """Columns of mean square 1, the first k of which span what the first k came with; 0 for one that adds nothing."""
     lengths = np.linalg.norm(centred, axis=0)
     unit = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)

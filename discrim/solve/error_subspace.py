@@ -90,7 +90,7 @@ SETTLED = 1e-11  # of the slope
 
 
 @dataclass
-class Descent:
+class SubspaceDescent:
     """Where S subspaces have come to: B, values and slopes there, and the next steps' lengths."""
 
     B: Array
@@ -99,7 +99,7 @@ class Descent:
     steps: Array
 
     @classmethod
-    def at(cls, objective: Objective, B: Array) -> Descent:
+    def at(cls, objective: Objective, B: Array) -> SubspaceDescent:
         values, gradients = objective(B)
         slopes = tangent(B, gradients)
         return cls(B, values, slopes, FIRST_ANGLE / np.maximum(np.linalg.norm(slopes, axis=(1, 2)), 1e-300))
@@ -107,16 +107,16 @@ class Descent:
 
 def least(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple[float, Array]:
     """The lowest minimum found downhill from the starts: its value and its B (q×k)."""
-    state = Descent.at(objective, starts)
+    state = SubspaceDescent.at(objective, starts)
     for steps, survivors in RACE:
         state = descended(objective, state, steps)
         best = np.argsort(state.values, kind="stable")[:survivors]
-        state = Descent(state.B[best], state.values[best], state.slopes[best], state.steps[best])
+        state = SubspaceDescent(state.B[best], state.values[best], state.slopes[best], state.steps[best])
     state = descended(objective, state, max_iter)
     return float(state.values[0]), state.B[0]
 
 
-def descended(objective: Objective, state: Descent, max_iter: int) -> Descent:
+def descended(objective: Objective, state: SubspaceDescent, max_iter: int) -> SubspaceDescent:
     """Downhill for some steps, or until the slopes vanish."""
     for turn in range(max_iter):
         lengths = np.linalg.norm(state.slopes, axis=(1, 2))
@@ -127,7 +127,7 @@ def descended(objective: Objective, state: Descent, max_iter: int) -> Descent:
     return state
 
 
-def _stepped(objective: Objective, state: Descent, lengths: Array, turn: int) -> Descent:
+def _stepped(objective: Objective, state: SubspaceDescent, lengths: Array, turn: int) -> SubspaceDescent:
     """One step of each, or, where f would rise, half the step for the next time."""
     B = orthonormal(state.B - state.steps[:, None, None] * state.slopes)
     values, gradients = objective(B)
@@ -139,7 +139,7 @@ def _stepped(objective: Objective, state: Descent, lengths: Array, turn: int) ->
         uphill = ~downhill
         B[uphill], values[uphill], slopes[uphill] = state.B[uphill], state.values[uphill], state.slopes[uphill]
         steps[uphill] = state.steps[uphill] / 2
-    return Descent(B, values, slopes, steps)
+    return SubspaceDescent(B, values, slopes, steps)
 
 
 def _curvature_step(moves: Array, changes: Array, turn: int) -> Array:

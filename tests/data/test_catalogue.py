@@ -14,7 +14,7 @@ from sklearn import datasets
 from sklearn.utils import Bunch
 
 from discrim.data import catalogue
-from discrim.data.catalogue import CatalogueError, Entry, entries, entry, load, where
+from discrim.data.catalogue import CatalogueError, DataSet, entries, entry, load, where
 from discrim.data.tables import TableError, write_table
 
 REAL = os.environ.get("DISCRIM_DATA")
@@ -42,7 +42,7 @@ def toy(monkeypatch):
     X = np.array([[1.0, 2], [3, 4], [5, 6], [7, 8], [9, 10], [0, -1]])
     y = np.array(["p", "q", "p", "p", "q", "p"], dtype=object)
     table = catalogue.LabelledTable(X, y.astype(str), ("a", "b"), "target", "here")
-    known = Entry("toy", "A toy", "nowhere", 6, 2, {"p": 4, "q": 2}, openml=7, sha256=table.fingerprint())
+    known = DataSet("toy", "A toy", "nowhere", 6, 2, {"p": 4, "q": 2}, openml=7, sha256=table.fingerprint())
     listed = (*entries(), known)
     monkeypatch.setattr(catalogue, "entries", lambda: listed)
     return Bunch(data=X, target=y, feature_names=["a", "b"], categories={})

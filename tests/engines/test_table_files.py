@@ -11,7 +11,7 @@ from discrim import PCA, BayesErrorLDA, HashKFold, load
 from discrim.cli import application
 from discrim.data.table_error import TableError
 from discrim.engines.table_files import FileTable, gather_files, transform_files
-from discrim.reducers.parts import fitted, gathering_of
+from discrim.reducers.parts import fitted_on, gathering_of
 
 X, Y = labelled(300, 6)
 FRAME = pd.DataFrame(X, columns=list("abcdef")).assign(kind=np.array(["x", "y", "z"])[Y])
@@ -33,7 +33,7 @@ def test_every_kind_of_files_gives_the_same_model(tmp_path):
     for source in sources:
         table = FileTable.open(source, "kind")
         model = BayesErrorLDA()
-        fitted(model, gather_files(gathering_of(model), table))
+        fitted_on(model, gather_files(gathering_of(model), table))
         np.testing.assert_allclose(model.transform(FRAME[list("abcdef")]), WANTED, atol=1e-10)
 
 

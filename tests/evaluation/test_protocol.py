@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discrim.evaluation.protocol import PROTOCOLS, FewShot, Folds, Holdout, named_protocol
+from discrim.evaluation.protocol import PROTOCOLS, FewShot, Holdout, KFolds, named_protocol
 
-ALL = [*PROTOCOLS.values(), FewShot("few-shot", 4, per_class=5), Folds("kfold", 3)]
+ALL = [*PROTOCOLS.values(), FewShot("few-shot", 4, per_class=5), KFolds("kfold", 3)]
 UNEVEN = np.repeat(["b", "a", "ç"], [61, 23, 17])[np.random.default_rng(3).permutation(101)]
 
 
@@ -120,7 +120,7 @@ def test_holdout_counts_are_as_near_the_share_as_whole_rows_allow(counts, share)
 @given(st.lists(st.integers(4, 30), min_size=2, max_size=6), st.integers(2, 4), st.integers(0, 2**32))
 def test_folds_differ_by_one_row_at_most_in_all_and_in_each_class(counts, n_folds, seed):
     y = np.repeat(np.arange(len(counts)), counts)
-    folds = [test for _, test in Folds("kfold", n_folds).splits(y, seed)]
+    folds = [test for _, test in KFolds("kfold", n_folds).splits(y, seed)]
     assert np.ptp([len(fold) for fold in folds]) <= 1
     for label in range(len(counts)):
         assert np.ptp([int((y[fold] == label).sum()) for fold in folds]) <= 1
@@ -163,6 +163,6 @@ def test_wrong_names_and_numbers_say_what_is_possible():
 
 
 def test_protocols_are_values():
-    assert named_protocol("kfold") == Folds("kfold", 10)
+    assert named_protocol("kfold") == KFolds("kfold", 10)
     assert hash(named_protocol("few-shot")) == hash(named_protocol("few-shot"))
     assert pickle.loads(pickle.dumps(ALL)) == ALL

@@ -17,7 +17,7 @@ from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare
 from discrim.evaluation.grid import Cell, Work
 from discrim.evaluation.methods import METHODS, Method
-from discrim.evaluation.trial import evaluate, features_by_count, scores_of, seed_of, split_data
+from discrim.evaluation.trial import classification_scores, evaluate, features_by_count, seed_of, split_data
 
 TRAIN, TEST = np.arange(0, 150, 2), np.arange(1, 150, 2)
 
@@ -152,7 +152,7 @@ def test_five_neighbours_need_five_rows(iris):
 def test_scores_equal_scikit_learns():
     rng = np.random.default_rng(0)
     actual, predicted = rng.choice(["a", "b", "c"], size=(2, 200), p=[0.6, 0.3, 0.1])
-    found = scores_of(actual, predicted, np.array(["a", "b", "c"]))
+    found = classification_scores(actual, predicted, np.array(["a", "b", "c"]))
     assert found["accuracy"] == pytest.approx(accuracy_score(actual, predicted))
     assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(actual, predicted))
     assert found["f1"] == pytest.approx(f1_score(actual, predicted, average="macro"))

@@ -12,7 +12,7 @@ from discrim.evaluation.held_out import HeldOutLabels
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN
 from discrim.evaluation.statistics import corrected_t_test
-from discrim.evaluation.trial import scores_of
+from discrim.evaluation.trial import classification_scores
 from discrim.evaluation.verdict import contrasts, metric_for, verdict_of
 
 RATIO = 0.25
@@ -87,7 +87,7 @@ def held_out_rows(random, n_rows, cells, expected, n_splits=8, minority=0.5):
     for split, (train, test) in enumerate(named_protocol("holdout-80-20", n_splits=n_splits).splits(codes, 0)):
         for cell, correct in zip(cells, right, strict=True):
             labels = np.where(correct[test], codes[test], 1 - codes[test])
-            scores = scores_of(codes[test], labels, np.arange(2))
+            scores = classification_scores(codes[test], labels, np.arange(2))
             scores |= {"n_train": len(train), "n_test": len(test), "fit_seconds": 0.0, "labels": packed(labels)}
             common = {"protocol": "holdout-80-20", "protocol_size": None, "seed": 0}
             trial = {**common, **cell._asdict(), "split": split}

@@ -23,7 +23,7 @@ from discrim.report.confusions import Confusions
 from discrim.report.loadings import LoadingsValues
 from discrim.report.page import MOST_CLASSES, Origin, content_policy, write_report
 from discrim.report.page import page as page_of
-from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, numbers
+from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, short_numbers
 from discrim.report.refits import CLASSIFIERS_VIEW, MethodMap, _in_order, looks_of
 from discrim.report.results import Results
 
@@ -160,7 +160,7 @@ def test_values_are_json_that_cannot_end_its_script():
     text = as_json({"</script><!--": ["&amp;", "a\u2028b\u2029"]})
     assert not set("<>&\u2028\u2029") & set(text)
     assert json.loads(text) == {"</script><!--": ["&amp;", "a\u2028b\u2029"]}
-    assert numbers([1 / 3, np.nan, -np.inf, 123456.0]) == [0.3333, None, None, 123500.0]
+    assert short_numbers([1 / 3, np.nan, -np.inf, 123456.0]) == [0.3333, None, None, 123500.0]
 
 
 @pytest.mark.parametrize(("offset", "width"), [(0, 1), (1e6, 1), (-3, 1e-7), (0, 1e9), (5, 0)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
 
-from discrim.solve.error_subspace import Descent, descended, least, orthonormal, random_subspaces, tangent
+from discrim.solve.error_subspace import SubspaceDescent, descended, least, orthonormal, random_subspaces, tangent
 
 A = np.diag([9.0, 7.0, 4.0, 3.0, 2.0, 1.0]) + 0.3 * np.ones((6, 6))
 
@@ -24,7 +24,7 @@ def test_leading_eigenvectors_are_found_to_the_last_digits(k, rng):
 
 
 def test_no_step_goes_up(rng):
-    state = Descent.at(minus_trace, random_subspaces(5, np.ones(6), 2, rng))
+    state = SubspaceDescent.at(minus_trace, random_subspaces(5, np.ones(6), 2, rng))
     for _ in range(25):
         after = descended(minus_trace, state, 1)
         assert (after.values <= state.values + 1e-12 * np.abs(state.values)).all()
@@ -33,7 +33,7 @@ def test_no_step_goes_up(rng):
 
 
 def test_too_long_a_step_is_halved_not_taken(rng):
-    state = Descent.at(minus_trace, random_subspaces(1, np.ones(6), 2, rng))
+    state = SubspaceDescent.at(minus_trace, random_subspaces(1, np.ones(6), 2, rng))
     before = state.values.copy()
 
     def with_a_wall(B):
