@@ -29,6 +29,7 @@ from discrim.reducers.pca_lda import PCALDA as PCALDA
 from discrim.reducers.posterior_map import PosteriorMap as PosteriorMap
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
 from discrim.reducers.supervised_pca import SupervisedPCA as SupervisedPCA
+from discrim.reducers.supervised_probabilistic_pca import SupervisedProbabilisticPCA as SupervisedProbabilisticPCA
 from discrim.reducers.uncorrelated_lda import UncorrelatedLDA as UncorrelatedLDA
 from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay
 from discrim.report.critical_difference import CriticalDifferenceDisplay as CriticalDifferenceDisplay

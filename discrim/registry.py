@@ -257,6 +257,17 @@ ENTRIES = (
         ),
     ),
     _reducer(
+        "SupervisedProbabilisticPCA",
+        "supervised_probabilistic_pca",
+        "factors rows and labels share",
+        Method(
+            "supervised-probabilistic-pca",
+            "factors that rows and labels share, by maximum likelihood (SPPCA)",
+            nested_from=never,
+            laws=DISCRIMINANTS | {"nests": False},
+        ),
+    ),
+    _reducer(
         "PairwiseEigenvectors",
         "pairwise_eigenvectors",
         "one class large beside another",

@@ -202,3 +202,36 @@ def local_scatters(X, y, neighbors):
             else:
                 between += 1 / n * outer
     return within, between
+
+
+def label_contrasts(y):
+    """One-hot labels times C − 1 orthonormal columns that sum to 0, centred."""
+    labels = sorted(set(y))
+    centring = np.eye(len(labels)) - 1 / len(labels)
+    one_hot = np.array([[float(own == c) for c in labels] for own in y])
+    u = one_hot @ np.linalg.svd(centring)[0][:, : len(labels) - 1]
+    return u - u.mean(axis=0)
+
+
+def joint_log_likelihood(X, U, Wx, Wy, noise_x, noise_y):
+    """Mean log density of centred (x, u) under N(0, WWᵀ + diag(noises))."""
+    T = np.c_[X, U]
+    W = np.r_[Wx, Wy]
+    covariance = W @ W.T + np.diag([noise_x] * X.shape[1] + [noise_y] * U.shape[1])
+    quadratic = np.mean([t @ np.linalg.solve(covariance, t) for t in T])
+    return -0.5 * (T.shape[1] * math.log(2 * math.pi) + np.linalg.slogdet(covariance)[1] + quadratic)
+
+
+def em_step(X, U, Wx, Wy, noise_x, noise_y):
+    """One step of EM for x = W_x z + ε_x, u = W_y z + ε_y (rows centred)."""
+    M = np.linalg.inv(Wx.T @ Wx / noise_x + Wy.T @ Wy / noise_y + np.eye(Wx.shape[1]))
+    Z = np.array([M @ (Wx.T @ x / noise_x + Wy.T @ u / noise_y) for x, u in zip(X, U, strict=True)])
+    second = len(X) * M + Z.T @ Z
+    Wx, Wy = (T.T @ Z @ np.linalg.inv(second) for T in (X, U))
+
+    def noise(T, W):
+        return np.mean([t @ t - 2 * t @ W @ z for t, z in zip(T, Z, strict=True)]) + np.trace(second @ W.T @ W) / len(T)
+
+    floors = [1e-6 * np.mean(T**2) for T in (X, U)]
+    noises = [max(noise(T, W) / T.shape[1], floor) for T, W, floor in zip((X, U), (Wx, Wy), floors, strict=True)]
+    return Wx, Wy, *noises
