@@ -24,6 +24,7 @@ from discrim.engines.dask_tables import gather_delayed, is_dask
 from discrim.moments.column_totals import ColumnTotals
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.reducers.base import Reducer
+from discrim.reducers.posterior_map import PosteriorMap
 
 Array = NDArray[np.float64]
 
@@ -98,7 +99,7 @@ def fitted_on(model: Any, total: Statistics) -> Any:
     return model
 
 
-def _steps(model: Any) -> tuple[Any, Reducer]:
+def _steps(model: Any) -> tuple[Any, Reducer | PosteriorMap]:
     steps = (
         [step for _, step in model.steps if step not in (None, "passthrough")]
         if isinstance(model, Pipeline)
@@ -106,7 +107,7 @@ def _steps(model: Any) -> tuple[Any, Reducer]:
     )
     *scalers, last = steps
     possible = len(scalers) <= 1 and all(isinstance(s, StandardScaler | MinMaxScaler | MaxAbsScaler) for s in scalers)
-    if not isinstance(last, Reducer) or not possible:
+    if not isinstance(last, Reducer | PosteriorMap) or not possible:
         names = ", ".join(type(step).__name__ for step in steps)
         raise TypeError(
             f"{names} came; parts of a table can be gathered for a reducer of discrim, alone or in a pipeline behind "

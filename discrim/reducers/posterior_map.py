@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -14,13 +14,26 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import checked_table, labelled_rows, require_finite, require_two_classes, unchanged_on_failure
-from discrim.data.check_parameters import POSITIVE, Constraints, Possible, check_parameters, named, whole
+from discrim.data.check_parameters import POSITIVE, Constraints, Possible, check_parameters, named, seed_number, whole
+from discrim.data.fit_messages import warn_of_sample
 from discrim.data.rows import LabelledRows
+from discrim.moments.gather import Gatherer, Gathering, Statistics
+from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.calibration import calibrated
+from discrim.solve.basis import Features
 from discrim.solve.class_places import class_places
+from discrim.solve.folds import GatheredFolds, hash_splitter
 from discrim.solve.kernel_choice import WIDTHS, Candidate, Choice, HeldOutScores, TriedKernel
 from discrim.solve.landmarks import LandmarkKernel, content_priorities
-from discrim.solve.posterior_rule import PosteriorRule, choose_rule, fitted_rule, folds_of, is_too_large
+from discrim.solve.posterior_rule import (
+    PosteriorRule,
+    choose_linear_rule,
+    choose_rule,
+    fitted_rule,
+    folds_of,
+    is_too_large,
+    linear_rule,
+)
 
 Array = NDArray[np.float64]
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
@@ -131,8 +144,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     )
     components_ = _Missing("the map is not linear, so it has no directions. Use BayesErrorLDA for loadings.")
     partial_fit = _Missing(
-        "it chooses by held-out rows, and needs all rows at once. Use RegularizedLDA or BayesErrorLDA with a number as "
-        "shrinkage, which add up statistics."
+        "it is chosen by held-out rows of the whole table. Pass the parts of a table to fit_parts; with "
+        "kernel='linear' their statistics suffice."
     )
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -165,20 +178,82 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the classifier by held-out rows, train it on all, and find the classes' places."""
-        check_parameters(self)
-        require_known_kernel_params(self.kernel, self.kernel_params)
+        self._check_parameters()
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=True)
             require_two_classes(self, rows.classes)
             require_finite(rows.X, rows.numbers)
-            _require_rows_to_hold_out(rows)
-            folds = folds_of(rows, self.cv, self.random_state)
-            seed = int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
-            priorities = content_priorities(rows.X, seed)
-            first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
-            rule = fitted_rule(folds.points, priorities, choice, self.n_landmarks)
-        self._publish(rows, first, choice, rule, seed)
+            self._fit_rows(rows)
         return self
+
+    def statistics(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, part: str = ""
+    ) -> Statistics:
+        """What a part of a table has to say to a fit; the statistics of parts add up, in any order."""
+        gatherer = Gatherer(self._gathering(), part)
+        gatherer.add(X, y, sample_weight)
+        return gatherer.statistics()
+
+    def fit_statistics(self, total: Statistics) -> Self:
+        """Fit from gathered statistics alone.
+
+        With kernel="linear" moments of the folds, scored on a sample of their rows; any other kernel looks at rows, and
+        is fitted on the sample.
+        """
+        with unchanged_on_failure(self):
+            total.gathering.sufficing_for(self._gathering())
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = total.n_features
+            if total.names is not None:
+                self.feature_names_in_ = np.array(total.names, dtype=object)
+            classes = total.moments.classes
+            require_two_classes(self, classes)
+            assert total.sample is not None
+            if not self._is_linear:
+                if not total.sample.is_whole:
+                    warn_of_sample(type(self).__name__, len(total.sample), total.n_rows)
+                self._fit_rows(total.sample.among(classes))
+                return self
+            choice = choose_linear_rule(GatheredFolds(total))
+            rule = linear_rule(Features.of_moments(total.moments), total.moments, choice.shrinkage)
+            self._publish(classes, total.moments.total_weight, choice, choice, rule, self._seed)
+        return self
+
+    @property
+    def _is_linear(self) -> bool:
+        return self.kernel == "linear" and not self.kernel_params
+
+    def _gathering(self) -> Gathering:
+        """What a fit needs of every part of a table: moments of folds and a sample, or the sample alone."""
+        self._check_parameters()
+        asked = Gathering(type(self).__name__, keep="means", sample_rows=SAMPLE_ROWS)
+        if not self._is_linear:
+            return asked
+        splitter = hash_splitter(self.cv, self.random_state)
+        if splitter is None:
+            raise ValueError(
+                f"cv={self.cv!r} names rows, which come in parts here. Pass a number of folds or a HashKFold: their "
+                "folds follow from the rows' content."
+            )
+        seed = seed_number(splitter.random_state)
+        return replace(asked, keep="pooled", n_folds=splitter.get_n_splits(), seed=seed)
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        require_known_kernel_params(self.kernel, self.kernel_params)
+
+    @property
+    def _seed(self) -> int:
+        return int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
+
+    def _fit_rows(self, rows: LabelledRows) -> None:
+        _require_rows_to_hold_out(rows)
+        folds = folds_of(rows, self.cv, self.random_state)
+        seed = self._seed
+        priorities = content_priorities(rows.X, seed)
+        first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
+        rule = fitted_rule(folds.points, priorities, choice, self.n_landmarks)
+        self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
 
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
         """Feature spaces to choose from."""
@@ -189,15 +264,23 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         named = {"auto": [linear, *widths], "linear": [linear], "rbf": widths}
         return named.get(self.kernel, [Candidate(self.kernel)])
 
-    def _publish(self, rows: LabelledRows, first: Choice, choice: Choice, rule: PosteriorRule, seed: int) -> None:
-        self.classes_ = rows.classes
+    def _publish(
+        self,
+        classes: NDArray[Any],
+        total_weight: float,
+        first: Choice,
+        choice: Choice,
+        rule: PosteriorRule,
+        seed: int,
+    ) -> None:
+        self.classes_ = classes
         self._rule = rule
-        self._total_weight = float(rows.class_totals.sum())
+        self._total_weight = total_weight
         self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
         self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
         self.kernel_ = _description(rule.kernel, first)
         self.confusions_ = _confusions(choice.held_out, choice.temperature, self._total_weight)
-        k = len(rows.classes) - 1 if self.n_components is None else int(self.n_components)
+        k = len(classes) - 1 if self.n_components is None else int(self.n_components)
         self.places_ = class_places(self.confusions_, k, seed)
         tempered = isinstance(self.sharpness, str)
         self.sharpness_ = _tempered(choice, self.places_) if tempered else float(self.sharpness)

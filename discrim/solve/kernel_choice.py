@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.calibration import best_temperature, standard_error
-from discrim.solve.folds import Folds
+from discrim.solve.folds import Folds, Splits
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.solve.ridge_rules import RidgeRules
 
@@ -71,6 +71,10 @@ class HeldOutScores:
     scores: Array
     codes: Indices
     weights: Array
+
+    @classmethod
+    def of(cls, rows: LabelledRows, scores: Array) -> HeldOutScores:
+        return cls(scores, rows.codes, np.ones(len(rows.codes)) if rows.weights is None else rows.weights)
 
     @property
     def total_weight(self) -> float:
@@ -166,12 +170,12 @@ def _kernel_scores(
     yield from (np.concatenate(scores, axis=1) for scores in parts)
 
 
-def _linear_scores(folds: Folds) -> Iterator[Array]:
+def linear_scores(folds: Splits) -> Iterator[HeldOutScores]:
     """The same for the rows themselves, fold after fold."""
     for training, test in folds:
         rules = RidgeRules.of(training, RIDGES)
         blocks = (dense_block(test.X, part) for part in block_slices(*test.shape))
-        yield np.concatenate([rules.scores(block) for block in blocks], axis=1)
+        yield HeldOutScores.of(test, np.concatenate([rules.scores(block) for block in blocks], axis=1))
 
 
 def held_out_scores(
@@ -183,16 +187,17 @@ def held_out_scores(
     most : landmarks
     """
     found: dict[Candidate, list[HeldOutScores]] = {candidate: [] for candidate in candidates}
-    linear = _linear_scores(Folds(coordinates, folds.splits, None))
+    linear = linear_scores(Folds(coordinates, folds.splits, None))
     running = list(candidates)
     for number, (training, test) in enumerate(folds.splits):
         rows, others = folds.rows(training), folds.rows(test)
-        weights = np.ones(len(test)) if others.weights is None else others.weights
         landmarks = folds.points.X[drawn_landmarks(priorities, training, most)]
         for group in _sharing_scales(running):
-            scored = [next(linear)] if group[0].is_linear else _kernel_scores(group, rows, others, landmarks)
-            for candidate, scores in zip(group, scored, strict=True):
-                found[candidate].append(HeldOutScores(scores, others.codes, weights))
+            if group[0].is_linear:
+                found[group[0]].append(next(linear))
+                continue
+            for candidate, scores in zip(group, _kernel_scores(group, rows, others, landmarks), strict=True):
+                found[candidate].append(HeldOutScores.of(others, scores))
         if number + 1 >= FOLDS_BEFORE_DROPPING:
             running = _in_reach({one: HeldOutScores.joined(found[one]) for one in running})
     return found

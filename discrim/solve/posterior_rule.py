@@ -21,7 +21,7 @@ from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.basis import Basis
 from discrim.solve.choose import EXACT_SIDE, Plan
-from discrim.solve.folds import Folds
+from discrim.solve.folds import Folds, Splits
 from discrim.solve.kernel_choice import (
     Candidate,
     Choice,
@@ -29,6 +29,7 @@ from discrim.solve.kernel_choice import (
     feature_spaces,
     held_out_scores,
     kernel_moments,
+    linear_scores,
 )
 from discrim.solve.landmarks import LandmarkKernel, drawn_landmarks
 from discrim.solve.ridge_rules import RidgeRules
@@ -98,20 +99,28 @@ def choose_rule(
     return first, chosen(held_out_scores(folds, coordinates, priorities, [first.candidate], most))
 
 
+def choose_linear_rule(folds: Splits) -> Choice:
+    """Ridge and temperature of the linear rule, where statistics of the folds suffice."""
+    return chosen({Candidate("linear"): list(linear_scores(folds))})
+
+
+def linear_rule(basis: Basis, moments: ClassMoments, shrinkage: float) -> PosteriorRule:
+    """From statistics in a basis's coordinates."""
+    rules = RidgeRules.of(moments, np.array([shrinkage]))
+    weights = basis.lift(np.ldexp(rules.weights[0], -moments.exponent))
+    return PosteriorRule(None, basis.mean(moments), np.ascontiguousarray(weights.T), rules.offsets[0])
+
+
 def fitted_rule(points: LabelledRows, priorities: Indices, choice: Choice, n_landmarks: int | None) -> PosteriorRule:
     """The chosen rule of all rows."""
-    shrinkage = np.array([choice.shrinkage])
     if choice.candidate.is_linear:
         basis = _basis(points)
-        moments = ClassMoments.of_rows(basis.points)
-        rules = RidgeRules.of(moments, shrinkage)
-        weights = basis.lift(np.ldexp(rules.weights[0], -moments.exponent))
-        return PosteriorRule(None, basis.mean(moments), np.ascontiguousarray(weights.T), rules.offsets[0])
+        return linear_rule(basis, ClassMoments.of_rows(basis.points), choice.shrinkage)
     most = FINAL_LANDMARKS if n_landmarks is None else n_landmarks
     landmarks = points.X[drawn_landmarks(priorities, np.arange(points.shape[0]), most)]
     base, (space,) = feature_spaces([choice.candidate], points, landmarks)
     (moments,) = kernel_moments(base, [space], points)
-    rules = RidgeRules.of(moments, shrinkage)
+    rules = RidgeRules.of(moments, np.array([choice.shrinkage]))
     weights = np.ldexp(rules.weights[0], -moments.exponent)
     offsets = rules.offsets[0] - weights @ moments.mean
     return PosteriorRule(space.kernel, np.empty(0), space.factor @ weights.T, offsets)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from samples import labelled
@@ -15,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from discrim import BayesErrorLDA, PosteriorMap, load, save
+from discrim import BayesErrorLDA, HashKFold, PosteriorMap, fit_parts, load, save
 from discrim.solve import posterior_rule
 from discrim.solve.class_places import class_places
 
@@ -319,6 +320,65 @@ def test_a_table_too_large_for_its_own_statistics_is_seen_from_landmarks(monkeyp
     exact = PosteriorMap(2, kernel="linear").fit(X, y)
     # landmarks that are all rows span the same space; only its smallest directions are left out
     np.testing.assert_allclose(model.predict_proba(X), exact.predict_proba(X), atol=0.02)
+
+
+# ---------------------------------------------------------------------- parts of a table
+
+
+def parts_of(X, y, n_parts, *more):
+    return list(zip(*(np.array_split(column, n_parts) for column in (X, y, *more)), strict=True))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_linear_one_of_a_table_in_parts_is_that_of_all_rows(make, rng):
+    X, y = labelled(150, 4, n_classes=4, seed=3)
+    weights = rng.uniform(0.5, 2, 150)
+    whole = PosteriorMap(2, kernel="linear", cv=HashKFold(4, random_state=1)).fit(make(X), y, weights)
+    rows = [(make(part), *rest) for part, *rest in parts_of(X, y, 4, weights)]
+    model = PosteriorMap(2, kernel="linear", cv=4, random_state=1)
+    first, *others = [model.statistics(*one) for one in rows[::-1]]
+    for other in others:
+        first = first + other
+    for parted in (
+        fit_parts(PosteriorMap(2, kernel="linear", cv=4, random_state=1), rows),
+        model.fit_statistics(first),
+    ):
+        assert (parted.shrinkage_, parted.temperature_) == (whole.shrinkage_, whole.temperature_)
+        np.testing.assert_allclose(parted.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+        np.testing.assert_allclose(parted.confusions_, whole.confusions_, atol=1e-9)
+        assert parted.held_out_log_loss_ == pytest.approx(whole.held_out_log_loss_, rel=1e-9)
+        assert parted.n_features_in_ == 4
+
+
+def test_any_other_kernel_is_fitted_on_a_sample_of_the_parts_rows(monkeypatch):
+    X, y = curved(120)
+    one = fit_parts(PosteriorMap(2), parts_of(X, y, 3))
+    other = fit_parts(PosteriorMap(2), parts_of(X[::-1], y[::-1], 5))
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+    assert one.score(X, y) > 0.8
+    monkeypatch.setattr("discrim.reducers.posterior_map.SAMPLE_ROWS", 80)
+    with pytest.warns(
+        UserWarning, match="PosteriorMap looks at the rows themselves, and was fitted on 80 different rows"
+    ):
+        fit_parts(PosteriorMap(2, kernel="rbf"), parts_of(X, y, 3))
+
+
+def test_parts_behind_a_scaler_and_with_names():
+    X, y = labelled(90, 3, n_classes=3, seed=1)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    parts = [(frame[i::2], y[i::2]) for i in range(2)]
+    model = fit_parts(make_pipeline(StandardScaler(), PosteriorMap(2, kernel="linear")), parts)
+    by_hand = PosteriorMap(2, kernel="linear", cv=list(HashKFold(5).split(X))).fit(scale(X), y)
+    np.testing.assert_allclose(model.predict_proba(frame), by_hand.predict_proba(scale(X)), atol=1e-9)
+    assert fit_parts(PosteriorMap(2, kernel="linear"), parts).feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_folds_that_name_rows_cannot_be_had_from_parts():
+    X, y = curved(40)
+    with pytest.raises(ValueError, match="names rows, which come in parts here"):
+        fit_parts(PosteriorMap(2, kernel="linear", cv=given_splits(y)), parts_of(X, y, 2))
+    with pytest.raises(AttributeError, match="Pass the parts of a table to fit_parts"):
+        PosteriorMap().partial_fit(X, y)
 
 
 # ---------------------------------------------------------------------- what it is for
