@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discrim.data.check import unchanged_if_it_fails
 
 Array = NDArray[np.float64]
-CELLS_AT_ONCE = 2**20  # how many kernels are held while a feature's density is taken
+CELLS_AT_ONCE = 2**18  # how many kernels are held while a feature's density is taken
+KNOWN_DENSITIES = 512  # of features that are kept, for classifiers of more or fewer of the same
 
 
 class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
@@ -65,7 +66,8 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
         for j in range(rows.shape[1]):
             points, place = np.unique(rows[:, j], return_inverse=True)
             for c, of_class in enumerate(self._rows):
-                total[:, c] += log_density(points, of_class[:, j], self.widths_[c, j])[place]
+                known = log_density(points.tobytes(), of_class[:, j].tobytes(), float(self.widths_[c, j]))
+                total[:, c] += known[place]
         return log_softmax(total, axis=1)
 
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -80,15 +82,24 @@ def kernel_widths(rows: Array) -> Array:
     return np.where(spread > 0, spread * (4 / (3 * len(rows))) ** 0.2, 1.0)
 
 
-def log_density(points: Array, values: Array, width: float) -> Array:
-    """Log of the mean of normal densities around `values`, at `points`; equal values are taken together."""
-    centres, counts = np.unique(values, return_counts=True)
-    shares = counts / (len(values) * width * np.sqrt(2 * np.pi))
-    parts = [logsumexp(exponents, b=shares, axis=1) for exponents in _exponents(points, centres, width)]
-    return np.concatenate(parts)
+@lru_cache(KNOWN_DENSITIES)
+def log_density(at: bytes, among: bytes, width: float) -> Array:
+    """Log of the mean of normal densities around the values `among`, at the points `at`; equal values are one.
 
-
-def _exponents(points: Array, centres: Array, width: float) -> Iterator[Array]:
+    Both as the bytes of float64: what is known of a feature is known for all numbers of nested components, of which it
+    is one.
+    """
+    points = np.frombuffer(at)
+    centres, counts = np.unique(np.frombuffer(among), return_counts=True)
+    shares = counts / (counts.sum() * width * np.sqrt(2 * np.pi))
+    found = np.empty(len(points))
     step = max(1, CELLS_AT_ONCE // len(centres))
     for start in range(0, len(points), step):
-        yield -0.5 * ((points[start : start + step, None] - centres) / width) ** 2
+        part = slice(start, start + step)
+        exponents = (points[part, None] - centres) / width
+        exponents *= exponents
+        exponents *= -0.5
+        nearest = exponents.max(axis=1)  # so that of points far from all values something is left
+        exponents -= nearest[:, None]
+        found[part] = nearest + np.log(np.exp(exponents, out=exponents) @ shares)
+    return found
