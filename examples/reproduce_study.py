@@ -30,7 +30,9 @@ def found_in(whole: Study, store: Store, options: argparse.Namespace) -> list[Ou
     there = tuple(
         one
         for one in whole.tables
-        if not whole.absent(one.dataset) and (options.dataset is None or one.dataset in options.dataset)
+        if not whole.absent(one.dataset)
+        and (options.dataset is None or one.dataset in options.dataset)
+        and not (one.drawn and options.no_figures)
     )
     chosen = replace(whole, tables=there)
     return reproduced(chosen, store, splits=options.splits, jobs=options.jobs, as_stored=options.as_stored)
@@ -66,12 +68,11 @@ def row_of(outcomes: list[Outcome], tolerance: float) -> list[str]:
     points = [one for one in judged if one.measure.unit and not one.missing]
     known = [one for one in points if not math.isnan(one.cell.reference_deviation)]
     far = max(points, key=lambda one: abs(one.off), default=None)
-    splits = max((len(one.figures) // table.draws for one in outcomes if one.measure.unit), default=0)
     near, agree = sum(bool(one.near_print(tolerance)) for one in judged), sum(one.near_reference for one in known)
     return [
         table.name,
         table.dataset,
-        str(splits or table.splits),
+        f"{max(one.n_splits for one in outcomes)} of {table.splits}",
         str(len(outcomes)),
         f"{near} of {len(judged)}",
         f"{np.mean([abs(one.off) for one in points]):.2f}" if points else "–",
@@ -112,6 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--into", type=Path, help="the page whose tables and pictures to replace")
     parser.add_argument("--only", action="append", choices=study_names(), help="this study; may be given again")
     parser.add_argument("--dataset", action="append", help="this data set; may be given again")
+    parser.add_argument(
+        "--no-figures", action="store_true", help="the tables only, which need fewer numbers of components"
+    )
     parser.add_argument("--splits", type=int, help="fewer splits than the papers have")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--as-stored", action="store_true", help="do nothing anew")

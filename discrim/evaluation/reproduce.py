@@ -40,6 +40,7 @@ class Outcome:
     figures: tuple[float, ...]
     n_failed: int = 0
     reason: str = ""
+    n_splits: int = 0  # that the figures are of, in each draw
 
     @property
     def measure(self) -> Measure:
@@ -186,7 +187,8 @@ def _outcome(table: PrintedTable, cell: PrintedCell, rows: LabelledTable, draws:
     found = tuple(float(one) for of_draw in figures for one in np.atleast_1d(np.asarray(of_draw)))
     failed = sum(_n_failed(draw[needed[0]]) for draw in draws)
     why = Counter(row["reason"] for draw in draws for one in needed for row in draw[one] if row["status"] != "ok")
-    return Outcome(table, cell, found, failed, "" if found else next(iter(dict(why.most_common(1))), "not tried"))
+    reason = "" if found else next(iter(dict(why.most_common(1))), "not tried")
+    return Outcome(table, cell, found, failed, reason, max(_n_splits(draw[needed[0]]) for draw in draws))
 
 
 def _grid(
@@ -220,6 +222,10 @@ def _by_cell(rows: Iterable[Row]) -> RowsByCell:
 
 def _n_failed(rows: list[Row]) -> int:
     return sum(row["status"] == "failed" for row in rows)
+
+
+def _n_splits(rows: list[Row]) -> int:
+    return len({row["trial"]["split"] for row in rows if row["status"] == "ok"})
 
 
 # ---------------------------------------------------------------------- in a line
