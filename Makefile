@@ -55,6 +55,7 @@ study: $(VENV)/installed
 	$(RUN) examples/wide_study.py
 	$(RUN) examples/refinement_study.py
 	$(RUN) examples/shift_study.py
+	$(RUN) examples/max_margin_pca_study.py --into docs/max_margin_shift.md
 	mkdir -p build
 	$(RUN) examples/default_reducer_study.py --store build/study.sqlite --into docs/study.md
 	$(RUN) examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md

@@ -14,6 +14,7 @@ from discrim.reducers.kernel_map import KernelMap as KernelMap
 from discrim.reducers.local_fisher_discriminant import LocalFisherDiscriminant as LocalFisherDiscriminant
 from discrim.reducers.margin_pca import MarginPCA as MarginPCA
 from discrim.reducers.margin_subspace import MarginSubspace as MarginSubspace
+from discrim.reducers.max_margin_pca import MaxMarginPCA as MaxMarginPCA
 from discrim.reducers.max_margin_shift import MaxMarginShift as MaxMarginShift
 from discrim.reducers.max_margin_shift import max_margin_shift as max_margin_shift
 from discrim.reducers.maximum_margin_criterion import MaximumMarginCriterion as MaximumMarginCriterion

@@ -214,6 +214,17 @@ ENTRIES = (
         ),
     ),
     _reducer(
+        "MaxMarginPCA",
+        "max_margin_pca",
+        "PCA with an SVM inside",
+        Method(
+            "max-margin-pca",
+            "PCA with a large-margin classifier of its latent rows inside",
+            nested_from=never,
+            laws=OF_THE_SVM | {"nests": False},
+        ),
+    ),
+    _reducer(
         "MarginPCA",
         "margin_pca",
         "directions of largest between-class differences",

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.optimize import minimize
 
 
 def centred_rows(X, y):
@@ -235,3 +236,39 @@ def em_step(X, U, Wx, Wy, noise_x, noise_y):
     floors = [1e-6 * np.mean(T**2) for T in (X, U)]
     noises = [max(noise(T, W) / T.shape[1], floor) for T, W, floor in zip((X, U), (Wx, Wy), floors, strict=True)]
     return Wx, Wy, *noises
+
+
+def max_margin_pca_objective(X, y, W, Z, nu, C):
+    """½‖ν‖² + L(X, Z, W) + C Σ ξ_n: equation 12 of the paper on data shifting, with equation 3 for more classes.
+
+    L = A(ZᵀW) − tr ZᵀWX + ½ tr ZᵀZ, A of a Gaussian of variance 1, is ½‖x − Wᵀz‖² + ½‖z‖² summed over the rows, but for
+    what depends on X alone. No offset b.
+    """
+    labels = sorted(set(y))
+    total = 0.0
+    for x, z, own in zip(X, Z, y, strict=True):
+        total += 0.5 * sum((x - W.T @ z) ** 2) + 0.5 * sum(z**2)
+        if len(labels) == 2:
+            one = nu[1] - nu[0]
+            sign = 1 if own == labels[1] else -1
+            total += C * max(0.0, 1 - sign * (one @ z))
+        else:
+            total += C * max((own != label) + nu[at] @ z - nu[labels.index(own)] @ z for at, label in enumerate(labels))
+    if len(labels) == 2:
+        return total + 0.5 * sum((nu[1] - nu[0]) ** 2)
+    return total + 0.5 * sum(sum(weights**2) for weights in nu)
+
+
+def latent_row(x, own, W, nu, C):
+    """The z of a row at which the objective is least, by a general solver: min ‖z‖² − z·Wx + Ct, t ≥ every loss."""
+    along = W @ x
+    losses = [
+        {"type": "ineq", "fun": lambda v, w=w, y=y: v[-1] - (y != own) - (w - nu[own]) @ v[:-1]}
+        for y, w in enumerate(nu)
+    ]
+    start = np.append(along / 2, max((y != own) + (w - nu[own]) @ along / 2 for y, w in enumerate(nu)))
+    found = minimize(
+        lambda v: v[:-1] @ v[:-1] - v[:-1] @ along + C * v[-1], start, method="SLSQP", constraints=losses,
+        options={"ftol": 1e-14, "maxiter": 500},
+    )  # fmt: skip
+    return found.x[:-1]

@@ -333,3 +333,37 @@ def sweep(  # type: ignore[no-untyped-def]
             offset[classes[start + t]] += steps[t] * along[k]
         work += count
     return n_open, gap, gain, work
+
+
+# ---------------------------------------------------------------------------------------- latent rows of max-margin PCA
+
+
+@compiled
+def settle_rows(scores, shares, gram, enough, most):  # type: ignore[no-untyped-def]
+    """Each row's share of every class, so that only classes of the highest score have one; both are changed in place.
+
+    A step takes from the class of least score, among those with a share, and gives to that of most as much as makes
+    them equal; moving m from j to i lowers the score of y by m (g_iy − g_jy)/2. `enough` is a duality gap.
+    """
+    n_rows, n_classes = scores.shape
+    for n in range(n_rows):
+        for _ in range(most):
+            top, low = 0, -1
+            for y in range(n_classes):
+                if scores[n, y] > scores[n, top]:
+                    top = y
+                if shares[n, y] > 0.0 and (low < 0 or scores[n, y] < scores[n, low]):
+                    low = y
+            gap = 0.0
+            for y in range(n_classes):
+                gap += shares[n, y] * (scores[n, top] - scores[n, y])
+            if gap <= enough:
+                break
+            apart = gram[top, top] + gram[low, low] - 2.0 * gram[top, low]
+            moved = shares[n, low]
+            if apart > 0.0:
+                moved = min(moved, 2.0 * (scores[n, top] - scores[n, low]) / apart)
+            shares[n, top] += moved
+            shares[n, low] -= moved
+            for y in range(n_classes):
+                scores[n, y] -= 0.5 * moved * (gram[top, y] - gram[low, y])

@@ -19,11 +19,10 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check import require_finite
-from discrim.data.fit_messages import refuse_equal_rows
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
 from discrim.margins.identical_rows import order_of_data
-from discrim.moments.class_moments import ClassMoments
+from discrim.margins.unit_rows import UnitRows
 
 Array = NDArray[np.float64]
 
@@ -67,15 +66,11 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
     )
     # near the origin, since a constant column of sparse rows would drown the others; the SVM centres anyway
     rows, _ = rows.near_origin()
-    X, offset, exponent = _near_unit(rows)
-    mean_square = _mean_square(X, offset, rows.weights)
-    if not mean_square > 0:
-        refuse_equal_rows(*rows.shape)
-    scale = float(np.sqrt(mean_square))
+    unit = UnitRows.of(rows)
     labelled = rows.codes < n_classes
     weights = None if rows.weights is None else rows.weights[labelled]
     svm = solve_crammer_singer(
-        X if labelled.all() else X[labelled],
+        unit.X if labelled.all() else unit.X[labelled],
         rows.codes[labelled],
         n_classes,
         C=C,
@@ -84,34 +79,13 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
         tol=tol,
         max_iter=max_iter,
         random_state=0,  # the answer is one; a seed of the user's could only hide that
-        offset=offset,
-        scale=scale,
+        offset=unit.offset,
+        scale=unit.scale,
     )
     duals = np.zeros((len(labelled), n_classes))
     duals[order[labelled]] = svm.dual_coef
-    eta = np.ldexp(scale * svm.class_coef, exponent)
+    eta = np.ldexp(unit.scale * svm.class_coef, unit.exponent)
     return Shift(duals, weights_given, eta, _strength(svm, weights, rows), svm.gap, svm.n_iter)
-
-
-def _near_unit(rows: LabelledRows) -> tuple[Any, Array | None, int]:
-    """Rows times 2^−exponent: dense ones centred, sparse ones as they are with the mean that is to be taken off."""
-    moments = ClassMoments.of_rows(rows, keep="means")
-    if rows.is_sparse:
-        X = rows.X * 0.5**moments.exponent if moments.exponent else rows.X
-        return X, np.ldexp(moments.mean, -moments.exponent), moments.exponent
-    X = np.subtract(rows.X, moments.origin, dtype=np.float64)
-    X -= moments.mean_offset
-    return np.ldexp(X, -moments.exponent, out=X), None, moments.exponent
-
-
-def _mean_square(X: Any, offset: Array | None, weights: Array | None) -> float:
-    """Weighted mean of ‖x − offset‖²."""
-    if offset is None:
-        return float(np.average(np.einsum("nd,nd->n", X, X), weights=weights))
-    of_mean = float(offset @ offset)
-    squares = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
-    total = float(np.average(squares, weights=weights))
-    return total - of_mean if total - of_mean > 1e-12 * total else 0.0  # a difference that may be rounding
 
 
 def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> float:

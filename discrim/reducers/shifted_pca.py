@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
@@ -14,6 +15,8 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis
+
+Array = NDArray[np.float64]
 
 
 class ShiftedPCA(SpreadReducer):
@@ -53,10 +56,7 @@ class ShiftedPCA(SpreadReducer):
 
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         assert basis.margins.duals is not None
-        duals = np.sqrt(self.shift) * basis.margins.duals
-        eta = class_pulls(basis.points, moments.exponent, duals)
-        rows = [moments.between_rows(), added_rows(eta, duals, basis.points.weights)]
-        return Spread(np.ones(len(moments.weights)), np.concatenate(rows))
+        return shifted_spread(moments, basis, np.sqrt(self.shift) * basis.margins.duals)
 
     def fitted_to(self, rows: LabelledRows, found: Shift, shifts: Iterable[float]) -> Iterator[ShiftedPCA]:
         """A fitted copy for each shift of rows whose SVM is solved; they share it, the coordinates and the scatter.
@@ -72,3 +72,10 @@ class ShiftedPCA(SpreadReducer):
             fitted.shift = shift
             fitted._keep(*fitted._solve_rows(coordinates), rows.classes)
             yield fitted
+
+
+def shifted_spread(moments: ClassMoments, basis: Basis, duals: Array) -> Spread:
+    """The scatter of T[X] = X + σ²Aη from σA."""
+    eta = class_pulls(basis.points, moments.exponent, duals)
+    rows = [moments.between_rows(), added_rows(eta, duals, basis.points.weights)]
+    return Spread(np.ones(len(moments.weights)), np.concatenate(rows))

@@ -8,12 +8,13 @@ from samples import labelled
 from scipy.stats import ortho_group
 from sklearn import decomposition
 
-from discrim import PCA, MarginSubspace, MaxMarginShift, max_margin_shift
+from discrim import PCA, MarginSubspace, MaxMarginPCA, MaxMarginShift, max_margin_shift
 
 MODELS = {
     "closed form": lambda C: MaxMarginShift(PCA(2), shift=2.0, C=C),
     "explicit": lambda C: MaxMarginShift(decomposition.PCA(2), shift=2.0, C=C),
     "subspace": lambda C: MarginSubspace(2, C=C),
+    "classifier inside": lambda C: MaxMarginPCA(2, C=C),
 }
 C = 0.7
 ORDER = np.random.default_rng(3).permutation(90)
@@ -45,6 +46,8 @@ def rows():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_features_stay_what_they_are(model, change, rows):
+    if model == "classifier inside" and change == "every row twice":
+        pytest.skip("rows and losses count twice, the classifier once: no C makes that the same problem")
     alter, moved, factor = CHANGES[change]
     X, y = rows
     new = labelled(15, 7, seed=1)[0]

@@ -1,0 +1,182 @@
+"""PCA with a large-margin classifier inside its objective."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from discrim.data.check_parameters import COUNT, PASSES, POSITIVE, Constraints
+from discrim.data.rows import LabelledRows
+from discrim.margins.identical_rows import order_of_data
+from discrim.margins.margin_vectors import Margins
+from discrim.margins.shift import margin_shift
+from discrim.margins.unit_rows import UnitRows
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.spread import Spread
+from discrim.reducers.base import Reducer, Solution
+from discrim.reducers.shifted_pca import shifted_spread
+from discrim.solve.basis import RESOLVED, Basis
+from discrim.solve.count import kept_count
+from discrim.solve.max_margin import MaxMarginProblem, MaxMarginState, descent
+
+Array = NDArray[np.float64]
+SVM_GAP = 1e-6  # of the SVM on the rows, from which the descent starts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MaxMarginSolution(Solution):
+    """Of the descent also its classifier, and how the objective fell."""
+
+    class_coef_: Array
+    objective_: float
+    objective_curve_: Array
+    n_iter_: int
+
+    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
+        """The same in the features; the classifier follows the signs of the directions."""
+        whole = super().lifted(basis, dtype)
+        along = np.einsum("kd,kd->k", basis.lift(self.components_), whole.components_)
+        return replace(whole, class_coef_=self.class_coef_ * np.sign(along))
+
+
+class MaxMarginPCA(Reducer):
+    """Max-margin PCA (MMPCA): principal components whose latent rows a large-margin classifier tells apart.
+
+        minimise  ½Σ_y‖ν_y‖² + Σ_n [½‖x_n − Wᵀz_n‖² + ½‖z_n‖² + C max_y (1[y ≠ y_n] + (ν_y − ν_{y_n})·z_n)],  WWᵀ = I
+
+    over W, the latent rows Z and the classifier ν; for two classes it is ½‖ν‖² with the one vector ν = ν_1 − ν_2. Rows
+    are centred and divided by one number (mean square length 1); there is no offset. The model which
+    `MaxMarginShift(PCA())` approximates in one shot. Use it to see how well; its directions stay nearer to PCA's, since
+    a row may move in Z instead of W being turned.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        K; a fraction in (0, 1): as many as PCA needs to reach that share of the variance; None for all directions.
+    C : float, default=1.0
+        Weight of the hinge losses.
+    tol : float, default=1e-9
+        Relative fall of the objective in a round at which to stop.
+    max_iter : int, default=500
+        Most rounds, of two turns each.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        W, orthonormal rows, by descending variance along them.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Variance along each direction (divided by n).
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each direction's share of the total variance.
+    n_components_ : int
+        How many components are kept.
+    rank_ : int
+        How many directions there are.
+    class_coef_ : array of shape (n_classes, n_components_)
+        ν, which acts on latent rows z ≈ ½Wx, x in units of the rows' root mean square length.
+    objective_ : float
+        The objective as reached, from the better of two starts: PCA, and PCA of the shifted rows.
+    objective_curve_ : array
+        The objective at that start and after every turn; it never rises.
+    n_iter_ : int
+        Rounds taken.
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    References
+    ----------
+    J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", AAAI 2016, equations 12 to 14,
+    with the classifier of equation 3 for more than two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from discrim import MaxMarginPCA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> MaxMarginPCA(n_components=2).fit(X, y).transform(X).shape
+    (178, 2)
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": COUNT,
+        "C": POSITIVE,
+        "tol": POSITIVE,
+        "max_iter": PASSES,
+    }
+
+    def __init__(
+        self, n_components: int | float | None = None, *, C: float = 1.0, tol: float = 1e-9, max_iter: int = 500
+    ) -> None:
+        self.n_components = n_components
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _why_not_streamed(self) -> str | None:
+        return "the classifier inside needs all rows at once. Use fit."
+
+    def _margins(self, rows: LabelledRows) -> Margins:
+        # of two classes the paper's SVM is Crammer and Singer's at half the cost, and its shift σ² = 1 is theirs at 2
+        rho = 2.0 if rows.n_classes == 2 else 1.0
+        found = margin_shift(rows, rows.n_classes, C=self.C / rho, tol=SVM_GAP, max_iter=10_000)
+        return Margins(duals=np.sqrt(rho) * found.duals)
+
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+        duals = basis.margins.duals
+        assert duals is not None
+        wanted = request + 1 if isinstance(request, int) else None
+        plain = basis.spectrum(Spread(np.ones(len(moments.weights)), moments.between_rows()), moments, wanted)
+        k = kept_count(request, plain.values, plain.total, plain.rank, (moments.n_rows, self.n_features_in_))
+        shifted = basis.spectrum(shifted_spread(moments, basis, duals), moments, k)
+        # in an order of the data's own: sums then round alike in whatever order rows are listed
+        order = order_of_data(basis.original.X, basis.original.codes, basis.original.weights)
+        rows = UnitRows.of(basis.points.some(order))
+        problem = MaxMarginProblem(rows, basis.points.codes[order], basis.points.n_classes, self.C)
+        starts = [one.directions[:k] for one in (plain, shifted)]
+        curve = min((self._descent(problem, W, duals[order]) for W in starts), key=lambda path: path[-1].objective)
+        state, values = _ordered(problem, curve[-1])
+        return MaxMarginSolution(
+            components_=state.directions,
+            eigenvalues_=np.ldexp(values / rows.total_weight * rows.scale**2, 2 * rows.exponent),
+            explained_variance_ratio_=values / rows.total_weight,
+            rank_=plain.rank,
+            solver_=f"turns of W, Z and ν from {plain.how}",
+            is_resolved=bool(basis.keeps_leading and values[-1] >= RESOLVED**2 * values[0]),
+            class_coef_=state.class_coef,
+            objective_=state.objective,
+            objective_curve_=np.array([one.objective for one in curve]),
+            n_iter_=(len(curve) - 1) // 2,
+        )
+
+    def _descent(self, problem: MaxMarginProblem, directions: Array, duals: Array) -> list[MaxMarginState]:
+        # the SVM of the rows, seen in the subspace: Wη, twice as long since z is about half of Wx
+        along = problem.rows.along(directions)
+        start = problem.begun(directions, 2.0 * duals.T @ along / np.sqrt(problem.rho))
+        path = list(descent(problem, start, tol=self.tol, max_iter=self.max_iter))
+        if len(path) > 2 * self.max_iter and path[-3].objective - path[-1].objective > self.tol * path[-3].objective:
+            fell = (path[-3].objective - path[-1].objective) / path[-3].objective
+            warnings.warn(
+                f"After {self.max_iter} rounds the objective still fell by {fell:.1e} of itself in a round, above "
+                f"tol={self.tol:g}. Raise max_iter, lower C, or accept it by raising tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return path
+
+
+def _ordered(problem: MaxMarginProblem, state: MaxMarginState) -> tuple[MaxMarginState, Array]:
+    """The state with directions by descending variance of the rows, and Σ v (x̃ᵀw)² along each."""
+    values, vectors = la.eigh(state.along.T @ problem.rows.weighted(state.along))
+    return state.rotated(vectors[:, ::-1].T), values[::-1]
