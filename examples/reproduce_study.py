@@ -68,11 +68,12 @@ def row_of(outcomes: list[Outcome], tolerance: float) -> list[str]:
     points = [one for one in judged if one.measure.unit and not one.missing]
     known = [one for one in points if not math.isnan(one.cell.reference_deviation)]
     far = max(points, key=lambda one: abs(one.off), default=None)
+    done = max(one.n_splits for one in outcomes)
     near, agree = sum(bool(one.near_print(tolerance)) for one in judged), sum(one.near_reference for one in known)
     return [
         table.name,
         table.dataset,
-        f"{max(one.n_splits for one in outcomes)} of {table.splits}",
+        str(table.splits) if done == table.splits else f"{done} of {table.splits}",
         str(len(outcomes)),
         f"{near} of {len(judged)}",
         f"{np.mean([abs(one.off) for one in points]):.2f}" if points else "–",

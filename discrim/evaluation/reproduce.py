@@ -239,6 +239,7 @@ def summary(outcomes: list[Outcome], tolerance: float) -> str:
         near = sum(bool(one.near_print(tolerance)) for one in some)
         parts.append(f"{near} of {len(some)} cells ({near / len(some):.0%}) {within}{_distance(some)}")
     parts += [_against_reference(outcomes)]
+    parts += [_fewer_splits(outcomes)]
     missing = sum(one.missing for one in outcomes)
     if missing:
         parts.append(f"{missing} cell{'' if missing == 1 else 's'} without a result")
@@ -256,6 +257,16 @@ def _by_meaning(outcomes: list[Outcome], tolerance: float) -> Iterable[tuple[str
 def _distance(outcomes: list[Outcome]) -> str:
     points = [abs(one.off) for one in outcomes if one.measure.unit and not one.missing]
     return f", mean difference {np.mean(points):.2f} points" if points else ""
+
+
+def _fewer_splits(outcomes: list[Outcome]) -> str:
+    done = [(max(one.n_splits for one in some), table.splits) for table, some in _by_table(outcomes)]
+    fewer = sorted({f"{n} of {splits}" for n, splits in done if 0 < n < splits})
+    return f"{' or '.join(fewer)} splits" if fewer else ""
+
+
+def _by_table(outcomes: list[Outcome]) -> Iterable[tuple[PrintedTable, list[Outcome]]]:
+    return [(some[0].table, some) for _, group in groupby(outcomes, lambda one: id(one.table)) if (some := list(group))]
 
 
 def _against_reference(outcomes: list[Outcome]) -> str:

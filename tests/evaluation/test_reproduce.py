@@ -68,6 +68,18 @@ def accuracies(reducer, classifier, *, scale=False):
     return np.array(found)
 
 
+def test_fewer_splits_are_counted_and_told_for_every_measure(store):
+    tested = PrintedCell("ours", 1, "NB", 0.5, measure="sign p")
+    whole = made(of_table={"cells": (*CELLS, tested), "against": "PCA"})
+    outcomes = reproduced(whole, store, splits=2, jobs=1)
+    assert [one.n_splits for one in outcomes] == [2] * 5
+    assert len(outcomes[-1].figures) == 1
+    assert summary(outcomes, 2.0).endswith("; 2 of 4 splits")
+    again = reproduced(whole, store, splits=3, jobs=1, as_stored=True)  # two of them are there
+    assert [one.n_splits for one in again] == [2] * 5
+    assert "splits" not in summary(reproduced(whole, store, jobs=1), 2.0)
+
+
 def test_figures_are_those_of_a_plain_loop(store):
     outcomes = reproduced(made(), store, jobs=1)
     reducers = (BayesErrorPCA(1), BayesErrorPCA(2), PCA(1), None)
