@@ -1,6 +1,18 @@
-"""Tables that the tests are made with."""
+"""Tables that the tests are made with, and which of many one failed on."""
+
+from contextlib import contextmanager
 
 import numpy as np
+
+
+@contextmanager
+def of(what):
+    """What fails inside says of which of several things it failed."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"of {what}")
+        raise
 
 
 def labelled(n, d, n_classes=3, seed=0):

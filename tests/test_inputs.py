@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from estimators import CASES, QUIET, STREAMED, SUPERVISED, over
 from geometry import most_turned
-from samples import labelled
+from samples import labelled, of
 
 from discrim import PCA, BayesErrorPCA, MarginPCA
 
@@ -34,20 +34,21 @@ def spoiled(table, value):
 
 
 @over(CASES)
-@pytest.mark.parametrize("value", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-def test_bad_cells_are_named_and_counted(case, table, value, container):
+def test_bad_cells_are_named_and_counted(case, table, container):
     X, y = table
-    what = "NaN" if np.isnan(value) else "infinity"
-    message = rf"Input X contains NaN or infinity: 3 cells, the first \({what}\) in row 7, column 2\. Drop .* fill"
-    bad = container(spoiled(X, value))
-    with pytest.raises(ValueError, match=message):
-        case().fit(bad, y)
-    with pytest.raises(ValueError, match=message):
-        case().fit(X, y).transform(bad)
-    if case.streams:
-        with pytest.raises(ValueError, match=message):
-            case().partial_fit(X, y).partial_fit(bad, y)
+    fitted = case().fit(X, y)
+    for name, value in BAD.items():
+        what = "NaN" if np.isnan(value) else "infinity"
+        message = rf"Input X contains NaN or infinity: 3 cells, the first \({what}\) in row 7, column 2\. Drop .* fill"
+        bad = container(spoiled(X, value))
+        with of(name), pytest.raises(ValueError, match=message):
+            case().fit(bad, y)
+        with of(name), pytest.raises(ValueError, match=message):
+            fitted.transform(bad)
+        if case.streams:
+            with of(name), pytest.raises(ValueError, match=message):
+                case().partial_fit(X, y).partial_fit(bad, y)
 
 
 def test_a_bad_chunk_leaves_the_stream_as_it_was():
@@ -96,12 +97,14 @@ LABELS = {
 
 
 @over(SUPERVISED)
-@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-def test_kinds_of_labels(case, labels):
-    given = labels()
-    fitted = case().fit(X, given)
-    assert most_turned(case().fit(X, Y).components_, fitted.components_) < 1e-9
-    assert fitted.classes_.tolist() == sorted(set(np.asarray(given).tolist()))
+def test_kinds_of_labels(case):
+    plain = case().fit(X, Y)
+    for name, labels in LABELS.items():
+        given = labels()
+        with of(name):
+            fitted = case().fit(X, given)
+            assert most_turned(plain.components_, fitted.components_) < 1e-9
+            assert fitted.classes_.tolist() == sorted(set(np.asarray(given).tolist()))
 
 
 @over(SUPERVISED)
@@ -133,10 +136,10 @@ REFUSED_LABELS = {
 
 
 @over(SUPERVISED)
-@pytest.mark.parametrize(("labels", "message"), REFUSED_LABELS.values(), ids=REFUSED_LABELS)
-def test_labels_that_are_refused(case, labels, message):
-    with pytest.raises(ValueError, match=message):
-        case().fit(X, labels())
+def test_labels_that_are_refused(case):
+    for name, (labels, message) in REFUSED_LABELS.items():
+        with of(name), pytest.raises(ValueError, match=message):
+            case().fit(X, labels())
 
 
 def test_missing_labels_of_pandas():
@@ -187,12 +190,13 @@ KINDS = {
 
 
 @over(CASES)
-@pytest.mark.parametrize("given", KINDS.values(), ids=KINDS)
-def test_kinds_of_numbers(case, given):
-    fitted = case().fit(given, Y)
-    plain = case().fit(np.asarray(given).astype(np.float64), Y)
-    assert fitted.components_.dtype == fitted.transform(given).dtype == np.float64
-    assert most_turned(plain.components_, fitted.components_) < 1e-9
+def test_kinds_of_numbers(case):
+    for name, given in KINDS.items():
+        with of(name):
+            fitted = case().fit(given, Y)
+            plain = case().fit(np.asarray(given).astype(np.float64), Y)
+            assert fitted.components_.dtype == fitted.transform(given).dtype == np.float64
+            assert most_turned(plain.components_, fitted.components_) < 1e-9
 
 
 REFUSED_TABLES = {
@@ -215,10 +219,10 @@ REFUSED_TABLES = {
 
 
 @over(CASES)
-@pytest.mark.parametrize(("given", "kind", "message"), REFUSED_TABLES.values(), ids=REFUSED_TABLES)
-def test_tables_that_are_refused(case, given, kind, message):
-    with pytest.raises(kind, match=message):
-        case().fit(given, Y[: len(given)])
+def test_tables_that_are_refused(case):
+    for name, (given, kind, message) in REFUSED_TABLES.items():
+        with of(name), pytest.raises(kind, match=message):
+            case().fit(given, Y[: len(given)])
 
 
 # ---------------------------------------------------------------------- frames
@@ -301,10 +305,10 @@ REFUSED_WEIGHTS = {
 
 
 @over(CASES)
-@pytest.mark.parametrize(("weights", "message"), REFUSED_WEIGHTS.values(), ids=REFUSED_WEIGHTS)
-def test_weights_that_are_refused(case, weights, message):
-    with pytest.raises(ValueError, match=message):
-        case().fit(X, Y, sample_weight=weights)
+def test_weights_that_are_refused(case):
+    for name, (weights, message) in REFUSED_WEIGHTS.items():
+        with of(name), pytest.raises(ValueError, match=message):
+            case().fit(X, Y, sample_weight=weights)
 
 
 @over([case for case in CASES if case.whole_weights])

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discrim.classifiers.crammer_singer_svc import CrammerSingerSVC
 
-OPTIONS = [{}, {"fit_intercept": False}, {"class_weight": "balanced"}, {"warm_start": True}]
+OPTIONS = [{}, {"fit_intercept": False, "class_weight": "balanced", "warm_start": True}]
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 X_IRIS = scale(X_IRIS)
 
