@@ -136,12 +136,11 @@ class HeldOutLabels:
             outside = self._counts(left_out, test, labels, metric)
             pooled = outside if pooled is None else tuple(a + b for a, b in zip(pooled, outside, strict=True))
         assert pooled is not None
-        outcomes = _scores(metric, *pooled)
         # a split that no drawn row is tested in (a group left out) has no scores to choose by
         chosen = [choose(scores[np.isfinite(scores).all(axis=1)].T) for scores in np.stack(inside, axis=1)]
-        found = outcomes[np.arange(len(draws)), chosen]
-        low, high = np.nanquantile(found, [0.025, 0.975])
-        return HonestScore(float(np.nanmean(found)), float(low), float(high))
+        found = _mean_over_parts(_parts(metric, *pooled)[np.arange(len(draws)), :, chosen])
+        low, high = np.quantile(found, [0.025, 0.975])
+        return HonestScore(float(found.mean()), float(low), float(high))
 
     def _draws(self, random: np.random.Generator) -> Array:
         """How often each row is drawn in each bootstrap sample: whole groups, or rows class by class."""
@@ -176,13 +175,29 @@ class HeldOutLabels:
 
 def _scores(metric: str, hits: Array, rows: Array, called: Array) -> Array:
     """Scores (draws × cells) from counts by class; classes without rows take no part; NaN where there are no rows."""
-    totals = rows.sum(axis=1)
+    parts = _parts(metric, hits, rows, called)
+    counted = np.isfinite(parts).sum(axis=1)
+    return np.where(np.isfinite(parts), parts, 0.0).sum(axis=1) / np.where(counted > 0, counted, np.nan)
+
+
+def _parts(metric: str, hits: Array, rows: Array, called: Array) -> Array:
+    """What the score is the mean of (draws × parts × cells): one part for accuracy, else one for each class.
+
+    NaN where a part has no rows.
+    """
     if metric == "accuracy":
-        return hits.sum(axis=1) / np.where(totals > 0, totals, np.nan)[:, None]
-    present = rows > 0
-    of_class = rows[:, :, None]
-    if metric == "balanced_accuracy":
-        each = hits / np.where(of_class > 0, of_class, 1.0)
-    else:
-        each = 2 * hits / np.where(of_class + called > 0, of_class + called, 1.0)
-    return (each * present[:, :, None]).sum(axis=1) / np.where(totals > 0, present.sum(axis=1), np.nan)[:, None]
+        hits, rows = hits.sum(axis=1, keepdims=True), rows.sum(axis=1, keepdims=True)
+    of_class = np.where(rows > 0, rows, np.nan)[:, :, None]
+    return 2 * hits / (of_class + called) if metric == "f1" else hits / of_class
+
+
+def _mean_over_parts(parts: Array) -> Array:
+    """The score of every draw (draws × parts → draws).
+
+    A class without left-out rows in a draw has its mean of the other draws there: a mean over the classes that are left
+    would be of another kind, and higher where the small classes, which are missing most often, are the difficult ones.
+    """
+    drawn = np.isfinite(parts).sum(axis=0)
+    usual = np.where(np.isfinite(parts), parts, 0.0).sum(axis=0) / np.where(drawn > 0, drawn, np.nan)
+    filled = np.where(np.isfinite(parts), parts, usual)[:, drawn > 0]
+    return np.asarray(filled.mean(axis=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from discrim.evaluation.summary import METRICS
@@ -29,14 +30,16 @@ def _first_sentence(found: Verdict, n_features: int) -> str:
     if raw is None:
         return ""
     ours = f"{in_components(found.recommended.k)} by {found.recommended.method}"
+    classify = "classifies" if found.recommended.k == 1 else "classify"
     theirs = f"the {n_features} raw features (with {raw.other.classifier})"
-    gap = f"{100 * abs(raw.difference):.1f} points"
-    could = f"one of {100 * raw.detectable:.1f} points could have been"
+    gap = in_points(raw.difference)
     return {
-        HELPS: f"Reducing helps: {ours} classify {gap} better than {theirs} ({in_p(raw.p_value)}).",
+        HELPS: f"Reducing helps: {ours} {classify} {gap} better than {theirs} ({in_p(raw.p_value)}).",
         COSTS: f"Reducing costs {gap}: {theirs} classify better than {ours} ({in_p(raw.p_value)}).",
-        AS_WELL: f"Raw features do as well: {theirs} and {ours} differ by {gap}; {could} shown.",
-        NOT_SHOWN: f"No difference to {theirs} can be shown with this many rows ({could}); {gap} were found.",
+        AS_WELL: f"Raw features do as well: {ours} {_beside(raw)} {theirs}"
+        + (", in every split." if math.isnan(raw.detectable) else f"; {_could_be_shown(raw)} shown."),
+        NOT_SHOWN: f"No difference to {theirs} can be shown with this many rows ({_could_be_shown(raw)}): "
+        f"{ours} {_beside(raw)} them.",
     }[raw.finding]
 
 
@@ -44,20 +47,40 @@ def _about_pca(pca: Contrast | None) -> str:
     if pca is None:
         return ""
     theirs = f"PCA ({in_components(pca.other.k)}, with {pca.other.classifier})"
-    gap, could = f"{100 * abs(pca.difference):.1f} points", f"one of {100 * pca.detectable:.1f} points could have been"
+    gap = in_points(pca.difference)
     return {
         HELPS: f"It is {gap} better than the best of {theirs}, {in_p(pca.p_value)}.",
         COSTS: f"The best of {theirs} is {gap} better, {in_p(pca.p_value)}.",
         AS_WELL: f"The best of {theirs}, which uses no labels, does as well ({gap} apart).",
-        NOT_SHOWN: f"No difference to the best of {theirs} is shown: {gap}, and {could}.",
+        NOT_SHOWN: f"No difference to the best of {theirs} is shown: it {_beside(pca)} that, and "
+        f"{_could_be_shown(pca)}.",
     }[pca.finding]
+
+
+def _beside(found: Contrast) -> str:
+    """How the recommended one scored, up to the other's name."""
+    gap = in_points(found.difference)
+    if gap == in_points(0.0):
+        return "scored the same as"
+    return f"scored {gap} {'higher' if found.difference > 0 else 'lower'} than"
+
+
+def _could_be_shown(found: Contrast) -> str:
+    """How large a difference would have been shown, in words that fit behind one that was not."""
+    if math.isnan(found.detectable):  # nothing varies, so nothing can be judged
+        return "the difference is the same in every split, which leaves nothing to test it by"
+    if found.detectable > 1:
+        return "with these splits none could have been, however large"
+    return f"one of {in_points(found.detectable)} could have been"
 
 
 def recommendation(found: Verdict) -> str:
     """What to take, its score, and what had the highest."""
     cell = found.recommended
     name = METRICS[found.metric]
-    text = f"Recommended: {cell.method} with {in_components(cell.k)}, judged by {cell.classifier}: {name} "
+    # where nothing is shown to help there is nothing to advise, only something to start from
+    begin = "The simplest of those that scored alike" if found.finding == NO_SIGNAL else "Recommended"
+    text = f"{begin}: {cell.method} with {in_components(cell.k)}, judged by {cell.classifier}: {name} "
     if found.honest is None:
         text += f"{percent(found.score)} on the splits it was chosen on"
     else:
@@ -69,6 +92,10 @@ def recommendation(found: Verdict) -> str:
         f"{text}; the highest score, {percent(found.best_score)}, is {best.method}'s with {in_components(best.k)} "
         f"and {best.classifier}, and this one, {percent(found.score)} there, is not shown to be worse."
     )
+
+
+def in_points(difference: float) -> str:
+    return f"{100 * abs(difference):.1f} points"
 
 
 def in_components(k: int) -> str:

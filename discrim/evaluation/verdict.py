@@ -50,7 +50,7 @@ class Contrast:
     p_value : float
         Of the corrected t test, for all that was looked at.
     detectable : float
-        The least difference that could have been shown.
+        The least difference that could have been shown; NaN where splits do not differ, and nothing can be tested.
     finding : str
         "helps", "costs", "as well" or "not shown".
     """
@@ -215,7 +215,8 @@ def _judged(evidence: Evidence, chosen: int, found: Contrast, p_value: float, n_
     values = evidence.scores[chosen] - evidence.scores[evidence.cells.index(found.other)]
     error = corrected_t_test(values, evidence.ratio).standard_error
     looked_at = _n_methods(evidence, evidence.reductions)
-    detectable = float(stats.t.isf(LEVEL / 2 / looked_at / n_tests, len(values) - 1) * error)
+    reach = stats.t.isf(LEVEL / 2 / looked_at / n_tests, len(values) - 1) * error
+    detectable = float(reach) if error > 0 else np.nan
     if p_value < LEVEL:
         finding = HELPS if found.difference > 0 else COSTS
     else:
@@ -228,15 +229,22 @@ def _n_methods(evidence: Evidence, members: Iterable[int]) -> int:
 
 
 def _finding(evidence: Evidence, chosen: int, raw: Contrast | None, majority: Array) -> str:
-    """What reducing does; where neither the reduction nor raw features beat the largest class there is no signal."""
+    """What reducing does; where neither a reduction nor raw features beat the largest class there is no signal."""
     if raw is not None and raw.finding in (HELPS, COSTS):
         return raw.finding
     if len(majority) > 1 and len(majority) == evidence.n_splits:
-        test = corrected_t_test(evidence.scores[chosen] - majority, evidence.ratio, alternative="greater")
-        p_value = test.p_value * _n_methods(evidence, evidence.reductions) if test.standard_error > 0 else 0.0
-        if test.mean <= 0 or p_value >= LEVEL:
+        best = [evidence.best_of(some) for some in (evidence.reductions, evidence.of_method("raw")) if some]
+        if not any(_beats(evidence, at, majority) for at in (chosen, *best)):
             return NO_SIGNAL
     return NOT_SHOWN if raw is None else raw.finding
+
+
+def _beats(evidence: Evidence, at: int, majority: Array) -> bool:
+    """Whether a pipeline is shown to do better than naming the largest class, for as many methods as were tried."""
+    test = corrected_t_test(evidence.scores[at] - majority, evidence.ratio, alternative="greater")
+    if test.standard_error == 0:
+        return bool(test.mean > 0)
+    return bool(test.p_value * _n_methods(evidence, evidence.reductions) < LEVEL)
 
 
 def _honest(evidence: Evidence, held_out: HeldOutLabels | None, metric: str) -> HonestScore | None:

@@ -1,5 +1,7 @@
 """The verdict: each sentence where it is true, on data and in simulation; what is recommended; honest scores."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,10 +12,10 @@ from discrim.evaluation.evidence import Evidence
 from discrim.evaluation.grid import Cell, packed
 from discrim.evaluation.held_out import HeldOutLabels
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN
+from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, sentences
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores
-from discrim.evaluation.verdict import contrasts, metric_for, verdict_of
+from discrim.evaluation.verdict import Verdict, _finding, contrasts, metric_for, verdict_of
 
 RATIO = 0.25
 METHODS = ("one", "two", "three", "four", "pca")
@@ -326,7 +328,9 @@ def test_raw_features_do_as_well_where_one_column_is_all_there_is():
     X = np.column_stack([X[:, 2], X[:, 2] + 1e-9 * X[:, 1]])
     found = compare(X, y, classifiers="5-nn", n_components=[1], **FEW)
     assert found.verdict.finding == AS_WELL
-    assert found.answer.startswith("Raw features do as well: the 2 raw features (with 5-nn) and 1 component by ")
+    assert found.answer.startswith(
+        "Raw features do as well: 1 component by pca scored the same as the 2 raw features (with 5-nn), in every split."
+    )
 
 
 def test_no_difference_can_be_shown_with_few_rows():
@@ -335,6 +339,7 @@ def test_no_difference_can_be_shown_with_few_rows():
     assert found.verdict.finding == NOT_SHOWN
     assert found.answer.startswith("No difference to the 4 raw features (with ")
     assert "can be shown with this many rows (one of " in found.answer
+    assert " points higher than them. " in found.answer or " points lower than them. " in found.answer
     assert found.verdict.against_raw.detectable > abs(found.verdict.against_raw.difference)
 
 
@@ -343,7 +348,72 @@ def test_without_signal_nothing_is_better_than_the_largest_class():
     found = compare(random.standard_normal((90, 5)), np.arange(90) % 2, n_components=[1, 2], **FEW)
     assert found.verdict.finding == NO_SIGNAL
     assert found.answer.startswith("No reduction is shown to do better than naming the largest class (50.0 %)")
+    assert "Recommended" not in found.answer  # there is nothing to recommend
+    assert "The simplest of those that scored alike: " in found.answer
     assert found.verdict.majority == pytest.approx(0.5)
+
+
+def test_signal_in_raw_features_or_in_the_best_reduction_is_signal():
+    """One that is recommended for its few components need not be shown to beat the largest class itself."""
+    rows = {"lda_1": around(0.52, 0, 0.1), "lda_5": around(0.53, 1, 0.002), "raw_9": around(0.5, 2, 0.1)}
+    majority = np.full(20, 0.5)
+    assert _finding(scored(**rows), 0, None, majority) == NOT_SHOWN
+    rows["lda_5"] = around(0.53, 1, 0.1)
+    assert _finding(scored(**rows), 0, None, majority) == NO_SIGNAL
+    rows["raw_9"] = around(0.55, 1, 0.002)
+    assert _finding(scored(**rows), 0, None, majority) == NOT_SHOWN
+    assert _finding(scored(lda_1=np.full(20, 0.5)), 0, None, majority) == NO_SIGNAL  # nothing varies, nothing is gained
+    assert _finding(scored(lda_1=np.full(20, 0.9)), 0, None, majority) == NOT_SHOWN
+
+
+def test_the_same_difference_in_every_split_is_said_to_leave_nothing_to_test():
+    raw = around(0.8, 0)
+    lower = contrasts(scored(lda_2=raw - 0.1, raw_9=raw), 0)[0]
+    assert lower.finding == NOT_SHOWN
+    assert np.isnan(lower.detectable)
+    same = contrasts(scored(lda_2=raw, raw_9=raw), 0)[0]
+    assert same.finding == AS_WELL
+    texts = {one: first_sentence(one) for one in (lower, same)}
+    assert texts[lower] == (
+        "No difference to the 9 raw features (with svm) can be shown with this many rows (the difference is the same in "
+        "every split, which leaves nothing to test it by): 2 components by lda scored 10.0 points lower than them."
+    )
+    assert texts[same].endswith("scored the same as the 9 raw features (with svm), in every split.")
+    none = replace(lower, detectable=1.2, difference=0.3)
+    assert "(with these splits none could have been, however large): " in first_sentence(none)
+    assert first_sentence(none).endswith("2 components by lda scored 30.0 points higher than them.")
+
+
+def first_sentence(raw):
+    rest = {one.name: None for one in fields(Verdict)}
+    return sentences(
+        Verdict(
+            **rest
+            | {
+                "recommended": Cell("lda", 2, "svm"),
+                "against_raw": raw,
+                "finding": raw.finding,
+                "metric": "accuracy",
+                "score": 0.5,
+                "best": Cell("lda", 2, "svm"),
+            }
+        ),
+        9,
+    )[0]
+
+
+def test_a_class_without_left_out_rows_has_its_usual_share_in_an_honest_score():
+    """The mean over the classes that are left would rise where the small classes are the difficult ones."""
+    codes = np.repeat([0, 1, 2], [100, 2, 2])
+    tests = [np.arange(104) for _ in range(2)]
+    named = [np.zeros((104, 1), dtype=int)] * 2  # the largest class for every row: a third of the recall, always
+    held_out = HeldOutLabels(
+        (Cell("m", 1, "svm"),), tuple("abc"), codes, tests, tests, named, np.arange(104), np.ones(104)
+    )
+    for metric, score in (("balanced_accuracy", 1 / 3), ("f1", 2 * 100 / (100 + 104) / 3)):
+        found = held_out.honest_score(lambda scores: 0, metric)
+        assert found.mean == pytest.approx(score, abs=0.01)
+        assert found.high < score + 0.02
 
 
 def test_confusion_and_recall_are_those_of_the_recommended_pipeline():
