@@ -57,6 +57,7 @@ class Method:
     build : a callable that takes n_components, or "module:name" of one; None stands for the features as they are
     options : further arguments
     nested_from : the K from which on the first components of more are the components of fewer: one fit serves them all
+    resizes : whether a fitted one tells what any other K would give (`with_components`): again one fit serves all
     most_components : how many it can have
     seeded : whether it takes random_state
     default : whether it is compared where no methods are named; default_rows : up to how many rows of the table
@@ -68,6 +69,7 @@ class Method:
     build: Callable[..., Any] | str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     nested_from: Callable[[Sizes], float] = from_the_first
+    resizes: bool = False
     most_components: Callable[[Sizes], int] = directions_of_rows
     seeded: bool = False
     takes_sparse: bool = True
@@ -308,6 +310,7 @@ ENTRIES = (
             "posterior-map",
             "places of the classes, weighted by a kernel classifier's posteriors",
             nested_from=from_all_discriminants,
+            resizes=True,
             most_components=one_less_than_classes,
             default=True,
             default_rows=20_000,

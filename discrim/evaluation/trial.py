@@ -125,8 +125,7 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
     most = method.most_components(data.sizes)
     beyond = TrialFeatures(status="skipped", reason=_too_many(method, most, data.sizes))
     possible = [k for k in counts if k <= most]
-    alone = [k for k in possible if k < method.nested_from(data.sizes)]
-    found = {k: _fitted(method, k, data) for k in alone} | _nested(method, possible[len(alone) :], data)
+    found = _fitted_for(method, possible, data) if method.resizes and possible else _one_by_one(method, possible, data)
     most_found = max((k for k, one in found.items() if one.status == "ok"), default=np.inf)
     found = {k: _skipped(one) if one.refused and k > most_found else one for k, one in found.items()}
     return {k: found.get(k, beyond) for k in counts}
@@ -137,6 +136,12 @@ def _too_many(method: Method, most: int, sizes: Sizes) -> str:
         f"{method.name} has at most {most} component{'' if most == 1 else 's'} for {sizes.n_rows} training rows, "
         f"{sizes.n_features} features and {sizes.n_classes} classes"
     )
+
+
+def _one_by_one(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
+    """A fit for each K up to that from which on they are nested, and one for the rest."""
+    alone = [k for k in counts if k < method.nested_from(data.sizes)]
+    return {k: _fitted(method, k, data) for k in alone} | _nested(method, counts[len(alone) :], data)
 
 
 def _nested(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
@@ -160,18 +165,22 @@ def _skipped(features: TrialFeatures) -> TrialFeatures:
 
 
 def _fitted(method: Method, k: int, data: SplitData) -> TrialFeatures:
-    began = time.perf_counter()
+    return _fitted_for(method, [k], data)[k]
+
+
+def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
+    """Features by a fit at the largest K; for others by what the fitted method tells of them."""
+    began, largest = time.perf_counter(), max(counts)
     try:
         with _noted() as notes:
-            model = fitted(method.estimator(k, data.seed), data.train, data.y_train, data.train_weight)
-            parts = model.transform(data.train), model.transform(data.test)
+            model = fitted(method.estimator(largest, data.seed), data.train, data.y_train, data.train_weight)
+            models = {k: model if k == largest else model.with_components(k) for k in counts}
+            parts = {k: (one.transform(data.train), one.transform(data.test)) for k, one in models.items()}
     except Exception as error:
-        seconds = time.perf_counter() - began
-        return TrialFeatures(
-            status="failed", reason=_in_one_line(error), seconds=seconds, refused=isinstance(error, ValueError)
-        )
-    own = getattr(model, "trial_scores_", {})
-    return TrialFeatures(*parts, time.perf_counter() - began, notes=tuple(notes), scores=own)
+        why = TrialFeatures(status="failed", reason=_in_one_line(error), refused=isinstance(error, ValueError))
+        return dict.fromkeys(counts, replace(why, seconds=time.perf_counter() - began))
+    own, seconds = getattr(model, "trial_scores_", {}), time.perf_counter() - began
+    return {k: TrialFeatures(*parts[k], seconds, notes=tuple(notes), scores=own) for k in counts}
 
 
 def fitted(model: Any, X: Any, y: Any, weights: NDArray[Any] | None) -> Any:

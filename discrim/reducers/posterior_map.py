@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -280,10 +281,36 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
         self.kernel_ = _description(rule.kernel, first)
         self.confusions_ = _confusions(choice.held_out, choice.temperature, self._total_weight)
-        k = len(classes) - 1 if self.n_components is None else int(self.n_components)
-        self.places_ = class_places(self.confusions_, k, seed)
+        self._seed = seed
+        self.places_ = self._places()
         tempered = isinstance(self.sharpness, str)
         self.sharpness_ = _tempered(choice, self.places_) if tempered else float(self.sharpness)
+
+    def _places(self) -> Array:
+        """Of the classes: all that depends on the number of components."""
+        k = len(self.classes_) - 1 if self.n_components is None else int(self.n_components)
+        return class_places(self.confusions_, k, self._seed)
+
+    def with_components(self, n_components: int | None) -> Self:
+        """The map that a fit to the same rows would give with another number of components, without the fit.
+
+        Parameters
+        ----------
+        n_components : int or None
+            Number of dimensions, None for one less than there are classes.
+
+        Returns
+        -------
+        PosteriorMap
+            Another one; this one stays as it is.
+        """
+        check_is_fitted(self)
+        if isinstance(self.sharpness, str):
+            raise ValueError(f"sharpness={self.sharpness!r} depends on the places: fit with n_components={n_components}.")
+        other = copy(self).set_params(n_components=n_components)
+        check_parameters(other)
+        other.places_ = other._places()
+        return other
 
     # ------------------------------------------------------------------ use
 

@@ -1,6 +1,7 @@
 """One split: the numbers of a plain pipeline, nothing learnt from test rows, and reasons where there is no number."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from discrim import FisherLDA
+from discrim import FisherLDA, PosteriorMap
 from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare
 from discrim.evaluation.grid import Cell, Work
@@ -67,6 +68,27 @@ def test_nested_components_are_fitted_once_and_at_the_largest_count_of_the_grid(
         (row,) = evaluate(work, X, y, None, (TRAIN, TEST), preprocessing("standard"), 0)
         assert row["trial"]["k"] == 1
         assert fitted == expected
+
+
+def test_a_method_that_resizes_is_fitted_once_for_every_count(iris):
+    X, y = iris
+    data = split_data(X, y, (TRAIN, TEST), preprocessing("standard"), 0)
+    fits = []
+
+    def counted(n_components):
+        fits.append(n_components)
+        return PosteriorMap(n_components, kernel="linear")
+
+    method = replace(METHODS["posterior-map"], build=counted)
+    assert method.resizes
+    found = features_by_count(method, [1, 2, 3], data)
+    assert fits == [2]
+    for k in (1, 2):
+        alone = PosteriorMap(k, kernel="linear").fit(data.train, data.y_train)
+        np.testing.assert_array_equal(found[k].test, alone.transform(data.test))
+    assert found[3].status == "skipped"
+    broken = replace(data, y_train=np.full(len(TRAIN), "0"))
+    assert {one.status for one in features_by_count(method, [1, 2], broken).values()} == {"failed"}
 
 
 def test_nothing_is_learnt_from_test_rows(iris):

@@ -439,6 +439,24 @@ def test_parameters_out_of_range_are_named(parameters, says):
         PosteriorMap(**parameters).fit(*curved(20))
 
 
+def test_another_number_of_components_is_what_a_fit_with_it_gives():
+    X, y = labelled(80, 5, n_classes=4, seed=3)
+    model = PosteriorMap(3).fit(X, y)
+    before = model.places_.copy()
+    for k in (1, 2, 3, None):
+        other, fresh = model.with_components(k), PosteriorMap(k).fit(X, y)
+        np.testing.assert_array_equal(other.transform(X), fresh.transform(X))
+        assert other.n_components == k
+    assert model.n_components == 3
+    np.testing.assert_array_equal(model.places_, before)
+    with pytest.raises(ValueError, match="n_components"):
+        model.with_components(0)
+    with pytest.raises(NotFittedError):
+        PosteriorMap(2).with_components(1)
+    with pytest.raises(ValueError, match="depends on the places: fit with n_components=1"):
+        PosteriorMap(2, kernel="linear", sharpness="tempered").fit(X, y).with_components(1)
+
+
 def test_what_it_has_not_it_explains():
     fitted = PosteriorMap().fit(*curved(40))
     for name, says in [("components_", "BayesErrorLDA for loadings"), ("inverse_transform", "share a place")]:
