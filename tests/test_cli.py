@@ -244,6 +244,23 @@ def test_errors_speak_in_options_of_the_command(tmp_path, table):
     assert (code, len(pd.read_csv(tmp_path / "x.csv"))) == (0, 4)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--splits", "0"), "holdout-80-20: --splits 0. Pass at least 1."),
+        (("--per-class", "3"), "--per-class 3 has no meaning for holdout-80-20."),
+        (("--most-rows", "3"), "--most-rows 3 is fewer than two rows for each of 3 classes."),
+        (("--jobs", "0"), "--jobs 0. Pass"),
+        (("--protocol", "kfold", "--splits", "90"), "Take fewer folds with --splits 15; or leave out classes so small "
+         "with --min-class-size 90; or merge the class"),
+        (("--groups", "sorts"), "no column 'sorts' (groups) among its 6. Did you mean 'sort'?"),
+    ],
+)  # fmt: skip
+def test_what_compare_refuses_it_calls_by_its_options(options, said, table):
+    message = refused("compare", table, "--methods", "pca", *options)
+    assert said in message
+
+
 def test_lists():
     code, out, _ = here("methods")
     assert code == 0

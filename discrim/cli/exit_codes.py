@@ -9,6 +9,7 @@ import errno
 import functools
 import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ from discrim.evaluation.store import StoreError
 SOME_FAILED, REFUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 # The errors that say what came and what to do; any other is a fault of ours and shows its traceback.
 EXPECTED = (TableError, MissingExtraError, StoreError, StoreInUseError, OSError, ValueError)
+_CALLED_ELSE = {"n_splits": "splits", "n_components": "components", "n_jobs": "jobs"}  # in Python
 _IN_WORDS = {
     errno.ENOENT: "there is no such file or folder",
     errno.ENOSPC: "no space is left on the disk",
@@ -66,11 +68,21 @@ def in_words(error: Exception, options: Mapping[str, str] | None = None) -> str:
     if isinstance(error, TableError):
         return error.on_the_command_line(options or {})
     if not isinstance(error, OSError) or error.filename is None:
-        return str(error) or type(error).__name__
+        return _in_options(str(error), options or {}) or type(error).__name__
     told = error.strerror or "it cannot be read or written"
     if error.errno is not None and told == os.strerror(error.errno):
         told = _IN_WORDS.get(error.errno, told)  # where the operating system's own words say little
     return f"{error.filename}: {told}."
+
+
+def _in_options(message: str, options: Mapping[str, str]) -> str:
+    """Where it names a parameter of Python that the command has as an option, the option: n_splits=0 → --splits 0."""
+
+    def option(found: re.Match[str]) -> str:
+        known = options.get(_CALLED_ELSE.get(found[1], found[1]))
+        return found[0] if known is None else f"{known} {found[2].strip(chr(39))}"
+
+    return re.sub(r"\b([a-z_]+)=('[^']*'|[^\s.,;]+(?:\.\d+)?)", option, message)
 
 
 def _options_of(command: Callable[..., None]) -> dict[str, str]:

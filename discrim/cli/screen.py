@@ -164,8 +164,9 @@ def _values(verdict: Verdict | None) -> dict[str, Any] | None:
     if verdict is None:
         return None
     facts = asdict(verdict)
-    for name in ("recommended", "best"):
-        facts[name] = getattr(verdict, name)._asdict()
+    for name in ("recommended", "best", "linear"):
+        cell = getattr(verdict, name)
+        facts[name] = None if cell is None else cell._asdict()
     for name in ("against_raw", "against_pca"):
         if facts[name] is not None:
             facts[name]["other"] = getattr(verdict, name).other._asdict()

@@ -12,7 +12,7 @@ from discrim.cli.options import FileFormat, Reading
 from discrim.cli.screen import say
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
-from discrim.data.tables import read_features, read_table
+from discrim.data.tables import TableError, read_features, read_table
 
 
 def is_file(data: str) -> bool:
@@ -48,6 +48,13 @@ def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple
         return labelled(data, reading), None
     if not is_file(data):
         raise ValueError(f"{data!r} is a data set of the catalogue and has no groups. Leave out --groups.")
+    try:
+        return _with_column_of_groups(data, reading, groups)
+    except TableError as error:  # read as ids are, but that is not what was typed
+        raise TableError(error.fact.replace(f"{groups!r} (id)", f"{groups!r} (groups)"), *error.advice) from None
+
+
+def _with_column_of_groups(data: str, reading: Reading, groups: str) -> tuple[LabelledTable, np.ndarray | None]:
     dropped = reading.drop or []
     if reading.id_column is None or reading.id_column == groups:
         table = labelled(data, replace(reading, id_column=groups))

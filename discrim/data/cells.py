@@ -191,6 +191,14 @@ class Survey:
         return self.count(TEXT) > (len(self.kinds) - self.count(ABSENT)) / 2
 
     @property
+    def looks_like_labels(self) -> bool:
+        """Words that come again and again, at least two."""
+        words = distinct(self.column)[0]
+        if not self.categorical or self.dates or _COMMA_NUMBER.fullmatch(self.first(TEXT)[1].strip()):
+            return False
+        return 1 < len(words) <= len(self.kinds) / 2
+
+    @property
     def dates(self) -> bool:
         cells, codes = distinct(self.column)
         dated = np.array([bool(_DATE.fullmatch(cell.strip())) for cell in cells])[codes]
@@ -237,14 +245,23 @@ def infinite_error(path: Any, surveys: Sequence[Survey], place: Place) -> TableE
     )
 
 
-def text_error(path: Any, surveys: Sequence[Survey], place: Place) -> TableError:
-    """For columns with text where numbers are needed; the first of them is named with its place."""
+def text_error(path: Any, surveys: Sequence[Survey], place: Place, *, named: bool, n_features: int) -> TableError:
+    """For columns with text where numbers are needed; the first of them is named with its place.
+
+    named : whether it is known which column holds the labels, so that none of these does
+    """
     first, others = surveys[0], [survey.name for survey in surveys[1:]]
     row, cell = first.first(TEXT)
     also = f" Text stands in {quoted(others)} too." if others else ""
+    labels = [] if named else [survey for survey in surveys if survey.looks_like_labels][:1]
+    # a row of words above numbers, in most columns: the labels of samples that have a column each
+    a_row = sum(not survey.categorical for survey in surveys) > n_features / 2 and len(surveys) > 2
+    turned = Advice("if the file has a row for each feature and a column for each sample, read it with", transpose=True)
     return TableError(
         f"{path}, {place(row)}, column {first.name!r}: {quoted_cell(cell)} is not a number ({first.count(TEXT)} of "
         f"{plural(len(first.kinds), 'cell')} in this column).{also}",
+        *([turned] if a_row else []),
+        *(Advice(f"if {one.name!r} holds the labels, say so with", target=one.name) for one in labels),
         *_advice(first, cell.strip()),
     )
 

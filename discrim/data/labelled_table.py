@@ -197,11 +197,8 @@ def _notes_on_columns(X: Any, y: np.ndarray, names: Sequence[str], target: str) 
         notes.append(
             f"{quoted(these)} {_looks(these)} like row numbers or identifiers, and {_are(these)} used as features."
         )
-    constant = _same_in_class(X[:_A_FEW], y[:_A_FEW])
-    if len(constant):
-        constant = constant[_same_in_class(X[:, constant], y)]
-    if len(constant):
-        these = [names[at] for at in constant]
+    these = _tell_the_class(X, y, names)
+    if these:
         notes.append(
             f"{quoted(these)} {_looks(these)} like the target {target!r} in other words, and {_are(these)} used."
         )
@@ -223,11 +220,23 @@ def _is_numbering(column: np.ndarray, name: str) -> bool:
     return bool(column.max() - column.min() == len(column) - 1 or _CALLED_ID.fullmatch(name))
 
 
+def _tell_the_class(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> list[str]:
+    """The columns that have one value in each class, another in each; indicators of a text column as that column."""
+    constant = _same_in_class(X[:_A_FEW], y[:_A_FEW])
+    if len(constant):
+        constant = constant[_same_in_class(X[:, constant], y)]
+    columns: dict[str, list[int]] = {}
+    for at in constant:
+        column, sign, _ = names[at].partition("=")
+        columns.setdefault(column if sign else names[at], []).append(int(at))
+    first = np.unique(y, return_index=True)[1]
+    return [name for name, at in columns.items() if len(np.unique(X[np.ix_(first, at)], axis=0)) == len(first)]
+
+
 def _same_in_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The columns that have one value in each class, another in each."""
+    """The columns that have one value in each class."""
     _, first, codes = np.unique(y, return_index=True, return_inverse=True)
-    constant = np.flatnonzero((X[first[codes]] == X).all(axis=0))
-    return constant[[len(np.unique(X[first, at])) == len(first) for at in constant]] if len(constant) else constant
+    return np.flatnonzero((X[first[codes]] == X).all(axis=0))
 
 
 def _looks(names: Sequence[str]) -> str:

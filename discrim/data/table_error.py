@@ -21,7 +21,7 @@ class Advice:
     options : mapping from str to str, default=None
         The same for the command line, where it is not called as in Python.
     **arguments
-        Arguments of `read_table` and their values.
+        Arguments of `read_table` and their values; none where Python has another way, and the words say all.
     """
 
     def __init__(self, words: str, options: Mapping[str, Any] | None = None, **arguments: Any) -> None:
@@ -29,14 +29,15 @@ class Advice:
         self._options = arguments if options is None else options
 
     def in_python(self) -> str:
-        return f"{self._words} " + ", ".join(f"{name}={_literal(value)}" for name, value in self._arguments.items())
+        given = ", ".join(f"{name}={_literal(value)}" for name, value in self._arguments.items())
+        return f"{self._words} {given}" if given else self._words
 
     def on_the_command_line(self, known: Mapping[str, str]) -> str | None:
         """The same with the command's options (parameter → option), None where it has none."""
         if not self._options.keys() <= known.keys():
             return None
-        said = (_option(known[name], value) for name, value in self._options.items())
-        return f"{self._words} {' '.join(said)}"
+        said = " ".join(_option(known[name], value) for name, value in self._options.items())
+        return f"{self._words} {said}" if self._arguments else f"{self._words} with {said}"
 
 
 class TableError(ValueError):

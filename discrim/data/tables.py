@@ -136,8 +136,9 @@ def read_table(
     taken = _taken(file, dialect.cells, features, [at for at in (label_at, id_at) if at is not None], always_text)
     notes = _require_names(taken, target, label_at) if header is None else []
     _check_columns(file, features)
-    X, names = _features(taken, features, one_hot, missing_cells, file.names[label_at])
     values, codes = texts(taken.columns[label_at])
+    known = target is not None or any(dialect.cells.reading(value)[0] == TEXT for value in values)
+    X, names = _features(taken, features, one_hot, missing_cells, file.names[label_at], named=known)
     present = ~np.isin(codes, [at for at, value in enumerate(values) if value in dialect.cells.missing])
     if not present.all() and missing_cells != "drop":
         raise missing_error(path, [taken.survey(label_at, present)], file.place, file.names[label_at])
@@ -292,13 +293,19 @@ def _taken(
 
 
 def _features(
-    taken: _Taken, features: Sequence[int], one_hot: bool | Collection[str], missing_cells: str, target: str
+    taken: _Taken,
+    features: Sequence[int],
+    one_hot: bool | Collection[str],
+    missing_cells: str,
+    target: str,
+    *,
+    named: bool,
 ) -> tuple[np.ndarray, list[str]]:
     """Numeric columns and, at the place of each text column, its indicators `name=level`, levels in order."""
     worded = {at for at in features if at not in taken.values}
     if one_hot is True:
         worded |= {at for at in taken.kinds if taken.survey(at).count(TEXT) and taken.survey(at).categorical}
-    _require_numbers(taken, [at for at in features if at not in worded], missing_cells, target)
+    _require_numbers(taken, [at for at in features if at not in worded], missing_cells, target, named=named)
     columns: list[np.ndarray] = []
     names: list[str] = []
     for at in features:
@@ -315,10 +322,12 @@ def _features(
     return X, names
 
 
-def _require_numbers(taken: _Taken, positions: Sequence[int], missing_cells: str, target: str | None) -> None:
+def _require_numbers(
+    taken: _Taken, positions: Sequence[int], missing_cells: str, target: str | None, *, named: bool = True
+) -> None:
     path, place = taken.file.path, taken.file.place
     if strays := taken.surveys(positions, TEXT):
-        raise text_error(path, strays, place)
+        raise text_error(path, strays, place, named=named, n_features=len(positions))
     if missing_cells == "error" and (lacking := taken.surveys(positions, ABSENT)):
         raise missing_error(path, lacking, place, target)
     if infinite := taken.surveys(positions, INFINITE):

@@ -52,9 +52,9 @@ class Evidence:
         means = self.scores.mean(axis=1)
         return min(members, key=lambda at: (-round(means[at], 12), self.cells[at].k, self.cells[at]))
 
-    def recommended(self, scores: Array) -> int:
-        """The cell to take by these scores (cells × splits), which may be of a bootstrap sample."""
-        members = np.array(self.reductions)
+    def recommended(self, scores: Array, among: Sequence[int] | None = None) -> int:
+        """The cell to take by these scores (cells × splits), which may be of a bootstrap sample; of all reductions."""
+        members = np.array(self.reductions if among is None else among)
         means = scores[members].mean(axis=1)
         best = int(means.argmax())
         if scores.shape[1] < 2:

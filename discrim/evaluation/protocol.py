@@ -32,6 +32,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, LeaveOneGroupOut, StratifiedGroupKFold
 
+from discrim.data.table_error import Advice, TableError
+
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]
 
@@ -87,13 +89,16 @@ class Protocol(ABC):
         least = self._smallest_class()
         if counts.min() < least:
             label, count = labels[int(counts.argmin())], int(counts.min())
-            raise ValueError(
+            raise TableError(
                 f"{self.name}: class {label!r} has {count} row{'' if count == 1 else 's'}, but every class "
-                f"needs at least {least}. {self._remedy(count)}"
+                f"needs at least {least}.",
+                *self._remedies(count),
+                Advice("leave out classes so small", {"min_class_size": least}),
+                "merge the class with another",
             )
 
-    def _remedy(self, count: int) -> str:
-        return "Leave the class out or merge it with another."
+    def _remedies(self, count: int) -> list[Advice]:
+        return []
 
 
 @dataclass(frozen=True)
@@ -145,9 +150,8 @@ class KFolds(Protocol):
     def _smallest_class(self) -> int:
         return self.n_splits
 
-    def _remedy(self, count: int) -> str:
-        fewer = f"Pass n_splits ≤ {count}, or leave" if count >= 2 else "Leave"
-        return f"{fewer} the class out or merge it with another."
+    def _remedies(self, count: int) -> list[Advice]:
+        return [Advice("take fewer folds with", {"splits": count}, n_splits=count)] if count >= 2 else []
 
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         fold = self._fold_of_row(codes, seed)

@@ -15,9 +15,8 @@ HELPS, COSTS, AS_WELL, NOT_SHOWN, NO_SIGNAL = "helps", "costs", "as well", "not 
 
 def sentences(found: Verdict, n_features: int) -> tuple[str, ...]:
     """The first says whether reducing helps, the second compares with PCA, the third says what to take."""
-    return tuple(
-        filter(None, (_first_sentence(found, n_features), _about_pca(found.against_pca), recommendation(found)))
-    )
+    pca = "" if found.finding == NO_SIGNAL else _about_pca(found.against_pca)
+    return tuple(filter(None, (_first_sentence(found, n_features), pca, recommendation(found), _linear(found))))
 
 
 def _first_sentence(found: Verdict, n_features: int) -> str:
@@ -91,6 +90,17 @@ def recommendation(found: Verdict) -> str:
     return (
         f"{text}; the highest score, {percent(found.best_score)}, is {best.method}'s with {in_components(best.k)} "
         f"and {best.classifier}, and this one, {percent(found.score)} there, is not shown to be worse."
+    )
+
+
+def _linear(found: Verdict) -> str:
+    """What to take where components are wanted as weights of the features."""
+    if found.linear is None:
+        return ""
+    cell = found.linear
+    return (
+        f"{found.recommended.method} is not linear: where every component is to be a sum of weighted features, take "
+        f"{cell.method} with {in_components(cell.k)}, {percent(found.linear_score)} with {cell.classifier}."
     )
 
 

@@ -84,6 +84,10 @@ class Verdict:
         The pipeline with the highest mean score.
     best_score : float
         That score.
+    linear : Cell or None
+        What would be recommended of the linear methods, where the recommended one is not; else None.
+    linear_score : float
+        Its mean score; NaN where there is none.
     majority : float
         Score of naming the class with most training rows; NaN where rows do not tell.
     against_raw : Contrast or None
@@ -113,6 +117,8 @@ class Verdict:
     honest: HonestScore | None
     best: Cell
     best_score: float
+    linear: Cell | None
+    linear_score: float
     majority: float
     against_raw: Contrast | None
     against_pca: Contrast | None
@@ -156,7 +162,7 @@ def verdict_of(
         majority = held_out.majority_scores(metric)
     against_raw, against_pca = contrasts(evidence, chosen)
     finding = _finding(evidence, chosen, against_raw, majority)
-    cell = evidence.cells[chosen]
+    cell, linear = evidence.cells[chosen], _linear_instead(evidence, chosen)
     low, high = _interval(evidence.scores[chosen], evidence.ratio)
     confusion = None if held_out is None or cell not in held_out.cells else held_out.confusion(cell)
     classes = () if held_out is None else held_out.classes
@@ -168,6 +174,8 @@ def verdict_of(
         honest,
         evidence.cells[best],
         float(evidence.scores[best].mean()),
+        None if linear is None else evidence.cells[linear],
+        np.nan if linear is None else float(evidence.scores[linear].mean()),
         float(majority.mean()) if len(majority) else np.nan,
         against_raw,
         against_pca,
@@ -181,6 +189,12 @@ def verdict_of(
     )
     n_features = next((evidence.cells[at].k for at in evidence.of_method("raw")), 0)
     return Verdict(**{**vars(found), "sentences": sentences(found, n_features)})
+
+
+def _linear_instead(evidence: Evidence, chosen: int) -> int | None:
+    """What would be recommended if there were linear methods only, where that is another."""
+    members = [at for at in evidence.reductions if evidence.cells[at].method not in evidence.nonlinear]
+    return None if chosen in members or not members else evidence.recommended(evidence.scores, members)
 
 
 def contrasts(evidence: Evidence, chosen: int) -> tuple[Contrast | None, Contrast | None]:

@@ -306,7 +306,9 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         """
         check_is_fitted(self)
         if isinstance(self.sharpness, str):
-            raise ValueError(f"sharpness={self.sharpness!r} depends on the places: fit with n_components={n_components}.")
+            raise ValueError(
+                f"sharpness={self.sharpness!r} depends on the places: fit with n_components={n_components}."
+            )
         other = copy(self).set_params(n_components=n_components)
         check_parameters(other)
         other.places_ = other._places()

@@ -120,6 +120,39 @@ def test_what_looks_like_an_id_or_the_target_is_named_not_silently_used(file):
     assert notes[1].startswith("'code' looks like the target 'label' in other words")
 
 
+def test_a_text_column_that_is_the_target_is_named_when_it_becomes_indicators(file):
+    rows = [(i % 3, f"{'abc'[i % 3]}", "uv"[i % 3 == 0], i * i % 11) for i in range(30)]
+    text = "".join(f"{kind},{half},{a},{'xyz'[label]}\n" for label, kind, half, a in rows)
+    table = read_table(file("kind,half,a,label\n" + text), "label", one_hot=True)
+    assert table.n_features == 6
+    (note,) = table.notes  # 'half' tells one class from the others, which a good column may do
+    assert note.startswith("'kind' looks like the target 'label' in other words")
+
+
+def test_labels_in_another_column_than_the_last_are_suggested_as_such(file):
+    rows = "".join(f"{'xyz'[i % 3]},{i * i % 11},{i % 7}.5\n" for i in range(30))
+    error = refusal(file("kind,a,b\n" + rows), target=None)
+    assert "If 'kind' holds the labels, say so with target='kind'; or leave it out" in str(error)
+    assert "--target kind" in error.on_the_command_line({"target": "--target", "drop": "--drop"})
+    assert "holds the labels" not in str(refusal(file("kind,a,b\n" + rows), target="b"))
+    worded = file("kind,a,b,label\n" + rows.replace("\n", ",yes\n"))
+    assert "holds the labels" not in str(refusal(worded, target=None))  # the last column has words, and is meant
+    names = "".join(f"n{i},{i % 3},{i % 7}.5\n" for i in range(30))
+    assert "holds the labels" not in str(refusal(file("who,a,b\n" + names), target=None))  # no word comes again
+    commas = "".join(f'"{i % 3},5",{i % 3},{i % 7}.5\n' for i in range(30))
+    assert "holds the labels" not in str(refusal(file("c,a,b\n" + commas), target=None))
+
+
+def test_a_row_of_words_is_a_sign_of_a_file_on_its_side(file):
+    head = "gene," + ",".join(f"s{i}" for i in range(8)) + "\n"
+    numbers = "".join(f"g{i}," + ",".join(str(i * j % 5) for j in range(8)) + "\n" for i in range(4))
+    error = refusal(file(head + "label," + ",".join("xy" * 4) + "\n" + numbers), target=None)
+    assert "If the file has a row for each feature and a column for each sample, read it with transpose=True" in str(
+        error
+    )
+    assert "transpose" not in str(refusal(file("a,b,c,label\n1,2,x,u\n2,3,4,v\n5,6,7,u\n"), target="label"))
+
+
 def test_ordinary_columns_raise_no_notes(file):
     rng = np.random.default_rng(0)
     rows = "".join(f"{a},{b},{'xyz'[i % 3]}\n" for i, (a, b) in enumerate(rng.integers(0, 50, (60, 2)).tolist()))

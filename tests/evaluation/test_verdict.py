@@ -220,6 +220,24 @@ def test_one_split_gives_the_highest_score():
     assert chosen(scored(lda_5=[0.9], lda_2=[0.89])).k == 5
 
 
+def test_where_the_recommended_is_not_linear_a_linear_one_is_named_beside_it():
+    cells = (Cell("kernel", 1, "svm"), Cell("lda", 2, "svm"), Cell("lda", 5, "svm"), Cell("raw", 9, "svm"))
+    rows, about, _ = held_out_rows(np.random.default_rng(0), 400, cells, [0.95, 0.6, 0.8, 0.8])
+    found = verdict_of(rows, "accuracy", about, ["kernel"])
+    assert (found.recommended, found.linear) == (cells[0], cells[2])
+    of_linear = [row["scores"]["accuracy"] for row in rows if row["trial"]["k"] == 5]
+    assert found.linear_score == pytest.approx(np.mean(of_linear))
+    assert found.sentences[-1] == (
+        "kernel is not linear: where every component is to be a sum of weighted features, take lda with 5 components, "
+        f"{100 * np.mean(of_linear):.1f} % with svm."
+    )
+    linear = verdict_of(rows, "accuracy", about)
+    assert linear.linear is None
+    assert "not linear" not in str(linear)
+    alone = verdict_of([row for row in rows if row["trial"]["method"] != "lda"], "accuracy", about, ["kernel"])
+    assert alone.linear is None  # there is none to name
+
+
 def test_cells_with_fewer_splits_take_no_part():
     rows, about, _ = held_out_rows(np.random.default_rng(0), 60, (Cell("a", 1, "svm"), Cell("b", 2, "svm")), [0.5, 0.9])
     part = [row for row in rows if row["trial"]["method"] == "b" or row["trial"]["split"] < 3]
@@ -349,6 +367,7 @@ def test_without_signal_nothing_is_better_than_the_largest_class():
     assert found.verdict.finding == NO_SIGNAL
     assert found.answer.startswith("No reduction is shown to do better than naming the largest class (50.0 %)")
     assert "Recommended" not in found.answer  # there is nothing to recommend
+    assert "best of PCA" not in found.answer
     assert "The simplest of those that scored alike: " in found.answer
     assert found.verdict.majority == pytest.approx(0.5)
 
@@ -375,8 +394,8 @@ def test_the_same_difference_in_every_split_is_said_to_leave_nothing_to_test():
     assert same.finding == AS_WELL
     texts = {one: first_sentence(one) for one in (lower, same)}
     assert texts[lower] == (
-        "No difference to the 9 raw features (with svm) can be shown with this many rows (the difference is the same in "
-        "every split, which leaves nothing to test it by): 2 components by lda scored 10.0 points lower than them."
+        "No difference to the 9 raw features (with svm) can be shown with this many rows (the difference is the same "
+        "in every split, which leaves nothing to test it by): 2 components by lda scored 10.0 points lower than them."
     )
     assert texts[same].endswith("scored the same as the 9 raw features (with svm), in every split.")
     none = replace(lower, detectable=1.2, difference=0.3)
