@@ -230,7 +230,7 @@ def _tell_the_class(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> list[
         column, sign, _ = names[at].partition("=")
         columns.setdefault(column if sign else names[at], []).append(int(at))
     first = np.unique(y, return_index=True)[1]
-    return [name for name, at in columns.items() if len(np.unique(X[np.ix_(first, at)], axis=0)) == len(first)]
+    return [name for name, at in columns.items() if len(np.unique(X[np.ix_(first, np.array(at))], axis=0)) == len(first)]
 
 
 def _same_in_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -281,7 +281,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
         self.kernel_ = _description(rule.kernel, first)
         self.confusions_ = _confusions(choice.held_out, choice.temperature, self._total_weight)
-        self._seed = seed
+        self._seed_of_places = seed
         self.places_ = self._places()
         tempered = isinstance(self.sharpness, str)
         self.sharpness_ = _tempered(choice, self.places_) if tempered else float(self.sharpness)
@@ -289,7 +289,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     def _places(self) -> Array:
         """Of the classes: all that depends on the number of components."""
         k = len(self.classes_) - 1 if self.n_components is None else int(self.n_components)
-        return class_places(self.confusions_, k, self._seed)
+        return class_places(self.confusions_, k, self._seed_of_places)
 
     def with_components(self, n_components: int | None) -> Self:
         """The map that a fit to the same rows would give with another number of components, without the fit.
