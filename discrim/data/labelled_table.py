@@ -229,8 +229,8 @@ def _tell_the_class(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> list[
     for at in constant:
         column, sign, _ = names[at].partition("=")
         columns.setdefault(column if sign else names[at], []).append(int(at))
-    first = np.unique(y, return_index=True)[1]
-    return [name for name, at in columns.items() if len(np.unique(X[np.ix_(first, np.array(at))], axis=0)) == len(first)]
+    of_class = X[np.unique(y, return_index=True)[1]]
+    return [name for name, at in columns.items() if len(np.unique(of_class[:, at], axis=0)) == len(of_class)]
 
 
 def _same_in_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
