@@ -22,6 +22,7 @@ STOREYS = [
     ["solve"],
     ["reducers"],
     ["classifiers", "spark"],
+    ["onnx"],
     ["evaluation"],
     ["report"],
     ["cli", "__main__"],

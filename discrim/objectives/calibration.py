@@ -17,7 +17,7 @@ TEMPERATURES = 2.0 ** np.arange(-1, 8.25, 0.5)
 
 def calibrated(scores: Array, temperature: float, total_weight: float) -> Array:
     """p of every row and class; n is the total weight of the rows the temperature was chosen on."""
-    share = _any_class(total_weight)
+    share = any_class(total_weight)
     return (1 - share) * softmax(scores / temperature, axis=1) + share / scores.shape[1]
 
 
@@ -26,7 +26,7 @@ def best_temperature(scores: Array, codes: NDArray[np.intp], weights: Array) -> 
     below = scores - scores.max(axis=1, keepdims=True)
     of_own = below[np.arange(len(codes)), codes]
     total = float(weights.sum())
-    share = _any_class(total)
+    share = any_class(total)
     losses = []
     for temperature in TEMPERATURES:
         own = np.exp(of_own / temperature) / np.exp(below / temperature).sum(axis=1)
@@ -40,5 +40,6 @@ def standard_error(share: float, weight: float) -> float:
     return float(np.sqrt(share * (1 - share) / weight))
 
 
-def _any_class(total_weight: float) -> float:
+def any_class(total_weight: float) -> float:
+    """The share that every class has of any row's probability, 1/n."""
     return 1 / max(total_weight, 2.0)

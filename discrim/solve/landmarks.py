@@ -63,12 +63,12 @@ class LandmarkKernel:
         if self.name == "rbf":
             return np.exp(-self.params["gamma"] * self.squares(X))
         if self.name == "linear":
-            return safe_sparse_dot(self._placed(X), self._placed_landmarks.T, dense_output=True)
+            return safe_sparse_dot(self._placed(X), self.placed_landmarks.T, dense_output=True)
         return pairwise_kernels(_doubles(X), _doubles(self.landmarks), metric=self.name, **self.params)
 
     def squares(self, X: Any) -> Array:
         """‖x − l‖² in units of unit², n×m."""
-        return euclidean_distances(self._placed(X), self._placed_landmarks, squared=True)
+        return euclidean_distances(self._placed(X), self.placed_landmarks, squared=True)
 
     @property
     def gamma(self) -> float:
@@ -81,7 +81,7 @@ class LandmarkKernel:
 
     @cached_property
     def landmark_squares(self) -> Array:
-        return euclidean_distances(self._placed_landmarks, squared=True)
+        return euclidean_distances(self.placed_landmarks, squared=True)
 
     @cached_property
     def median_square(self) -> float:
@@ -94,11 +94,11 @@ class LandmarkKernel:
         return replace(self, name="rbf", params={"gamma": gamma})
 
     @cached_property
-    def _placed_landmarks(self) -> Any:
+    def placed_landmarks(self) -> Any:
         return self._placed(self.landmarks)
 
     @cached_property
-    def _origin(self) -> Array | float:
+    def origin(self) -> Array | float:
         """A point amid the landmarks, so that distances far from 0 keep their digits; one far row does not move it."""
         return 0.0 if sp.issparse(self.landmarks) else np.median(self.landmarks, axis=0).astype(np.float64)
 
@@ -106,8 +106,13 @@ class LandmarkKernel:
     def exponent(self) -> int:
         """Of the unit: about the farthest that a landmark's column is from the origin."""
         sparse = sp.issparse(self.landmarks)
-        spread = self.landmarks.data if sparse else np.subtract(self.landmarks, self._origin, dtype=np.float64)
+        spread = self.landmarks.data if sparse else np.subtract(self.landmarks, self.origin, dtype=np.float64)
         return int(np.frexp(np.abs(spread).max(initial=0.0))[1])
+
+    @property
+    def factors(self) -> Array:
+        """What a unit of each column is in the kernel's own units."""
+        return np.ldexp(np.ones(self.landmarks.shape[1]) if self.scales is None else self.scales, -self.exponent)
 
     def _placed(self, X: Any) -> Any:
         """Rows around the origin in units of 2^exponent, their columns scaled."""
@@ -116,13 +121,13 @@ class LandmarkKernel:
             X = X.toarray()
         elif not sp.issparse(X) and sp.issparse(self.landmarks):
             X = sp.csr_array(X)
-        factors = np.ones(X.shape[1]) if self.scales is None else self.scales
+        scales = np.ones(X.shape[1]) if self.scales is None else self.scales
         if sp.issparse(X):
-            values = np.ldexp(X.data.astype(np.float64), -self.exponent) * factors[X.indices]
+            values = np.ldexp(X.data.astype(np.float64), -self.exponent) * scales[X.indices]
             return sp.csr_array((values.clip(-FARTHEST, FARTHEST), X.indices, X.indptr), shape=X.shape)
         with np.errstate(over="ignore"):
-            placed = np.ldexp(np.subtract(X, self._origin, dtype=np.float64), -self.exponent)
-        return placed.clip(-FARTHEST, FARTHEST) * factors
+            placed = np.ldexp(np.subtract(X, self.origin, dtype=np.float64), -self.exponent)
+        return placed.clip(-FARTHEST, FARTHEST) * scales
 
 
 def _doubles(X: Any) -> Any:

@@ -1,0 +1,293 @@
+"""Fitted models as ONNX graphs: `register()` teaches skl2onnx every reducer and classifier of discrim.
+
+    float rows → doubles → (x − mean)ᵀ components, or a kernel's features → floats
+
+The arithmetic is in doubles, as discrim's own: a graph agrees with `transform` to the precision of its input. Reducers
+that also classify are transformers in a graph, also in the middle of a Pipeline; with the option "predict" they give
+labels and probabilities instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.kernel_approximation import RBFSampler
+
+try:
+    from onnx import TensorProto
+    from skl2onnx import update_registered_converter
+    from skl2onnx._parse import _parse_sklearn
+    from skl2onnx.algebra.onnx_ops import (
+        OnnxAbs,
+        OnnxAdd,
+        OnnxArgMax,
+        OnnxArrayFeatureExtractor,
+        OnnxCast,
+        OnnxConcat,
+        OnnxDiv,
+        OnnxExp,
+        OnnxGreater,
+        OnnxIdentity,
+        OnnxMatMul,
+        OnnxMul,
+        OnnxNeg,
+        OnnxReduceSum,
+        OnnxRelu,
+        OnnxReshape,
+        OnnxSigmoid,
+        OnnxSoftmax,
+    )
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
+except ImportError as error:
+    raise ImportError(
+        "discrim.onnx needs skl2onnx, which is not installed. Install it with pip install 'discrim[onnx]'."
+    ) from error
+
+from discrim.classifiers.refined_hyperplane import RefinedHyperplane
+from discrim.objectives.calibration import any_class
+from discrim.reducers.autoencoder import HIGH, LOW, Autoencoder
+from discrim.reducers.kernel_map import KernelMap
+from discrim.reducers.linear_map import LinearMap
+from discrim.reducers.max_margin_shift import MaxMarginShift
+from discrim.reducers.nearest_centroid import NearestCentroid
+from discrim.reducers.posterior_map import PosteriorMap
+from discrim.reducers.shifted_pca import ShiftedPCA
+from discrim.registry import ENTRIES, found
+from discrim.solve.landmarks import LandmarkKernel
+
+Array = NDArray[np.float64]
+Node = Any  # an operator of skl2onnx's algebra
+PREDICT = "predict"  # the option of reducers that also classify
+# skl2onnx passes zipmap to whatever ends a Pipeline and classifies; probabilities are an array here in any case
+OPTIONS = {PREDICT: [True, False], "zipmap": [True, False, "columns"]}
+
+
+def register() -> None:
+    """Teach skl2onnx to convert the estimators of discrim, alone and in a Pipeline.
+
+    Examples
+    --------
+    >>> import discrim.onnx  # doctest: +SKIP
+    >>> discrim.onnx.register()  # doctest: +SKIP
+    >>> skl2onnx.to_onnx(pipeline, X[:1].astype("float32"))  # doctest: +SKIP
+    >>> skl2onnx.to_onnx(model, X[:1], options={id(model): {"predict": True}})  # doctest: +SKIP
+    """
+    classes = [found(entry.target) for entry in ENTRIES if entry.saved or ".classifiers." in entry.module]
+    parsers = {MaxMarginShift: _parse_shift}
+    for one in [*classes, LinearMap, ShiftedPCA]:
+        update_registered_converter(
+            one, f"Discrim{one.__name__}", _shapes, _convert, parser=parsers.get(one, _parse), options=OPTIONS
+        )
+
+
+# ---------------------------------------------------------------------- what skl2onnx asks
+
+
+def _predicts(model: Any, options: dict[str, Any]) -> bool:
+    if not options.get(PREDICT, not hasattr(model, "transform")):
+        return False
+    if not is_classifier(model):
+        raise ValueError(f"{type(model).__name__} has no predict. Leave the option {PREDICT!r} out.")
+    return True
+
+
+def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Which outputs there are: features, or labels and probabilities (scores, where there are none)."""
+    operator = scope.declare_local_operator(f"Discrim{type(model).__name__}", model)
+    operator.inputs = inputs
+    kind = _number_type(inputs)
+    if _predicts(model, scope.get_options(model, {}) or {}):
+        text = np.asarray(model.classes_).dtype.kind in "OSU"
+        label = StringTensorType() if text else Int64TensorType()
+        second = "probabilities" if hasattr(model, "predict_proba") else "scores"
+        named = [("label", label), (second, kind())]
+    else:
+        named = [("variable", kind())]
+    operator.outputs.extend(scope.declare_local_variable(name, type_) for name, type_ in named)
+    return operator.outputs
+
+
+def _parse_shift(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Of new rows the shift is its extractor, ours or any that skl2onnx knows, behind its embedding."""
+    for step in (model.embedding_, model.extractor_):
+        if isinstance(step, RBFSampler):
+            raise NotImplementedError(
+                "MaxMarginShift with embedding='rff' has no ONNX form here. Use embedding=KernelMap() or None."
+            )
+        if step is not None:
+            inputs = _parse_sklearn(scope, step, inputs, custom_parsers=custom_parsers)
+    return inputs
+
+
+def _number_type(inputs: Any) -> Any:
+    return DoubleTensorType if any(isinstance(one.type, DoubleTensorType) for one in inputs) else FloatTensorType
+
+
+def _shapes(operator: Any) -> None:
+    n, model = operator.inputs[0].get_first_dimension(), operator.raw_operator
+    if len(operator.outputs) == 1:
+        operator.outputs[0].type.shape = [n, len(model.get_feature_names_out())]
+    else:
+        operator.outputs[0].type.shape = [n]
+        operator.outputs[1].type.shape = [n, len(model.classes_)]
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    model, version = operator.raw_operator, container.target_opset
+    at = Graph(version)
+    kind = TensorProto.DOUBLE if _number_type(operator.inputs) is DoubleTensorType else TensorProto.FLOAT
+    columns = [at(OnnxCast, one, to=TensorProto.DOUBLE) for one in operator.inputs]
+    rows = columns[0] if len(columns) == 1 else at(OnnxConcat, *columns, axis=1)
+    if len(operator.outputs) == 1:
+        ends = [at(OnnxCast, _features(at, model, rows), to=kind, output_names=operator.outputs)]
+    else:
+        ends = _classified(at, model, rows, kind, operator.outputs)
+    for end in ends:
+        end.add_to(scope, container)
+
+
+class Graph:
+    """Operators of one version, from arrays and other operators."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+
+    def __call__(self, kind: Any, *arguments: Any, **options: Any) -> Node:
+        return kind(*arguments, op_version=self.version, **options)
+
+    def times(self, rows: Node, matrix: Any) -> Node:
+        return self(OnnxMatMul, rows, np.ascontiguousarray(matrix, dtype=np.float64))
+
+    def plus(self, rows: Node, values: Any) -> Node:
+        return self(OnnxAdd, rows, np.atleast_1d(np.asarray(values, dtype=np.float64)))
+
+    def scaled(self, rows: Node, factors: Any) -> Node:
+        return self(OnnxMul, rows, np.atleast_1d(np.asarray(factors, dtype=np.float64)))
+
+    def projected(self, rows: Node, mean: Any, directions: Any) -> Node:
+        """(x − mean)ᵀ directions, one a row."""
+        return self.times(self.plus(rows, -np.asarray(mean, dtype=np.float64)), np.asarray(directions).T)
+
+    def squares(self, rows: Node) -> Node:
+        """‖x‖² of each row, as a column."""
+        return self(OnnxReduceSum, self(OnnxMul, rows, rows), np.array([1], dtype=np.int64), keepdims=1)
+
+
+# ---------------------------------------------------------------------- features
+
+
+def _features(at: Graph, model: Any, rows: Node) -> Node:
+    """What `transform` gives."""
+    for kind, build in FEATURES.items():
+        if isinstance(model, kind):
+            return build(at, model, rows)
+    scores = at.projected(rows, model.mean_, model.components_)
+    if getattr(model, "pieces", False):
+        if not model.centre:
+            scores = at.plus(scores, model.mean_ @ model.components_.T)
+        return at(OnnxConcat, at(OnnxRelu, scores), at(OnnxRelu, at(OnnxNeg, scores)), axis=1)
+    k = len(model.components_)
+    constant = np.asarray(model._features(np.zeros((1, k))), dtype=np.float64)[0]
+    factors = np.asarray(model._features(np.eye(k)), dtype=np.float64) - constant
+    return at.plus(at.times(scores, factors), constant)
+
+
+def _of_linear_map(at: Graph, model: LinearMap, rows: Node) -> Node:
+    return at.plus(at.times(rows, model.components_.T), model.offset_)
+
+
+def _of_kernel_map(at: Graph, model: KernelMap, rows: Node) -> Node:
+    return at.plus(at.times(_kernel(at, model._kernel_seen, rows), model._axes), -model._offsets)
+
+
+def _of_posterior_map(at: Graph, model: PosteriorMap, rows: Node) -> Node:
+    sharp = at.scaled(_posterior_scores(at, model, rows), model.sharpness_ / model.temperature_)
+    return at.times(at(OnnxSoftmax, sharp, axis=1), model.places_)
+
+
+def _of_autoencoder(at: Graph, model: Autoencoder, rows: Node) -> Node:
+    varies = model.data_range_ > 0
+    factors = np.where(varies, (HIGH - LOW) / np.where(varies, model.data_range_, 1.0), 0.0)
+    constant = np.where(varies, LOW, (LOW + HIGH) / 2)
+    placed = at.plus(at.scaled(at.plus(rows, -model.data_min_), factors), constant)
+    return at(OnnxSigmoid, at.plus(at.times(placed, model.components_.T), model.intercept_))
+
+
+FEATURES: dict[type, Callable[[Graph, Any, Node], Node]] = {
+    LinearMap: _of_linear_map,
+    KernelMap: _of_kernel_map,
+    PosteriorMap: _of_posterior_map,
+    Autoencoder: _of_autoencoder,
+}
+
+
+def _kernel(at: Graph, kernel: LandmarkKernel, rows: Node) -> Node:
+    """k(x, l) of every landmark l."""
+    if kernel.name not in ("rbf", "linear"):
+        raise NotImplementedError(f"The kernel {kernel.name!r} has no ONNX form here; 'rbf' and 'linear' do.")
+    landmarks, origin, factors = kernel.placed_landmarks, kernel.origin, kernel.factors
+    landmarks = np.asarray(landmarks.toarray() if hasattr(landmarks, "toarray") else landmarks)
+    placed = at.scaled(at.plus(rows, -np.asarray(origin)), factors)
+    products = at.times(placed, landmarks.T)
+    if kernel.name == "linear":
+        return products
+    gaps = at.plus(at.scaled(products, -2.0), np.einsum("ld,ld->l", landmarks, landmarks))
+    squares = at(OnnxRelu, at(OnnxAdd, gaps, at.squares(placed)))
+    return at(OnnxExp, at.scaled(squares, -kernel.params["gamma"]))
+
+
+# ---------------------------------------------------------------------- classes
+
+
+def _classified(at: Graph, model: Any, rows: Node, kind: int, outputs: Any) -> list[Node]:
+    scores = _scores(at, model, rows)
+    best = at(OnnxReshape, at(OnnxArgMax, scores, axis=1, keepdims=0), np.array([-1], dtype=np.int64))
+    classes = np.asarray(model.classes_)
+    named = classes.astype(str) if classes.dtype.kind in "OSU" else classes.astype(np.int64)
+    taken = at(OnnxArrayFeatureExtractor, named.reshape(1, -1), best)
+    label = at(OnnxReshape, taken, np.array([-1], dtype=np.int64), output_names=outputs[:1])
+    second = _probabilities(at, model, scores) if hasattr(model, "predict_proba") else at(OnnxIdentity, scores)
+    return [label, at(OnnxCast, second, to=kind, output_names=outputs[1:])]
+
+
+def _scores(at: Graph, model: Any, rows: Node) -> Node:
+    """A score for each class, n×C, the largest of which decides."""
+    if isinstance(model, PosteriorMap):
+        return _posterior_scores(at, model, rows)
+    if isinstance(model, NearestCentroid):
+        centroids = model._centroids
+        offsets = model._log_priors - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
+        return at.plus(at.times(at.projected(rows, model.mean_, model._discriminants), centroids.T), offsets)
+    values = at.plus(at.times(rows, model.coef_.T), model.intercept_)
+    if len(model.classes_) == 2:
+        return at.times(values, np.array([[-0.5, 0.5]]))
+    return _votes(at, values, len(model.classes_)) if isinstance(model, RefinedHyperplane) else values
+
+
+def _posterior_scores(at: Graph, model: PosteriorMap, rows: Node) -> Node:
+    rule = model._rule
+    seen = at.plus(rows, -rule.centre) if rule.kernel is None else _kernel(at, rule.kernel, rows)
+    return at.plus(at.times(seen, rule.coefficients), rule.offsets)
+
+
+def _votes(at: Graph, values: Node, n_classes: int) -> Node:
+    """Won pairs of each class, ties settled by the summed values, as RefinedHyperplane counts them."""
+    low, high = (np.eye(n_classes)[list(side)] for side in zip(*combinations(range(n_classes), 2), strict=True))
+    won = at(OnnxCast, at(OnnxGreater, values, np.zeros(1)), to=TensorProto.DOUBLE)
+    votes = at.plus(at.times(won, high - low), low.sum(axis=0))
+    confidence = at.times(values, high - low)
+    squeezed = at(OnnxDiv, confidence, at.scaled(at.plus(at(OnnxAbs, confidence), 1.0), 2.0))
+    return at(OnnxAdd, votes, squeezed)
+
+
+def _probabilities(at: Graph, model: Any, scores: Node) -> Node:
+    if not isinstance(model, PosteriorMap):
+        return at(OnnxSoftmax, scores, axis=1)
+    share = any_class(model._total_weight)
+    soft = at(OnnxSoftmax, at.scaled(scores, 1 / model.temperature_), axis=1)
+    return at.plus(at.scaled(soft, 1 - share), share / len(model.classes_))
