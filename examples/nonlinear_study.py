@@ -41,6 +41,7 @@ UMAP = Method(
     ours=False,
 )
 COUNTS = (1, 2, 3, 5, 10)
+UMAP_COUNTS = (2, 5)  # every K is a fit of its own, as long as all others' together
 CLASSIFIERS = ("svm", "5-nn", "naive-bayes")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
@@ -69,8 +70,10 @@ class Result:
     def cell(self, method: str, k: int, classifier: str) -> Cell | None:
         """The cell of K components; of as many as there are, where a method has fewer (raw features have one K)."""
         tried = sorted(cell.k for cell in self.scores if cell.method == method and cell.classifier == classifier)
-        there = [one for one in tried if one <= k] or tried
-        return Cell(method, there[-1], classifier) if there else None
+        there = tried if method == RAW else [one for one in tried if one <= k]
+        if not there or (method == UMAP.name and k not in tried):
+            return None
+        return Cell(method, there[-1], classifier)
 
     def mean(self, method: str, k: int) -> float:
         """Mean accuracy over splits and classifiers, in percent; NaN where there is none."""
@@ -96,9 +99,10 @@ class Result:
 def result(name: str, store: Store, most: int, splits: int, jobs: int) -> Result:
     whole = catalogue.load(name, download=False)
     table = drawn(whole, most)
-    methods = compared()
-    counts = [k for k in COUNTS if k <= table.n_features]
-    cells = product(methods, counts, named_classifiers(CLASSIFIERS), table.n_features)
+    cells: tuple[Cell, ...] = ()
+    for method in compared():
+        counts = [k for k in (UMAP_COUNTS if method is UMAP else COUNTS) if k <= table.n_features]
+        cells += product([method], counts, named_classifiers(CLASSIFIERS), table.n_features)
     known = METHODS | {UMAP.name: UMAP}
     protocol = named_protocol("holdout-80-20")  # of which a larger run takes more splits
     rows = run(Grid(name, table, cells, protocol, methods=known, n_splits=splits), store, jobs=jobs)
