@@ -32,8 +32,8 @@ class RegularizedLDA(ShrunkDiscriminant):
         "cv" chooses by cross-validation, None keeps all discriminants. More than there are discriminants continue with
         PCA of the orthogonal complement.
     shrinkage : float, "ledoit_wolf", "oas" or "cv", default="cv"
-        γ in [0, 1], or the rule it is computed by: Ledoit and Wolf's, Chen's (oracle approximating), or the accuracy
-        of the nearest-centroid rule over folds.
+        γ in [0, 1], or the rule it is computed by: Ledoit and Wolf's, Chen's (oracle approximating), or held-out rows
+        of the nearest-centroid rule: of all within one standard error of the highest accuracy the least log loss.
     cv : int, splitter or list of (training, test) row numbers, default=5
         The folds for "cv". A number of folds divides the distinct rows of each class evenly, as
         scikit-learn's StratifiedKFold does; a repeated row stays in one fold, so that weights are repetition.
