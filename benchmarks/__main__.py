@@ -12,7 +12,7 @@ from benchmarks.timing import Row
 
 def modules() -> list[str]:
     found = (m.name for m in pkgutil.iter_modules(benchmarks.__path__))
-    return [name for name in found if name not in ("__main__", "timing")]
+    return [name for name in found if name not in ("__main__", "timing", "walk")]
 
 
 def line(row: Row) -> str:

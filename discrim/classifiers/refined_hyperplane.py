@@ -26,10 +26,11 @@ from discrim.data.check import (
 from discrim.data.check_parameters import (
     NOTHING,
     POSITIVE,
+    WHOLE,
     Constraints,
     check_parameters,
     class_factors,
-    is_whole,
+    is_number,
     named,
     require_choice,
     whole,
@@ -298,7 +299,8 @@ def _checked_rule(rule: Any, d: int) -> str | list[list[int]]:
 def _groups(rule: Any) -> list[list[int]]:
     listed = rule.tolist() if isinstance(rule, np.ndarray) else rule
     if isinstance(listed, Sequence) and all(
-        isinstance(group, (Sequence, np.ndarray)) and all(is_whole(feature) for feature in group) for group in listed
+        isinstance(group, (Sequence, np.ndarray)) and all(is_number(feature, WHOLE) for feature in group)
+        for group in listed
     ):
         return [[int(feature) for feature in group] for group in listed]
     names = ", ".join(repr(name) for name in (*RULES, "best"))

@@ -32,13 +32,9 @@ def is_number(value: Any, kinds: tuple[type, ...] = (*WHOLE, float, np.floating)
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
-def is_whole(value: Any) -> bool:
-    return is_number(value, WHOLE)
-
-
 def whole(least: int, words: str = "") -> Possible:
     """An int from `least` on."""
-    return Possible(words or f"an int ≥ {least}", lambda value: is_whole(value) and value >= least)
+    return Possible(words or f"an int ≥ {least}", lambda value: is_number(value, WHOLE) and value >= least)
 
 
 def number(words: str, holds: Callable[[float], bool]) -> Possible:
@@ -157,7 +153,7 @@ def require_folds(cv: Any, largest_class: int) -> None:
 
 def require_folds_number(n_splits: Any) -> int:
     """A number of folds, as an int ≥ 2."""
-    if not is_whole(n_splits) or n_splits < 2:
+    if not is_number(n_splits, WHOLE) or n_splits < 2:
         raise ValueError(f"n_splits={n_splits!r} came; possible are whole numbers from 2 on.")
     return int(n_splits)
 
@@ -166,7 +162,7 @@ def seed_number(random_state: Any) -> int:
     """A seed that every part of a table can be given: a whole number ≥ 0, 0 for None."""
     if random_state is None:
         return 0
-    if not is_whole(random_state) or random_state < 0:
+    if not is_number(random_state, WHOLE) or random_state < 0:
         raise ValueError(
             f"random_state={random_state!r} came; folds by a hash of the rows take a whole number ≥ 0 or None, which "
             "every part of a table can be given."

@@ -86,11 +86,6 @@ class Store:
         with self._explained():
             return self._connection.execute(_PUT, values).rowcount > 0
 
-    def has(self, key: str) -> bool:
-        """Is there a row for this key, whatever its status?"""
-        with self._explained():
-            return self._connection.execute("SELECT 1 FROM results WHERE key = ?", (key,)).fetchone() is not None
-
     def missing(self, trials: Iterable[Trial], *, retry_failed: bool = False) -> list[Trial]:
         """The trials without a row, in their order, each once; with `retry_failed` also those that failed."""
         unwanted = " WHERE status <> 'failed'" if retry_failed else ""

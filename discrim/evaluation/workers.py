@@ -8,6 +8,7 @@ again, one parcel at a time, and only a parcel that kills its worker then too is
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import signal
 import sys
@@ -103,25 +104,28 @@ def _alone(job: Callable[[Parcel], Any], parcel: Parcel) -> Any | WorkerLostErro
     return result
 
 
-def announce_compiling(run: int) -> None:
-    """Say once per run, whichever of its processes comes to it, that numba compiles: it takes seconds, the first time.
+class _SaysOnce(logging.Handler):
+    """Says once per run, whichever of its processes comes to it, that code is compiled: it takes seconds, once.
 
     run : number of the process that the run belongs to
     """
-    from numba.core import event
 
-    class Announce(event.Listener):
-        def on_start(self, event: Any) -> None:
-            with suppress(OSError):
-                said = os.open(_said_by(run), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)  # fails if it was said
-                os.close(said)
-                print("compiling once: the next run has this in its cache", file=sys.stderr, flush=True)
+    def __init__(self, run: int) -> None:
+        super().__init__(logging.INFO)
+        self.run = run
 
-        def on_end(self, event: Any) -> None: ...
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # the file is there if it was said
+            os.close(os.open(_said_by(self.run), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            print("compiling once: the next run has this in its cache", file=sys.stderr, flush=True)
 
-    if "announced" not in vars(announce_compiling):
-        vars(announce_compiling)["announced"] = True
-        event.register("numba:compile", Announce())
+
+def announce_compiling(run: int) -> None:
+    """Have this process say what `discrim.margins.compiled` logs."""
+    log = logging.getLogger("discrim")
+    if not any(isinstance(one, _SaysOnce) for one in log.handlers):
+        log.addHandler(_SaysOnce(run))
+        log.setLevel(min(log.getEffectiveLevel(), logging.INFO))
 
 
 def _said_by(run: int) -> Path:

@@ -83,10 +83,6 @@ class PairwiseError:
         """F of one subspace (q×k)."""
         return float(np.exp(self(B[None])[0][0]))
 
-    def mean_error(self, B: Array) -> float:
-        """The mean error over pairs, F / (1 − Σp_c²)."""
-        return self.value(B) / (2 * float(self.pair_shares.sum()))
-
     def loog_spread(self) -> Array:
         """Σ_{a<b} ω_ab d dᵀ, ω = p_a p_b erf(Δ/(2√2))/(2Δ²): far pairs count less than in LDA's spread (q×q).
 

@@ -1,0 +1,90 @@
+"""How long is the walk? Functions and files of discrim that are entered, by a fit and by a command.
+
+python -m benchmarks.walk            the counts
+python -m benchmarks.walk dense      one walk, every function in the order it is first entered, and how often
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import discrim
+from discrim import BayesErrorLDA
+
+PACKAGE = str(Path(discrim.__file__).parent)
+
+
+def walked(call: Callable[[], Any]) -> Counter[tuple[str, str]]:
+    """(file, function) → how often it was entered; what has no name of its own is counted where it stands."""
+    seen: Counter[tuple[str, str]] = Counter()
+
+    def entered(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")  # no class body
+        if event == "call" and is_function and code.co_filename.startswith(PACKAGE):
+            seen[code.co_filename[len(PACKAGE) + 1 :], code.co_qualname] += 1
+
+    threading.setprofile(entered)
+    sys.setprofile(entered)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return seen
+
+
+def rows(n: int = 600, d: int = 20, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, classes, n)
+    return rng.normal(size=(n, d)) + rng.normal(size=(classes, d))[y], y
+
+
+def dense() -> None:
+    BayesErrorLDA().fit(*rows())
+
+
+def products() -> None:
+    X = sp.random(6000, 5600, density=0.002, random_state=0, format="csr")
+    BayesErrorLDA(2, shrinkage=0.1).fit(X, np.random.default_rng(0).integers(0, 3, X.shape[0]))
+
+
+def compare() -> None:
+    """In one process, so that everything is seen."""
+    from discrim.cli import main
+
+    with tempfile.TemporaryDirectory() as folder:
+        X, y = rows(200, 8, 3)
+        table, page = Path(folder, "t.csv"), Path(folder, "t.html")
+        header = ",".join([*(f"f{at}" for at in range(X.shape[1])), "label"])
+        np.savetxt(table, np.c_[X, y], delimiter=",", header=header, comments="")
+        sys.argv = ["discrim", "compare", str(table), "--html", str(page), "--splits", "2", "-j", "1"]
+        silent, said = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+        with silent, said, contextlib.suppress(SystemExit):
+            main()
+        assert page.exists()
+
+
+WALKS = {"dense": dense, "products": products, "compare": compare}
+
+
+if __name__ == "__main__":
+    asked = sys.argv[1:]
+    for name in asked or WALKS:
+        seen = walked(WALKS[name])
+        if asked:
+            print(*(f"{count:6d} {file}: {function}" for (file, function), count in seen.items()), sep="\n")
+        print(f"{name}: {len(seen)} functions in {len({file for file, _ in seen})} files, {seen.total()} calls")
