@@ -150,3 +150,33 @@ def test_columns_whose_squares_no_double_holds_are_left_out_and_classical_lda_sa
     fitted, said = with_warnings(case(1), far_scales(X, rng, size), y)
     assert np.isfinite(fitted.transform(X)).all()
     assert case.name != "fisher-lda" or any(LOST[0] in message for message in said)
+
+
+@pytest.mark.parametrize("gamma", [1e-8, 1e-5, 0.1])
+def test_behind_a_ridge_too_loadings_that_are_missed_are_said(gamma):
+    X, y, rng = table(0)
+    X = np.c_[X, X[:, 0] + 1e-7 * rng.normal(size=N)]
+    X[:, 4] += 1e-7 * y  # where the two columns differ the classes do
+    fitted, said = with_warnings(RegularizedLDA(1, shrinkage=gamma), X, y)
+    found, wanted = (one / np.linalg.norm(one) for one in (fitted.components_[0], exact_direction(X, y, gamma, 4)))
+    missed = np.linalg.norm(found - np.sign(found @ wanted) * wanted)
+    assert any(LOST[0] in message for message in said) == (missed > 1e-6)
+
+
+def exact_direction(X, y, gamma, rank):
+    """The first eigenvector of Σ_γ⁻¹S_b in 60 digits."""
+    with mpmath.workdps(60):
+        rows, d = mpmath.matrix(X.tolist()), X.shape[1]
+        whole, within, between = mean_of(rows, range(len(y))), mpmath.zeros(d), mpmath.zeros(d)
+        for members in groups(y):
+            mean = mean_of(rows, members)
+            apart = mpmath.matrix([[rows[int(i), j] - mean[j] for j in range(d)] for i in members])
+            gap = mpmath.matrix([mean[j] - whole[j] for j in range(d)])
+            within, between = within + apart.T * apart / len(y), between + gap * gap.T * len(members) / len(y)
+        sigma = within * (1 - mpmath.mpf(gamma))
+        for j in range(d):
+            sigma[j, j] += mpmath.mpf(gamma) * sum(within[i, i] for i in range(d)) / rank
+        L = mpmath.cholesky(sigma)
+        inverse = L**-1
+        vectors = mpmath.eigsy(inverse * between * inverse.T)[1]
+        return np.array([float(value) for value in inverse.T * vectors[:, d - 1]])

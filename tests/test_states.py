@@ -7,6 +7,7 @@ from samples import labelled
 
 import discrim
 from discrim import PCA, ClassMoments
+from discrim.registry import PUBLIC
 
 pytestmark = QUIET
 
@@ -78,8 +79,18 @@ OTHERS = {
     "MarginSubspace": lambda: discrim.MarginSubspace(2),
     "CrammerSingerSVC": discrim.CrammerSingerSVC,
     "RefinedHyperplane": discrim.RefinedHyperplane,
+    "PosteriorMap": discrim.PosteriorMap,
+    "KernelMap": discrim.KernelMap,
+    "KernelMap, cv": lambda: discrim.KernelMap(gamma="cv"),
+    "Autoencoder": lambda: discrim.Autoencoder(2, max_iter=2),
 }
 MAKERS = {case.name: case for case in EVERY} | OTHERS
+
+
+def test_every_estimator_is_among_those_asked():
+    asked = {type(make()).__name__ for make in MAKERS.values()}
+    known = {name for name in PUBLIC if hasattr(getattr(discrim, name), "fit") and name != "fit_parts"}
+    assert known <= asked
 
 
 @pytest.mark.parametrize("fault", FAILING)
@@ -105,6 +116,52 @@ def test_a_refused_part_leaves_a_stream_as_it_was(case, fault):
     with pytest.raises(ValueError, match=r"\w"):
         streamed.partial_fit(*FAILING[fault])
     assert_unchanged(streamed, before)
+
+
+def test_a_map_stopped_while_it_seeks_the_places_is_as_it_was(monkeypatch):
+    fitted = discrim.PosteriorMap().fit(X, Y)
+    before = dict(vars(fitted))
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("discrim.reducers.posterior_map.class_places", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X[:, :3], Y)
+    assert_unchanged(fitted, before)
+
+
+USES = ("transform", "decision_function", "predict_proba", "predict_log_proba", "merged_features")
+FAR = OTHERS | {
+    "KernelMap, poly": lambda: discrim.KernelMap("poly"),
+    "PosteriorMap, linear": lambda: discrim.PosteriorMap(kernel="linear"),
+    "RefinedHyperplane, two classes": lambda: TwoClasses(),
+}
+
+
+class TwoClasses(discrim.RefinedHyperplane):
+    def fit(self, X, y):
+        return super().fit(X[y < 2], y[y < 2])
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("make", {**MAKERS, **FAR}.values(), ids={**MAKERS, **FAR})
+def test_what_is_said_of_rows_far_out_is_finite_or_a_named_error(make):
+    fitted = make().fit(X, Y)
+    for size in (1e200, 1e308, 1.7e308):
+        for far in (np.full((1, X.shape[1]), size), np.resize([size, -size], (1, X.shape[1]))):
+            for name in USES:
+                if hasattr(fitted, name) and not (name == "merged_features" and len(fitted.classes_) > 2):
+                    assert finite_or_named(getattr(fitted, name), far), name
+        if hasattr(fitted, "inverse_transform"):
+            assert finite_or_named(fitted.inverse_transform, np.full((1, fitted.transform(X).shape[1]), size))
+
+
+def finite_or_named(use, rows):
+    try:
+        return np.isfinite(use(rows)).all()
+    except ValueError as error:
+        return "lies beyond the largest float64" in str(error)
 
 
 def probabilities_or_reason(fitted, rows):

@@ -14,12 +14,13 @@ from torture.outcome import Outcome
 
 DIGITS = 60
 SLACK = 1e3  # of the rounding that the condition of Σ_γ allows
+LEFT_OUT = 2e-6  # of what may be missed in silence, behind a ridge, where a direction shows no variance
 
 
 def against_many_digits(rng: np.random.Generator, until: float) -> Outcome:
     outcome = Outcome(
         "discriminants of nearly singular tables beside 60-digit arithmetic",
-        "equal to what the condition allows, or warned of",
+        "equal to what the condition allows (2e-6 where a column is all but another's copy), or warned of",
     )
     while time.monotonic() < until:
         X, y, family = family_of(rng)
@@ -32,7 +33,8 @@ def against_many_digits(rng: np.random.Generator, until: float) -> Outcome:
             exact, condition = exact_direction(X, y, gamma, model.rank_)
             found = model.components_[0] / np.linalg.norm(model.components_[0])
             angle = np.linalg.norm(found - np.sign(found @ exact) * exact)
-            if angle > max(1e-9, SLACK * condition * 1e-16) and not said:
+            allowed = max(1e-9 if model.rank_ == X.shape[1] else LEFT_OUT, SLACK * condition * 1e-16)
+            if angle > allowed and not said:
                 outcome.faults.append(f"{family}, γ={gamma:g}: off by {angle:.1e}, condition {condition:.1e}")
         except Exception as error:
             outcome.faults.append(f"{family}, γ={gamma:g}: {type(error).__name__}: {error}"[:300])

@@ -13,7 +13,7 @@ from discrim.data.check import (
     checked_table,
     labelled_rows,
     require_finite,
-    require_finite_result,
+    require_representable,
     require_two_classes,
     unchanged_if_it_fails,
 )
@@ -142,8 +142,9 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
         """Score of each class; for two classes one number, above 0 for `classes_[1]`."""
         check_is_fitted(self)
         rows = checked_table(self, X)
-        scores = np.asarray(rows @ self.coef_.T) + self.intercept_
-        require_finite_result(scores, rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.asarray(rows @ self.coef_.T) + self.intercept_
+        require_representable(scores, rows)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

@@ -7,7 +7,6 @@ and b_k a_i is the hyperplane in the standardised space again.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +28,7 @@ from discrim.classifiers.merging_rules import (
     renumbered,
 )
 from discrim.classifiers.two_classes import Floats, Indices, Mask, Pair, Standard
+from discrim.data.warn_once import warn
 from discrim.reducers.fisher_lda import FisherLDA
 
 Rule = str | Sequence[Sequence[int]]
@@ -190,11 +190,9 @@ def _inner_folds(pair: Pair, n_folds: int) -> Iterator[tuple[Indices, Indices]]:
     different = np.bincount(pair.positive, minlength=2)
     if different.min() < 3:
         label, first = pair.labels.tolist()[different.argmin()], next(iter(MERGED_SET))
-        warnings.warn(
+        warn(
             f"rule='best' chooses by cross-validation, but class {label!r} has {different.min()} different "
             f"row(s), and 3 are needed. The rule {first!r} is applied; pass more rows to choose.",
-            UserWarning,
-            stacklevel=5,
         )
         return iter(())
     folds = StratifiedKFold(min(n_folds, int(different.min())), shuffle=True, random_state=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ from discrim.data.check import (
     checked_table,
     labelled_rows,
     require_finite,
+    require_representable,
     require_two_classes,
     unchanged_if_it_fails,
 )
@@ -35,6 +35,7 @@ from discrim.data.check_parameters import (
     require_choice,
     whole,
 )
+from discrim.data.warn_once import warn
 
 
 class RefinedHyperplane(ClassifierMixin, BaseEstimator):
@@ -176,8 +177,12 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Above 0 for `classes_[1]`; with more classes a column for each, its votes settled by values."""
-        values = self._checked_rows(X) @ self.coef_.T + self.intercept_
-        return values[:, 0] if len(self.classes_) == 2 else _votes(values, len(self.classes_))
+        rows = self._checked_rows(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = rows @ self.coef_.T + self.intercept_
+            values = values[:, 0] if len(self.classes_) == 2 else _votes(values, len(self.classes_))
+        require_representable(values, rows)
+        return values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each row."""
@@ -192,7 +197,10 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
                 f"merged_features is for two classes, but there are {len(self.classes_)}, each pair with "
                 "merged features of its own. Use refinements_[i].merged_features(X), with i the pair."
             )
-        return self.refinements_[0].merged_features(rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            features = self.refinements_[0].merged_features(rows)
+        require_representable(features, rows)
+        return features
 
     def _checked_rows(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
@@ -255,12 +263,10 @@ def _warn_of_lost_features(pairs: list[Refinement]) -> None:
     lost = sorted({int(feature) for pair in pairs for feature in pair.standard.lost})
     if lost:
         named = ", ".join(str(feature) for feature in lost[:10]) + (", …" if len(lost) > 10 else "")
-        warnings.warn(
+        warn(
             f"{len(lost)} feature(s) are left out, being constant in the class all are standardised to, "
             f"though they vary in the other: {named}. They may be the best there are. Pass "
             "constant_features='scale' to keep them.",
-            UserWarning,
-            stacklevel=3,
         )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+
+from discrim.data.warn_once import warn
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -104,12 +105,10 @@ def _refuse_equal_rows(pair: Pair) -> NoReturn:
 def _all_constant(constant: Indices, pair: Pair, of_class: Mask) -> bool:
     """Whether nothing is left to standardise to the class; then both classes give the scale, which is said."""
     if all_of_them := len(constant) == pair.rows.shape[1]:
-        warnings.warn(
+        warn(
             f"All features are constant in class {pair.labels.tolist()[int(pair.positive[of_class][0])]!r}, to "
             "which they would be standardised, so they are scaled by their deviation over both classes. Pass "
             "more different rows of that class, or reference_class=None.",
-            UserWarning,
-            stacklevel=6,
         )
     return all_of_them
 

@@ -127,6 +127,11 @@ def apply(
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
     if comes_in_parts(data, out):
+        if written != FileFormat(delimiter=written.delimiter):
+            raise ValueError(
+                f"{data} is read in parts, with --delimiter only. Leave out the other options, or pass a file that "
+                "fits into memory and a file for --out."
+            )
         table = FileTable.open(Path(data), None, features=names, delimiter=written.delimiter or ",")
         features_in_parts(fitted, table, out)
         return
@@ -172,6 +177,8 @@ def project_parts(data: str, reading: Reading, reduction: Any, components: int, 
     model = make_pipeline(*preprocessing(scale), reduction.estimator(components, 0))
     dropped = [name for given in reading.drop or [] for name in given.split(",")]
     table = FileTable.open(Path(data), reading.target, drop=dropped, delimiter=reading.delimiter or ",")
+    for note in table.notes:
+        say(note)
     with _bar("Gathering", table) as moved:
         total = gather_files(gathering_of(model), table, moved)
     say(f"{total.n_rows} rows × {total.n_features} columns in {len(total.parts)} files were gathered.")

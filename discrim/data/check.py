@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, _get_feature_names, c
 
 from discrim.data.check_parameters import WEIGHT_RANGE
 from discrim.data.rows import LabelledRows
+from discrim.data.warn_once import held_back, say_once
 
 
 class PartError(ValueError):
@@ -234,14 +235,8 @@ def require_finite(
     )
 
 
-def require_finite_result(result: NDArray[Any], X: Any) -> None:
-    """Bad cells of X show in what was computed from it; only then is X searched for them."""
-    if not np.isfinite(result).all():
-        require_finite(X)
-
-
 def require_representable(result: NDArray[Any], X: Any) -> None:
-    """The same, and nothing that lies beyond the largest number though X is finite."""
+    """Bad cells of X, and numbers too large, show in what was computed from it; only then is X searched for them."""
     if np.isfinite(result).all():
         return
     require_finite(X)
@@ -280,10 +275,15 @@ def require_known_labels(seen: NDArray[Any], classes: NDArray[Any]) -> None:
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """A fit that fails leaves the model as it was: an earlier fit, its columns, a stream so far."""
+    """A fit that fails leaves the model as it was: an earlier fit, its columns, a stream so far.
+
+    What it has to say it says in the end, each kind once; a warning that the caller made an error is a failure, too.
+    """
     before = dict(vars(estimator))
     try:
-        yield
+        with held_back() as said:
+            yield
+        say_once(said)
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)

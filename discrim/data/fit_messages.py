@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+
+from discrim.data.warn_once import warn
 
 STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
 MOST_ENEMIES = 2**26  # pairs of nearest enemies: about 60 bytes each where they are put together, 4 GB
@@ -62,20 +63,16 @@ def require_room_for_pairs(n_classes: int) -> None:
 
 
 def warn_of_sample(method: str, held: int, n_rows: int) -> None:
-    warnings.warn(
+    warn(
         f"{method} looks at the rows themselves, and was fitted on {held:,} different rows of the {n_rows:,} that were "
         "gathered, drawn uniformly (those of least content hash).",
-        UserWarning,
-        stacklevel=4,
     )
 
 
 def warn_of_stream_after_fit(estimator: Any) -> None:
-    warnings.warn(
+    warn(
         f"partial_fit came after fit, which keeps no running statistics: a new stream starts here, and the rows of the "
         f"fit are not part of it. To include them, give them to partial_fit of a new {type(estimator).__name__}().",
-        UserWarning,
-        stacklevel=3,
     )
 
 
@@ -95,31 +92,25 @@ def refuse_equal_means() -> NoReturn:
 
 
 def warn_of_singular_within(method: str) -> None:
-    warnings.warn(
+    warn(
         "The within-class scatter is singular (fewer rows than columns, or columns that do not vary within classes), "
         f"so {method} uses the total scatter instead: directions without any within-class deviation come first, and "
         "the training classes look better apart than new rows will. RegularizedLDA is usually the better choice here.",
-        UserWarning,
-        stacklevel=2,
     )
 
 
 def warn_of_lost_digits() -> None:
-    warnings.warn(
+    warn(
         "Some columns are so nearly combinations of others that what tells them apart is known to few digits, or is "
         "left out: the discriminants may be right to less than half the digits. Look for columns given twice, a row in "
         "other units and stand-ins such as -9999, or use RegularizedLDA with a shrinkage.",
-        UserWarning,
-        stacklevel=2,
     )
 
 
 def warn_of_filled_null_space(found: int, wanted: int) -> None:
-    warnings.warn(
+    warn(
         f"The null space of the within-class scatter gives {found} of {wanted} discriminants (it shrinks as the rows "
         "come to outnumber the columns); the others are OrthogonalLDA's. With n > d use FisherLDA or RegularizedLDA.",
-        UserWarning,
-        stacklevel=2,
     )
 
 
@@ -131,20 +122,17 @@ def refuse_pca_components(wanted: int, possible: int, n_rows: int, n_classes: in
 
 
 def warn_of_no_positive_direction(weight: float) -> None:
-    warnings.warn(
+    warn(
         f"Along no direction does the between-class spread outweigh {weight} times the spread within classes; only the "
         "best one is kept. Pass an int n_components, or a smaller weight.",
-        UserWarning,
-        stacklevel=2,
     )
 
 
 def warn_of_slow_solution(residual: float, max_iter: int) -> None:
-    warnings.warn(
+    warn(
         f"The discriminants of this large problem were found to a relative residual of {residual:.1e} only, after "
         f"{max_iter} steps. A larger shrinkage makes the problem easier.",
         ConvergenceWarning,
-        stacklevel=2,
     )
 
 
@@ -187,20 +175,30 @@ def refuse_subspace_count(wanted: int, available: int, n_classes: int) -> NoRetu
 
 
 def warn_of_drawn_classes(came: int, drawn: int) -> None:
-    warnings.warn(
+    warn(
         f"{came} classes came, which is {came * (came - 1) // 2} pairs: the pairs of {drawn} classes, drawn by "
         "random_state, stand for all of them when directions are chosen. RegularizedLDA takes all classes at once.",
-        UserWarning,
-        stacklevel=2,
     )
 
 
 def warn_of_unknown_error() -> None:
-    warnings.warn(
+    warn(
         "bayes_error_ is NaN: no two classes have rows enough to hold some out (or, without folds, there are no more "
         "rows than classes). Pass more rows of each class, or judge by a test set.",
-        UserWarning,
-        stacklevel=3,
+    )
+
+
+def refuse_directions(kind: Any) -> NoReturn:
+    raise ValueError(
+        f"The columns are in units so small that the directions lie beyond the largest {kind}. Scale the columns "
+        "first, e.g. with StandardScaler, or pass float64."
+    )
+
+
+def refuse_kernel(name: str, largest: float) -> NoReturn:
+    raise ValueError(
+        f"X holds numbers of up to {largest:.1e}, whose kernel {name!r} lies beyond the largest float64. Scale the "
+        "columns first, e.g. with StandardScaler, or pass kernel='rbf', which no number is too large for."
     )
 
 
@@ -214,9 +212,7 @@ def refuse_large_sparse(n_rows: int, n_features: int, most: int, why_all: str | 
 
 def warn_of_tie(k: int, kept: float, left: float) -> None:
     others = f"{k - 1} or {k + 1}" if k > 1 else "2"
-    warnings.warn(
+    warn(
         f"Directions {k} and {k + 1} tie (values {kept:.6g} and {left:.6g}): which of them is kept is arbitrary. Keep "
         f"{others} components to avoid the choice.",
-        UserWarning,
-        stacklevel=2,
     )

@@ -146,7 +146,9 @@ class PlainFormat:
         if "value" in value:
             return self.values[value["value"]](**self._restored(value["state"], arrays))
         if "sparse" in value:
-            return sp.csr_array(tuple(self._restored(value["sparse"], arrays)), shape=tuple(value["shape"]))
+            rows = sp.csr_array(tuple(self._restored(value["sparse"], arrays)), shape=tuple(value["shape"]))
+            rows.check_format(full_check=True)  # a column that is not there would be read from foreign memory
+            return rows
         if "map" in value:
             return {self._restored(key, arrays): self._restored(one, arrays) for key, one in value["map"]}
         if "list" in value:

@@ -69,8 +69,11 @@ class LabelledRows:
         if not full.any():
             return self, None
         pilot = np.where(full, first, X.dtype.type(0))
-        moved = sp.csr_array((X.data - pilot[X.indices], X.indices, X.indptr), shape=X.shape)
-        return self.moved(moved), pilot.astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            data = X.data - pilot[X.indices]
+        if np.isinf(data).any() and not np.isinf(X.data).any():  # between the largest numbers of either sign
+            return self, None
+        return self.moved(sp.csr_array((data, X.indices, X.indptr), shape=X.shape)), pilot.astype(np.float64)
 
     def fingerprints(self) -> NDArray[np.float64]:
         """A number for each row, the same to the last digit for equal rows: its sum with random weights."""
@@ -99,10 +102,10 @@ def dense_block(X: Any, rows: slice) -> NDArray[Any]:
 def projected(X: Any, mean: NDArray[np.float64], directions: NDArray[Any]) -> NDArray[Any]:
     """(X − mean) directionsᵀ block by block, in X's precision; a sparse X stays sparse."""
     columns = np.ascontiguousarray(directions.T)
-    if sp.issparse(X):
-        return np.asarray(X @ columns.astype(np.float64) - mean @ columns).astype(X.dtype, copy=False)
     result = np.empty((X.shape[0], columns.shape[1]), X.dtype)
     with np.errstate(invalid="ignore", over="ignore"):
+        if sp.issparse(X):
+            return np.asarray(X @ columns.astype(np.float64) - mean @ columns).astype(X.dtype, copy=False)
         for part in block_slices(*X.shape):
             centred = np.subtract(X[part], mean, dtype=np.float64)
             result[part] = centred.astype(X.dtype, copy=False) @ columns

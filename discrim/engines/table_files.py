@@ -10,15 +10,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.data.cells import MISSING, NUMBER, CellFormat
 from discrim.data.check import PartError
 from discrim.data.columnar import arrow
-from discrim.data.table_error import TableError
+from discrim.data.labelled_table import normal_text
+from discrim.data.table_error import TableError, quoted
 from discrim.data.writing import whole_file
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 
@@ -35,6 +38,7 @@ class FileTable:
     dataset: Any
     features: tuple[str, ...]
     target: str | None
+    notes: tuple[str, ...] = ()  # what was decided without being asked
 
     @classmethod
     def open(
@@ -48,20 +52,43 @@ class FileTable:
     ) -> FileTable:
         """A file or a folder, with labels (in its last column, where none is named), or with named `features` only."""
         dataset = _dataset(path, delimiter)
-        names = dataset.schema.names
+        names, in_doubt = dataset.schema.names, features is None and (target is None or _is_number(target))
+        notes: tuple[str, ...] = ()
         if target is None and features is None:
             target = names[-1]
+            notes = (f"Labels: {target!r}, the last column. Name another with --target.",)
         for name in [*drop, *(features or ()), *([] if target is None else [target])]:
             if name not in names:
                 raise TableError(f"{path} has no column {name!r}. There are: {', '.join(names[:20])}.")
         if features is None:
             features = [name for name in names if name != target and name not in drop]
             _require_numeric(path, dataset.schema, features)
-        return cls(path, dataset, tuple(features), target)
+        if _is_csv(dataset):
+            if in_doubt and target is not None:
+                notes += _require_names(path, dataset, features, target)
+            dataset = _as_doubles_and_text(path, dataset, delimiter, features, target)
+        table = cls(path, dataset, tuple(features), target, notes)
+        table._require_equal_columns()
+        return table
 
     def parts(self) -> list[Any]:
         """The files (pyarrow's fragments), in the order of their names."""
         return sorted(self.dataset.get_fragments(), key=lambda fragment: fragment.path)
+
+    def _require_equal_columns(self) -> None:
+        """Refuse a file that has other columns: pyarrow would fill in what is missing and pass over what is new."""
+        known = set(self.dataset.schema.names)
+        for fragment in self.parts():
+            own = set(fragment.physical_schema.names)
+            in_path = {piece.partition("=")[0] for piece in Path(fragment.path).parts}  # of Hive's partitions
+            wanted = {*self.features, *([] if self.target is None else [self.target])}
+            lacking, new = sorted(wanted - own - in_path), sorted(own - known)
+            if lacking or (new and self.target is not None):
+                what = f"lacks column {lacking[0]!r}" if lacking else f"has a column {new[0]!r}, which others lack"
+                raise TableError(
+                    f"{fragment.path} {what}. All files of a table have the same columns, and a CSV file their names "
+                    "in its first line."
+                )
 
     def part_name(self, fragment: Any) -> str:
         """Where a part is, as seen from the table."""
@@ -84,9 +111,10 @@ class FileTable:
         column = batch.column(self.target)
         if not pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        if column.null_count or column.dictionary.null_count:
-            raise PartError(f"a label is missing in column {self.target!r}. Drop such rows first.")
-        levels = np.array([str(value) for value in column.dictionary.to_pylist()])
+        texts = [normal_text(str(value)) for value in column.dictionary.to_pylist()]
+        if column.null_count or column.dictionary.null_count or "" in texts:
+            raise PartError(f"{self.path}: a label is missing in column {self.target!r}. Drop such rows first.")
+        levels = np.array(texts)
         return levels[column.indices.to_numpy(zero_copy_only=False)]
 
 
@@ -105,6 +133,45 @@ def _dataset(path: Path, delimiter: str) -> Any:
         kind = module.CsvFileFormat(parse_options=csv.ParseOptions(delimiter=delimiter))
     partitioning = None if path.is_file() else module.partitioning(flavor="hive")
     return module.dataset([str(p.resolve()) for p in files], format=kind, partitioning=partitioning)
+
+
+def _is_csv(dataset: Any) -> bool:
+    return "csv" in str(dataset.format.default_extname)
+
+
+def _as_doubles_and_text(path: Path, dataset: Any, delimiter: str, features: Sequence[str], target: str | None) -> Any:
+    """CSV files again, whatever the first rows look like: a column of 1, 2 may go on with 2.5, and a label with 'x'."""
+    pyarrow, module, csv = (arrow(name, path) for name in ("pyarrow", "pyarrow.dataset", "pyarrow.csv"))
+    kinds = dict.fromkeys(features, pyarrow.float64()) | ({} if target is None else {target: pyarrow.string()})
+    written = module.CsvFileFormat(
+        parse_options=csv.ParseOptions(delimiter=delimiter),
+        convert_options=csv.ConvertOptions(column_types=kinds, null_values=sorted(MISSING), strings_can_be_null=True),
+    )
+    schema = pyarrow.schema([(one.name, kinds.get(one.name, one.type)) for one in dataset.schema])
+    partitioning = None if path.is_file() else module.partitioning(flavor="hive")
+    return module.dataset(dataset.files, schema, format=written, partitioning=partitioning)
+
+
+def _is_number(name: str) -> bool:
+    return CellFormat().reading(name)[0] == NUMBER
+
+
+def _require_names(path: Path, dataset: Any, features: Sequence[str], target: str) -> tuple[str, ...]:
+    """Refuse a first line that looks like a row, which would be lost; the rule is that of `data/tables.py`.
+
+    What was decided, where it could be doubted.
+    """
+    numbers = [float(name) for name in features if _is_number(name)]
+    labels = {str(value) for value in dataset.head(1000, columns=[target]).column(target).to_pylist()}
+    rises = len(numbers) >= 3 and all(one < other for one, other in pairwise(numbers))
+    line = quoted(dataset.schema.names)
+    if target in labels or (len(numbers) == len(features) and not rises):
+        raise TableError(
+            f"{path}, line 1: {line} where the names of the columns belong. This looks like a row, which would be "
+            "lost. Put a line of names first; if these are the names, say which one is the labels' with --target "
+            "(target=…)."
+        )
+    return (f"Line 1 of each file ({line}) is taken for the names of the columns, not for a row.",) if rises else ()
 
 
 def _require_numeric(path: Path, schema: Any, names: Sequence[str]) -> None:

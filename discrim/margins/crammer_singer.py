@@ -10,7 +10,6 @@ sweeps are compiled (`compiled.sweep`); what looks at all rows together is numpy
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from discrim.data.warn_once import warn
 from discrim.margins.crammer_singer_descent import Descent, Problem, Table, on_grid
 from discrim.margins.identical_rows import Groups, equal_rows
 
@@ -175,10 +175,9 @@ def _require_finite_objective(square: Floats, bound: Floats, C: float) -> None:
 
 
 def _warn_of_gap(solution: CrammerSinger, tol: float) -> None:
-    warnings.warn(
+    warn(
         f"The SVM stopped after {solution.n_iter} passes with a relative duality gap of {solution.gap:.1e}, above "
         f"tol={tol:g}: its objective may be that much above the least. Bring the features to one scale (e.g. "
         "StandardScaler), lower C, raise max_iter, or accept the gap by raising tol.",
         ConvergenceWarning,
-        stacklevel=3,
     )

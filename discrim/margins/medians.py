@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import require_finite_result
+from discrim.data.check import require_representable
 from discrim.data.rows import BLOCK_BYTES, LabelledRows
 
 Array = NDArray[np.float64]
@@ -26,7 +26,7 @@ def class_medians(rows: LabelledRows) -> Array:
             members = order[starts[c] : starts[c + 1]]
             weights = None if rows.weights is None else rows.weights[members]
             medians[c, columns] = _medians(block[members].astype(np.float64, copy=False), weights)
-    require_finite_result(medians, rows.X)
+    require_representable(medians, rows.X)
     return medians
 
 

@@ -41,7 +41,7 @@ class ColumnTotals:
             mean, variances = mean_variance_axis(X.astype(np.float64, copy=False), axis=0, weights=weights)
             return cls(_dense_row(X.min(axis=0)), _dense_row(X.max(axis=0)), mean, variances * total, total)
         w = np.ones(X.shape[0]) if weights is None else weights
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             mean = (w / total) @ X.astype(np.float64, copy=False)
             squares = w @ np.subtract(X, mean, dtype=np.float64) ** 2
         return cls(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64), mean, squares, total)

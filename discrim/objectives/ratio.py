@@ -62,8 +62,12 @@ class Ratio:
         sigma = self.within
         if gamma:
             sigma = (1 - gamma) * self.within
-            sigma[np.diag_indices(len(sigma))] += gamma * self.trace / max(self.rank, 1)
+            sigma[np.diag_indices(len(sigma))] += self.ridge(gamma)
         return Covariance(sigma, self.precision, self.variances)
+
+    def ridge(self, gamma: float) -> float:
+        """γ τ."""
+        return gamma * self.trace / max(self.rank, 1)
 
     def within_along(self, directions: Array) -> Array:
         """Directions (rows) times S_w/n."""
@@ -106,7 +110,7 @@ def ratio_of(moments: ClassMoments) -> Ratio:
 
 
 def _ratio(within: Array, means: Array, shares: Array, weight: float, precision: float) -> Ratio:
-    variances = np.diag(within) + np.einsum("cd,cd->d", means, means)
+    variances = np.maximum(np.diag(within), 0.0) + np.einsum("cd,cd->d", means, means)  # rounding may be below 0
     trace = float(np.trace(within))
     return Ratio(within, means, shares, weight, variances, trace, len(within), precision=precision)
 

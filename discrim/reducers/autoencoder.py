@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.data.check import checked_table, require_finite, unchanged_if_it_fails
+from discrim.data.check import checked_table, require_finite, require_representable, unchanged_if_it_fails
 from discrim.data.check_parameters import Constraints, check_parameters, number, whole
 from discrim.data.fit_messages import refuse_sparse
 
@@ -140,7 +140,10 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """The hidden units φ(Wx + b)."""
         check_is_fitted(self)
         table = self._checked(X)
-        return self._layer().hidden(self._scaled(table)).astype(table.dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            hidden = self._layer().hidden(self._scaled(table))
+        require_representable(hidden, table)
+        return hidden.astype(table.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """What the hidden units stand for, in the units of the columns."""
@@ -151,7 +154,10 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 f"inverse_transform takes what transform gives, n×{len(self.components_)} numbers, but shape "
                 f"{hidden.shape} came."
             )
-        scaled = (self._layer().output(hidden) - LOW) / (HIGH - LOW)
+        with np.errstate(over="ignore", invalid="ignore"):
+            output = self._layer().output(hidden)
+        require_representable(output, hidden)
+        scaled = (output - LOW) / (HIGH - LOW)
         rows = self.data_min_ + np.where(self.data_range_ > 0, scaled, 0.0) * self.data_range_
         return rows.astype(hidden.dtype if hidden.dtype.kind == "f" else np.float64, copy=False)
 

@@ -22,15 +22,20 @@ from sklearn.utils.validation import check_is_fitted
 from discrim.data.check import (
     checked_table,
     labelled_rows,
-    require_finite_result,
     require_known_labels,
     require_representable,
     require_two_classes,
     unchanged_on_failure,
 )
 from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
-from discrim.data.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
+from discrim.data.fit_messages import (
+    refuse_directions,
+    require_streamable_sparse,
+    warn_of_sample,
+    warn_of_stream_after_fit,
+)
 from discrim.data.rows import LabelledRows, projected
+from discrim.data.warn_once import held_back, say_once
 from discrim.engines.dask_tables import gather_dask, is_dask, transform_dask
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
@@ -67,7 +72,10 @@ class Solution:
 
     def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
         """The same in the features."""
-        components = np.ascontiguousarray(with_fixed_signs(basis.lift(self.components_)), dtype=dtype)
+        with np.errstate(over="ignore"):
+            components = np.ascontiguousarray(with_fixed_signs(basis.lift(self.components_)), dtype=dtype)
+        if not np.isfinite(components).all():
+            refuse_directions(dtype)
         return replace(self, components_=components, solver_=f"{self.solver_}; {basis.how}")
 
 
@@ -365,10 +373,13 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         request = plain_count(self.n_components)
         basis, moments = coordinates.posed(resolve=False)
         is_coarse = basis.can_resolve and not basis.is_resolved
-        solution = None if is_coarse and self._uses_every_direction else self._solve(basis, moments, request)
+        with held_back() as said:
+            solution = None if is_coarse and self._uses_every_direction else self._solve(basis, moments, request)
         if solution is None or (basis.can_resolve and not solution.is_resolved):
             basis, moments = coordinates.posed(resolve=True)
             solution = self._solve(basis, moments, request)
+        else:
+            say_once(said)
         return solution.lifted(basis, coordinates.rows.X.dtype), basis.mean(moments)
 
     def _keep(self, solution: Solution, mean: Array, classes: NDArray[Any]) -> None:
@@ -470,8 +481,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         scores = self._components_of(scores)
         lengths = np.abs(components).max(axis=1).astype(np.float64)
         back = la.pinv(components / lengths[:, None]).T  # of unit rows: their own lengths may be far apart
-        points = (scores / lengths) @ back + self.mean_
-        require_finite_result(points, scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            points = (scores / lengths) @ back + self.mean_
+        require_representable(points, scores)
         return points.astype(components.dtype, copy=False)
 
     @property

@@ -27,6 +27,7 @@ from discrim.solve.count import discriminant_count
 from discrim.solve.discriminants import Discriminants, standardised, whitened_span
 
 Array = NDArray[np.float64]
+MISSED_LOADINGS = 1e-6  # beside the whole of a discriminant
 HALF_THE_DIGITS = 1e-9  # an inverse condition number: discriminants are known to about 1e-16 over this
 
 
@@ -120,8 +121,10 @@ class DiscriminantReducer(NearestCentroid):
             cost = Covariance(ratio.total, ratio.precision)
         if not cost.is_nonsingular or cost.inverse_condition <= HALF_THE_DIGITS:
             return True
-        has_ridge = found.cost is not None and getattr(self, "shrinkage", 0) != 0  # which tells small from nothing
-        return not has_ridge and (ratio.least_kept <= HALF_THE_DIGITS or basis.hides_spread(ratio, moments))
+        ridge = ratio.ridge(getattr(found.found, "shrinkage_", 0.0))  # which tells small from nothing
+        if ridge:
+            return _misses_loadings(found, ratio, moments, ridge) and basis.hides_spread(ratio, moments)
+        return ratio.least_kept <= HALF_THE_DIGITS or basis.hides_spread(ratio, moments)
 
     def _solution(
         self,
@@ -155,3 +158,14 @@ class DiscriminantReducer(NearestCentroid):
             _centroids=moments.centred_means() @ whitened.T,
             _log_priors=log_priors,
         )
+
+
+def _misses_loadings(found: Discriminants, ratio: Ratio, moments: ClassMoments, ridge: float) -> bool:
+    """Whether discriminants have loadings where no variance was to be seen: g·v = (Hg)·(Hv) / (λ ridge) along v."""
+    if ratio.left_out is None:
+        return False
+    directions = ratio.left_out / np.linalg.norm(ratio.left_out, axis=1)[:, None]
+    gaps = np.sqrt(ratio.shares)[:, None] * moments.centred_means() @ directions.T
+    q = len(found.values)
+    missed = gaps.T @ (ratio.means @ found.directions[:q].T) / (found.values * ridge)
+    return bool((np.abs(missed) > MISSED_LOADINGS * np.linalg.norm(found.directions[:q], axis=1)).any())

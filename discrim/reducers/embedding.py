@@ -23,7 +23,7 @@ from discrim.margins.identical_rows import equal_rows
 
 EMBEDDINGS = ("rff", "nystroem")
 N_FEATURES = 500
-LARGEST = 1e150
+LARGEST, LARGEST_SINGLE = 1e150, 1e18
 MOST_ROWS = 1000  # among which distances are taken; of more rows a sample
 
 
@@ -50,10 +50,11 @@ def require_embedding(embedding: Any) -> None:
 
 def _require_finite_squares(X: Any) -> None:
     largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
-    if largest > LARGEST:
+    most = LARGEST_SINGLE if X.dtype == np.float32 else LARGEST
+    if largest > most:
         raise ValueError(
             f"X holds numbers up to {largest:.1e}, but an embedding takes squares, which are finite up to "
-            f"{LARGEST:g}. Scale the columns first, e.g. with StandardScaler."
+            f"{most:g}. Scale the columns first, e.g. with StandardScaler."
         )
 
 
@@ -80,6 +81,7 @@ def median_square_distance(X: Any, weights: NDArray[np.float64] | None = None, r
     if X.shape[0] > MOST_ROWS:
         chosen = check_random_state(random_state).choice(X.shape[0], MOST_ROWS, replace=False)
         X, weights = X[chosen], weights[chosen]
+    X = X.astype(np.float64, copy=False)
     rows = X if sp.issparse(X) else X - X.mean(axis=0)  # where distances are large, lengths must not be larger
     squares = euclidean_distances(rows, squared=True)
     left, right = np.triu_indices(len(squares), 1)

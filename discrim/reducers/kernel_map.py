@@ -13,7 +13,14 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.data.check import checked_table, labelled_rows, require_finite, require_two_classes, unchanged_on_failure
+from discrim.data.check import (
+    checked_table,
+    labelled_rows,
+    require_finite,
+    require_representable,
+    require_two_classes,
+    unchanged_if_it_fails,
+)
 from discrim.data.check_parameters import POSITIVE, Constraints, check_parameters, named
 from discrim.data.rows import LabelledRows, block_slices
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
@@ -110,19 +117,19 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # ------------------------------------------------------------------ fitting
 
+    @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the axes; labels are used by gamma="cv" alone."""
         self._check_parameters()
-        with unchanged_on_failure(self):
-            rows = labelled_rows(self, X, y, sample_weight, supervised=self._needs_labels())
-            require_finite(rows.X, rows.numbers)
-            seed = int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
-            priorities = content_priorities(rows.X, seed)
-            kernel = self._kernel(rows, priorities)
-            if priorities.max() < kernel.landmarks.shape[0]:  # there are no more distinct rows
-                found = _exact_axes(kernel, rows, priorities)
-            else:
-                found = _axes_from_landmarks(kernel, rows)
+        rows = labelled_rows(self, X, y, sample_weight, supervised=self._needs_labels())
+        require_finite(rows.X, rows.numbers)
+        seed = int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
+        priorities = content_priorities(rows.X, seed)
+        kernel = self._kernel(rows, priorities)
+        if priorities.max() < kernel.landmarks.shape[0]:  # there are no more distinct rows
+            found = _exact_axes(kernel, rows, priorities)
+        else:
+            found = _axes_from_landmarks(kernel, rows)
         self._kernel_seen, self._axes, self._offsets, self.eigenvalues_ = kernel, *found
         if kernel.name == "linear":  # which is in units of its own
             self._axes, self._offsets = (np.ldexp(part, kernel.exponent) for part in (self._axes, self._offsets))
@@ -175,8 +182,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         table = checked_table(self, X)
         require_finite(table)
         result = np.empty((table.shape[0], len(self._offsets)), dtype=table.dtype)
-        for part in block_slices(table.shape[0], len(self._axes)):
-            result[part] = self._kernel_seen(table[part]) @ self._axes - self._offsets
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in block_slices(table.shape[0], len(self._axes)):
+                result[part] = self._kernel_seen(table[part]) @ self._axes - self._offsets
+        require_representable(result, table)
         return result
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from discrim.data.check_parameters import COUNT, PASSES, POSITIVE, Constraints
 from discrim.data.rows import LabelledRows
+from discrim.data.warn_once import warn
 from discrim.margins.identical_rows import order_of_data
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import margin_shift
@@ -167,11 +167,10 @@ class MaxMarginPCA(Reducer):
         path = list(descent(problem, start, tol=self.tol, max_iter=self.max_iter))
         if len(path) > 2 * self.max_iter and path[-3].objective - path[-1].objective > self.tol * path[-3].objective:
             fell = (path[-3].objective - path[-1].objective) / path[-3].objective
-            warnings.warn(
+            warn(
                 f"After {self.max_iter} rounds the objective still fell by {fell:.1e} of itself in a round, above "
                 f"tol={self.tol:g}. Raise max_iter, lower C, or accept it by raising tol.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return path
 

@@ -7,6 +7,7 @@ fitted on a stream keeps its statistics too, so that a further partial_fit goes 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,9 @@ class _ModelFormat(_EstimatorFormat):
             if not isinstance(step, BaseEstimator):
                 raise TypeError(f"a {type(step).__name__} where an estimator belongs")
             check_is_fitted(step)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of columns without names
+            value.transform(np.zeros((1, value.n_features_in_)))  # what was forged may look whole and not be
 
 
 _LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample)

@@ -14,7 +14,14 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.data.check import checked_table, labelled_rows, require_finite, require_two_classes, unchanged_on_failure
+from discrim.data.check import (
+    checked_table,
+    labelled_rows,
+    require_finite,
+    require_representable,
+    require_two_classes,
+    unchanged_on_failure,
+)
 from discrim.data.check_parameters import POSITIVE, Constraints, Possible, check_parameters, named, seed_number, whole
 from discrim.data.fit_messages import warn_of_sample
 from discrim.data.rows import LabelledRows
@@ -346,7 +353,10 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         check_is_fitted(self)
         table = checked_table(self, X)
         require_finite(table)
-        return self._rule.scores(table), table.dtype
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._rule.scores(table)
+        require_representable(scores, table)
+        return scores, table.dtype
 
     @property
     def n_components_(self) -> int:

@@ -137,7 +137,7 @@ def feature_spaces(
     spaces = []
     for kernel in (candidate.seen_from(base) for candidate in candidates):
         known = kernel.name == "rbf"
-        gram = np.exp(-kernel.params["gamma"] * base.landmark_squares) if known else kernel(landmarks)
+        gram = kernel.of_squares(base.landmark_squares) if known else kernel(landmarks)
         spaces.append(FeatureSpace.of(kernel, gram))
     return base, spaces
 

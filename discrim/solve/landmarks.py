@@ -21,6 +21,7 @@ from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
+from discrim.data.fit_messages import refuse_kernel
 from discrim.data.rows import LabelledRows, block_slices
 from discrim.margins.identical_rows import equal_rows
 from discrim.moments.class_moments import ClassMoments
@@ -61,10 +62,19 @@ class LandmarkKernel:
     def __call__(self, X: Any) -> Array:
         """k(x, l), n×m."""
         if self.name == "rbf":
-            return np.exp(-self.params["gamma"] * self.squares(X))
+            return self.of_squares(self.squares(X))
         if self.name == "linear":
             return safe_sparse_dot(self._placed(X), self.placed_landmarks.T, dense_output=True)
-        return pairwise_kernels(_doubles(X), _doubles(self.landmarks), metric=self.name, **self.params)
+        with np.errstate(all="ignore"):
+            seen = pairwise_kernels(_doubles(X), _doubles(self.landmarks), metric=self.name, **self.params)
+        if not np.isfinite(seen).all():
+            refuse_kernel(self.name, _largest(X))
+        return seen
+
+    def of_squares(self, squares: Array) -> Array:
+        """Of "rbf", of squared distances in units of unit²."""
+        with np.errstate(over="ignore"):
+            return np.exp(-self.params["gamma"] * squares)
 
     def squares(self, X: Any) -> Array:
         """‖x − l‖² in units of unit², n×m."""
@@ -77,7 +87,8 @@ class LandmarkKernel:
             return float(np.ldexp(self.params["gamma"], -2 * self.exponent))
 
     def with_gamma_in_columns(self, gamma: float) -> LandmarkKernel:
-        return self.with_gamma(float(np.ldexp(gamma, 2 * self.exponent)))
+        with np.errstate(over="ignore"):
+            return self.with_gamma(min(float(np.ldexp(gamma, 2 * self.exponent)), np.finfo(np.float64).max))
 
     @cached_property
     def landmark_squares(self) -> Array:
@@ -100,7 +111,7 @@ class LandmarkKernel:
     @cached_property
     def origin(self) -> Array | float:
         """A point amid the landmarks, so that distances far from 0 keep their digits; one far row does not move it."""
-        return 0.0 if sp.issparse(self.landmarks) else np.median(self.landmarks, axis=0).astype(np.float64)
+        return 0.0 if sp.issparse(self.landmarks) else np.median(_halved(self.landmarks), axis=0) * 2
 
     @cached_property
     def exponent(self) -> int:
@@ -130,6 +141,15 @@ class LandmarkKernel:
         return placed.clip(-FARTHEST, FARTHEST) * scales
 
 
+def _halved(X: NDArray[Any]) -> Array:
+    """Of two of the largest numbers the sum is finite, too."""
+    return X.astype(np.float64) / 2
+
+
+def _largest(X: Any) -> float:
+    return float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
+
+
 def _doubles(X: Any) -> Any:
     return X.astype(np.float64, copy=False)
 
@@ -156,7 +176,7 @@ class FeatureSpace:
 
     def features(self, X: Any, squares: Array | None = None) -> Array:
         """φ(x), n×r; squared distances to the landmarks where they are known."""
-        seen = self.kernel(X) if squares is None else np.exp(-self.kernel.params["gamma"] * squares)
+        seen = self.kernel(X) if squares is None else self.kernel.of_squares(squares)
         if not self.is_triangular:
             return seen @ self.factor
         return la.blas.dtrmm(1.0, self.factor, seen.T, trans_a=1, overwrite_b=1).T

@@ -15,6 +15,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.moments.class_moments import ClassMoments, rounding_share
+from discrim.solve.landmarks import FARTHEST
 
 Array = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class RidgeRules:
 
     def scores(self, X: Any) -> Array:
         """a_c(x), γ×n×C."""
-        rows = self.moments.centred(np.asarray(X, dtype=np.float64))
+        rows = self.moments.centred(np.asarray(X, dtype=np.float64)).clip(-FARTHEST, FARTHEST)
         n_rules, n_classes, d = self.weights.shape
         along = rows @ self.weights.reshape(-1, d).T
         return np.moveaxis(along.reshape(len(rows), n_rules, n_classes), 1, 0) + self.offsets[:, None]

@@ -113,3 +113,73 @@ def test_errors_name_file_row_and_column(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(TableError, match="holds no files"):
         FileTable.open(tmp_path / "none", None)
+
+
+PLAIN = "a,b,kind\n1,2,x\n3,4,y\n5,7,x\n"
+
+
+def csv_parts(folder, *contents):
+    folder.mkdir()
+    for number, content in enumerate(contents):
+        (folder / f"p{number}.csv").write_text(content)
+    return folder
+
+
+def gathered(folder, target=None):
+    return gather_files(gathering_of(PCA(1)), FileTable.open(folder, target))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("5.1,3.5,x\n4.9,3.0,x\n7.0,3.2,y\n", "looks like a row, which would be lost"),
+        ("1,x\n2,y\n3,x\n", "looks like a row, which would be lost"),
+        ("1,2,3,x\n4,5,6,y\n7,8,9,x\n", "looks like a row, which would be lost"),
+        ("a,b,c\n5,6,c\n7,8,d\n", "looks like a row, which would be lost"),
+    ],
+    ids=["numbers", "one column", "rising numbers above labels that come again", "a label that comes again"],
+)
+def test_a_csv_without_names_does_not_lose_its_first_row(tmp_path, content, words):
+    with pytest.raises(TableError, match=words):
+        gathered(csv_parts(tmp_path / "parts", content))
+
+
+def test_names_that_are_numbers_are_taken_where_they_rise_or_the_labels_are_named(tmp_path):
+    pixels = csv_parts(tmp_path / "pixels", "0,1,2,kind\n4,5,6,x\n7,8,9,y\n")
+    assert gathered(pixels).n_rows == 2
+    assert "taken for the names of the columns, not for a row" in FileTable.open(pixels, None).notes[1]
+    falling = csv_parts(tmp_path / "falling", "9,5,kind\n4,5,x\n7,8,y\n")
+    assert gathered(falling, "kind").n_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("1,2,x\n3,4,y\n", "p1.csv lacks column 'a'"),
+        ("a,kind\n1,x\n", "p1.csv lacks column 'b'"),
+        ("a,b,c,kind\n1,2,3,x\n", "p1.csv has a column 'c', which others lack"),
+        ("a,b,kind\n1,2,\n", "a label is missing in column 'kind'"),
+        ("a,b,kind\n1,2,NA\n", "a label is missing in column 'kind'"),
+        ("a,b,kind\n1,zz,x\n", "p1.csv.*invalid value 'zz'"),
+    ],
+)
+def test_a_part_that_is_another_table_is_named(tmp_path, second, words):
+    with pytest.raises(ValueError, match=words):
+        gathered(csv_parts(tmp_path / "parts", PLAIN, second))
+
+
+def test_parts_go_on_in_other_numbers_order_and_blanks(tmp_path):
+    total = gathered(csv_parts(tmp_path / "parts", PLAIN, "b,kind,a\n2.5, x,1e3\n"))
+    assert total.n_rows == 4
+    labels = FileTable.open(tmp_path / "parts", "kind")
+    assert {label for part in labels.parts() for _, y in labels.batches(part) for label in y} == {"x", "y"}
+
+
+def test_apply_in_parts_ignores_no_option(tmp_path):
+    parts, model = csv_parts(tmp_path / "parts", PLAIN), str(tmp_path / "m.discrim")
+    made = ["project", str(parts), "-m", "pca", "-k", "1", "--model", model, "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(application(), made).exit_code == 0
+    for option in (["--decimal", ","], ["--no-header"], ["--id", "a"]):
+        again = CliRunner().invoke(application(), ["apply", model, str(parts), "--out", str(tmp_path / "new"), *option])
+        assert again.exit_code != 0
+        assert "is read in parts, with --delimiter only" in again.output + again.stderr

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from estimators import CASES
 from sklearn.decomposition import FactorAnalysis
 from sklearn.exceptions import NotFittedError
@@ -17,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from discrim import PCA, Autoencoder, BayesErrorPCA, FisherLDA, MaxMarginShift, RegularizedLDA
+from discrim import PCA, Autoencoder, BayesErrorPCA, FisherLDA, MaxMarginShift, PosteriorMap, RegularizedLDA
 from discrim.data.preprocessing import IMPUTATIONS, preprocessing
 from discrim.evaluation.methods import METHODS
 from discrim.reducers.linear_map import LinearMap
@@ -223,6 +224,25 @@ def test_forged_descriptions_are_refused(described, path):
     forged(path, described, b"12345678")
     with pytest.raises(ModelFileError, match="holds no model"):
         load(path)
+
+
+@pytest.mark.parametrize("column", [-1, 10_000, 2_000_000_000])
+def test_sparse_rows_with_columns_that_are_not_there_are_refused(column, table, path):
+    fitted = PosteriorMap(kernel="cosine").fit(sp.csr_array(table[0]), table[1])
+    fitted._rule.kernel.landmarks.indices[0] = column
+    save(fitted, path)
+    with pytest.raises(ModelFileError, match="holds no model"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["mean_", "components_", "n_features_in_"])
+def test_a_model_that_lacks_a_part_is_refused(name, table, path):
+    fitted = PCA(2).fit(table[0])
+    for value in (None, "text", np.zeros(2)):
+        setattr(fitted, name, value)
+        save(fitted, path)
+        with pytest.raises(ModelFileError, match="holds no model"):
+            load(path)
 
 
 @pytest.mark.parametrize("nested", [b"[" * 100_000, b'{"model": ' * 100_000, b"{", b"\xff", b""])

@@ -1,0 +1,55 @@
+"""Warnings of a fit: each kind once, however many fits of folds, classes and trials it is made of, and at the caller's
+line.
+
+Held back in a context variable, so that fits in several threads do not hear each other, as they would with
+`warnings.catch_warnings`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Said = list[tuple[str, type[Warning]]]
+_held: ContextVar[Said | None] = ContextVar("held", default=None)
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Say it now, or when the fit that this is a part of is done."""
+    held = _held.get()
+    if held is None:
+        warnings.warn(text, category, stacklevel=_to_caller())
+    else:
+        held.append((text, category))
+
+
+@contextmanager
+def held_back() -> Iterator[Said]:
+    """What is said within is kept, for `say_once` or for no one."""
+    said: Said = []
+    token = _held.set(said)
+    try:
+        yield said
+    finally:
+        _held.reset(token)
+
+
+def say_once(said: Said) -> None:
+    """The first of each kind, whatever the numbers and names in it, and how often it was said."""
+    kinds: dict[str, Said] = {}
+    for text, category in said:
+        kinds.setdefault(re.sub(r"'[^']*'|[\d.]", "", text), []).append((text, category))
+    for (text, category), *others in kinds.values():
+        warn(f"{text} (So in {len(others) + 1} parts of this fit.)" if others else text, category)
+
+
+def _to_caller() -> int:
+    """How many frames lie between `warn` and the first that is not discrim's."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("discrim", "contextlib"):
+        frame, level = frame.f_back, level + 1
+    return level
