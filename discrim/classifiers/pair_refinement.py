@@ -44,7 +44,7 @@ class Settings:
     class_weight: Any
     reference_class: str | None
     constant_features: str
-    normalize: bool
+    normalize: bool | float
     n_folds: int
     tol: float
     max_iter: int
@@ -204,7 +204,7 @@ def _default_estimator(settings: Settings) -> Any:
     return FisherLDA(priors="equal" if settings.class_weight == "balanced" else None)
 
 
-def _hyperplane_of(estimator: Any, d: int, normalize: bool) -> Hyperplane:
+def _hyperplane_of(estimator: Any, d: int, normalize: bool | float) -> Hyperplane:
     name = type(estimator).__name__
     if not hasattr(estimator, "coef_") or not hasattr(estimator, "intercept_"):
         raise TypeError(
@@ -224,5 +224,7 @@ def _hyperplane_of(estimator: Any, d: int, normalize: bool) -> Hyperplane:
             f"{name} gave weights of length {length}: no hyperplane to refine. Check that some feature "
             "differs between the classes, or pass a less regularised estimator."
         )
-    divisor = length if normalize else 1.0
-    return Hyperplane(weights / divisor, float(intercept[0]) / divisor)
+    if isinstance(normalize, (bool, np.bool_)):
+        divisor = length if normalize else 1.0
+        return Hyperplane(weights / divisor, float(intercept[0]) / divisor)
+    return Hyperplane(normalize * weights, normalize * float(intercept[0]))

@@ -24,6 +24,7 @@ from discrim.data.check import (
     unchanged_if_it_fails,
 )
 from discrim.data.check_parameters import (
+    FLAG,
     NOTHING,
     POSITIVE,
     WHOLE,
@@ -32,6 +33,7 @@ from discrim.data.check_parameters import (
     class_factors,
     is_number,
     named,
+    number,
     require_choice,
     whole,
 )
@@ -69,8 +71,9 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
     constant_features : "drop" or "scale", default="drop"
         Features constant in that class are dropped (a warning names those that vary in the other class), or scaled by
         their deviation over both classes, as when no other is left.
-    normalize : bool, default=True
-        Scale a to length 1 first, so that C has one meaning; the initial margin is then 2.
+    normalize : bool or float, default=True
+        Scale a to length 1 first, so that C has one meaning; the initial margin is then 2. False leaves it as the
+        estimator gives it, a number multiplies it: (n − 2)/n makes LDA's that of MATLAB's `classify`.
     n_folds : int, default=5
         Folds for rule "best"; fewer where a class has fewer different rows.
     tol : float, default=1e-6
@@ -124,6 +127,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         "C": POSITIVE,
         "reference_class": (*named("minority", "majority"), NOTHING),
         "constant_features": named("drop", "scale"),
+        "normalize": (*FLAG, number("or a finite number above 0", lambda value: 0 < value < np.inf)),
         "n_folds": (whole(2),),
         "tol": POSITIVE,
         "max_iter": (whole(1),),
@@ -139,7 +143,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         fallback: bool = False,
         reference_class: str | None = "minority",
         constant_features: str = "drop",
-        normalize: bool = True,
+        normalize: bool | float = True,
         n_folds: int = 5,
         tol: float = 1e-6,
         max_iter: int = 1_000_000,

@@ -165,33 +165,15 @@ class LoadingProducts(TransformerMixin, BaseEstimator):
 class InitialHyperplane(ClassifierMixin, BaseEstimator):
     """The linear classifier that a refinement begins with, fitted as the refinement fits it."""
 
-    def __init__(self, estimator: Any = None) -> None:
+    def __init__(self, estimator: Any = None, *, normalize: bool | float = True) -> None:
         self.estimator = estimator
+        self.normalize = normalize
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> InitialHyperplane:
-        model = RefinedHyperplane(self.estimator, rule="none", reference_class=None).fit(X, y)
+        options: dict[str, Any] = {"rule": "none", "reference_class": None, "normalize": self.normalize}
+        model = RefinedHyperplane(self.estimator, **options).fit(X, y)
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.initial_coef_, model.initial_intercept_
-        return self
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        return _predicted(self, X)
-
-
-class PooledDiscriminant(ClassifierMixin, BaseEstimator):
-    """Fisher's discriminant of two classes as MATLAB's `classify` scales it.
-
-    a = S⁻¹(μ₁ − μ₀) ,    S the within-class scatter over n − 2
-    """
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> PooledDiscriminant:
-        rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-        self.classes_ = np.unique(labels)
-        zero, one = (rows[labels == label] for label in self.classes_)
-        centred = np.concatenate([part - part.mean(axis=0) for part in (zero, one)])
-        means = zero.mean(axis=0), one.mean(axis=0)
-        self.coef_ = np.linalg.solve(centred.T @ centred / (len(rows) - 2), means[1] - means[0])[None]
-        self.intercept_ = -self.coef_ @ (means[0] + means[1]) / 2
-        self.margin_ = 2 / float(np.linalg.norm(self.coef_))
+        self.margin_ = model.margin_initial_
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -280,6 +262,7 @@ PAPER_METHODS: dict[str, Method] = {
         ),
     )
 }
+OVER_98 = 0.98  # of the 100 rows of the refinement's example: covariance over n − 2, as MATLAB's `classify` has it
 _RULES = ("sign", "min", "max", "discriminant-min", "discriminant-max", "none")
 PAPER_CLASSIFIERS: dict[str, Classifier] = {
     classifier.name: classifier
@@ -297,13 +280,11 @@ PAPER_CLASSIFIERS: dict[str, Classifier] = {
         Classifier("paper/tree", "nodes of 10 rows split", partial(DecisionTreeClassifier, min_samples_split=10)),
         Classifier("paper/lda", "discriminant to be refined", InitialHyperplane, takes_sparse=False),
         Classifier("paper/balanced-svm", "classes cost the same in all", _balanced_svm, takes_sparse=False),
-        Classifier("paper/pooled-lda", "weights as MATLAB's classify scales them", PooledDiscriminant),
+        Classifier("paper/pooled-lda", "as MATLAB's classify scales it", partial(InitialHyperplane, normalize=OVER_98)),
         Classifier(
             "paper/pooled-lda refined by 1 | 2 3 4",
             "the first feature, and the other three merged",
-            partial(
-                RefinedHyperplane, PooledDiscriminant(), rule=[[0], [1, 2, 3]], reference_class=None, normalize=False
-            ),
+            partial(RefinedHyperplane, rule=[[0], [1, 2, 3]], reference_class=None, normalize=OVER_98),
         ),
         Classifier("paper/centred-svm", "one against the others, features centred, of mean square 1", _centred_svm),
         Classifier("paper/centred-svm by folds", "the same, its cost by folds", ByFolds),

@@ -26,7 +26,6 @@ from discrim.classifiers import pair_refinement
 from discrim.classifiers.merging_rules import MERGED_SET, RULES
 from discrim.classifiers.pair_refinement import best_intercept
 from discrim.classifiers.refined_hyperplane import RefinedHyperplane, _different_rows
-from discrim.evaluation.paper_conventions import PooledDiscriminant
 from discrim.evaluation.protocol import named_protocol
 
 IRIS = load_iris()
@@ -40,13 +39,8 @@ class TestExample1:
     @pytest.fixture(scope="class")
     @classmethod
     def model(cls):
-        model = RefinedHyperplane(
-            PooledDiscriminant(),
-            rule=[[0], [1, 2, 3]],
-            reference_class=None,
-            normalize=False,
-            tol=1e-8,
-        )
+        # the covariance over n − 2, as MATLAB's `classify` has it
+        model = RefinedHyperplane(rule=[[0], [1, 2, 3]], reference_class=None, normalize=98 / 100, tol=1e-8)
         return model.fit(X_IRIS, Y_IRIS)
 
     def test_initial_hyperplane(self, model):

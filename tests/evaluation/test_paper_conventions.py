@@ -9,7 +9,6 @@ from discrim.evaluation.paper_conventions import (
     EXTRACTORS,
     PAPER_METHODS,
     InitialHyperplane,
-    PooledDiscriminant,
     any_classifier,
     any_method,
 )
@@ -70,14 +69,15 @@ def test_the_initial_hyperplane_is_fishers_discriminant(rows):
     np.testing.assert_array_equal(model.predict(X), (X @ model.coef_[0] + model.intercept_[0] > 0).astype(int))
 
 
-def test_the_pooled_discriminant_is_the_initial_one_in_matlabs_scale(rows):
+def test_the_initial_hyperplane_in_matlabs_scale(rows):
     X, y = rows
-    model = PooledDiscriminant().fit(X, y)
+    model = InitialHyperplane(normalize=(len(y) - 2) / len(y)).fit(X, y)
     within = sum(np.cov(X[y == c].T, ddof=0) * np.sum(y == c) for c in (0, 1)) / (len(y) - 2)
     zero, one = (X[y == c].mean(axis=0) for c in (0, 1))
     np.testing.assert_allclose(model.coef_[0], np.linalg.solve(within, one - zero))
     middle = (zero + one) / 2
     assert model.predict(np.array([middle + 1e-3 * (one - zero), middle - 1e-3 * (one - zero)])).tolist() == [1, 0]
+    assert model.margin_ == pytest.approx(2 / np.linalg.norm(model.coef_))
 
 
 def test_the_cost_is_chosen_by_folds_that_every_class_can_fill(rows):
