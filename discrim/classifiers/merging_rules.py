@@ -19,7 +19,7 @@ Indices = NDArray[np.intp]
 Grouping = NDArray[np.intp]
 
 MOST_FEATURES_TO_SPLIT = 16  # 2¹⁵ − 1 splits, each with an SVM: about a minute for a hundred rows
-SLACK = 1e-9  # Algorithm 1 compares a discriminant with itself for a single feature: rounding must not decide
+SLACK = 1e-9  # of two sums, or of a discriminant that Algorithm 1 compares with itself: rounding must not decide
 ROUNDING = 1e-12  # a mean of equal values is off by this share of them at most
 COLUMNS_AT_ONCE = 64
 
@@ -75,7 +75,7 @@ def heavier_sign(terms: Terms) -> Indices:
     apart[np.abs(apart) <= ROUNDING * np.abs(terms.rows).max(axis=0)] = 0.0
     gaps = terms.weights * apart
     positive, negative = gaps[gaps > 0].sum(), -gaps[gaps < 0].sum()
-    return np.flatnonzero(gaps > 0 if positive > negative else gaps < 0)
+    return np.flatnonzero(gaps > 0 if positive > (1 + SLACK) * negative else gaps < 0)
 
 
 def no_merging(terms: Terms) -> Indices:

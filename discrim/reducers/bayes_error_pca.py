@@ -17,7 +17,7 @@ from discrim.objectives.ratio import LEAST_WITHIN
 from discrim.objectives.spread import Spread
 from discrim.reducers.base import Reducer, Solution, fitted_property
 from discrim.solve.basis import Basis
-from discrim.solve.count import kept_count
+from discrim.solve.count import descending, kept_count
 
 Array = NDArray[np.float64]
 LEAST_DEVIATION = 1e-3  # of a class along a component, as a share of the component's: Bhattacharyya's score is ∞ at 0
@@ -135,7 +135,7 @@ class BayesErrorPCA(Reducer):
             if self.get_params()["score"] == "fisher"
             else bhattacharyya_scores(means, variances, _class_variances(moments, directions), shares)
         )
-        order = np.argsort(-scores, kind="stable")
+        order = descending(scores)  # of components that tell the classes apart alike the larger comes first
         shape = (moments.n_rows, self.n_features_in_)
         kept = order[: kept_count(request, scores[order], float(scores.sum()), spectrum.rank, shape)]
         return Solution(

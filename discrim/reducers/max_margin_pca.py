@@ -26,6 +26,7 @@ from discrim.solve.count import kept_count
 from discrim.solve.max_margin import MaxMarginProblem, MaxMarginState, descent
 
 Array = NDArray[np.float64]
+SAME = 1e-6  # objectives that differ by less are of one minimum, and rounding is not to choose between two ways to it
 SVM_GAP = 1e-6  # of the SVM on the rows, from which the descent starts
 
 
@@ -144,8 +145,9 @@ class MaxMarginPCA(Reducer):
         order = order_of_data(basis.original.X, basis.original.codes, basis.original.weights)
         rows = UnitRows.of(basis.points.some(order))
         problem = MaxMarginProblem(rows, basis.points.codes[order], basis.points.n_classes, self.C)
-        starts = [one.directions[:k] for one in (plain, shifted)]
-        curve = min((self._descent(problem, W, duals[order]) for W in starts), key=lambda path: path[-1].objective)
+        curve, other = (self._descent(problem, one.directions[:k], duals[order]) for one in (plain, shifted))
+        if other[-1].objective < (1 - SAME) * curve[-1].objective:
+            curve = other
         state, values = _ordered(problem, curve[-1])
         return MaxMarginSolution(
             components_=state.directions,

@@ -118,8 +118,9 @@ def held_out_accuracies(
 
 
 def best_shift(accuracies: dict[float, float]) -> float:
-    """The shift of highest accuracy, the smallest among equals."""
-    return max(accuracies, key=lambda shift: (accuracies[shift], -shift))
+    """The shift of highest accuracy, the smallest among equals; sums of weights are equal but for rounding."""
+    highest = max(accuracies.values())
+    return min(shift for shift, accuracy in accuracies.items() if accuracy >= highest - 1e-12)
 
 
 def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: Any) -> Iterator[tuple[Rows, Rows]]:

@@ -51,3 +51,11 @@ def discriminant_count(
 def _look_for_tie(k: int, values: NDArray[np.float64]) -> None:
     if k < len(values) and abs(values[k - 1] - values[k]) <= TIE * abs(values[k - 1]):
         warn_of_tie(k, float(values[k - 1]), float(values[k]))
+
+
+def descending(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """An order from large to small in which values that are equal but for rounding of the largest stay as they came."""
+    order = np.argsort(-values, kind="stable")
+    drops = -np.diff(values[order], prepend=values[order[:1]])
+    level = np.cumsum(drops > TIE * np.abs(values).max(initial=0.0))
+    return order[np.lexsort((order, level))]

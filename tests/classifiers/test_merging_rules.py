@@ -276,6 +276,15 @@ def test_equal_class_means_belong_to_no_sign():
         assert MERGED_SET["sign"](terms).tolist() == [2]
 
 
+@pytest.mark.parametrize("more", [-1e-13, 0.0, 1e-13])
+def test_signs_of_equal_weight_but_for_rounding_go_one_way(more):
+    rows = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [2.0, 2.0, 1.0], [1.0 + 2 * more, 2.0, 2.0]])
+    positive = np.array([True, True, False, False])
+    for weights, merged_set in (([2.0, -1.0, 1.0], [1]), ([2.1, -1.0, 1.0], [0])):  # gaps 2 + 2·more, −2, 0
+        terms = Terms(np.array(weights), rows, positive, np.ones(4))
+        assert MERGED_SET["sign"](terms).tolist() == merged_set
+
+
 def test_the_sign_rule_on_counts_does_not_depend_on_the_order_of_rows(data_folder):
     pandas = pytest.importorskip("pandas")
     (path,) = data_folder.glob("cnae9.csv*")

@@ -1,6 +1,6 @@
 """Components of least Bayes error: what its scores mean, and what it keeps."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -111,3 +111,13 @@ def test_score_is_a_parameter_and_no_method():
     assert estimator.get_params()["score"] == "bhattacharyya"
     assert not hasattr(estimator, "score")
     assert estimator.set_params(score="fisher").get_params()["score"] == "fisher"
+
+
+def test_components_that_tell_as_little_are_in_the_order_of_their_variance(rng):
+    """Every combination of some settings, and classes by the first alone: along the others means differ by rounding."""
+    levels = [[0.0, 0.3], [0.1, 0.7, 2.3], [0.1, 0.4, 1.6], [0.3, 0.4, 0.9]]
+    X = np.array(list(product(*levels)))
+    y = X[:, 0] > 0.1
+    for order in [rng.permutation(len(X)) for _ in range(8)]:
+        found = np.abs(BayesErrorPCA().fit(X[order], y[order]).components_)
+        np.testing.assert_allclose(found, np.eye(4), atol=1e-9)

@@ -27,7 +27,7 @@ from discrim import PCA, MarginPCA, RegularizedLDA
 from discrim.reducers.autoencoder import Autoencoder
 from discrim.reducers.embedding import median_square_distance
 from discrim.reducers.max_margin_shift import MaxMarginShift, max_margin_shift
-from discrim.reducers.shift_search import SHIFTS
+from discrim.reducers.shift_search import SHIFTS, best_shift
 
 PeerPCA = decomposition.PCA
 EXTRACTORS = [
@@ -576,3 +576,8 @@ def test_sigma2_is_the_factor_itself(table):
         np.testing.assert_allclose(relative.components_, model.components_, atol=1e-10)
     with pytest.raises(ValueError, match=r"sigma2=-1 came; possible are a finite number ≥ 0, or None"):
         MaxMarginShift(sigma2=-1).fit(X, y)
+
+
+def test_of_shifts_that_serve_alike_the_smallest_is_taken_though_sums_of_weights_round():
+    assert best_shift({0.0: 0.7, 0.5: 0.1 + 0.2 + 0.5, 1.0: 0.8, 2.0: 0.8 + 1e-15}) == 0.5
+    assert best_shift({0.0: 0.7, 0.5: 0.8, 1.0: 0.8 + 1e-9}) == 1.0

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from discrim.solve.count import kept_count
+from discrim.solve.count import descending, kept_count
 
 VALUES = np.array([5.0, 3.0, 1.5, 0.5])
 SHAPE = (12, 7)
@@ -53,3 +53,11 @@ def test_a_tie_at_the_cut_warns_and_only_there():
         kept(4, values)
         kept(2, np.array([4.0, 2.0, 2.0 * (1 - 1e-9), 1.0]))
         kept_count(2, values, 9.0, 4, SHAPE, ties_settled=True)
+
+
+def test_values_that_differ_by_rounding_stay_in_the_order_they_came_in():
+    assert descending(np.array([1.0, 3.0, 2.0])).tolist() == [1, 2, 0]
+    assert descending(np.array([1e-33, 5e-32, 1.0, 0.0, 1 + 1e-15])).tolist() == [2, 4, 0, 1, 3]
+    assert descending(np.array([1e-33, 5e-32, 0.0])).tolist() == [1, 0, 2]  # that is all there is: an order of its own
+    assert descending(np.zeros(3)).tolist() == [0, 1, 2]
+    assert descending(np.array([])).tolist() == []
