@@ -22,10 +22,10 @@ STOREYS = [
     ["solve"],
     ["reducers"],
     ["classifiers", "spark"],
-    ["onnx"],
+    ["onnx", "tl"],
     ["evaluation"],
     ["report"],
-    ["cli", "__main__"],
+    ["pl", "cli", "__main__"],
 ]
 STOREY = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}
 CORE = {"numpy", "scipy", "sklearn"}  # with the standard library, what every installation has; numba is always late

@@ -34,6 +34,8 @@ class Archive:
     target: str | None
     feature_names: tuple[str, ...] | None
     ids: np.ndarray | None = None
+    id_name: str | None = None
+    wanted: str = "add an array called target with one label per row."  # what to do where there are no labels
 
 
 def read_archive(path: Path, target: str | None, id_array: str | None = None, max_bytes: int = MAX_BYTES) -> Archive:
@@ -105,7 +107,7 @@ def _read(path: Path, members: _Members, target: str | None, id_array: str | Non
     if id_array is not None:
         _label_name(path, members.names, id_array)
         ids = np.array(_labels(path, id_array, members[id_array], X.shape[0]))
-    return Archive(X, labels, label_name, names, ids)
+    return Archive(X, labels, label_name, names, ids, id_array)
 
 
 def _label_name(path: Path, names: Sequence[str], target: str | None) -> str | None:

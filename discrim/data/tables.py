@@ -1,4 +1,4 @@
-"""Files → labelled rows: CSV, TSV (also .gz), Parquet, Feather, Excel and .npz.
+"""Files → labelled rows: CSV, TSV (also .gz), Parquet, Feather, Excel, .npz and .h5ad.
 
 The rules, the same for every format:
 - every column but the target and the id is a feature and must hold finite numbers (true and false are 1 and 0); nothing
@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from discrim.data.annotated import read_annotated
 from discrim.data.archive import Archive, read_archive
 from discrim.data.cells import (
     ABSENT,
@@ -60,6 +61,7 @@ __all__ = [
 ]
 
 _DELIMITED = (".csv", ".tsv", ".tab", ".txt")
+_ARCHIVES: dict[str, Callable[..., Archive]] = {".npz": read_archive, ".h5ad": read_annotated}
 _COLUMNAR = (".parquet", ".pq", ".feather", ".arrow")
 _UNNAMED = re.compile(r"column \d+|__index_level_\d+__|Unnamed: \d+")
 _FEW_LEVELS = 20
@@ -89,9 +91,9 @@ def read_table(
     Parameters
     ----------
     path : str or path
-        A .csv, .tsv or .txt (also .gz), .parquet, .feather, .xlsx or .npz file.
+        A .csv, .tsv or .txt (also .gz), .parquet, .feather, .xlsx, .npz or .h5ad file.
     target : str or None
-        Name of the label column (.npz: of the label array); None: the last column.
+        Name of the label column (.npz: of the label array, .h5ad: of a column of obs); None: the last column.
     id_column : str, default=None
         Name of a column that says what each row is; kept as `ids`, never a feature.
     one_hot : bool or collection of str, default=False
@@ -121,7 +123,7 @@ def read_table(
     path = Path(path)
     if missing_cells not in MISSING_CELLS:
         raise ValueError(f"missing_cells={missing_cells!r} came; possible are {', '.join(MISSING_CELLS)}.")
-    if path.suffix.lower() == ".npz":
+    if path.suffix.lower() in _ARCHIVES:
         table = _labelled_archive(path, target, id_column, drop, missing_cells, max_bytes)
         return _finished(table, missing_cells, min_class_size)
     dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
@@ -180,8 +182,8 @@ def read_features(
     level that none of the names has is an error. The other arguments are those of `read_table`.
     """
     path = Path(path)
-    if path.suffix.lower() == ".npz":
-        archive = read_archive(path, None, id_column, max_bytes)
+    if path.suffix.lower() in _ARCHIVES:
+        archive = _ARCHIVES[path.suffix.lower()](path, None, id_column, max_bytes)
         X = _archive_features(archive, feature_names, path)
         _require_finite(path, X, missing_cells)
         return X, archive.ids
@@ -218,7 +220,7 @@ def _open(path: Path, dialect: Dialect, transpose: bool, max_bytes: int) -> Tabl
     else:
         raise TableError(
             f"{path}: files ending in {path.suffix or 'nothing'!r} are not known. Readable are .csv, .tsv and .txt "
-            f"(also .gz), .parquet, .feather, .xlsx and .npz."
+            f"(also .gz), .parquet, .feather, .xlsx, .npz and .h5ad."
         )
     return on_its_side(file) if transpose else file
 
@@ -473,10 +475,10 @@ def _require_finite(path: Path, X: Any, missing_cells: str) -> None:
 def _labelled_archive(
     path: Path, target: str | None, id_column: str | None, drop: Collection[str], missing_cells: str, max_bytes: int
 ) -> LabelledTable:
-    archive = read_archive(path, target, id_column, max_bytes)
+    archive = _ARCHIVES[path.suffix.lower()](path, target, id_column, max_bytes)
     _require_finite(path, archive.X, missing_cells)
     if archive.labels is None or archive.target is None:
-        raise TableError(f"{path} holds rows but no labels: add an array called target with one label per row.")
+        raise TableError(f"{path} holds rows but no labels: {archive.wanted}")
     names = archive.feature_names or tuple(f"f{at}" for at in range(archive.X.shape[1]))
     unknown = [name for name in drop if name not in names]
     if unknown:
@@ -486,7 +488,7 @@ def _labelled_archive(
         kept = [at for at, name in enumerate(names) if name not in drop]
         X, names = X[:, kept], tuple(names[at] for at in kept)
     y = label_texts(*coded(archive.labels), archive.target, path, max_bytes)
-    return LabelledTable(X, y, checked_names(names, path), archive.target, str(path), archive.ids, id_column)
+    return LabelledTable(X, y, checked_names(names, path), archive.target, str(path), archive.ids, archive.id_name)
 
 
 def _archive_features(archive: Archive, feature_names: Sequence[str], path: Path) -> np.ndarray | csr_array:
