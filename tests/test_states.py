@@ -1,5 +1,7 @@
 """What a model knows and when: from statistics as from rows, nothing later, and as before where a fit fails."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from estimators import CASES, CHOSEN_BY_FOLDS, QUIET, STREAMED, over
@@ -221,3 +223,12 @@ def test_labels_that_differ_by_a_trailing_nul_are_two_classes(case, kind):
     labels = ["a" + "\0" * int(c) for c in Y]
     fitted = case().fit(X, np.array(labels, dtype=object) if kind == "object" else labels)
     assert fitted.classes_.tolist() == ["a", "a\0", "a\0\0"]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_fit_has_no_warning_of_numpys(make):
+    far = X.copy()
+    far[7, 2], far[8, 2] = 1e308, -1e308
+    with contextlib.suppress(ValueError):  # in words of ours
+        make().fit(far, Y)

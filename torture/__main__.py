@@ -19,10 +19,11 @@ TRIALS = {
     "estimators": (estimators.fuzzed, 0.3),
     "ill-conditioned": (ill_conditioned.against_many_digits, 0.2),
     "tables": (tables.malformed, 0.15),
-    "models": (damage.flipped_models, 0.1),
+    "models": (damage.flipped_models, 0.03),
+    "forged": (damage.forged_models, 0.1),
     "stores": (damage.flipped_stores, 0.1),
-    "kills": (kills.killed_runs, 0.1),
-    "pages": (pages.hostile_names, 0.05),
+    "kills": (kills.killed_runs, 0.12),
+    "pages": (pages.hostile_names, 0.08),
 }
 BEGIN, END = "<!-- torture begin -->", "<!-- torture end -->"
 

@@ -1,70 +1,149 @@
-"""Bits flipped in what was written: refused by name, never another answer in silence."""
+"""Bits flipped in what was written, and files made to look right: refused by name, never another answer in silence."""
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import json
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.datasets import load_wine
+from sklearn.preprocessing import scale
 
 import discrim
+from discrim.evaluation.store import Store, StoreError
 from discrim.reducers.model_file import ModelFileError
 from torture.outcome import Outcome
 
+Rng = np.random.Generator
+# what may stand where something else belongs
+STRANGE: list[Any] = [None, 5, -1, 1e308, "x", "", [], {}, [1, 2], True, 10**30, {"map": []}, {"array": 0},
+                      {"array": -1}, {"dtype": "O"}, {"list": [], "tuple": True},
+                      {"sparse": [{"array": 0}] * 3, "shape": [2, 2]}]  # fmt: skip
 
-def flipped_models(rng: np.random.Generator, until: float) -> Outcome:
-    outcome = Outcome("model files with a bit flipped, or cut", "refused by name")
+
+def fitted_models() -> list[Any]:
     X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    return [
+        discrim.RegularizedLDA(2, shrinkage=0.1).fit(X, y),
+        discrim.BayesErrorLDA(2, shrinkage=0.1, cv=None).fit(X, y),
+        discrim.PosteriorMap(kernel="rbf").fit(sp.csr_array(X), y),
+        discrim.KernelMap().fit(X),
+        discrim.PCA(2).partial_fit(X),
+        discrim.MaxMarginShift(discrim.PCA(2)).fit(X, y),
+    ]
+
+
+def flipped_models(rng: Rng, until: float) -> Outcome:
+    outcome = Outcome("model files with a bit flipped, or cut", "refused by name")
+    for path, good in model_files(rng, until):
+        path.write_bytes(flipped(good, rng) if rng.random() < 0.8 else good[: rng.integers(len(good))])
+        outcome.times += 1
+        try:
+            discrim.load(path)
+            outcome.faults.append("a damaged model was taken")
+        except ModelFileError:
+            pass
+        except Exception as error:
+            outcome.faults.append(f"{type(error).__name__}: {error}"[:300])
+    return outcome
+
+
+def forged_models(rng: Rng, until: float) -> Outcome:
+    """The checksum is right, and something in the description is not what belongs there."""
+    outcome = Outcome("model files with something else in a place, and a right checksum", "refused by name, or usable")
+    row = np.zeros((1, load_wine().data.shape[1]))
+    for path, good in model_files(rng, until):
+        path.write_bytes(forged(good, rng))
+        outcome.times += 1
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                discrim.load(path).transform(row)
+        except ValueError:  # of which ModelFileError is one
+            pass
+        except Exception as error:
+            outcome.faults.append(f"{type(error).__name__}: {error}"[:300])
+    return outcome
+
+
+def model_files(rng: Rng, until: float) -> Iterator[tuple[Path, bytes]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "wine.discrim"
-        discrim.save(discrim.RegularizedLDA(2, shrinkage=0.1).fit(X, y), path)
-        good = path.read_bytes()
+        good = []
+        for model in fitted_models():
+            discrim.save(model, path)
+            good.append(path.read_bytes())
         while time.monotonic() < until:
-            path.write_bytes(flipped(good, rng) if rng.random() < 0.8 else good[: rng.integers(len(good))])
+            yield path, good[rng.integers(len(good))]
+
+
+def forged(good: bytes, rng: Rng) -> bytes:
+    first, _, content = good.split(b"\n", 2)
+    line, _, arrays = content.partition(b"\n")
+    described = json.loads(line)
+    places = [place for place in places_in(described) if place]
+    *way, last = places[rng.integers(len(places))]
+    inner = described
+    for step in way:
+        inner = inner[step]
+    inner[last] = copy.deepcopy(STRANGE[rng.integers(len(STRANGE))])
+    content = json.dumps(described).encode() + b"\n" + arrays
+    return first + b"\n" + hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def places_in(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield before
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from places_in(one, (*before, key))
+
+
+def flipped_stores(rng: Rng, until: float) -> Outcome:
+    outcome = Outcome("result stores with a bit flipped", "the same results, or the damage named")
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "wine.sqlite"
+        run("compare", "wine", "--methods", "fisher-lda,pca", "--splits", "2", "-k", "1", "--store", str(store))
+        with sqlite3.connect(store) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA journal_mode=DELETE")
+        connection.close()
+        good, answer = store.read_bytes(), held_in(store)
+        while time.monotonic() < until or not outcome.times:
+            store.write_bytes(flipped(good, rng))
             outcome.times += 1
             try:
-                discrim.load(path)
-                outcome.faults.append("a damaged model was taken")
-            except ModelFileError:
+                if held_in(store) != answer:
+                    outcome.faults.append("other results came, without a word")
+            except StoreError:
                 pass
             except Exception as error:
                 outcome.faults.append(f"{type(error).__name__}: {error}"[:300])
     return outcome
 
 
-def flipped_stores(rng: np.random.Generator, until: float) -> Outcome:
-    outcome = Outcome("result stores with a bit flipped", "the same report, or the damage named")
-    with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / "wine.sqlite"
-        command = ["compare", "wine", "--methods", "fisher-lda,pca", "--splits", "2", "-k", "1", "--store", str(store)]
-        run(*command)
-        with sqlite3.connect(store) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.execute("PRAGMA journal_mode=DELETE")
-        good, answer = store.read_bytes(), run("report", str(store)).stdout
-        while time.monotonic() < until:
-            store.write_bytes(flipped(good, rng))
-            outcome.times += 1
-            said = run("report", str(store))
-            if "Traceback" in said.stderr:
-                outcome.faults.append(said.stderr.strip().splitlines()[-1][:300])
-            elif said.returncode == 0 and said.stdout != answer:
-                outcome.faults.append("another answer came, without a word")
-    return outcome
+def held_in(store: Path) -> tuple[Any, Any]:
+    """All that a report is made of."""
+    with Store(store, read_only=True) as kept:
+        return kept.rows(), kept.runs()
 
 
-def flipped(content: bytes, rng: np.random.Generator) -> bytes:
+def flipped(content: bytes, rng: Rng) -> bytes:
     at, bit = int(rng.integers(len(content))), int(rng.integers(8))
     return content[:at] + bytes([content[at] ^ (1 << bit)]) + content[at + 1 :]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """discrim with these arguments."""
-    warnings.simplefilter("ignore")
     return subprocess.run([sys.executable, "-m", "discrim", *arguments], capture_output=True, text=True, check=False)

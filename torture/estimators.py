@@ -24,7 +24,7 @@ Rng = np.random.Generator
 FOREIGN = ("LAPACK", "leading minor", "broadcast", "out of bounds", "ingular matrix", "did not converge", "ARPACK",
            "infs or NaNs", "zero-size array", "could not convert", "contains NaN", "contains inf")  # fmt: skip
 USES = ("transform", "predict", "decision_function", "predict_proba", "predict_log_proba")
-UNBOUNDED = {"eigenvalues_", "gamma_"}  # squares of the columns' unit, which may lie beyond the largest number
+UNBOUNDED = {"eigenvalues_", "noise_variance_", "gamma_"}  # squares of the columns' unit, which may overflow
 STATED_NAN = {"bayes_error_", "shift_scores_"}
 
 OTHERS: dict[str, Callable[[int], Any]] = {

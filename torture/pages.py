@@ -28,7 +28,7 @@ def hostile_names(rng: np.random.Generator, until: float) -> Outcome:
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        while time.monotonic() < until:
+        while time.monotonic() < until or not outcome.times:
             page_file = written_report(Path(folder), rng)
             outcome.times += 1
             seen: list[str] = []

@@ -281,7 +281,8 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
     """
     before = dict(vars(estimator))
     try:
-        with held_back() as said:
+        # what overflows is found where results leave, and named there; numpy's words would say neither row nor remedy
+        with held_back() as said, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             yield
         say_once(said)
     except BaseException:

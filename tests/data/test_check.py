@@ -49,16 +49,17 @@ def test_a_good_table_is_not_copied():
 def test_bad_cells_may_pass_the_door_for_the_sums_show_them():
     bad = np.where(X == 5, np.nan, X)
     assert np.isnan(check.checked_table(PCA(), bad, reset=True)).sum() == 1
-    check.require_finite_result(np.ones(3), bad)  # nothing shows in the result, so nothing is searched
+    check.require_representable(np.ones(3), bad)  # nothing shows in the result, so nothing is searched
     with pytest.raises(ValueError, match=r"1 cell, the first .NaN. in row 1, column 2"):
-        check.require_finite_result(np.array([1.0, np.nan]), bad)
+        check.require_representable(np.array([1.0, np.nan]), bad)
 
 
-def test_what_overflows_without_bad_cells_is_no_input_error():
+def test_what_overflows_without_bad_cells_is_said_to_lie_beyond_the_largest_number():
     infinite = np.array([np.inf])
-    check.require_finite_result(infinite, X)  # of finite cells: said of nobody's input
+    with pytest.raises(ValueError, match=r"numbers of up to .* beyond the largest float64"):
+        check.require_representable(infinite, X)
     with pytest.raises(ValueError, match="infinity"):
-        check.require_finite_result(infinite, np.where(X == 5, np.inf, X))
+        check.require_representable(infinite, np.where(X == 5, np.inf, X))
 
 
 def test_a_bad_cell_of_a_sparse_table_is_found_behind_stored_zeros():
