@@ -7,7 +7,7 @@ from estimators import CASES, QUIET, STREAMED, SUPERVISED, over
 from geometry import most_turned
 from samples import labelled, of
 
-from discrim import PCA, BayesErrorPCA, MarginPCA
+from discrim import PCA, BayesErrorPCA, FisherLDA, MarginPCA, PosteriorMap
 
 pytestmark = QUIET
 
@@ -355,3 +355,47 @@ def test_all_directions_of_a_large_sparse_table_are_refused_clearly():
         MarginPCA().fit(rows, labels)
     with pytest.raises(ValueError, match="reduce the columns first, as BayesErrorPCA scores every component"):
         BayesErrorPCA(2).fit(rows, labels)
+
+
+def lazy_tables():
+    """What looks like a table and is not in memory, made where its library is installed."""
+    table = dict(zip("abcd", X.T, strict=True))
+    yield "polars.LazyFrame", "X.collect", lambda: pytest.importorskip("polars").LazyFrame(table)
+    yield "duckdb.DuckDBPyRelation", r"X.df\(\)", lambda: pytest.importorskip("duckdb").from_df(frame("pandas"))
+    yield "anndata.AnnData", "discrim.tl.reduce", lambda: pytest.importorskip("anndata").AnnData(X)
+    yield "dask.Array", "fit_parts", lambda: pytest.importorskip("dask.array").from_array(X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice", "made"), list(lazy_tables()), ids=lambda one: one if isinstance(one, str) else ""
+)
+def test_what_is_not_in_memory_is_not_brought_there_in_silence(kind, advice, made):
+    lazy = made()
+    fitted = FisherLDA(2).fit(X, Y)
+    for use in (lambda: fitted.predict(lazy), lambda: PosteriorMap().fit(lazy, Y)):
+        with pytest.raises(TypeError, match=f"{kind} came; nothing is brought there unasked: .*{advice}"):
+            use()
+
+
+def test_arrow_tables_and_nullable_columns_are_frames():
+    arrow, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    plain, table = FisherLDA(2).fit(X, Y), frame("pandas")
+    labels = np.array(["u", "v", "w", "x"])[Y % 4]
+    kinds = [
+        (arrow.Table.from_pandas(table), arrow.array(labels)),
+        (table.convert_dtypes(), pandas.Series(labels, dtype="string")),
+        (table.convert_dtypes(dtype_backend="pyarrow"), pandas.Series(labels).convert_dtypes(dtype_backend="pyarrow")),
+        (table, pandas.Series(pandas.Categorical(labels, categories=["x", "w", "v", "u", "never"]))),
+    ]
+    for given, given_labels in kinds:
+        fitted = FisherLDA(2).fit(given, given_labels)
+        assert list(fitted.feature_names_in_) == list("abcd")
+        assert list(fitted.classes_) == sorted(set(labels))
+        np.testing.assert_allclose(fitted.transform(given), plain.transform(X), atol=1e-10)
+
+
+def test_rows_of_a_frame_keep_their_names():
+    pandas = pytest.importorskip("pandas")
+    table = frame("pandas").set_index(pandas.Index([f"row {at}" for at in range(len(X))]))
+    features = FisherLDA(2).set_output(transform="pandas").fit(table, Y).transform(table)
+    assert list(features.index) == list(table.index)

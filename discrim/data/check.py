@@ -56,11 +56,7 @@ def names_of(X: Any) -> tuple[str, ...] | None:
 
 def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X as float64 or float32, dense or CSR. That its numbers are finite shows in the first sums over it."""
-    if hasattr(X, "__dask_graph__"):
-        raise TypeError(
-            f"A Dask {type(X).__name__} came where rows in memory are needed; nothing is brought there unasked. fit, "
-            "transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks."
-        )
+    _refuse_what_is_not_in_memory(X)
     if hasattr(X, "columns"):
         _require_unique_names(X.columns)
     if np.ma.is_masked(X):
@@ -77,6 +73,35 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
         if "could not convert string to float" in str(error) or "promoted" in str(error):  # text, or dates and times
             _refuse_text(X, error)
         raise
+
+
+# what is no table in memory, by its package and kind, and what to do with it
+ELSEWHERE = {
+    ("polars", "LazyFrame"): "pass X.collect(), or its batches to discrim.fit_parts",
+    ("duckdb", "DuckDBPyRelation"): "pass X.df() or X.pl(), or batches of it to discrim.fit_parts",
+    ("_duckdb", "DuckDBPyRelation"): "pass X.df() or X.pl(), or batches of it to discrim.fit_parts",
+    ("ibis", "Table"): "pass X.to_pandas(), or batches of it to discrim.fit_parts",
+    ("pyspark", "DataFrame"): "use discrim.spark.SparkReducer",
+    ("anndata", "AnnData"): "use discrim.tl.reduce(adata, target), or pass adata.X and labels from adata.obs",
+    ("h5py", "Dataset"): "pass X[:], or parts of it to discrim.fit_parts",
+    ("zarr", "Array"): "pass X[:], or parts of it to discrim.fit_parts",
+    ("pyarrow", "FileSystemDataset"): "pass X.to_table(), or its batches to discrim.fit_parts",
+    ("xarray", "DataArray"): "pass X.to_numpy()",
+}
+
+
+def _refuse_what_is_not_in_memory(X: Any) -> None:
+    kind, package = type(X).__name__, type(X).__module__.split(".")[0]
+    what = ELSEWHERE.get((package, kind))
+    if hasattr(X, "__dask_graph__") and package != "xarray":
+        package, what = (
+            "dask",
+            ("fit, transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks"),
+        )
+    if what is not None:
+        raise TypeError(
+            f"Rows in memory are needed, {package.strip('_')}.{kind} came; nothing is brought there unasked: {what}."
+        )
 
 
 def _refuse_text(X: Any, error: Exception) -> None:
