@@ -44,13 +44,20 @@ class LoadingsValues:
         names: Any = None,
         method: str | None = None,
         most_components: int = MOST_COMPONENTS,
+        linear: bool = True,
     ) -> LoadingsValues:
-        """X : the rows over which features and components are correlated; names : of its columns."""
+        """X : the rows over which features and components are correlated; names : of its columns.
+
+        linear : whether a component is a sum of weighted columns, so that it has loadings
+        """
         seen = rows_seen(estimator, X)
+        if not linear or (names is not None and len(names) == X.shape[1] != seen.shape[1]):
+            seen = X  # the columns, where the method works in a kernel's coordinates, of which nobody knows a name
         scores = component_scores(estimator, X)[:, :most_components]
         k, d = scores.shape[1], seen.shape[1]
         loadings = loadings_of(estimator)
-        known = loadings[:k] if loadings is not None and len(loadings) >= k and loadings.shape[1] == d else None
+        told = linear and loadings is not None and len(loadings) >= k and loadings.shape[1] == d
+        known = loadings[:k] if told and loadings is not None else None
         own_names = names if names is not None or X.shape[1] == d else [f"f{at}" for at in range(d)]
         given = feature_names(X if own_names is None else seen, own_names)
         return cls(

@@ -156,7 +156,9 @@ def _refit(line: Line, fits: Fits, results: Results, allotment: Allotment) -> Re
     return Refit(
         line,
         MarginValues.of(model, *parts, method=method, n_components=line.k, most_rows=2 * allotment.points),
-        LoadingsValues.of(model, data.train, method=method, names=names, most_components=most),
+        LoadingsValues.of(
+            model, data.train, method=method, names=names, most_components=most, linear=fits.method.linear
+        ),
         SpectrumValues.of(fits.model(fits.largest), data.train, data.y_train, method=method, chosen=line.k),
     )
 

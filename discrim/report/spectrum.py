@@ -122,7 +122,7 @@ def spectrum_chart(values: SpectrumValues, observed: Mapping[int, float] | None 
     if observed:
         counts, errors, told = list(observed), 100 * np.array(list(observed.values())), "error on new rows, first k"
     else:
-        counts, errors, told = list(k), 100 * values.predicted_error, "predicted error, first k (flatters)"
+        counts, errors, told = list(k), 100 * values.predicted_error, "predicted error (flatters)"
     tip = "first {x}: {y:.1f} % wrong"
     marks.append(Mark("line", "errors", counts, errors, legend=told, colour=0, symbol=0, tip=tip))
     if values.chosen is not None:

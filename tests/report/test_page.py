@@ -16,7 +16,7 @@ from pages import HOSTILE, hostile_results, made_up, trees
 from sklearn.neighbors import KNeighborsClassifier
 
 from discrim.data.columnar import MissingExtraError
-from discrim.evaluation.compare import Comparison
+from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.report import page as page_module
 from discrim.report.confusions import Confusions
@@ -338,6 +338,15 @@ def test_a_comparison_in_which_nothing_worked_has_a_page_too(found):
     assert "No reduction could be judged" in text
     with pytest.raises(ValueError, match="no results to report"):
         page_of([], Origin())
+
+
+def test_where_nothing_is_shown_to_help_no_method_is_the_headline():
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
+    without_signal = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], n_splits=3, n_jobs=1)
+    assert without_signal.verdict.finding == "no signal"
+    text = page_of([Results.of(without_signal)], Origin())
+    assert re.findall(r"<h1>(.*?)</h1>", text, re.S) == ["None that can be shown"]
+    assert "The simplest of those that scored alike: pca with 1 component" in text
 
 
 def test_one_split_has_no_interval(found):

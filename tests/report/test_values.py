@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from discrim import PCA, BayesErrorPCA, FisherLDA, MarginSubspace
 from discrim.evaluation.baselines import PartialLeastSquares
 from discrim.evaluation.statistics import corrected_interval, nemenyi_critical_difference
+from discrim.reducers.kernel_map import kernel_bayes_error_lda
 from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.critical_difference import CriticalDifferenceValues, alike
 from discrim.report.fitted import sampled
@@ -341,3 +342,18 @@ def test_ranks_from_rows_of_results_take_each_method_at_its_chosen_k(rng):
 def test_positions_of_groups_are_in_order():
     runs = alike(np.linspace(1, 6, 11), 1.2)
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(runs))
+
+
+def test_a_kernel_s_components_are_read_by_the_columns_and_have_no_loadings():
+    """The discriminants are of the kernel's coordinates: neither their number nor their names are the table's."""
+    X, y = labelled(60, 4)
+    names = [f"gene {at}" for at in range(4)]
+    model = kernel_bayes_error_lda(n_components=2).fit(X, y)
+    scores = model.transform(X)
+    expected = np.corrcoef(np.hstack([scores, X]).T)[:2, 2:]
+    for given in ({"names": names}, {"names": names, "linear": False}):
+        found = LoadingsValues.of(model, X, **given)
+        assert (found.loadings, found.feature_names) == (None, tuple(names))
+        np.testing.assert_allclose(found.structure, expected, atol=1e-10)
+    linear = PCA(2).fit(X)
+    assert LoadingsValues.of(linear, X, linear=False).loadings is None  # also where the numbers happen to agree
