@@ -53,8 +53,16 @@ class GivenMethod(Method):
         return Classifier(ITSELF, "the pipeline's own", partial(clone, self.model)) if self.classifies else None
 
     def with_fixed_count(self, X: Any, y: Any) -> GivenMethod:
-        """The same with its number of components, found by a fit, as it cannot be set."""
-        return replace(self, fixed=int(clone(self.model).fit(X, y).transform(X[:2]).shape[1]))
+        """The same with its number of components, found by a fit, as it cannot be set.
+
+        Of a pipeline that ends in a classifier it is how many this one sees; a classifier alone sees all features.
+        """
+        model = clone(self.model)
+        if self.classifies:
+            model = model[:-1] if isinstance(model, Pipeline) else model
+        if not hasattr(model, "transform") or (isinstance(model, Pipeline) and not len(model)):
+            return self
+        return replace(self, fixed=int(model.fit(X, y).transform(X[:2]).shape[1]))
 
 
 def as_methods(wanted: str | Any | Iterable[str | Any], n_rows: int = 0) -> tuple[Method, ...]:

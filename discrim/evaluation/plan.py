@@ -111,7 +111,7 @@ def refined(found: Comparison) -> Grid | None:
 
 def _with_fixed_count(method: Method, grid: Grid) -> Method:
     """A transformer that cannot be told how many components to give is asked how many it gives, in the first split."""
-    if not isinstance(method, GivenMethod) or method.classifies or method.parameter:
+    if not isinstance(method, GivenMethod) or method.parameter:
         return method
     first = next(iter(grid.protocol.splits(grid.table.y, grid.seed)))
     data = split_data(grid.rows, grid.table.y, first, grid.steps, grid.seed)

@@ -151,6 +151,7 @@ def test_estimators_and_pipelines_are_compared_beside_names(wine):
     assert theirs.curve == ours.curve  # the same directions, by another's hand
     assert set(by_name["StandardScaler+PLSTransformer", "5-nn"].curve) == {1, 2}
     assert by_name["FisherLDA+GaussianNB", "itself"].n_splits == 3
+    assert by_name["FisherLDA+GaussianNB", "itself"].k == 2  # what the classifier sees, not the thirteen columns
     X, y = wine
     scores = []
     for train, test in found.grid.splits:
@@ -158,6 +159,14 @@ def test_estimators_and_pipelines_are_compared_beside_names(wine):
         model = make_pipeline(FisherLDA(2), GaussianNB()).fit(scale.transform(X[train]), y[train])
         scores.append(model.score(scale.transform(X[test]), y[test]))
     assert by_name["FisherLDA+GaussianNB", "itself"].mean == pytest.approx(np.mean(scores))
+
+
+def test_a_classifier_alone_sees_all_features(wine):
+    options = {"n_components": [1], "n_splits": 2, "n_jobs": 1, "classifiers": "5-nn"}
+    given = [GaussianNB(), make_pipeline(GaussianNB())]
+    found = compare(*wine, methods=given[:1], **options), compare(*wine, methods=given[1:], **options)
+    for one in found:
+        assert {line.k for line in one.lines if line.classifier == "itself"} == {13}
 
 
 class PLSTransformer(PLSRegression):
