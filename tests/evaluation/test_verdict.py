@@ -433,6 +433,8 @@ def test_a_class_without_left_out_rows_has_its_usual_share_in_an_honest_score():
         found = held_out.honest_score(lambda scores: 0, metric)
         assert found.mean == pytest.approx(score, abs=0.01)
         assert found.high < score + 0.02
+        right = replace(held_out, labels=[codes[:, None]] * 2).honest_score(lambda scores: 0, metric)
+        assert (right.low, right.mean, right.high) == (1, 1, 1)  # nor is it none of its rows
 
 
 def test_confusion_and_recall_are_those_of_the_recommended_pipeline():
