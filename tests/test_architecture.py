@@ -96,6 +96,14 @@ def test_every_room_has_a_storey():
     assert {room(module) for module in MODULES} <= set(STOREY)
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+def test_every_room_is_on_the_map(page):
+    text = (PACKAGE.parent / page).read_text(encoding="utf-8")
+    rooms = {room(module) for module in MODULES} - {"__main__"}
+    named = {one for one in rooms if f"{one}/" in text or f"{one}.py" in text}
+    assert rooms == named
+
+
 def test_imports_point_one_way():
     upward = [
         f"{module} uses {name}"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from discrim.data.check import checked_weights
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison, so_far
-from discrim.evaluation.plan import ComparisonPlan, labelled_table, refined, require_identity
+from discrim.evaluation.plan import labelled_table, planned, refined, require_identity
 from discrim.evaluation.run import Progress, opened_store, run
 from discrim.evaluation.summary import require_metric
 from discrim.evaluation.verdict import metric_for
@@ -119,28 +119,29 @@ def compare(
         raise ValueError(
             f"groups has shape {np.shape(groups)}, but there are {table.n_samples} rows. Pass one for each."
         )
-    plan = ComparisonPlan(
+    grid = planned(
+        table,
+        name,
         methods,
         classifiers,
         n_components,
         protocol,
-        n_splits,
-        per_class,
-        groups,
-        weights,
-        most_rows,
-        scale,
-        impute,
-        seed,
+        n_splits=n_splits,
+        per_class=per_class,
+        groups=groups,
+        sample_weight=weights,
+        most_rows=most_rows,
+        scale=scale,
+        impute=impute,
+        seed=seed,
     )
-    grid = plan.grid(table, name)
     require_identity(grid, store)
     metric = metric_for(grid.table.class_counts(), metric)
     with opened_store(store) as kept:
         done: dict[str, Any] = {"jobs": n_jobs, "progress": progress, "retry_failed": retry_failed, "wait": wait}
         try:
             found = Comparison(grid, run(grid, kept, **done), metric)
-            for _ in range(2 if plan.automatic else 0):
+            for _ in range(2 if isinstance(n_components, str) else 0):
                 more = refined(found)
                 if more is None:
                     break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,60 +31,49 @@ from discrim.reducers.pca import PCA
 DEFAULT_SPLITS = 20
 
 
-@dataclass(frozen=True)
-class ComparisonPlan:
-    """What is to be tried on a table; the names are those of `compare`'s parameters."""
+def planned(
+    table: LabelledTable,
+    name: str,
+    methods: str | Any | Iterable[str | Any] = "default",
+    classifiers: str | Iterable[str] = "default",
+    n_components: str | int | Iterable[int] = "auto",
+    protocol: str = "holdout-80-20",
+    *,
+    n_splits: int | None = None,
+    per_class: int | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    most_rows: int | None = None,
+    scale: str = "standard",
+    impute: str | None = None,
+    seed: int = 0,
+) -> Grid:
+    """The grid that `compare` is asked for, by its parameters' names.
 
-    methods: str | Any | Iterable[str | Any] = "default"
-    classifiers: str | Iterable[str] = "default"
-    n_components: str | int | Iterable[int] = "auto"
-    protocol: str = "holdout-80-20"
-    n_splits: int | None = None
-    per_class: int | None = None
-    groups: Any = None
-    sample_weight: Any = None
-    most_rows: int | None = None
-    scale: str = "standard"
-    impute: str | None = None
-    seed: int = 0
+    PCA and raw features always take part, since all others are compared with them.
+    """
+    drawn = stratified_sample(table, most_rows, seed, groups)
+    groups = None if groups is None else np.asarray(groups)[drawn]
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[drawn]
+    part = table if len(drawn) == table.n_samples else table.take(drawn)
+    n_splits = DEFAULT_SPLITS if n_splits is None and "kfold" not in protocol else n_splits
+    splits = named_protocol(protocol, n_splits=n_splits, per_class=per_class)
+    splits = splits if groups is None else grouped(splits, groups)
+    sample = None if part is table else (table.n_samples, drawn)
+    grid = Grid(name, part, (), splits, scale, seed, impute=impute, sample_weight=weights, sample=sample)
+    chosen = tuple(_with_fixed_count(one, grid) for one in as_methods(methods, part.n_samples))
+    chosen += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in chosen})
+    judges = named_classifiers([classifiers] if isinstance(classifiers, str) else list(classifiers))
+    cells = product(chosen, _counts(n_components, grid), judges, part.n_features)
+    return replace(grid, methods=METHODS | {one.name: one for one in chosen}, cells=cells)
 
-    def grid(self, table: LabelledTable, name: str) -> Grid:
-        """The grid: PCA and raw features always take part, since all others are compared with them."""
-        drawn = stratified_sample(table, self.most_rows, self.seed, self.groups)
-        groups = None if self.groups is None else np.asarray(self.groups)[drawn]
-        weights = None if self.sample_weight is None else np.asarray(self.sample_weight, dtype=np.float64)[drawn]
-        part = table if len(drawn) == table.n_samples else table.take(drawn)
-        n_splits = DEFAULT_SPLITS if self.n_splits is None and "kfold" not in self.protocol else self.n_splits
-        protocol = named_protocol(self.protocol, n_splits=n_splits, per_class=self.per_class)
-        protocol = protocol if groups is None else grouped(protocol, groups)
-        grid = Grid(
-            name,
-            part,
-            (),
-            protocol,
-            self.scale,
-            self.seed,
-            impute=self.impute,
-            sample_weight=weights,
-            sample=None if part is table else (table.n_samples, drawn),
-        )
-        methods = tuple(_with_fixed_count(one, grid) for one in as_methods(self.methods, part.n_samples))
-        methods += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in methods})
-        names = [self.classifiers] if isinstance(self.classifiers, str) else list(self.classifiers)
-        cells = product(methods, self._counts(part, grid), named_classifiers(names), part.n_features)
-        return replace(grid, methods=METHODS | {one.name: one for one in methods}, cells=cells)
 
-    @property
-    def automatic(self) -> bool:
-        return isinstance(self.n_components, str)
-
-    def _counts(self, table: LabelledTable, grid: Grid) -> tuple[int, ...]:
-        if isinstance(self.n_components, str):
-            if self.n_components != "auto":
-                raise ValueError(f"n_components={self.n_components!r}. Pass whole numbers, or 'auto'.")
-            return automatic_counts(training_sizes(table, grid.protocol, self.seed))
-        asked = self.n_components
-        return checked_counts([asked] if isinstance(asked, (int, np.integer)) else asked, table)
+def _counts(asked: str | int | Iterable[int], grid: Grid) -> tuple[int, ...]:
+    if not isinstance(asked, str):
+        return checked_counts([asked] if isinstance(asked, (int, np.integer)) else asked, grid.table)
+    if asked != "auto":
+        raise ValueError(f"n_components={asked!r}. Pass whole numbers, or 'auto'.")
+    return automatic_counts(training_sizes(grid.table, grid.protocol, grid.seed))
 
 
 def refined(found: Comparison) -> Grid | None:

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from discrim import FisherLDA
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison, so_far
-from discrim.evaluation.plan import ComparisonPlan, labelled_table, stratified_sample
+from discrim.evaluation.plan import labelled_table, planned, stratified_sample
 from discrim.evaluation.run import remove_store, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import split_data
@@ -80,7 +80,7 @@ def test_a_store_keeps_what_was_done(wine, tmp_path, monkeypatch):
 
 
 def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
-    grid = ComparisonPlan(["pca"], ["5-nn"], [1, 2], n_splits=4).grid(labelled_table(*wine), "wine")
+    grid = planned(labelled_table(*wine), "wine", ["pca"], ["5-nn"], [1, 2], n_splits=4)
 
     def stop(done, total):
         if done >= 8:  # two splits and the first method of a third: 3 trials in each
@@ -96,9 +96,7 @@ def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
 
 
 def test_where_nothing_worked_there_is_no_best():
-    grid = ComparisonPlan(["pca"], ["svm"], [1], n_splits=2, scale="none").grid(
-        labelled_table(np.eye(4), list("aabb")), "tiny"
-    )
+    grid = planned(labelled_table(np.eye(4), list("aabb")), "tiny", ["pca"], ["svm"], [1], n_splits=2, scale="none")
     nothing = Comparison(grid, [])
     assert nothing.best is None
     assert nothing.verdict is None
@@ -188,8 +186,8 @@ def test_what_is_no_estimator_is_refused_and_other_parameters_are_other_trials(w
         compare(*wine, methods=[decomposition.PCA])
     with pytest.raises(ValueError, match="Two estimators are called 'PCA'"):
         compare(*wine, methods=[decomposition.PCA(), decomposition.PCA(whiten=True)])
-    plans = [ComparisonPlan([decomposition.PCA(whiten=whiten)], ["5-nn"], [1], n_splits=2) for whiten in (False, True)]
-    one, other = (plan.grid(labelled_table(*wine), "wine") for plan in plans)
+    asked = ([decomposition.PCA(whiten=whiten)] for whiten in (False, True))
+    one, other = (planned(labelled_table(*wine), "wine", these, ["5-nn"], [1], n_splits=2) for these in asked)
     shared = {trial["method"] for trial in one.trials} - {"PCA"}
     assert {trial["method"] for trial in one.trials if trial in other.trials} == shared
 
@@ -236,7 +234,7 @@ def test_whole_weights_are_repeated_rows_for_fitting_and_for_scoring(wine):
 def test_rows_of_weight_0_have_no_part_in_the_scales(wine):
     X, y = wine
     weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0)
-    grid = ComparisonPlan("pca", sample_weight=weights, n_splits=1).grid(labelled_table(X, y), "wine")
+    grid = planned(labelled_table(X, y), "wine", "pca", sample_weight=weights, n_splits=1)
     train, test = grid.splits[0]
     data = split_data(X, y, (train, test), grid.steps, 0, weights)
     counted = StandardScaler().fit(X[train][weights[train] > 0])

@@ -4,7 +4,7 @@ import numpy as np
 
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison
-from discrim.evaluation.plan import ComparisonPlan
+from discrim.evaluation.plan import planned
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store
 from discrim.report.results import Results, Setting
@@ -22,7 +22,7 @@ HOSTILE = [
 
 def compared(folder, table, name="trees", *, methods=("fisher-lda",), counts=(1, 2), classifiers=("5-nn", "svm")):
     """A finished comparison, and the store it is kept in."""
-    grid = ComparisonPlan(methods, classifiers, counts, n_splits=4, seed=3).grid(table, name)
+    grid = planned(table, name, methods, classifiers, counts, n_splits=4, seed=3)
     with Store(folder / "results.sqlite") as store:
         return Comparison(grid, run(grid, store, jobs=1))
 
