@@ -26,6 +26,7 @@ def killed_runs(rng: np.random.Generator, until: float) -> Outcome:
         began = time.monotonic()
         expected = table_of(run(*COMPARE, "--store", str(whole)).stdout)
         lasts = time.monotonic() - began
+        until += lasts
         while time.monotonic() < until or not outcome.times:
             store = Path(folder) / f"{outcome.times}.sqlite"
             outcome.times += 1

@@ -56,7 +56,18 @@ def written_report(folder: Path, rng: np.random.Generator) -> Path:
         writer.writerow([*columns, "kind"])
         for at in range(40):
             writer.writerow([*(rng.standard_normal(4) + at % 2), classes[at % 2]])
-    options = ["--target", "kind", "--methods", "fisher-lda,pca", "--splits", "2", "--html", str(page)]
+    options = [
+        "--target",
+        "kind",
+        "--delimiter",
+        ",",
+        "--methods",
+        "fisher-lda,pca",
+        "--splits",
+        "2",
+        "--html",
+        str(page),
+    ]
     said = run("compare", str(table), *options)
     if not page.exists():
         raise RuntimeError(said.stderr[-500:])

@@ -217,6 +217,8 @@ class Store:
             yield
         except sqlite3.Error as error:
             raise _explanation(self.path, error) from error
+        except UnicodeDecodeError as error:  # SQLite's own words quote what is damaged
+            raise StoreError(f"{self.path} is damaged ({error}).{_RESCUE}") from error
 
 
 def _explanation(path: Path, error: sqlite3.Error) -> Exception:

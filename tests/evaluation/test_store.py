@@ -1,5 +1,6 @@
 """The store of results: what was acknowledged is there, and what is no store is refused."""
 
+import contextlib
 import errno
 import json
 import math
@@ -445,6 +446,18 @@ def test_no_flipped_bit_in_the_text_of_a_row_goes_unseen(path):
         else:
             assert found == known  # a byte that belongs to no row
     assert seen > 100
+
+
+def test_damage_that_sqlite_itself_cannot_spell_is_named(path):
+    with Store(path) as store:
+        store.put(row({"k": 1}))
+        store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = path.read_bytes()
+    start = whole.index(b"CREATE TABLE")
+    for at in range(start, start + 60):
+        path.write_bytes(whole[:at] + b"\xd5" + whole[at + 1 :])
+        with contextlib.suppress(StoreError), Store(path, read_only=True) as store:
+            assert len(store.rows()) == 1  # a byte that does not matter
 
 
 def test_what_is_kept_of_a_run_comes_back_and_is_checked(path):
