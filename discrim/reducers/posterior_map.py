@@ -45,7 +45,7 @@ from discrim.solve.posterior_rule import (
 
 Array = NDArray[np.float64]
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
-TEMPERED_RADIUS = 0.7  # of the median held-out row, for sharpness="tempered"
+TEMPERED_RADIUS = 0.8  # of the median held-out row, for sharpness="tempered"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         Parameters of a named kernel, such as {"gamma": 0.1} for "rbf", which then is the only candidate.
     sharpness : float or "tempered", default=2.0
         s. Large values pile the rows on their classes' places; 1 gives the mean of the places as probable as they are.
-        "tempered", for pictures: as sharp as puts the median held-out row at 0.7 of the way to its place.
+        "tempered", for pictures: as sharp as puts the median held-out row at 0.8 of the way to its place.
     n_landmarks : int, default=None
         Most rows that a kernel is seen from; None for 300 while the kernel is chosen and 1,000 for the rule.
     cv : int, splitter or list of (training, test) row numbers, default=5

@@ -1,0 +1,69 @@
+"""What is chosen of given held-out scores: one standard error, then the least log loss, never by fewer folds."""
+
+import numpy as np
+import pytest
+
+from discrim.objectives.calibration import best_temperature
+from discrim.solve.kernel_choice import RIDGES, Candidate, HeldOutScores, chosen
+
+CODES = np.arange(100) % 2
+
+
+def scores(n_wrong, margin, seed=0, codes=CODES):
+    """Scores of two classes, so far apart, of which so many rows are wrong."""
+    right = np.ones(len(codes))
+    right[np.random.default_rng(seed).permutation(len(codes))[:n_wrong]] = -1
+    gap = right * margin * np.random.default_rng(seed + 1).uniform(0.5, 1.5, len(codes)) * (2 * codes - 1)
+    return np.stack([-gap, gap], axis=1) / 2
+
+
+def held_out(*by_ridge, codes=CODES, weights=None):
+    """Scores of the first ridges; all others are of no use."""
+    useless = [np.zeros((len(codes), 2))] * (len(RIDGES) - len(by_ridge))
+    return HeldOutScores(np.stack([*by_ridge, *useless]), codes, np.ones(len(codes)) if weights is None else weights)
+
+
+def loss_of(given):
+    return best_temperature(given, CODES, np.ones(len(CODES)))[1]
+
+
+# of 100 rows 10 wrong: the standard error is 3 points. Half of the rows that are wrong hardly are: a low log loss
+BEST, NEAR, FAR = scores(10, 1.0), scores(13, 1.0), scores(14, 1.0)
+for sure in (NEAR, FAR):
+    wrong = sure.argmax(axis=1) != CODES
+    sure[wrong] *= 0.01
+
+
+def test_log_loss_chooses_within_one_standard_error_of_the_best_accuracy():
+    assert loss_of(FAR) < loss_of(BEST)
+    assert loss_of(NEAR) < loss_of(BEST)
+    first, second = Candidate("linear"), Candidate("rbf", 1.0)
+    choice = chosen({first: [held_out(BEST)], second: [held_out(FAR, NEAR)]})
+    assert (choice.candidate, choice.shrinkage) == (second, RIDGES[1])
+    assert choice.accuracy == pytest.approx(0.87)
+    assert choice.log_loss == pytest.approx(loss_of(NEAR))
+    assert "of 2 rules within one standard error (3.0 points) of the best held-out accuracy, 90.0 %" in choice.why
+    assert [one.accuracy for one in choice.tried] == pytest.approx([0.9, 0.87])
+    assert chosen({first: [held_out(BEST)], second: [held_out(FAR)]}).candidate == first
+
+
+def test_a_candidate_that_was_dropped_is_told_of_and_never_chosen():
+    halves = [slice(0, 50), slice(50, 100)]
+    whole, dropped = Candidate("linear"), Candidate("rbf", 1.0)
+    parts = [held_out(BEST[half], codes=CODES[half]) for half in halves]
+    perfect = held_out(scores(0, 5.0)[halves[0]], codes=CODES[halves[0]])
+    choice = chosen({whole: parts, dropped: [perfect]})
+    assert choice.candidate == whole
+    assert choice.accuracy == pytest.approx(0.9)
+    assert [(one.n_folds, one.accuracy) for one in choice.tried] == [(2, pytest.approx(0.9)), (1, 1.0)]
+    np.testing.assert_array_equal(choice.held_out.codes, CODES)
+
+
+def test_weights_are_repetition():
+    weights = np.resize([1.0, 2.0, 0.0, 3.0], 100)
+    each = np.repeat(np.arange(100), weights.astype(int))
+    weighted = chosen({Candidate("linear"): [held_out(BEST, NEAR, FAR, weights=weights)]})
+    listed = [one[each] for one in (BEST, NEAR, FAR)]
+    repeated = chosen({Candidate("linear"): [held_out(*listed, codes=CODES[each])]})
+    assert weighted.why == repeated.why
+    assert (weighted.temperature, weighted.log_loss) == pytest.approx((repeated.temperature, repeated.log_loss))
