@@ -272,11 +272,12 @@ def test_rows_in_a_wide_table_are_seen_in_their_span():
     np.testing.assert_allclose(softmax(_scores(one, X)), softmax(scores / one.temperature_), atol=1e-8)
 
 
-def test_a_far_row_leaves_the_kernel_candidates_as_they_were():
+@pytest.mark.parametrize("far", [1e6, 1e12])
+def test_a_far_row_leaves_the_kernel_candidates_as_they_were(far):
     X, y = curved(200)
     splits = given_splits(y)
     before = PosteriorMap(2, kernel="rbf", cv=splits).fit(X, y)
-    X[17] = 1e6
+    X[17] = far
     after = PosteriorMap(2, kernel="rbf", cv=splits).fit(X, y)
     plain = [(a, b) for a, b in zip(before.kernel_.tried, after.kernel_.tried, strict=True) if "scaled" not in a.label]
     assert len(plain) == 3
@@ -285,6 +286,14 @@ def test_a_far_row_leaves_the_kernel_candidates_as_they_were():
         assert abs(one.log_loss - other.log_loss) < 0.1
     assert abs(before.held_out_score_ - after.held_out_score_) <= 4 / 200
     assert after.temperature_ / before.temperature_ in (0.5, 2**-0.5, 1, 2**0.5, 2)
+
+
+def test_a_row_so_far_that_all_others_are_one_point_beside_it_leaves_numbers():
+    X, y = curved(60)
+    X[17] = 1e250
+    model = PosteriorMap(2, kernel="rbf").fit(X, y)
+    assert np.isfinite(model.transform(X)).all()
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 # ---------------------------------------------------------------------- many rows

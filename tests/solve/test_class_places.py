@@ -71,6 +71,13 @@ def test_on_a_circle_no_other_search_finds_less(n_classes):
     assert np.mean([other.fun < found * (1 - 1e-6) for other in others]) < 0.1
 
 
+def test_random_starts_find_less_where_the_spectral_one_ends_in_a_worse_minimum(monkeypatch):
+    M = confusions_of(7, seed=3)  # on a circle the spectral start is hard to beat; on a sphere it sometimes is beaten
+    found = energy(class_places(M, 3, seed=0), similarity(M))[0]
+    monkeypatch.setattr("discrim.solve.class_places.RANDOM_STARTS", 0)
+    assert found < energy(class_places(M, 3, seed=0), similarity(M))[0] - 0.1
+
+
 def test_on_a_circle_confused_classes_are_neighbours_and_the_first_class_lies_on_the_first_axis():
     M = np.eye(6)
     for a, b in [(0, 3), (3, 1), (1, 4), (4, 2), (2, 5), (5, 0)]:  # a ring
