@@ -20,6 +20,7 @@ from discrim.reducers.max_margin_shift import max_margin_shift as max_margin_shi
 from discrim.reducers.maximum_margin_criterion import MaximumMarginCriterion as MaximumMarginCriterion
 from discrim.reducers.model_file import load as load
 from discrim.reducers.model_file import save as save
+from discrim.reducers.model_file import trusted_types as trusted_types
 from discrim.reducers.null_space_lda import NullSpaceLDA as NullSpaceLDA
 from discrim.reducers.optimal_low_rank import OptimalLowRank as OptimalLowRank
 from discrim.reducers.orthogonal_lda import OrthogonalLDA as OrthogonalLDA

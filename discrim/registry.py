@@ -353,6 +353,7 @@ ENTRIES = (
     ),
     Entry("save", "discrim.reducers.model_file", "fitted models as plain, checked files"),
     Entry("load", "discrim.reducers.model_file", "fitted models from such files"),
+    Entry("trusted_types", "discrim.reducers.model_file", "what skops and MLflow may load"),
 )
 
 PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}

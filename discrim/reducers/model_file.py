@@ -91,6 +91,12 @@ class _ModelFormat(_EstimatorFormat):
 
 _LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample)
 _OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, LandmarkKernel)
+# what the refined hyperplane holds, which is in a room above this one
+_OF_REFINEMENT = (
+    "discrim.classifiers.pair_refinement.Hyperplane",
+    "discrim.classifiers.pair_refinement.Refinement",
+    "discrim.classifiers.two_classes.Standard",
+)
 FORMAT = _ModelFormat("model", 2, (*_LINEAR, *_OF_KERNELS))
 UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS))
 
@@ -138,6 +144,26 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> model = load("iris.discrim")  # doctest: +SKIP
     """
     return FORMAT.from_bytes(Path(path).read_bytes(), path)
+
+
+def trusted_types() -> list[str]:
+    """The types that a fitted estimator of discrim is made of, for readers that ask before they load one.
+
+    Returns
+    -------
+    list of str
+        Full names, as skops (`skops.io.load(…, trusted=…)`) and MLflow (`skops_trusted_types=…`) take them. Each is a
+        plain holder of numbers and text.
+
+    Examples
+    --------
+    >>> from discrim import trusted_types
+    >>> "discrim.reducers.pca.PCA" in trusted_types()
+    True
+    """
+    targets = [*_ESTIMATORS.values(), *(one.target for one in PUBLIC.values() if ".classifiers." in one.module)]
+    ours = [target.replace(":", ".") for target in [*targets, *_OF_REFINEMENT] if target.startswith("discrim.")]
+    return sorted({*ours, *(f"{one.__module__}.{one.__qualname__}" for one in (*_LINEAR, *_OF_KERNELS))})
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:
