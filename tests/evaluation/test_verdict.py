@@ -135,6 +135,17 @@ def test_a_split_without_drawn_rows_has_no_say_in_the_choice():
         assert held_out.honest_score(evidence.recommended, metric).mean == pytest.approx(right[:, 1].mean(), abs=0.01)
 
 
+def test_weights_count_in_the_choice_as_in_the_score():
+    cells, codes, rows = (Cell("a", 1, "svm"), Cell("b", 1, "svm")), np.arange(200) % 2, np.arange(200)
+    heavy = rows < 100
+    labels = np.where(
+        np.column_stack([~heavy, heavy]), codes[:, None], 1 - codes[:, None]
+    )  # b is right where it matters
+    weights = np.where(heavy, 10.0, 0.1)
+    held_out = HeldOutLabels(cells, ("x", "y"), codes, [rows] * 2, [rows] * 2, [labels] * 2, rows, weights)
+    assert held_out.honest_score(lambda scores: int(scores.mean(axis=1).argmax()), "accuracy").low > 0.97
+
+
 def test_groups_are_drawn_as_a_whole():
     rows, about, codes = held_out_rows(np.random.default_rng(0), 60, (Cell("m", 1, "svm"),), [0.8])
     held_out = HeldOutLabels.of(rows, about)
