@@ -198,7 +198,10 @@ class BayesErrorLDA(ShrunkDiscriminant):
         classes = WhitenedClasses.of(found, ratio)
         expected = expected_of_statistics(found, classes, ratio, gamma)
         seen = expected if folds is None else tuple(seen_in_folds(basis, folds, gamma))
-        k, q = self._count(found.values, ratio.rank, moments), len(classes.directions)
+        request, shape = plain_count(self.n_components), (moments.n_rows, self.n_features_in_)
+        # whether LDA's values tie there is no matter here
+        k = discriminant_count(request, found.values, ratio.rank, shape, ties_settled=True)
+        q = len(classes.directions)
         pairing = self._pair(moments, seen, inflation(expected if path is None else seen), min(k, q))
         found = replace(found, count=k, found=PairedShrinkage(gamma, path, pairing.inflation, pairing))
         if k >= q and not self.nested:
@@ -216,12 +219,6 @@ class BayesErrorLDA(ShrunkDiscriminant):
     @property
     def _holds_out(self) -> bool:  # type: ignore[override]
         return self.cv is not None
-
-    def _count(self, values: Array, rank: int, moments: ClassMoments) -> int:
-        request = plain_count(self.n_components)
-        if isinstance(request, int) and request < len(values):  # that LDA's values tie there is no matter here
-            return request
-        return discriminant_count(request, values, rank, (moments.n_rows, self.n_features_in_))
 
     def _pair(self, moments: ClassMoments, held_out: Sequence[HeldOut], squared_inflation: float, k: int) -> Pairing:
         priors = checked_priors(self.priors, moments.weights / moments.total_weight)
