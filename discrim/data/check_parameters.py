@@ -219,3 +219,23 @@ def require_transformer(name: str, transformer: Any) -> None:
             f"{name} must be a transformer, an object with fit and transform, but {what} came. Pass an instance such "
             "as discrim.PCA(n_components=5), sklearn.decomposition.FastICA(n_components=5) or a Pipeline of them."
         )
+
+
+def require_unweighted(estimator: Any, weights: Any) -> None:
+    """Raise where rows have weights that a covariance estimator cannot take."""
+    if weights is not None:
+        raise ValueError(
+            f"sample_weight or class_weight came together with covariance_estimator={estimator!r}, which takes no "
+            "weights. Leave the weights out, repeat the rows, or use RegularizedLDA, which takes weights."
+        )
+
+
+def require_covariance(estimator: Any, fitted: Any, size: int) -> NDArray[np.float64]:
+    """What a covariance estimator found, as a matrix of that many columns."""
+    found = np.asarray(getattr(fitted, "covariance_", np.empty(0)), dtype=np.float64)
+    if found.shape != (size, size):
+        raise ValueError(
+            f"covariance_estimator={estimator!r} came, but its fit leaves no covariance_ of shape {(size, size)}. Pass "
+            "an object with fit(X) and covariance_, such as sklearn.covariance.OAS()."
+        )
+    return found

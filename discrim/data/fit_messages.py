@@ -37,6 +37,13 @@ def refuse_count(wanted: int, available: int, n_rows: int, n_features: int) -> N
     )
 
 
+def refuse_mle(n_rows: int, n_features: int) -> NoReturn:
+    raise ValueError(
+        f"n_components='mle' is only supported if n_samples >= n_features, but {n_rows} samples in {n_features} "
+        "features came. Pass a number of components, or a fraction of the variance to keep."
+    )
+
+
 def require_room_for_enemies(n_rows: int, n_classes: int) -> None:
     if n_rows * n_classes > MOST_ENEMIES:
         raise ValueError(

@@ -134,6 +134,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     components_: NDArray[Any]
     classes_: NDArray[Any]
     n_components_: int
+    n_samples_seen_: int
+    eigenvalues_: Array
+    explained_variance_ratio_: Array
+    rank_: int
+    n_features_in_: int
+    _total_weight: float
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     _supervised = True
     _spans_class_means = False  # whether all directions it looks for are no more than classes, less one
@@ -174,6 +180,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """The components of rows, from what `transform` gives."""
         return features
 
+    def _named_basis(self) -> str | None:
+        """Coordinates that the caller, or a parameter, asks for by name; None for those of the decision table."""
+        return self._basis
+
     def _why_all_directions(self) -> str | None:
         """Why a few directions cannot be found without all of them, None where they can."""
         return None
@@ -209,8 +219,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             if self._supervised:
                 require_two_classes(self, rows.classes)
             self._statistics = self._declared = None
-            solution, mean = self._solve_rows(self._coordinates(self._weighted(rows)))
-            self._keep(solution, mean, rows.classes)
+            self._keep(*self._solve_rows(self._coordinates(self._weighted(rows))))
         return self
 
     def statistics(
@@ -307,11 +316,11 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         if not total.sample.is_whole:
             warn_of_sample(type(self).__name__, len(total.sample), total.n_rows)
         self._statistics = None
-        solution, mean = self._solve_rows(self._coordinates(self._weighted(rows)))
+        solution, mean, _ = self._solve_rows(self._coordinates(self._weighted(rows)))
         said = (
             f"{solution.solver_}; on {len(total.sample)} different rows of {total.n_rows}, those of least content hash"
         )
-        self._keep(replace(solution, solver_=said), mean, total.moments.classes)
+        self._keep(replace(solution, solver_=said), mean, total.moments)
 
     @streamed
     def partial_fit(
@@ -358,8 +367,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     def _coordinates(self, rows: LabelledRows) -> Coordinates:
         """The rows in the coordinates that suit what is wanted of them, or that the caller named."""
-        if self._basis is not None:
-            plan = Plan(self._basis, f"{self._basis}, as the caller wished")
+        if (named := self._named_basis()) is not None:
+            plan = Plan(named, f"{named}, as the caller wished")
         else:
             request, every = plain_count(self.n_components), rows.n_classes - 1 if self._spans_class_means else None
             wanted = request if isinstance(request, int) else every
@@ -368,8 +377,11 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         keep = self._kept_statistics(streaming=False)
         return Coordinates(plan, rows, self._margins(rows), keep, self._scatter_weights)
 
-    def _solve_rows(self, coordinates: Coordinates) -> tuple[Solution, Array]:
-        """The solution in the features, by finer coordinates where the first do not show all that matters."""
+    def _solve_rows(self, coordinates: Coordinates) -> tuple[Solution, Array, ClassMoments]:
+        """The solution in the features, their mean, and the statistics.
+
+        By finer coordinates where the first do not show all that matters.
+        """
         request = plain_count(self.n_components)
         basis, moments = coordinates.posed(resolve=False)
         is_coarse = basis.can_resolve and not basis.is_resolved
@@ -380,15 +392,16 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             solution = self._solve(basis, moments, request)
         else:
             say_once(said)
-        return solution.lifted(basis, coordinates.rows.X.dtype), basis.mean(moments)
+        return solution.lifted(basis, coordinates.rows.X.dtype), basis.mean(moments), moments
 
-    def _keep(self, solution: Solution, mean: Array, classes: NDArray[Any]) -> None:
+    def _keep(self, solution: Solution, mean: Array, moments: ClassMoments) -> None:
         parts = [solution] if solution.found is None else [solution, solution.found]
         named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
         kept = {name: value for name, value in named.items() if name.startswith("_") or name.endswith("_")}
         self.__dict__.update(kept, mean_=mean, n_components_=len(solution.components_))
+        self.n_samples_seen_, self._total_weight = moments.n_rows, moments.total_weight
         if self._supervised:
-            self.classes_ = classes
+            self.classes_ = moments.classes
 
     def _hold(self, statistics: Statistics) -> None:
         """Statistics whose solution is not found yet."""
@@ -410,7 +423,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             require_two_classes(self, moments.classes)
         basis = Features.of_moments(moments)
         solution = self._solve(basis, moments, plain_count(self.n_components))
-        self._keep(solution.lifted(basis, self._statistics.dtype), moments.mean, moments.classes)
+        self._keep(solution.lifted(basis, self._statistics.dtype), moments.mean, moments)
 
     def __getattr__(self, name: str) -> Any:
         # reached only where an attribute is not there: the solution of a stream may not have been found yet

@@ -94,6 +94,8 @@ class BayesErrorLDA(ShrunkDiscriminant):
         shares of the rows.
     class_weight : dict, "balanced" or None, default=None
         A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
     n_init : int, default=8
         Number of random starts, beside LDA's directions and Loog's.
     random_state : int, RandomState or None, default=None
@@ -119,6 +121,16 @@ class BayesErrorLDA(ShrunkDiscriminant):
         Weights of the linear scores by which rows are classified; all discriminants take part.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
         Constants of these scores.
+    means_ : array of shape (n_classes, n_features)
+        Mean of each class.
+    priors_ : array of shape (n_classes,)
+        Class probabilities that predictions start from.
+    xbar_ : array of shape (n_features,)
+        Mean of the class means, weighted by priors_.
+    scalings_ : array of shape (n_features, n_components_)
+        components_, transposed.
+    covariance_ : array of shape (n_features, n_features)
+        Σ_γ, where store_covariance asks for it.
     shrinkage_ : float
         The γ that was used.
     path_ : PathScores or None
@@ -176,6 +188,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         nested: bool = False,
         priors: ArrayLike | str | None = None,
         class_weight: Any = None,
+        store_covariance: bool = False,
         n_init: int = 8,
         random_state: Any = None,
     ) -> None:
@@ -185,6 +198,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         self.nested = nested
         self.priors = priors
         self.class_weight = class_weight
+        self.store_covariance = store_covariance
         self.n_init = n_init
         self.random_state = random_state
 

@@ -15,7 +15,8 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import pair_error
 from discrim.objectives.ratio import LEAST_WITHIN
 from discrim.objectives.spread import Spread
-from discrim.reducers.base import Reducer, Solution, fitted_property
+from discrim.reducers.base import Solution, fitted_property
+from discrim.reducers.principal import PrincipalVariances
 from discrim.solve.basis import Basis
 from discrim.solve.count import descending, kept_count
 
@@ -33,7 +34,7 @@ class ComponentScores:
     _shares: Array  # p_c
 
 
-class BayesErrorPCA(Reducer):
+class BayesErrorPCA(PrincipalVariances):
     """Principal components chosen by least Bayes error: of PCA's own directions, those that tell the classes apart.
 
         keep the k components of highest  s_i = Σ_c p_c (w̄_ci − w̄_i)² / λ_i
@@ -60,6 +61,10 @@ class BayesErrorPCA(Reducer):
         Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Variance along each kept component (divided by n).
+    explained_variance_ : array of shape (n_components_,)
+        The same divided by n − 1.
+    singular_values_ : array of shape (n_components_,)
+        Length of each kept component's scores over the rows of the fit.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each kept component's share of the total variance.
     n_components_ : int

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check_parameters import checked_priors, class_factors
+from discrim.data.check_parameters import COUNT, FLAG, Constraints, checked_priors, class_factors
 from discrim.data.fit_messages import (
     refuse_equal_means,
     refuse_equal_rows,
@@ -41,6 +41,9 @@ class DiscriminantSolution(Solution):
     _discriminants: Array
     _centroids: Array
     _log_priors: Array
+    _centred_means: Array
+    _covariance: Array | None  # until lifted: without the ridge, which is on every feature
+    ridge: float
 
     def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
         """The same in the features."""
@@ -51,15 +54,28 @@ class DiscriminantSolution(Solution):
         # g S_t g > 0, so this tells whether the component is g or −g
         signs = np.sign(np.einsum("kd,kd->k", found.components_, covariances))
         coefficients = np.clip(raw * signs[:, None], -1.0, 1.0)
-        return replace(found, structure_coefficients_=coefficients, _discriminants=basis.lift(self._discriminants))
+        return replace(
+            found,
+            structure_coefficients_=coefficients,
+            _discriminants=basis.lift(self._discriminants),
+            _centred_means=basis.lift(self._centred_means),
+            _covariance=None if self._covariance is None else self._on_features(self._covariance, basis),
+        )
+
+    def _on_features(self, covariance: Array, basis: Basis) -> Array:
+        lifted = np.array(basis.lift(basis.lift(covariance).T))
+        lifted[np.diag_indices(len(lifted))] += self.ridge
+        return lifted
 
 
 class DiscriminantReducer(NearestCentroid):
     """Directions of a ratio; `_find` states which."""
 
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "store_covariance": FLAG}
     _spans_class_means = True
     priors: Any
     class_weight: Any
+    store_covariance: Any
     _uses_every_direction = True
 
     @abstractmethod
@@ -71,6 +87,8 @@ class DiscriminantReducer(NearestCentroid):
         return standardised(pads, ratio)
 
     def _why_all_directions(self) -> str | None:
+        if self.store_covariance:
+            return "store_covariance=True asks for the whole within-class covariance"
         return f"{type(self).__name__} needs the whole within-class scatter (RegularizedLDA(shrinkage=0.1) does not)"
 
     def _weighted(self, rows: LabelledRows) -> LabelledRows:
@@ -142,6 +160,8 @@ class DiscriminantReducer(NearestCentroid):
         whitened = ratio.embedded(whitened_span(found, ratio))
         covariances = ratio.total_along(directions)
         deviations = np.sqrt(np.maximum(np.einsum("kd,kd->k", covariances, directions), 0.0))
+        gamma = getattr(found.found, "shrinkage_", 0.0)
+        within = (1 - gamma) / moments.total_weight * moments.within if self.store_covariance else None
         per_deviation = covariances / np.where(deviations > 0, deviations, np.inf)[:, None]
         return DiscriminantSolution(
             components_=ratio.embedded(directions) * (1.0 if found.orthonormal else unit),
@@ -157,6 +177,9 @@ class DiscriminantReducer(NearestCentroid):
             _discriminants=whitened * unit,
             _centroids=moments.centred_means() @ whitened.T,
             _log_priors=log_priors,
+            _centred_means=np.ldexp(moments.centred_means(), moments.exponent),
+            _covariance=None if within is None else moments.in_squared_units(within),
+            ridge=float(moments.in_squared_units(np.array(gamma * ratio.trace / max(ratio.rank, 1)))),
         )
 
 

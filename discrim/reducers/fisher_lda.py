@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.covariance import Covariance
+from discrim.objectives.estimated_covariance import estimated_covariance
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, classical
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedCovariance:
+    """What a covariance estimator gave."""
+
+    _covariance: NDArray[np.float64]
 
 
 class FisherLDA(GaussianCentroid, DiscriminantReducer):
@@ -33,6 +44,12 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
     class_weight : dict, "balanced" or None, default=None
         A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    covariance_estimator : estimator or None, default=None
+        What estimates each class's covariance, an object with fit(X) and covariance_ such as
+        sklearn.covariance.OAS(); their mean by the classes' shares stands in for S_w/n. None for the covariances of the
+        rows themselves. Such a fit takes all rows at once, without weights, and keeps a d×d matrix.
 
     Attributes
     ----------
@@ -54,6 +71,16 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         Weights of the linear scores by which rows are classified; all discriminants take part.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
         Constants of these scores.
+    means_ : array of shape (n_classes, n_features)
+        Mean of each class.
+    priors_ : array of shape (n_classes,)
+        Class probabilities that predictions start from.
+    xbar_ : array of shape (n_features,)
+        Mean of the class means, weighted by priors_.
+    scalings_ : array of shape (n_features, n_components_)
+        components_, transposed.
+    covariance_ : array of shape (n_features, n_features)
+        S_w/n where store_covariance asks for it, or what covariance_estimator gave.
     rank_ : int
         Numerical rank of the centred rows: how many directions there are.
     solver_ : str
@@ -82,10 +109,29 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         *,
         priors: ArrayLike | str | None = None,
         class_weight: Any = None,
+        store_covariance: bool = False,
+        covariance_estimator: Any = None,
     ) -> None:
         self.n_components = n_components
         self.priors = priors
         self.class_weight = class_weight
+        self.store_covariance = store_covariance
+        self.covariance_estimator = covariance_estimator
+
+    def _named_basis(self) -> str | None:
+        return self._basis if self.covariance_estimator is None else "features"
+
+    def _why_not_streamed(self) -> str | None:
+        if self.covariance_estimator is not None:
+            return "covariance_estimator takes the rows of a class all at once. Use fit, or RegularizedLDA."
+        return super()._why_not_streamed()
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        return classical(ratio)
+        if self.covariance_estimator is None:
+            return classical(ratio)
+        covariance = estimated_covariance(self.covariance_estimator, basis.points)
+        inner = np.ldexp(covariance, -2 * moments.exponent)
+        if ratio.embedding is not None:
+            inner = ratio.embedding @ inner @ ratio.embedding.T
+        found = classical(ratio, Covariance(inner, ratio.precision))
+        return replace(found, found=EstimatedCovariance(covariance))

@@ -32,11 +32,15 @@ class NearestCentroid(ClassifierMixin, Reducer):
     _discriminants: NDArray[np.float64]
     _centroids: NDArray[np.float64]
     _log_priors: NDArray[np.float64]
+    _centred_means: NDArray[np.float64]
+    _covariance: NDArray[np.float64] | None
 
-    def _scores(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
-        """Scores of consecutive rows, in pieces that stay small with many classes."""
+    def _table(self, X: ArrayLike) -> Any:
         self._require_solution()
-        table = checked_table(self, X)
+        return checked_table(self, X)
+
+    def _scores(self, table: Any) -> Iterator[NDArray[np.float64]]:
+        """Scores of consecutive rows, in pieces that stay small with many classes."""
         centroids, log_priors = self._centroids, self._log_priors
         offsets = log_priors - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
         features = projected(table, self.mean_, self._discriminants).astype(np.float64, copy=False)
@@ -61,8 +65,9 @@ class NearestCentroid(ClassifierMixin, Reducer):
         scores : array of shape (n_samples, n_classes), or (n_samples,) with two classes
             Scores of all classes; with two classes the second's minus the first's.
         """
-        scores = np.concatenate(list(self._scores(X)))
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        table = self._table(X)
+        scores = np.concatenate(list(self._scores(table)))
+        return (scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores).astype(table.dtype, copy=False)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of the nearest centroid.
@@ -77,21 +82,51 @@ class NearestCentroid(ClassifierMixin, Reducer):
         labels : array of shape (n_samples,)
             A label for each row.
         """
-        nearest = np.concatenate([part.argmax(axis=1) for part in self._scores(X)])
+        nearest = np.concatenate([part.argmax(axis=1) for part in self._scores(self._table(X))])
         return self.classes_[nearest]
 
     @fitted_property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> NDArray[Any]:
         """Weights of the linear scores (C×d; with two classes the second's minus the first's, 1×d)."""
         coef = self._centroids @ self._discriminants
-        return coef[1:] - coef[:1] if len(coef) == 2 else coef
+        return (coef[1:] - coef[:1] if len(coef) == 2 else coef).astype(self.components_.dtype, copy=False)
 
     @fitted_property
-    def intercept_(self) -> NDArray[np.float64]:
+    def intercept_(self) -> NDArray[Any]:
         """Constants of the linear scores (C; with two classes 1)."""
         constants = self._log_priors - 0.5 * np.einsum("cq,cq->c", self._centroids, self._centroids)
         constants = constants - self._centroids @ (self._discriminants @ self.mean_)
-        return constants[1:] - constants[:1] if len(constants) == 2 else constants
+        return (constants[1:] - constants[:1] if len(constants) == 2 else constants).astype(self.components_.dtype)
+
+    @fitted_property
+    def means_(self) -> NDArray[np.float64]:
+        """Class means (C×d)."""
+        return self.mean_ + self._centred_means
+
+    @fitted_property
+    def priors_(self) -> NDArray[np.float64]:
+        """Class probabilities that predictions start from."""
+        return np.exp(self._log_priors)
+
+    @fitted_property
+    def xbar_(self) -> NDArray[np.float64]:
+        """Mean of the class means, weighted by their priors: `mean_` where the priors are the classes' shares."""
+        return self.mean_ + self.priors_ @ self._centred_means
+
+    @fitted_property
+    def scalings_(self) -> NDArray[Any]:
+        """The directions as columns (d×k): transform gives (x − mean_) scalings_."""
+        return self.components_.T
+
+    @fitted_property
+    def covariance_(self) -> NDArray[np.float64]:
+        """Within-class covariance (d×d) that distances between classes are measured in, where it was asked for."""
+        if self._covariance is None:
+            raise AttributeError(
+                f"{type(self).__name__} keeps no covariance_, d×d numbers, unless asked to: pass store_covariance=True "
+                "and fit again."
+            )
+        return self._covariance
 
 
 def _within_reach(features: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -136,7 +171,10 @@ class GaussianCentroid(NearestCentroid):
         log_probabilities : array of shape (n_samples, n_classes)
             In the order of classes_.
         """
-        return np.concatenate([log_softmax(part, axis=1) for part in self._scores(X)])
+        table = self._table(X)
+        return np.concatenate(
+            [log_softmax(part, axis=1).astype(table.dtype, copy=False) for part in self._scores(table)]
+        )
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probability of every class.

@@ -36,6 +36,8 @@ class NullSpaceLDA(DiscriminantReducer):
         Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
     class_weight : dict, "balanced" or None, default=None
         A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
 
     Attributes
     ----------
@@ -57,6 +59,16 @@ class NullSpaceLDA(DiscriminantReducer):
         Weights of the linear scores by which rows are classified; all discriminants take part.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
         Constants of these scores.
+    means_ : array of shape (n_classes, n_features)
+        Mean of each class.
+    priors_ : array of shape (n_classes,)
+        Class probabilities that predictions start from.
+    xbar_ : array of shape (n_features,)
+        Mean of the class means, weighted by priors_.
+    scalings_ : array of shape (n_features, n_components_)
+        components_, transposed.
+    covariance_ : array of shape (n_features, n_features)
+        S_w/n, where store_covariance asks for it.
     rank_ : int
         Numerical rank of the centred rows: how many directions there are.
     solver_ : str
@@ -87,10 +99,12 @@ class NullSpaceLDA(DiscriminantReducer):
         *,
         priors: ArrayLike | str | None = None,
         class_weight: Any = None,
+        store_covariance: bool = False,
     ) -> None:
         self.n_components = n_components
         self.priors = priors
         self.class_weight = class_weight
+        self.store_covariance = store_covariance
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         found, others = null_space(ratio), orthogonal(ratio)

@@ -41,6 +41,8 @@ class RegularizedLDA(ShrunkDiscriminant):
         Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
     class_weight : dict, "balanced" or None, default=None
         A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
     random_state : int, RandomState or None, default=None
         Seed that shuffles the folds; None for unshuffled ones.
 
@@ -64,6 +66,16 @@ class RegularizedLDA(ShrunkDiscriminant):
         Weights of the linear scores by which rows are classified; all discriminants take part.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
         Constants of these scores.
+    means_ : array of shape (n_classes, n_features)
+        Mean of each class.
+    priors_ : array of shape (n_classes,)
+        Class probabilities that predictions start from.
+    xbar_ : array of shape (n_features,)
+        Mean of the class means, weighted by priors_.
+    scalings_ : array of shape (n_features, n_components_)
+        components_, transposed.
+    covariance_ : array of shape (n_features, n_features)
+        Σ_γ, where store_covariance asks for it.
     shrinkage_ : float
         The γ that was used.
     path_ : PathScores or None
@@ -103,6 +115,7 @@ class RegularizedLDA(ShrunkDiscriminant):
         cv: Any = 5,
         priors: ArrayLike | str | None = None,
         class_weight: Any = None,
+        store_covariance: bool = False,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -110,6 +123,7 @@ class RegularizedLDA(ShrunkDiscriminant):
         self.cv = cv
         self.priors = priors
         self.class_weight = class_weight
+        self.store_covariance = store_covariance
         self.random_state = random_state
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:

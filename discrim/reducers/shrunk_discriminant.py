@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from discrim.data.check_parameters import COUNT, SHARE, Constraints, named, seed_number
+from discrim.data.check_parameters import SHARE, Constraints, named, seed_number
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import Gathering
 from discrim.moments.row_sample import SAMPLE_ROWS
@@ -29,7 +29,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     """Discriminants with Σ_γ = (1−γ) S_w/n + γ τ I in the place of S_w/n."""
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "n_components": COUNT,
+        **DiscriminantReducer._parameter_constraints,
         "shrinkage": (SHARE, *named("ledoit_wolf", "oas", "cv")),
     }
     _holds_out = False  # whether folds are wanted beyond the search
@@ -65,6 +65,8 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         return replace(asked, n_folds=splitter.get_n_splits(), seed=seed, sample_rows=sampled)
 
     def _why_all_directions(self) -> str | None:
+        if self.store_covariance:
+            return super()._why_all_directions()
         if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self._searches_count:
             return (
                 "only a fixed shrinkage above 0 (pass shrinkage=0.1, say, and an int n_components) goes without the "
