@@ -201,7 +201,7 @@ def test_kinds_of_numbers(case):
 
 REFUSED_TABLES = {
     "one row of numbers": (X[:, 0], ValueError, "Expected 2D array, got 1D array"),
-    "three dimensions": (X[None], ValueError, "dim 3, while dim <= 2 is required"),
+    "three dimensions": (X[None], ValueError, "dim 3"),
     "no rows": (X[:0], ValueError, r"0 sample\(s\)"),
     "no columns": (X[:, :0], ValueError, r"0 feature\(s\)"),
     "complex": (X + 1j, ValueError, "Complex data not supported"),
@@ -342,14 +342,14 @@ def test_inverse_transform_of_something_else(case):
 
 @over(STREAMED)
 def test_a_stream_of_long_sparse_rows_is_refused_clearly(case):
-    rows = sp.random_array((6, 5001), density=0.01, rng=np.random.default_rng(0), format="csr")
+    rows = sp.random_array((6, 5001), density=0.01, format="csr")
     message = "sparse table of 5001 columns, but a stream keeps a d×d scatter.*Use fit on all rows .*, or reduce"
     with pytest.raises(ValueError, match=message):
         case().partial_fit(rows, np.arange(6) % 2)
 
 
 def test_all_directions_of_a_large_sparse_table_are_refused_clearly():
-    rows = sp.random_array((5001, 5002), density=1e-4, rng=np.random.default_rng(0), format="csr")
+    rows = sp.random_array((5001, 5002), density=1e-4, format="csr")
     labels = np.arange(5001) % 2
     with pytest.raises(ValueError, match=r"sparse table of 5001×5002 came.* pass an int n_components ≤ 500"):
         MarginPCA().fit(rows, labels)

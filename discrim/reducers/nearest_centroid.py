@@ -171,10 +171,7 @@ class GaussianCentroid(NearestCentroid):
         log_probabilities : array of shape (n_samples, n_classes)
             In the order of classes_.
         """
-        table = self._table(X)
-        return np.concatenate(
-            [log_softmax(part, axis=1).astype(table.dtype, copy=False) for part in self._scores(table)]
-        )
+        return np.concatenate([log_softmax(part, axis=1) for part in self._scores(self._table(X))])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probability of every class.
