@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, column_or_1d, validate_data
 
 from discrim.data.check_parameters import WEIGHT_RANGE
-from discrim.data.rows import LabelledRows
+from discrim.data.rows import LabelledRows, PickedRows
 from discrim.data.warn_once import held_back, say_once
 
 
@@ -44,8 +44,23 @@ def labelled_rows(
         X, codes, weights = X[numbers], codes[numbers], weights[numbers]
         require_finite(X, numbers)
     if supervised:
-        classes, codes = np.unique(labels if numbers is None else labels[numbers], return_inverse=True)
+        classes, codes = numbered(labels if numbers is None else labels[numbers])
     return LabelledRows(X, codes.astype(np.intp, copy=False), classes, weights, numbers, n_given)
+
+
+def numbered(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The sorted classes and each row's place among them, as np.unique finds them; whole numbers without sorting."""
+    if labels.dtype.kind in "iu" and len(labels):
+        least, most = int(labels.min()), int(labels.max())
+        if most - least < 2 * len(labels) and most < 2**62:
+            offsets = labels.astype(np.intp, copy=False) - least
+            counts = np.bincount(offsets)
+            present = np.flatnonzero(counts)
+            if len(present) == len(counts):
+                return (present + least).astype(labels.dtype), offsets
+            return (present + least).astype(labels.dtype), (np.cumsum(counts > 0) - 1)[offsets]
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes.astype(np.intp, copy=False)
 
 
 def names_of(X: Any) -> tuple[str, ...] | None:
@@ -56,6 +71,8 @@ def names_of(X: Any) -> tuple[str, ...] | None:
 
 def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X as float64 or float32, dense or CSR. That its numbers are finite shows in the first sums over it."""
+    if _is_plain_table(estimator, X, reset):
+        return X
     _refuse_what_is_not_in_memory(X)
     if hasattr(X, "columns"):
         _require_unique_names(X.columns)
@@ -104,6 +121,23 @@ def _refuse_what_is_not_in_memory(X: Any) -> None:
         )
 
 
+def _is_plain_table(estimator: Any, X: Any, reset: bool) -> bool:
+    """Whether X is an array that is taken as it is; a fit of it has no column names.
+
+    scikit-learn's own checks let it pass too, and take longer than the fit of a small table.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in (np.float64, np.float32):
+        return False
+    if isinstance(estimator, str):
+        return True
+    known = vars(estimator)
+    if reset:
+        known.pop("feature_names_in_", None)
+        known["n_features_in_"] = X.shape[1]
+        return True
+    return "feature_names_in_" not in known and known.get("n_features_in_") == X.shape[1]
+
+
 def _refuse_text(X: Any, error: Exception) -> None:
     """Raise, naming the first cell that is no number."""
     names = list(getattr(X, "columns", ()))
@@ -147,6 +181,8 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
         _require_labels_present(labels)
     if labels.dtype == object:
         labels = _of_one_kind(labels)
+    if labels.dtype.kind in "iubU":  # names of classes, whatever they are
+        return labels
     if (kind := type_of_target(labels, input_name="y")) not in ("binary", "multiclass"):
         raise ValueError(
             f"Unknown label type: {kind}. Labels name classes: pass strings, whole numbers or bools, one per row. To "
@@ -239,6 +275,7 @@ def require_finite(
 
     numbers : its rows' in the table that came; names : its columns'; part : of the table, where it is one of many
     """
+    X = X.table if isinstance(X, PickedRows) else X
     values = X.data if sp.issparse(X) else X
     bad = ~np.isfinite(values)
     if not bad.any():

@@ -66,8 +66,10 @@ FLAG = (Possible("True or False", lambda value: isinstance(value, (bool, np.bool
 
 def check_parameters(estimator: Any) -> None:
     """Raise where a parameter is none of what its estimator declares possible."""
-    given = estimator.get_params(deep=False)
-    for name, possible in estimator._parameter_constraints.items():
+    given, constraints = vars(estimator), estimator._parameter_constraints
+    if not constraints.keys() <= given.keys():  # kept in another way
+        given = estimator.get_params(deep=False)
+    for name, possible in constraints.items():
         if not any(one.holds(given[name]) for one in possible):
             verb, listed = "is" if len(possible) == 1 else "are", ", ".join(one.words for one in possible)
             raise ValueError(f"{name}={given[name]!r} came; possible {verb} {listed}.")

@@ -50,6 +50,13 @@ class LabelledRows:
         weights = None if self.weights is None else self.weights[index]
         return LabelledRows(self.X[index], self.codes[index], self.classes, weights)
 
+    def picked(self, index: NDArray[np.intp]) -> LabelledRows:
+        """The same, with dense rows copied only when they are walked over."""
+        if self.is_sparse:
+            return self.some(index)
+        weights = None if self.weights is None else self.weights[index]
+        return LabelledRows(PickedRows(self.X, index), self.codes[index], self.classes, weights)
+
     def moved(self, X: Any) -> LabelledRows:
         """The same labels and weights on other coordinates."""
         return replace(self, X=X)
@@ -84,6 +91,20 @@ class LabelledRows:
         with np.errstate(over="ignore", invalid="ignore"):
             sums = [(self.X[part] * weights).sum(axis=1) for part in block_slices(*self.shape)]
         return np.concatenate(sums) if sums else np.empty(0)
+
+
+class PickedRows:
+    """Some rows of a dense table: an array where it is asked for one, else a block at a time."""
+
+    def __init__(self, table: NDArray[Any], index: NDArray[np.intp]) -> None:
+        self.table, self.index = table, index
+        self.shape, self.dtype = (len(index), table.shape[1]), table.dtype
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return self.table.take(self.index[rows], axis=0)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self[:], dtype=dtype)
 
 
 def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -1,40 +1,45 @@
 """The sums behind `ClassMoments`, gathered in one pass.
 
-Each block of rows is centred before it is squared, so nothing large is ever subtracted:
+Rows are squared around a point near their class's mean, so nothing large is ever subtracted:
 
-    rows of class c, minus the class's pilot p_c       (its mean so far, as one double)
-    block mean b_c of what remains
-    Σ w (x−p)(x−p)ᵀ − W_b b bᵀ + W W_b/(W+W_b) (b−r)(b−r)ᵀ     added to the scatter around p + r
+    rows of class c, minus the class's pilot p_c      (its mean so far, or that of some of its rows, as one double)
+    mean b_c of what remains
+    Σ w (x−p)(x−p)ᵀ − W b bᵀ                          the scatter around p + b
 
-The pilot and the remainder r are kept apart: at an offset of 1e8 their sum, as one double, would lose 1e-8.
-A class that grows by more than it had gets its rows centred on the block's own mean first; otherwise the pilot is
-already close, and the second term is at most a part of the first. Once the classes are known, many blocks are taken
-around the same pilots, and b is the mean of all of them; columns whose means are a few deviations from 0 have pilot 0
-then, and a table of such columns (standardised, say) is squared where it lies.
+The sums themselves show whether the pilots were near: where W b bᵀ is not small beside the scatter, the rows are summed
+again around p + b. The pilot and the remainder are kept apart: at an offset of 1e8 their sum, as one double, would lose
+1e-8. Columns whose means are a few deviations from 0 have pilot 0, and a table of such columns (standardised, say) is
+squared where it lies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from discrim.data.check import require_finite
-from discrim.data.rows import BLOCK_ROWS, LabelledRows, block_slices, dense_block
+from discrim.data.rows import LabelledRows, block_slices, dense_block
 
 Array = NDArray[np.float64]
-NEAR = 8.0  # deviations between 0 and a column's means up to which it is squared where it lies: 64 roundings at most
-FEW_CLASSES = 32  # up to here every block is taken to touch every class
-LONGEST_RUN = 16  # blocks around the same pilots
+FEW_CLASSES = 32  # up to here every row is taken to be of any class; beyond, a block at a time is looked at
+SAMPLED = 32  # rows of each class that tell where its pilot is best set
+ALL_CELLS = 2**15  # all rows do, of a table no larger than this
 LEAST_EXPONENT = -1000  # its inverse, as a factor, is a number still
 SAFE_EXPONENT = 240  # what is this many powers of two away from 1 can be squared and summed
 SAFE = {
     np.dtype(np.float64): (1e-150, 1e250),
     np.dtype(np.float32): (1e-18, 1e30),
 }  # sums of squares that lose nothing
+# squares of the means, in variances around them: up to which 0 is a pilot, and up to which any pilot was near
+NEAR = {np.dtype(np.float64): (64.0, 100.0), np.dtype(np.float32): (1.0, 4.0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,21 +51,42 @@ class Foreknown:
     squares: Array  # of each column: its deviations from the class means, squared and summed
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Run:
-    """Consecutive blocks around the same pilots, and the sums of what was added of them."""
+    """Rows that are taken around the same pilots."""
 
-    seen: Any  # the classes it may touch: an index into the accumulator's arrays
-    pilots: NDArray[Any]
-    may_recentre: bool  # one block alone is also centred on its own class means, where these say more than the pilots
-    recentred: NDArray[np.bool_]  # which classes were
-    mass: Any = 0.0  # of each class, as the two below: arrays once a block is there
-    counts: Any = 0
-    sums: Any = 0.0  # of weighted rows − pilots
+    X: Any
+    blocks: list[slice]
+    codes: NDArray[np.intp]  # positions among the classes of the run
+    weights: Array | None
+    seen: Any  # these classes: an index into the accumulator's arrays
+    n_classes: int
+
+    def positions(self, block: slice) -> NDArray[np.intp]:
+        """The classes of a block's rows."""
+        first = self.blocks[0].start
+        return self.codes[block.start - first : block.stop - first]
+
+    def weights_of(self, block: slice) -> Array | None:
+        """The weights of a block's rows."""
+        first = self.blocks[0].start
+        return None if self.weights is None else self.weights[block.start - first : block.stop - first]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Of the rows of a run: the means of rows − pilots, and the scatter around them (or one of each class, or none)."""
+
+    mass: Array
+    pilots: Array
+    means: Array
+    scatter: Array | None
+    of_means: Array  # what of the squares around the pilots, in each column, were the means'
+    size: float  # all that was squared
 
 
 class Accumulator:
-    """Weights, means and scatters of classes 0..C−1 of (X · 2^−exponent), growing block by block."""
+    """Weights, means and scatters of classes 0..C−1 of (X · 2^−exponent), growing run by run."""
 
     def __init__(
         self,
@@ -72,8 +98,7 @@ class Accumulator:
         foreknown: Foreknown | None = None,
     ) -> None:
         shape = (n_classes, n_features)
-        nothing = Foreknown(np.zeros(n_classes), np.zeros(shape), np.zeros(n_features))
-        self.foreknown = nothing if foreknown is None else foreknown
+        self.foreknown = foreknown
         self.weights = np.zeros(n_classes)
         self.counts = np.zeros(n_classes, dtype=np.int64)
         self.pilots = np.zeros(shape)
@@ -82,9 +107,8 @@ class Accumulator:
         self.pooled = np.zeros((n_features, n_features)) if keep == "pooled" else None
         self.each = np.zeros((n_classes, n_features, n_features)) if keep == "each" else None
         self.exponent = 0
-        self._largest = 0.0  # the largest sum of squares of a block so far
-        self._pending: dict[int, list[Array]] = {1: [], -1: []}  # class rows yet to be squared into `pooled`
-        self._buffers: dict[str, NDArray[Any]] = {}
+        self._buffer: NDArray[Any] = np.empty((0, n_features))
+        self._even = emphasis is None or bool((emphasis == 1).all())
 
     def add_rows(self, rows: LabelledRows, *, doubles: bool = True) -> None:
         """One pass over the rows; `doubles=False` squares single-precision rows in their own precision."""
@@ -94,19 +118,8 @@ class Accumulator:
         unit = 1.0 if rows.weights is None else 2.0 ** np.frexp(rows.weights.max())[1]  # float32 ends at 1e38
         if unit != 1.0:
             self._count_weights_in(unit)
-        blocks, done = list(block_slices(*rows.shape)), 0
-        while done < len(blocks):
-            longest = LONGEST_RUN if self.foreknown.weights.any() else min(2 * done, LONGEST_RUN)
-            run = blocks[done : done + max(1, longest)]
-            if len(run) > 1 and not self._knows_its_classes(rows, run, unit):
-                run = run[:1]
-            added = self._add_run(rows, run, unit, dtype)
-            if added == 0:
-                require_finite(rows.X)
-                self._rescale(dense_block(rows.X, run[0]))
-                added = self._add_run(rows, run[:1], unit, dtype, force=True)
-            done += added
-        self.square_pending()
+        for run in self._runs(rows, unit):
+            self._add_run(run, dtype)
         if unit != 1.0:
             self._count_weights_in(1 / unit)
         means = np.ldexp((self.pilots + self.remainders)[self.weights > 0], self.exponent)
@@ -115,21 +128,21 @@ class Accumulator:
             self.set_exponent(exponent)
 
     def _count_weights_in(self, unit: float) -> None:
-        for sums in (self.weights, self.pooled, self.each, self.foreknown.weights, self.foreknown.squares):
+        known = self.foreknown
+        for sums in (self.weights, self.pooled, self.each, *(() if known is None else (known.weights, known.squares))):
             if sums is not None:
                 sums /= unit
 
-    def _knows_its_classes(self, rows: LabelledRows, run: list[slice], unit: float) -> bool:
-        """Whether each class has at least a quarter as much behind it as is in the run, so that its pilot is near.
-
-        What is squared around it is at most five times what the classes' scatter will be: under three bits.
-        """
-        if len(self.weights) > FEW_CLASSES:
-            return False
-        part = slice(run[0].start, run[-1].stop)
-        weights = None if rows.weights is None else rows.weights[part] / unit
-        behind = self.weights + self.foreknown.weights
-        return bool((np.bincount(rows.codes[part], weights, minlength=len(behind)) <= 4 * behind).all())
+    def _runs(self, rows: LabelledRows, unit: float) -> Iterator[_Run]:
+        """All rows at once where there are few classes, else block by block, with the classes that are in it."""
+        weights = rows.weights if unit == 1.0 or rows.weights is None else rows.weights / unit
+        blocks = list(block_slices(*rows.shape))
+        if len(self.weights) <= FEW_CLASSES:
+            yield _Run(rows.X, blocks, rows.codes, weights, slice(None), len(self.weights))
+            return
+        for block in blocks:
+            seen, codes = np.unique(rows.codes[block], return_inverse=True)
+            yield _Run(rows.X, [block], codes, None if weights is None else weights[block], seen, len(seen))
 
     def add_sparse_means(self, rows: LabelledRows) -> None:
         """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
@@ -146,191 +159,240 @@ class Accumulator:
         means = sums / np.where(counted > 0, counted, 1.0)[:, None]
         self.merge(slice(None), mass, np.bincount(rows.codes, minlength=len(mass)), np.zeros_like(means), means)
 
-    def _add_run(
-        self, rows: LabelledRows, blocks: list[slice], unit: float, dtype: np.dtype[Any], force: bool = False
-    ) -> int:
-        """Add blocks around the same pilots, up to one whose squares would leave the range of the numbers; how many."""
-        codes = rows.codes[blocks[0].start : blocks[-1].stop]
-        many = len(self.weights) > FEW_CLASSES
-        seen, positions = np.unique(codes, return_inverse=True) if many else (slice(None), codes)
-        run: _Run | None = None
-        added = 0
-        for part in blocks:
-            block = dense_block(rows.X, part)
-            if self.exponent:
-                block = np.ldexp(block, -self.exponent)
-            local = positions[part.start - blocks[0].start : part.stop - blocks[0].start]
-            weights = None if rows.weights is None else rows.weights[part] / unit
-            if run is None:
-                run = self._new_run(seen, block, local, dtype, alone=len(blocks) == 1)
-            if not self._add_block(run, block, local, weights, force):
-                break
-            added += 1
-        if added:
-            assert run is not None
-            means = run.sums / np.where(run.mass > 0, run.mass, 1.0)[:, None]
-            left = np.where(run.recentred[:, None], 0.0, means)  # what of the means is still in the scatter
-            self._add_class_rows(seen, -1, run.mass, left)
-            self.merge(seen, run.mass, run.counts, run.pilots.astype(np.float64), means)
-        return added
-
-    def _add_block(
-        self, run: _Run, block: NDArray[Any], local: NDArray[np.intp], weights: Array | None, force: bool
-    ) -> bool:
-        """Add a block to its run; False, with nothing changed, where its squares would leave the range."""
-        dtype = run.pilots.dtype
+    def _add_run(self, run: _Run, dtype: np.dtype[Any]) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = self._minus_pilots(block, run.pilots, local, dtype)
-            mass = np.bincount(local, weights, minlength=len(run.pilots))
-            sums = _class_sums(rows, local, weights, len(run.pilots))
-            if run.may_recentre and (self.pooled is not None or self.each is not None):
-                rows = self._recentred(run, rows, local, mass, sums)
-            product = self._pooled_product(run, rows, local, weights)
-            size = float(np.vdot(rows, rows) if product is None else np.trace(product))
-        low, high = SAFE[dtype]
-        lost = not size < high or (max(size, self._largest) < low and rows.any())
-        if lost and not force:
-            return False
-        self._largest = max(self._largest, size)
-        if product is not None:
-            self.pooled += product
-        elif self.each is not None:
-            self._add_each(run, rows, local, weights)
-        run.mass += mass
-        run.counts += np.bincount(local, minlength=len(run.pilots))
-        run.sums += sums
-        return True
+            found = self._sums(run, self._pilots(run, dtype), dtype)
+            if self._leaves_range(found, run, dtype):
+                require_finite(run.X)
+                self._rescale(run)
+                found = self._sums(run, self._pilots(run, dtype), dtype)
+            if not self._was_near(found, dtype):
+                found = self._sums(run, (found.pilots + found.means).astype(dtype), dtype)
+        if found.scatter is not None and self.pooled is not None:
+            self.pooled += found.scatter
+        elif found.scatter is not None and self.each is not None:
+            self.each[run.seen] += found.scatter
+        self.merge(run.seen, found.mass, np.bincount(run.codes, minlength=run.n_classes), found.pilots, found.means)
 
-    def _recentred(
-        self, run: _Run, rows: NDArray[Any], local: NDArray[np.intp], mass: NDArray[Any], sums: Array
-    ) -> NDArray[Any]:
-        """Rows of classes that grow by more than they had, around their own mean."""
-        run.recentred = (self.weights + self.foreknown.weights)[run.seen] < mass
-        if not run.recentred.any():
-            return rows
-        shift = np.zeros(run.pilots.shape, rows.dtype)
-        shift[run.recentred] = sums[run.recentred] / mass[run.recentred, None]
-        out = self._buffer("centred", rows.shape, rows.dtype)
-        return np.subtract(rows, shift[local] if len(shift) > 1 else shift, out=out)
+    # ------------------------------------------------------------------ where the pilots are
 
-    def merge(self, seen: Any, mass: Array, counts: NDArray[Any], pilots: Array, remainders: Array) -> None:
-        """Add class means (pilot + remainder) of given mass; the scatter around them is added by the caller."""
-        old = self.weights[seen]
-        both = old + mass
-        gap = (pilots - self.pilots[seen]) + (remainders - self.remainders[seen])
-        gap[(old == 0) | (mass == 0)] = 0.0
-        share = np.divide(mass, both, out=np.zeros_like(both), where=both > 0)
-        self._add_class_rows(seen, 1, old * share, gap)
-        # the newer pilot is the mean so far: the old mean, as seen from it, is small again
-        moved = np.where((old > 0)[:, None], (self.pilots[seen] - pilots) + self.remainders[seen], remainders)
-        grown = (mass > 0)[:, None]
-        self.remainders[seen] = np.where(grown, moved + share[:, None] * gap, self.remainders[seen])
-        self.pilots[seen] = np.where(grown, pilots, self.pilots[seen])
-        self.weights[seen] = both
-        self.counts[seen] += counts
-
-    def _new_run(
-        self, seen: Any, block: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any], alone: bool
-    ) -> _Run:
-        """Around the mean so far of each class, or its first row; around 0 where that is as good."""
-        behind = (self.weights + self.foreknown.weights)[seen]
-        known = np.where(
-            (self.weights[seen] > 0)[:, None], self.pilots[seen] + self.remainders[seen], self.foreknown.means[seen]
-        )
-        pilots, new = known.astype(dtype), behind == 0
-        if new.any():
-            first = np.full(len(pilots), -1, dtype=np.intp)
-            first[local[::-1]] = np.arange(len(local) - 1, -1, -1)
-            new &= first >= 0
-            pilots[new] = block[first[new]]
-        if not alone and self.pooled is not None:
-            self.square_pending()
-            with np.errstate(over="ignore"):
-                of_means = (self.emphasis[seen] * behind) @ np.square(pilots, dtype=np.float64)
-            spread = NEAR**2 * (np.diag(self.pooled) + self.foreknown.squares)
-            near = of_means <= spread
-            if of_means[near].sum() <= spread.max(initial=0.0):  # W b bᵀ is as large as its trace, not as one column
+    def _pilots(self, run: _Run, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The mean so far of each class, or that of some of its rows; 0 where that is as good."""
+        behind, pilots = self.weights[run.seen], self.pilots[run.seen] + self.remainders[run.seen]
+        squares = None if self.pooled is None else np.diagonal(self.pooled)
+        if (known := self.foreknown) is not None:
+            pilots = np.where((behind > 0)[:, None], pilots, known.means[run.seen])
+            behind = behind + known.weights[run.seen]
+            squares = None if squares is None else squares + known.squares
+        if (new := behind == 0).any():
+            mass, means, spread = self._sampled(run)
+            pilots[new] = means[new]
+            if new.all():
+                behind, squares = mass, None if squares is None else spread
+        if squares is not None:
+            of_means = (self.emphasis[run.seen] * behind) @ pilots**2
+            most = NEAR[dtype][0] * squares
+            near = of_means <= most
+            # W b bᵀ is as large as all columns together: its rounding moves directions by what the root of that is
+            if of_means[near].sum() * of_means[near].max(initial=0.0) <= most.max(initial=0.0) ** 2:
                 pilots[:, near] = 0.0
-        return _Run(seen, pilots, may_recentre=alone, recentred=np.zeros(len(pilots), dtype=bool))
+        return pilots.astype(dtype, copy=False)
+
+    def _sampled(self, run: _Run) -> tuple[Array, Array, Array]:
+        """Of some rows all over the run: the weight of each class, the means, and the squares around these."""
+        n, wanted = len(run.codes), SAMPLED * run.n_classes
+        where = np.arange(n)
+        if self.each is None and n > 2 * wanted and n * run.X.shape[1] > ALL_CELLS:
+            # by steps of the golden ratio, with which no order of the rows keeps time
+            where = np.sort((np.arange(wanted) * 0.6180339887498949 % 1.0 * n).astype(np.intp))
+        local, first = run.codes[where], np.zeros(run.n_classes, dtype=np.intp)
+        first[local[::-1]] = np.arange(len(local) - 1, -1, -1)
+        some = dense_block(run.X, where + run.blocks[0].start).astype(np.float64, copy=False)
+        some = np.ldexp(some, -self.exponent) if self.exponent else some
+        base = some[first]  # a row of the class: where all are equal, so is their mean
+        some = some - base[local]
+        weights = None if run.weights is None else run.weights[where]
+        mass = np.bincount(local, weights, minlength=run.n_classes).astype(np.float64, copy=False)
+        means = _class_sums(some, local, weights, run.n_classes) / np.where(mass > 0, mass, 1.0)[:, None]
+        some -= means[local]
+        squares = np.einsum("ij,ij->j", some, some if weights is None else some * weights[:, None])
+        return mass, base + means, squares
+
+    def _was_near(self, found: _Sums, dtype: np.dtype[Any]) -> bool:
+        """Whether what the pilots were off takes no digits from the scatter that is there now."""
+        if found.scatter is None:
+            return True
+        squares = np.diagonal(found.scatter, axis1=-2, axis2=-1)
+        if self.pooled is not None:
+            squares = squares + np.diagonal(self.pooled)
+            squares = squares if self.foreknown is None else squares + self.foreknown.squares
+        return bool((found.of_means <= NEAR[dtype][1] * squares).all())
+
+    # ------------------------------------------------------------------ around them
+
+    def _sums(self, run: _Run, pilots: NDArray[Any], dtype: np.dtype[Any]) -> _Sums:
+        """One pass over the rows of a run."""
+        d, sums, size = pilots.shape[1], np.zeros(pilots.shape), 0.0
+        scatter: Any = None if self.pooled is None else np.zeros((d, d), order="F")
+        if self.each is not None:
+            scatter = np.zeros((run.n_classes, d, d))
+        around = pilots if pilots.any() else None
+        for part in run.blocks:
+            local, weights = run.positions(part), run.weights_of(part)
+            rows = self._minus_pilots(dense_block(run.X, part), around, local, dtype)
+            sums += _class_sums(rows, local, weights, run.n_classes)
+            if self.pooled is not None:
+                scatter = _with_squares(scatter, 1.0, self._weighted(rows, run, local, weights))
+            elif self.each is not None:
+                _add_each(scatter, rows, local, weights)
+            else:
+                size += float(np.vdot(rows, rows))
+        mass = np.bincount(run.codes, run.weights, minlength=run.n_classes).astype(np.float64, copy=False)
+        means = sums / np.where(mass > 0, mass, 1.0)[:, None]
+        if scatter is not None:
+            size = float(np.trace(scatter, axis1=-2, axis2=-1).sum())
+        scatter, of_means = self._around_means(scatter, means, mass, run)
+        return _Sums(mass, pilots.astype(np.float64, copy=False), means, scatter, of_means, size)
+
+    def _around_means(self, scatter: Array | None, means: Array, mass: Array, run: _Run) -> tuple[Array | None, Array]:
+        """Scatter (of which there was one triangle) less W b bᵀ, and what that was in each column."""
+        if self.pooled is None:
+            rows = means * np.sqrt(mass)[:, None]
+            if scatter is not None:
+                scatter -= rows[:, :, None] * rows[:, None, :]
+            return scatter, rows**2
+        rows = means * np.sqrt(mass if self._even else mass * self.emphasis[run.seen])[:, None]
+        triangle = _with_squares(scatter, -1.0, rows)
+        scatter = triangle + triangle.T
+        scatter.flat[:: len(scatter) + 1] *= 0.5
+        return scatter, np.einsum("cd,cd->d", rows, rows)
+
+    def _weighted(self, rows: NDArray[Any], run: _Run, local: NDArray[np.intp], weights: Array | None) -> NDArray[Any]:
+        """Rows times the roots of their weights and of their classes' emphasis."""
+        if not self._even:
+            weights = self.emphasis[run.seen][local] * (1.0 if weights is None else weights)
+        if weights is None:
+            return rows
+        out = self._buffer_of(rows.shape, rows.dtype)
+        return np.multiply(rows, np.sqrt(weights)[:, None].astype(rows.dtype, copy=False), out=out)
 
     def _minus_pilots(
-        self, block: NDArray[Any], pilots: NDArray[Any], local: NDArray[np.intp], dtype: np.dtype[Any]
+        self, block: NDArray[Any], pilots: NDArray[Any] | None, local: NDArray[np.intp], dtype: np.dtype[Any]
     ) -> NDArray[Any]:
         """block − pilots[local], in a buffer that stays in the cache (not to be written to: it may be the table)."""
-        if block.dtype == dtype and not pilots.any():
+        if self.exponent:
+            block = np.ldexp(block, -self.exponent)
+        if pilots is None and block.dtype == dtype and block.flags.c_contiguous:
             return block
-        out = self._buffer("centred", block.shape, dtype)
-        if len(pilots) == 1:
-            return np.subtract(block, pilots[0], out=out)
+        out = self._buffer_of(block.shape, dtype)
+        if pilots is None:
+            np.copyto(out, block)
+            return out
         np.take(pilots, local, axis=0, out=out, mode="clip")
         return np.subtract(block, out, out=out)
 
-    def _pooled_product(
-        self, run: _Run, rows: NDArray[Any], local: NDArray[np.intp], weights: Array | None
-    ) -> NDArray[Any] | None:
-        if self.pooled is None:
-            return None
-        emphasis = self.emphasis[run.seen]
-        if not (emphasis == 1).all():
-            weights = emphasis[local] * (1.0 if weights is None else weights)
-        if weights is not None:
-            out = self._buffer("centred", rows.shape, rows.dtype)
-            rows = np.multiply(rows, np.sqrt(weights)[:, None].astype(rows.dtype), out=out)
-        return np.matmul(rows.T, rows, out=self._buffer("product", self.pooled.shape, rows.dtype))
+    def _buffer_of(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        if len(self._buffer) < shape[0] or self._buffer.dtype != dtype:
+            self._buffer = np.empty(shape, dtype)
+        return self._buffer[: shape[0]]
 
-    def _add_each(self, run: _Run, rows: NDArray[Any], local: NDArray[np.intp], weights: Array | None) -> None:
-        assert self.each is not None
-        rows = rows if weights is None else rows * np.sqrt(weights)[:, None].astype(rows.dtype)
-        numbers = np.arange(len(self.weights))[run.seen]
-        for c in np.unique(local):
-            of_class = rows[local == c]
-            self.each[numbers[c]] += of_class.T @ of_class
+    def merge(self, seen: Any, mass: Array, counts: NDArray[Any], pilots: Array, remainders: Array) -> None:
+        """Add class means (pilot + remainder) of given mass; the scatter around them is added by the caller."""
+        old, grown = self.weights[seen], (mass > 0)[:, None]
+        if old.any():
+            both = old + mass
+            gap = (pilots - self.pilots[seen]) + (remainders - self.remainders[seen])
+            gap[(old == 0) | (mass == 0)] = 0.0
+            share = np.divide(mass, both, out=np.zeros_like(both), where=both > 0)
+            self._add_class_rows(seen, old * share, gap)
+            # the newer pilot is the mean so far: the old mean, as seen from it, is small again
+            moved = np.where((old > 0)[:, None], (self.pilots[seen] - pilots) + self.remainders[seen], remainders)
+            remainders = np.where(grown, moved + share[:, None] * gap, self.remainders[seen])
+            pilots = np.where(grown, pilots, self.pilots[seen])
+        else:
+            pilots, remainders = np.where(grown, pilots, 0.0), np.where(grown, remainders, 0.0)
+        self.pilots[seen], self.remainders[seen] = pilots, remainders
+        self.weights[seen] += mass
+        self.counts[seen] += counts
 
-    def _add_class_rows(self, seen: Any, sign: int, masses: Array, rows: Array) -> None:
-        """Add ± mass_c · row_c row_cᵀ to each class's scatter."""
+    def _add_class_rows(self, seen: Any, masses: Array, rows: Array) -> None:
+        """Add mass_c · row_c row_cᵀ to each class's scatter."""
         scaled = rows * np.sqrt(masses)[:, None]
         if self.pooled is not None:
             scaled *= np.sqrt(self.emphasis[seen])[:, None]
-            self._pending[sign].append(scaled)
-            if sum(map(len, self._pending[sign])) > BLOCK_ROWS:
-                self.square_pending()
+            self.pooled += scaled.T @ scaled
         elif self.each is not None:
-            for c, row in zip(np.arange(len(self.weights))[seen], scaled, strict=True):
-                self.each[c] += sign * np.outer(row, row)
+            self.each[seen] += scaled[:, :, None] * scaled[:, None, :]
 
-    def square_pending(self) -> None:
-        """Square the class rows that were put off (one product for many blocks)."""
-        for sign, pending in self._pending.items():
-            if pending and self.pooled is not None:
-                rows = np.concatenate(pending)
-                self.pooled += sign * (rows.T @ rows)
-            pending.clear()
+    # ------------------------------------------------------------------ numbers too large or too small to be squared
 
-    def _buffer(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        held = self._buffers.get(name)
-        if held is None or len(held) < shape[0] or held.dtype != dtype:
-            held = self._buffers[name] = np.empty(shape, dtype)
-        return held[: shape[0]]
+    def _leaves_range(self, found: _Sums, run: _Run, dtype: np.dtype[Any]) -> bool:
+        low, high = SAFE[dtype]
+        if not found.size < high:
+            return True
+        before = 0.0 if self.pooled is None else float(np.trace(self.pooled))
+        if max(found.size, before) >= low:
+            return False
+        around = found.pilots.astype(dtype, copy=False)
+        return any(
+            self._minus_pilots(dense_block(run.X, part), around, run.positions(part), dtype).any()
+            for part in run.blocks
+        )
 
-    def _rescale(self, block: NDArray[Any]) -> None:
-        """Take the power of two at which the block's largest deviation is about 1 (and no entry overflows)."""
-        with np.errstate(over="ignore"):
-            deviation = float(np.ptp(block, axis=0).max())
-        largest = float(np.abs(block).max())
+    def _rescale(self, run: _Run) -> None:
+        """Take the power of two at which the run's largest deviation is about 1 (and no entry overflows)."""
+        ends = [(block.min(axis=0), block.max(axis=0)) for block in (dense_block(run.X, part) for part in run.blocks)]
+        least, most = np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
+        deviation = float((most - least).max())
+        largest = float(max(np.abs(least).max(), np.abs(most).max()))
         wanted = np.frexp(deviation if 0 < deviation < np.inf else largest)[1]
         self.set_exponent(max(int(wanted), int(np.frexp(largest)[1]) - 1000, LEAST_EXPONENT))
 
     def set_exponent(self, exponent: int) -> None:
         """Count from now on in units of 2^exponent."""
-        self.square_pending()
         change = self.exponent - exponent
         for array, power in ((self.pilots, 1), (self.remainders, 1), (self.pooled, 2), (self.each, 2)):
             if array is not None:
                 np.ldexp(array, power * change, out=array)
-        self._largest = float(np.ldexp(self._largest, 2 * change))
         self.exponent = exponent
-        for known in (self.foreknown.weights, self.foreknown.means, self.foreknown.squares):
-            known[:] = 0.0  # in other units: of no use any more
+        self.foreknown = None  # in other units: of no use any more
+
+
+def _class_sums(rows: Any, local: NDArray[np.intp], weights: Array | None, n_classes: int) -> Array:
+    """Weighted sum of the (dense or sparse) rows of each class."""
+    # a sparse table comes whole, so that many rows are summed: in doubles
+    dtype = np.dtype(np.float64) if sp.issparse(rows) else rows.dtype
+    # one nonzero per column: faster than a dense product, and than a sum along the columns where there is one class
+    members = copy(_one_of_each(n_classes, len(local), dtype))
+    members.indices = local
+    if weights is not None:
+        members.data = weights.astype(dtype, copy=False)
+    sums = members @ rows
+    return (sums.toarray() if sp.issparse(sums) else sums).astype(np.float64, copy=False)
+
+
+@lru_cache(maxsize=16)
+def _one_of_each(n_classes: int, n_rows: int, dtype: np.dtype[Any]) -> sp.csc_array:
+    """A class for each row, all of the first: to be copied, as making one anew takes as long as a product of it."""
+    where = np.zeros(n_rows, dtype=np.intp), np.arange(n_rows + 1)
+    return sp.csc_array((np.ones(n_rows, dtype), *where), shape=(n_classes, n_rows))
+
+
+def _with_squares(scatter: Any, factor: float, rows: NDArray[Any]) -> Any:
+    """scatter + factor · rowsᵀrows, in its upper triangle (half the work of a product)."""
+    if not scatter.size:
+        return scatter
+    if rows.dtype == np.float64:
+        return blas.dsyrk(factor, rows.T, beta=1.0, c=scatter, overwrite_c=1)
+    scatter += factor * blas.ssyrk(1.0, rows.T)
+    return scatter
+
+
+def _add_each(scatters: Any, rows: NDArray[Any], local: NDArray[np.intp], weights: Array | None) -> None:
+    rows = rows if weights is None else rows * np.sqrt(weights)[:, None].astype(rows.dtype, copy=False)
+    for c in np.unique(local):
+        of_class = rows[local == c]
+        scatters[c] += of_class.T @ of_class
 
 
 def log_deviation(pooled: Array | None, each: Array | None) -> float:
@@ -350,16 +412,3 @@ def safe_exponent(means: Array, log_deviation: float, exponent: int) -> int:
         return exponent
     least = int(np.frexp(np.abs(means).max())[1]) - 1000  # so that no mean overflows
     return max(int(spread), least, LEAST_EXPONENT)
-
-
-def _class_sums(rows: Any, local: NDArray[np.intp], weights: Array | None, n_classes: int) -> NDArray[np.float64]:
-    """Weighted sum of the (dense or sparse) rows of each class."""
-    # a sparse table comes whole, so that many rows are summed: in doubles
-    dtype = np.dtype(np.float64) if sp.issparse(rows) else rows.dtype
-    values = np.ones(len(local), dtype) if weights is None else weights.astype(dtype)
-    if n_classes == 1 and not sp.issparse(rows):
-        return (values @ rows).astype(np.float64)[None]
-    # one nonzero per column: faster than a dense product from two classes on
-    members = sp.csc_array((values, local, np.arange(len(local) + 1)), shape=(n_classes, len(local)))
-    sums = members @ rows
-    return (sums.toarray() if sp.issparse(sums) else sums).astype(np.float64)

@@ -224,7 +224,6 @@ class ClassMoments:
             if sums.each is not None and part.each is not None:
                 sums.each[positions] += part.each
             sums.merge(positions, part.weights, part.counts, part.pilots, part.remainders)
-        sums.square_pending()
         return self._from(sums, classes, max(self.precision, other.precision))
 
     def _refuse_other_kind(self, other: ClassMoments) -> NoReturn:

@@ -88,12 +88,13 @@ class Coordinates:
     margins: Margins
     keep: str
     emphasis: Callable[[Array], Array | None] | None
+    divided: Callable[[Basis], Basis]
     _posed: dict[bool, tuple[Basis, ClassMoments]] = field(default_factory=dict)
 
     def posed(self, *, resolve: bool) -> tuple[Basis, ClassMoments]:
         """As cheap as can be, or with all directions, the smallest too."""
         if resolve not in self._posed:
-            basis = self.plan.build(self.rows, self.margins, resolve=resolve)
+            basis = self.divided(self.plan.build(self.rows, self.margins, resolve=resolve))
             self._posed[resolve] = basis, basis.moments(self.keep, self.emphasis)
         return self._posed[resolve]
 
@@ -164,6 +165,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     def _weighted(self, rows: LabelledRows) -> LabelledRows:
         """The rows with what a method's own parameters say about their weights."""
         return rows
+
+    def _divided(self, basis: Basis) -> Basis:
+        """The basis with its points in folds, where a choice is made by them."""
+        return basis
 
     def _require_weighted(self, moments: ClassMoments) -> None:
         """Raise where the statistics are not those that a method's own parameters ask for."""
@@ -375,7 +380,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             stored = rows.X.nnz if rows.is_sparse else None
             plan = choose(*rows.shape, stored=stored, wanted=wanted, why_all=self._why_all_directions())
         keep = self._kept_statistics(streaming=False)
-        return Coordinates(plan, rows, self._margins(rows), keep, self._scatter_weights)
+        return Coordinates(plan, rows, self._margins(rows), keep, self._scatter_weights, self._divided)
 
     def _solve_rows(self, coordinates: Coordinates) -> tuple[Solution, Array, ClassMoments]:
         """The solution in the features, their mean, and the statistics.

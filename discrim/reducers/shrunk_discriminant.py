@@ -74,9 +74,19 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             )
         return None
 
+    def _divided(self, basis: Basis) -> Basis:
+        if not (self._searches or self._holds_out):
+            return basis
+        try:
+            return replace(basis, folds=Folds(basis.points, self.cv, self.random_state, basis.original))
+        except ValueError:  # is raised again where the folds are needed, if the table has no worse fault
+            return basis
+
     def _folds(self, basis: Basis) -> Splits:
         if self._statistics is not None:
             return GatheredFolds(self._statistics)
+        if basis.folds is not None:
+            return basis.folds
         return Folds(basis.points, self.cv, self.random_state, basis.original)
 
     def _given_shrinkage(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> float:

@@ -27,7 +27,7 @@ from discrim.objectives.ratio import Ratio, ratio_of
 from discrim.objectives.spread import Spread
 from discrim.solve.discriminants import Cost
 from discrim.solve.eigen import Spectrum, spectrum_of_matrix
-from discrim.solve.folds import Splits, Test
+from discrim.solve.folds import Folds, Splits, Test
 
 Array = NDArray[np.float64]
 RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
@@ -44,6 +44,7 @@ class Basis(ABC):
     keeps_leading: bool = True  # whether the largest directions are there to nearly all digits
     is_resolved: bool = True  # whether every direction is
     can_resolve: bool = False  # whether building it anew with resolve=True would show more
+    folds: Folds | None = None  # of the points, where a choice is made by them
 
     @abstractmethod
     def mean(self, moments: ClassMoments) -> Array:
@@ -59,6 +60,8 @@ class Basis(ABC):
 
     def moments(self, keep: str, emphasis: Callable[[Array], Array | None] | None = None) -> ClassMoments:
         """Statistics of the points; `emphasis` weighs the classes' scatters by the classes' totals, where pooled."""
+        if self.folds is not None and self.folds.moments is not None:
+            return self.folds.moments
         weights = emphasis(self.points.class_totals) if emphasis is not None and keep == "pooled" else None
         return ClassMoments.of_rows(self.points, keep=keep, emphasis=weights, doubles=False)
 

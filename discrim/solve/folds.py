@@ -104,30 +104,53 @@ class Folds(Splits):
         self.splits = _splits(points if original is None else original, cv, random_state)
 
     def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
-        return ((moments, self.rows(test)) for moments, (_, test) in zip(self.training, self.splits, strict=True))
+        tests = (self.points.picked(test) for _, test in self.splits)
+        return zip(self.training, tests, strict=True)
 
     @property
     def held_out(self) -> Iterator[tuple[ClassMoments, Test]]:
+        if self.parts is not None:
+            return zip(self.training, self.parts, strict=True)
         return ((moments, TestRows(test, test.shape[0])) for moments, test in self)
 
     @functools.cached_property
+    def parts(self) -> list[ClassMoments] | None:
+        """Statistics of each split's test rows, where these divide the table."""
+        if not _divide(self.splits, self.points.shape[0]):
+            return None
+        return [ClassMoments.of_rows(self.points.picked(test)) for _, test in self.splits]
+
+    @functools.cached_property
     def training(self) -> list[ClassMoments]:  # type: ignore[override]
-        everyone = np.arange(self.points.shape[0])
-        tests = np.sort(np.concatenate([test for _, test in self.splits]))
-        divided = len(self.splits) > 1 and all(
-            np.array_equal(part, everyone) for part in (tests, *(np.sort(np.concatenate(s)) for s in self.splits))
-        )
-        if not divided:
-            return [ClassMoments.of_rows(self.rows(training)) for training, _ in self.splits]
-        return _of_the_others([ClassMoments.of_rows(self.rows(test)) for _, test in self.splits])
+        if self.parts is None:
+            return [ClassMoments.of_rows(self.points.picked(training)) for training, _ in self.splits]
+        return _of_the_others(self.parts)
+
+    @functools.cached_property
+    def moments(self) -> ClassMoments | None:
+        """Statistics of all rows, where those of the parts add up to them."""
+        return None if self.parts is None else self.training[0] + self.parts[0]
+
+
+def _divide(splits: list[tuple[Indices, Indices]], n: int) -> bool:
+    """Whether each row is tested once, and trained on wherever it is not tested."""
+    tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=n)
+    if len(splits) < 2 or not (tested == 1).all():
+        return False
+    return all(
+        len(training) + len(test) == n and (np.bincount(np.concatenate([training, test]), minlength=n) == 1).all()
+        for training, test in splits
+    )
 
 
 def _folds_of_distinct_rows(points: LabelledRows, n_folds: int, random_state: Any) -> list[tuple[Indices, Indices]]:
     """Each class divided evenly; copies of a row stay together, so that weights are repetition here too."""
-    keys = points.fingerprints() + 1j * points.codes
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    if np.bincount(points.codes[first]).max() < 2:  # no class varies: copies are all there is to divide
-        first = group = np.arange(len(keys))
+    prints = points.fingerprints()
+    first = group = np.arange(len(prints))
+    if not (np.diff(np.sort(prints)) > 0).all():
+        _, first, group = np.unique(prints + 1j * points.codes, return_index=True, return_inverse=True)
+        if np.bincount(points.codes[first]).max() < 2:  # no class varies: copies are all there is to divide
+            first = group = np.arange(len(prints))
     order = np.argsort(first)  # distinct rows as they came
     fold = _fold_numbers(points.codes[first[order]], n_folds, random_state)[np.argsort(order)][group]
     return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(fold.max() + 1)]
@@ -138,19 +161,40 @@ def _fold_numbers(codes: Indices, n_folds: int, random_state: Any) -> Indices:
 
     Rows are dealt class by class there, so that a fold takes one row of a class.
     """
-    largest = int(np.bincount(codes).max())
-    require_folds(n_folds, largest)
+    counts = np.bincount(codes)
+    require_folds(n_folds, int(counts.max()))
     fold = np.empty(len(codes), dtype=np.intp)
-    if largest < n_folds:
+    if counts.max() < n_folds:
         rng = None if random_state is None else check_random_state(random_state)
         order = np.arange(len(codes)) if rng is None else rng.permutation(len(codes))
         fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(codes)) % min(n_folds, len(codes))
         return fold
-    splitter = StratifiedKFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+    if random_state is None:
+        return _stratified(codes, counts, n_folds)
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         for number, (_, test) in enumerate(splitter.split(codes, codes)):
             fold[test] = number
+    return fold
+
+
+def _stratified(codes: Indices, counts: Indices, n_folds: int) -> Indices:
+    """StratifiedKFold's folds, which take longer to draw there than the statistics of the rows.
+
+    The rows of all classes, one class after the other as they first appear, are dealt to the folds in turn; that says
+    how many of a class a fold takes, and it takes them in the order of the rows.
+    """
+    by_class = np.argsort(codes, kind="stable")
+    present = np.flatnonzero(counts)
+    starts = (np.cumsum(counts) - counts)[present]
+    appearing = np.argsort(by_class[starts])  # of the classes
+    ends = np.empty(len(present), dtype=np.intp)
+    ends[appearing] = np.cumsum(counts[present][appearing])
+    upto = lambda place: -((np.arange(n_folds) - place[:, None]) // n_folds)  # noqa: E731 - of each fold, before a place
+    taken = upto(ends) - upto(ends - counts[present])
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[by_class] = np.repeat(np.tile(np.arange(n_folds), len(present)), taken.ravel())
     return fold
 
 
