@@ -31,7 +31,7 @@ from discrim.data.rows import LabelledRows, block_slices, dense_block
 Array = NDArray[np.float64]
 FEW_CLASSES = 32  # up to here every row is taken to be of any class; beyond, a block at a time is looked at
 SAMPLED = 32  # rows of each class that tell where its pilot is best set
-ALL_CELLS = 2**15  # all rows do, of a table no larger than this
+ALL_CELLS = 2**15  # of a table no larger than this, all rows do
 LEAST_EXPONENT = -1000  # its inverse, as a factor, is a number still
 SAFE_EXPONENT = 240  # what is this many powers of two away from 1 can be squared and summed
 SAFE = {
@@ -61,6 +61,11 @@ class _Run:
     weights: Array | None
     seen: Any  # these classes: an index into the accumulator's arrays
     n_classes: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all rows can be looked at beforehand."""
+        return len(self.codes) * self.X.shape[1] <= ALL_CELLS
 
     def positions(self, block: slice) -> NDArray[np.intp]:
         """The classes of a block's rows."""
@@ -189,12 +194,12 @@ class Accumulator:
             pilots[new] = means[new]
             if new.all():
                 behind, squares = mass, None if squares is None else spread
-        if squares is not None:
+        if squares is not None and not run.is_small:
             of_means = (self.emphasis[run.seen] * behind) @ pilots**2
             most = NEAR[dtype][0] * squares
             near = of_means <= most
-            # W b bᵀ is as large as all columns together: its rounding moves directions by what the root of that is
-            if of_means[near].sum() * of_means[near].max(initial=0.0) <= most.max(initial=0.0) ** 2:
+            # rounding of W b bᵀ moves directions by the largest of its columns times all of them, not as one column
+            if 4 * of_means[near].sum() * of_means[near].max(initial=0.0) <= most.max(initial=0.0) ** 2:
                 pilots[:, near] = 0.0
         return pilots.astype(dtype, copy=False)
 
@@ -202,7 +207,7 @@ class Accumulator:
         """Of some rows all over the run: the weight of each class, the means, and the squares around these."""
         n, wanted = len(run.codes), SAMPLED * run.n_classes
         where = np.arange(n)
-        if self.each is None and n > 2 * wanted and n * run.X.shape[1] > ALL_CELLS:
+        if self.each is None and n > 2 * wanted and not run.is_small:
             # by steps of the golden ratio, with which no order of the rows keeps time
             where = np.sort((np.arange(wanted) * 0.6180339887498949 % 1.0 * n).astype(np.intp))
         local, first = run.codes[where], np.zeros(run.n_classes, dtype=np.intp)

@@ -17,6 +17,7 @@ def rows_of(X, y, n_classes=None, weights=None):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr("discrim.data.rows.BLOCK_ROWS", 64)
+    monkeypatch.setattr(accumulate, "ALL_CELLS", 0)  # and pilots of a few rows
 
 
 def summed(*tables, n_classes=3, keep="pooled"):
@@ -49,7 +50,7 @@ def test_means_near_zero_in_many_columns_are_not_taken_for_zero_together(small_b
     rng = np.random.default_rng(3)
     X = (rng.standard_normal((64 * 30, 300)) + 0.9).astype(np.float32)
     sums = Accumulator(1, 300)
-    sums.add_rows(rows_of(X, np.zeros(len(X), int), 1))
+    sums.add_rows(rows_of(X, np.zeros(len(X), int), 1), doubles=False)
     wanted = np.cov(X.T.astype(np.float64)) * (len(X) - 1)
     assert np.linalg.norm(sums.pooled - wanted, 2) < 1e-6 * np.linalg.norm(wanted, 2)
 
@@ -111,6 +112,22 @@ def test_columns_near_zero_are_squared_where_they_lie(small_blocks, monkeypatch)
     assert sum(copied) <= 4
     summed(rows_of(X + 50, y, 3))
     assert sum(copied[20:]) == 20
+
+
+def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
+    X, y = labelled(64 * 20, 3)
+    X[:, 1] *= 1e-7
+    around = []
+    of_run = Accumulator._sums
+    monkeypatch.setattr(Accumulator, "_sums", lambda self, *given: around.append(1) or of_run(self, *given))
+    assert exact.error(summed(rows_of(X, y, 3)).pooled, exact.within(X, y)) < 1e-13
+    assert len(around) == 1
+    monkeypatch.setattr(Accumulator, "_pilots", lambda self, run, dtype: np.full((3, 3), 1e4))
+    sums = summed(rows_of(X, y, 3)).pooled
+    deviations = np.sqrt(np.diag(sums))
+    assert len(around) == 3
+    assert exact.error(sums / np.outer(deviations, deviations), exact.within(X / deviations, y)) < 1e-13
+    assert exact.error(summed(rows_of(X, y, 3), keep="each").each.sum(axis=0), exact.within(X, y)) < 1e-13
 
 
 def test_an_unseen_class_or_another_size_in_the_middle_of_a_run(small_blocks):
