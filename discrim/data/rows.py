@@ -55,7 +55,12 @@ class LabelledRows:
         if self.is_sparse:
             return self.some(index)
         weights = None if self.weights is None else self.weights[index]
-        return LabelledRows(PickedRows(self.X, index), self.codes[index], self.classes, weights)
+        X = (
+            PickedRows(self.X.table, self.X.index[index])
+            if isinstance(self.X, PickedRows)
+            else PickedRows(self.X, index)
+        )
+        return LabelledRows(X, self.codes[index], self.classes, weights)
 
     def moved(self, X: Any) -> LabelledRows:
         """The same labels and weights on other coordinates."""

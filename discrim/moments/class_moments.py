@@ -127,17 +127,24 @@ class ClassMoments:
 
     @classmethod
     def of_rows(
-        cls, rows: LabelledRows, *, keep: str = "pooled", emphasis: Array | None = None, doubles: bool = True
+        cls,
+        rows: LabelledRows,
+        *,
+        keep: str = "pooled",
+        emphasis: Array | None = None,
+        doubles: bool = True,
+        near: ClassMoments | None = None,
     ) -> ClassMoments:
         """Statistics of rows that were checked before.
 
         doubles=False: single-precision rows are squared as such, twice as fast, where no direction is lost by it.
+        near: other rows of the same classes, whose means tell where these are.
         """
         if rows.X.dtype == np.float32 and not doubles and keep != "means" and not rows.is_sparse:
             found = cls._summed(rows, keep, emphasis, doubles=False)
             if found._shows_every_direction():
                 return found
-        return cls._summed(rows, keep, emphasis, doubles=True)
+        return cls._summed(rows, keep, emphasis, doubles=True, near=near)
 
     def with_rows(self, rows: LabelledRows) -> ClassMoments:
         """These statistics and those of more rows, which are taken around the class means so far."""

@@ -87,8 +87,11 @@ class Ratio:
         return directions if self.embedding is None else directions @ self.embedding
 
 
-def ratio_of(moments: ClassMoments) -> Ratio:
-    """The ratio of given statistics, in the range of their total scatter."""
+def ratio_of(moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
+    """The ratio of given statistics, in the range of their total scatter.
+
+    has_ridge : the cost will have one, so that of the range only its dimension matters
+    """
     n = moments.total_weight
     shares = moments.weights / n
     within, means = moments.within / n, np.sqrt(shares)[:, None] * moments.centred_means()
@@ -97,7 +100,9 @@ def ratio_of(moments: ClassMoments) -> Ratio:
     if not varying.all():
         within, means = within[np.ix_(varying, varying)], means[:, varying]
     ratio = _ratio(within, means, shares, n, moments.precision)
-    embedding, left_out, least_kept = _range_of(ratio)
+    embedding, left_out, least_kept = (None, None, 1.0) if has_ridge else _range_of(ratio)
+    if has_ridge:
+        ratio = replace(ratio, rank=_rank_of(ratio))
     if embedding is not None:
         ratio = ratio.projected(embedding)
     if not varying.all():
@@ -113,6 +118,16 @@ def _ratio(within: Array, means: Array, shares: Array, weight: float, precision:
     variances = np.maximum(np.diag(within), 0.0) + np.einsum("cd,cd->d", means, means)  # rounding may be below 0
     trace = float(np.trace(within))
     return Ratio(within, means, shares, weight, variances, trace, len(within), precision=precision)
+
+
+def _rank_of(ratio: Ratio) -> int:
+    """Of the total scatter, judged on correlations as its range is."""
+    if not len(ratio.variances) or ratio.covariance().is_nonsingular:
+        return len(ratio.variances)
+    deviations = np.sqrt(ratio.variances)
+    correlations = ratio.total / deviations / deviations[:, None]
+    least = rounding_share(len(deviations), ratio.precision) * len(deviations)
+    return int(la.lapack.dpstrf(correlations, tol=least)[2])
 
 
 def _range_of(ratio: Ratio) -> tuple[Array | None, Array | None, float]:

@@ -70,9 +70,9 @@ class Basis(ABC):
         A = spread.matrix(moments, self.points)
         return spectrum_of_matrix(A, wanted, precision=moments.precision, definite=spread.is_definite)
 
-    def ratio(self, moments: ClassMoments) -> Ratio:
-        """What the discriminant methods maximise."""
-        return ratio_of(moments)
+    def ratio(self, moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
+        """What the discriminant methods maximise; `has_ridge`: with a cost that is not singular."""
+        return ratio_of(moments, has_ridge=has_ridge)
 
     def cost(self, ratio: Ratio, gamma: float) -> Cost:
         """Σ_γ of a ratio, as something that solves, multiplies, and has a trace of its quotient."""

@@ -118,7 +118,10 @@ class Folds(Splits):
         """Statistics of each split's test rows, where these divide the table."""
         if not _divide(self.splits, self.points.shape[0]):
             return None
-        return [ClassMoments.of_rows(self.points.picked(test)) for _, test in self.splits]
+        found: list[ClassMoments] = []
+        for _, test in self.splits:
+            found.append(ClassMoments.of_rows(self.points.picked(test), near=found[0] if found else None))
+        return found
 
     @functools.cached_property
     def training(self) -> list[ClassMoments]:  # type: ignore[override]

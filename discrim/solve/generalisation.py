@@ -39,7 +39,7 @@ class WhitenedClasses:
 def seen_in_folds(basis: Basis, folds: Splits, gamma: float) -> Iterator[HeldOut]:
     """What each fold's test rows show along the discriminants of its training rows."""
     for inner, training, test in basis.training_sets(folds):
-        ratio = inner.ratio(training)
+        ratio = inner.ratio(training, has_ridge=gamma > 0)
         if ratio.rank == 0 or (training.weights > 0).sum() < 2 or not ratio.means_differ or test.n_rows == 0:
             continue
         found = classical(ratio, inner.cost(ratio, gamma))

@@ -58,7 +58,7 @@ class Products(Basis):
         total = spread.trace(moments, self.points) if spread.is_definite else None
         return spectrum_of_operator(spread.operator(moments, self.points), wanted, total)
 
-    def ratio(self, moments: ClassMoments) -> Ratio:
+    def ratio(self, moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
         shares = moments.weights / moments.total_weight
         means = np.sqrt(shares)[:, None] * moments.centred_means()
         within = Spread(np.full(len(shares), 1 / moments.total_weight), means[:0])

@@ -11,7 +11,7 @@ for every γ.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from discrim.solve.discriminants import COLLAPSED, principal
 from discrim.solve.folds import Splits
 
 Array = NDArray[np.float64]
-SCORES_AT_ONCE = 2**20
+SCORES_AT_ONCE = 2**17
+JUDGED_ROWS = 4_000  # of a fold: their accuracy is known to half a point
 LOSS_ROWS = 500  # the log loss only chooses among ridges of much the same accuracy: some of a fold's rows will do
 ROUNDING = 1e-14  # of a mean, beside the largest
 SAME_RULE = 1e-12  # of the largest score: what may be left out of a rule
@@ -83,8 +84,9 @@ def _fold_scores(
     means = training.centred_means()[present] @ vectors
     inverses, possible = _inverse_variances(values, means, shares, shrinkages, training.precision)
     rules = (_EveryCount if every_count else _AllDiscriminants).of(values, vectors, means, inverses, shares, logs)
+    test = _drawn(test, JUDGED_ROWS)
     judged = _Judged.of(test, present, (len(shrinkages), rules.n_counts))
-    step = min(BLOCK_ROWS, max(64, SCORES_AT_ONCE // (8 * len(means))))  # a score of each row for every class: a block
+    step = min(BLOCK_ROWS, max(64, SCORES_AT_ONCE // (len(shrinkages) * len(means))))  # what stays in the cache
     for first in range(0, test.shape[0], step):
         part = slice(first, first + step)
         rows = training.centred(dense_block(test.X, part).astype(np.float64, copy=False))
@@ -92,6 +94,16 @@ def _fold_scores(
             judged.add(which, scores, part)
     hits = np.where(possible[:, None], judged.hits, -np.inf)
     return hits, judged.losses / judged.loss_weights.sum(), float(judged.weights.sum())
+
+
+def _drawn(test: LabelledRows, most: int) -> LabelledRows:
+    """The rows, or of many as many as that: even steps of the weight, so that a weight is repetition here too."""
+    if test.shape[0] <= most:
+        return test
+    ends = np.arange(1, test.shape[0] + 1) if test.weights is None else np.cumsum(test.weights)
+    steps = np.searchsorted(ends, (np.arange(most) + 0.5) * (ends[-1] / most))
+    rows, times = np.unique(np.minimum(steps, len(ends) - 1), return_counts=True)
+    return replace(test.picked(rows), weights=times.astype(np.float64))
 
 
 def _inverse_variances(
@@ -132,15 +144,12 @@ class _AllDiscriminants:
         return cls(left[:, kept] * singular[kept], rules, logs - 0.5 * inverses @ (means**2).T)
 
     def scores(self, rows: Array) -> Iterator[tuple[Any, Array]]:
-        """Scores of classes and rows, of a few γ at a time."""
+        """Scores of classes and rows, for every γ."""
         n_gammas, n_classes = self.offsets.shape
         along = (self.rules @ rows.T).reshape(self.mixing.shape[1], n_classes * len(rows))
-        step = max(1, SCORES_AT_ONCE // along.shape[1])
-        for first in range(0, n_gammas, step):
-            some = slice(first, first + step)
-            scores = (self.mixing[some] @ along).reshape(-1, n_classes, len(rows))
-            scores += self.offsets[some, :, None]
-            yield (some, 0), scores
+        scores = (self.mixing @ along).reshape(n_gammas, n_classes, len(rows))
+        scores += self.offsets[:, :, None]
+        yield (slice(None), 0), scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,16 +204,26 @@ class _Judged:
 
     def add(self, which: Any, scores: Array, part: slice) -> None:
         """Judge a part of the rows by scores (… × classes × rows) of one γ and count, or of some."""
-        truth, weights = self.truth[part], self.weights[part]
-        right = scores[..., truth, np.arange(len(truth))] >= scores.max(axis=-2)
-        self.hits[which] += (right & (truth >= 0)) @ weights
-        shown = self.loss_weights[part] > 0
-        some, truth = scores[..., shown], truth[shown]
-        # a row of a class that was not in training costs as much as the worst known one
-        known = np.where(truth >= 0, some[..., truth, np.arange(len(truth))], some.min(axis=-2))
-        largest = some.max(axis=-2)
-        losses = np.log(np.exp(some - largest[..., None, :]).sum(axis=-2)) + (largest - known)
+        truth, largest = self.truth[part], scores.max(axis=-2)
+        right = (_own(scores, truth) >= largest) & (truth >= 0)
+        self.hits[which] += right.astype(np.float64) @ self.weights[part]
+        shown = np.flatnonzero(self.loss_weights[part])
+        if not len(shown):
+            return
+        some, truth, largest = scores[..., shown], truth[shown], largest[..., shown]
+        known = _own(some, truth)
+        if (truth < 0).any():  # a row of a class that was not in training costs as much as the worst known one
+            known = np.where(truth >= 0, known, some.min(axis=-2))
+        some -= largest[..., None, :]
+        losses = np.log(np.exp(some, out=some).sum(axis=-2)) + (largest - known)
         self.losses[which] += losses @ self.loss_weights[part][shown]
+
+
+def _own(scores: Array, truth: NDArray[np.intp]) -> Array:
+    """Of scores (… × classes × rows) those of the rows' own classes (or, for −1, of any)."""
+    n_classes, n_rows = scores.shape[-2:]
+    flat = scores.reshape(*scores.shape[:-2], n_classes * n_rows)
+    return flat.take(np.maximum(truth, 0) * n_rows + np.arange(n_rows), axis=-1)
 
 
 def _log_priors(priors: Any, present: NDArray[np.bool_]) -> Array:
