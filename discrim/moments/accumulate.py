@@ -111,6 +111,7 @@ class Accumulator:
         self.emphasis = np.ones(n_classes) if emphasis is None else emphasis
         self.pooled = np.zeros((n_features, n_features)) if keep == "pooled" else None
         self.each = np.zeros((n_classes, n_features, n_features)) if keep == "each" else None
+        self.scatters = keep != "means"
         self.exponent = 0
         self._buffer: NDArray[Any] = np.empty((0, n_features))
         self._even = emphasis is None or bool((emphasis == 1).all())
@@ -190,7 +191,7 @@ class Accumulator:
             behind = behind + known.weights[run.seen]
             squares = None if squares is None else squares + known.squares
         if (new := behind == 0).any():
-            mass, means, spread = self._sampled(run)
+            mass, means, spread = self._sampled(run) if self.scatters else self._first_rows(run)
             pilots[new] = means[new]
             if new.all():
                 behind, squares = mass, None if squares is None else spread
@@ -202,6 +203,17 @@ class Accumulator:
             if 4 * of_means[near].sum() * of_means[near].max(initial=0.0) <= most.max(initial=0.0) ** 2:
                 pilots[:, near] = 0.0
         return pilots.astype(dtype, copy=False)
+
+    def _first_rows(self, run: _Run) -> tuple[Array, Array, Array]:
+        """One row of each class, which is near enough where only means are wanted."""
+        first = np.zeros(run.n_classes, dtype=np.intp)
+        first[run.codes[::-1]] = np.arange(len(run.codes) - 1, -1, -1)
+        rows = dense_block(run.X, first + run.blocks[0].start).astype(np.float64, copy=False)
+        return (
+            np.ones(run.n_classes),
+            np.ldexp(rows, -self.exponent) if self.exponent else rows,
+            np.zeros(rows.shape[1]),
+        )
 
     def _sampled(self, run: _Run) -> tuple[Array, Array, Array]:
         """Of some rows all over the run: the weight of each class, the means, and the squares around these."""
