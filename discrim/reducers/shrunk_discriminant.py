@@ -75,7 +75,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         return None
 
     def _divided(self, basis: Basis) -> Basis:
-        if not (self._searches or self._holds_out):
+        if not self._searches:  # the same fit, to the last digit, whether or not rows are held out of it
             return basis
         try:
             return replace(basis, folds=Folds(basis.points, self.cv, self.random_state, basis.original))
