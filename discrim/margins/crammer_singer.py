@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from discrim.data.check import require_class_numbers
 from discrim.data.warn_once import warn
 from discrim.margins.crammer_singer_descent import Descent, Problem, Table, on_grid
 from discrim.margins.identical_rows import Groups, equal_rows
@@ -125,15 +126,7 @@ def _feasible_start(
 
 
 def _require_sense(X: Any, codes: NDArray[np.intp], n_classes: int, C: float, scale: float) -> None:
-    if codes.shape != (X.shape[0],):
-        raise ValueError(
-            f"codes of shape {codes.shape} for {X.shape[0]} rows. Pass one class number for each row of X."
-        )
-    if codes.size and not 0 <= codes.min() <= codes.max() < n_classes:
-        raise ValueError(
-            f"codes from {codes.min()} to {codes.max()}, but n_classes={n_classes} allows 0 to {n_classes - 1}. "
-            "Number the classes from 0."
-        )
+    require_class_numbers(codes, X.shape[0], n_classes)
     if n_classes < 2:
         raise ValueError(f"n_classes={n_classes}, but a margin needs at least two classes to lie between.")
     for name, value in (("C", C), ("scale", scale)):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.data.check import require_class_numbers
 from discrim.margins.enemy_search import Found, search_enemies
 from discrim.margins.identical_rows import equal_rows
 
@@ -125,13 +126,5 @@ def _checked(X: Any, codes: Ints, n_classes: int, enemies: str) -> Ints:
     if enemies not in ("each", "any"):
         raise ValueError(f'enemies={enemies!r}, but it can only be "each" or "any". Pass one of these.')
     codes = np.ascontiguousarray(codes, dtype=np.intp)
-    if codes.shape != (X.shape[0],):
-        raise ValueError(
-            f"codes of shape {codes.shape} for {X.shape[0]} rows. Pass one class number for each row of X."
-        )
-    if codes.size and not 0 <= codes.min() <= codes.max() < n_classes:
-        raise ValueError(
-            f"codes from {codes.min()} to {codes.max()}, but n_classes={n_classes} allows 0 to {n_classes - 1}. "
-            "Number the classes from 0."
-        )
+    require_class_numbers(codes, X.shape[0], n_classes)
     return codes

@@ -13,8 +13,7 @@ from discrim.data.check_parameters import COUNT, Constraints, named
 from discrim.data.fit_messages import MOST_ENEMIES, refuse_ties, require_room_for_enemies
 from discrim.data.rows import LabelledRows
 from discrim.margins.enemies import TIES, EnemyPairs, enemy_pairs
-from discrim.margins.margin_vectors import Margins
-from discrim.margins.medians import class_medians
+from discrim.margins.margin_vectors import Margins, class_medians
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.spread_reducer import SpreadReducer

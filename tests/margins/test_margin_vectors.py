@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from samples import labelled
 
 from discrim.data.rows import LabelledRows
-from discrim.margins import medians
-from discrim.margins.medians import class_medians
+from discrim.margins import margin_vectors
+from discrim.margins.margin_vectors import class_medians
 
 
 def rows_of(X, y, weights=None):
@@ -29,7 +29,7 @@ def test_medians_of_each_class(kind):
 
 
 def test_columns_are_taken_a_few_at_a_time(monkeypatch):
-    monkeypatch.setattr(medians, "BLOCK_BYTES", 8 * 41 * 3)
+    monkeypatch.setattr(margin_vectors, "BLOCK_BYTES", 8 * 41 * 3)
     X, y = labelled(41, 7)
     np.testing.assert_array_equal(class_medians(rows_of(X, y)), literal(X, y))
 
