@@ -55,6 +55,10 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
     absent = dict.fromkeys(one.dataset for one in whole.tables if one.dataset not in {o.table.dataset for o in tables})
     if absent:
         yield f"\nNot run here: {', '.join(absent)}."
+    drawn = {one.table.title for one in outcomes if one.table.drawn and not one.missing}
+    undrawn = [one.title for one in whole.tables if one.drawn and one.title not in drawn]
+    if undrawn:
+        yield f"\nNot drawn here: {'; '.join(undrawn)}."
     yield from (f"\nNot public or not here: {what} {why}" for what, why in whole.left_out.items())
 
 
@@ -74,7 +78,7 @@ def row_of(outcomes: list[Outcome], tolerance: float) -> list[str]:
         table.name,
         table.dataset,
         str(table.splits) if done == table.splits else f"{done} of {table.splits}",
-        str(len(outcomes)),
+        str(len(outcomes)) if len(outcomes) == len(table.cells) else f"{len(outcomes)} of {len(table.cells)}",
         f"{near} of {len(judged)}",
         f"{np.mean([abs(one.off) for one in points]):.2f}" if points else "–",
         f"{far.off:+.1f} ({far.words})" if far is not None else "–",

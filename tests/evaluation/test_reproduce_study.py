@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from discrim.evaluation.reproduce import Outcome
+from discrim.evaluation.study import study
+
 SCRIPT = Path(__file__).parents[2] / "examples" / "reproduce_study.py"
 PAGE = "before\n<!-- lda-refinement: begin -->\nold\n<!-- lda-refinement: end -->\nafter\n"
 
@@ -35,6 +38,18 @@ def test_the_page_says_what_the_stores_hold(written):
     assert "In all: 2 of 2 cells (100%) within 2 points of print" in page
     assert "Not run here: banknote, breast_w, " in page
     assert written("--as-stored") == page
+
+
+def test_cells_and_figures_that_were_not_run_are_told():
+    module = runpy.run_path(str(SCRIPT))
+    whole = study("max-margin-data-shifting")
+    table = next(one for one in whole.tables if not one.drawn)
+    done = [Outcome(table, cell, (50.0,), n_splits=1) for cell in table.cells[:2]]
+    lost = Outcome(table, table.cells[2], (), reason="not tried")
+    page = "\n".join(module["lines_of"](whole, [*done, lost]))
+    assert f"| 1 | {table.dataset} | 1 of {table.splits} | 2 of 3 | 0 of 2 |" in page
+    assert "Not drawn here: Figure 2, opencv_digits; Figure 3, opencv_digits." in page
+    assert "Not public or not here: table 2 has TRECVID2003" in page
 
 
 def test_a_page_without_the_marks_is_refused(written, tmp_path):
