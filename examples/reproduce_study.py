@@ -55,11 +55,19 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
     absent = dict.fromkeys(one.dataset for one in whole.tables if one.dataset not in {o.table.dataset for o in tables})
     if absent:
         yield f"\nNot run here: {', '.join(absent)}."
-    drawn = {one.table.title for one in outcomes if one.table.drawn and not one.missing}
+    drawn = {title for title, _ in figures(outcomes)}
     undrawn = [one.title for one in whole.tables if one.drawn and one.title not in drawn]
     if undrawn:
         yield f"\nNot drawn here: {'; '.join(undrawn)}."
     yield from (f"\nNot public or not here: {what} {why}" for what, why in whole.left_out.items())
+
+
+def figures(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
+    """The figures of which every point was tried."""
+    for title, group in groupby((one for one in outcomes if one.table.drawn), key=lambda one: one.table.title):
+        points = list(group)
+        if all(map(tried, points)):
+            yield title, points
 
 
 def tried(one: Outcome) -> bool:
@@ -88,12 +96,9 @@ def row_of(outcomes: list[Outcome], tolerance: float) -> list[str]:
 
 def pictures(whole: Study, outcomes: Sequence[Outcome], folder: Path) -> Iterator[str]:
     """The figures of a study as files, and what shows them."""
-    for title, group in groupby((one for one in outcomes if one.table.drawn), key=lambda one: one.table.title):
-        some = list(group)
-        if not any(not one.missing for one in some):
-            continue
+    for title, some in figures(outcomes):
         charts = list(figure_charts(whole, some[0].table, some))
-        figure = axes_for(None, (4.2 * len(charts), 3.8)).figure
+        figure = axes_for(None, (max(4.2 * len(charts), 7.0), 3.8)).figure
         figure.clear()
         axes = figure.subplots(1, len(charts), squeeze=False)[0]
         for ax, (_, chart) in zip(axes, charts, strict=True):

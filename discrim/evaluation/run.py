@@ -61,7 +61,7 @@ def run(
 
 def rows_of(grid: Grid, store: Store) -> list[Row]:
     """What the store has of the grid."""
-    return [row for row in store.rows() if row["key"] in grid.keys]
+    return store.rows(grid.keys)
 
 
 def lock_of(store_path: str | os.PathLike[str]) -> Path:

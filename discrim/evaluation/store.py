@@ -18,7 +18,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -93,11 +93,11 @@ class Store:
             done = {key for (key,) in self._connection.execute(f"SELECT key FROM results{unwanted}")}
         return [trial for key, trial in {trial_key(trial): trial for trial in trials}.items() if key not in done]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """All rows, ordered by their trials, numbers as numbers: the same rows make the same list, always."""
+    def rows(self, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """All rows, or those with these keys, by their trials, numbers as numbers: the same rows make the same list."""
         with self._explained():
             found = self._connection.execute(f"SELECT key, {', '.join(_FIELDS)}, digest FROM results ORDER BY key")
-            rows = [self._row(*values) for values in found]
+            rows = [self._row(*values) for values in found if keys is None or values[0] in keys]
         return sorted(rows, key=lambda row: sort_key(row["trial"]))
 
     def put_run(self, key: str, about: Mapping[str, Any]) -> None:

@@ -46,7 +46,11 @@ def test_cells_and_figures_that_were_not_run_are_told():
     table = next(one for one in whole.tables if not one.drawn)
     done = [Outcome(table, cell, (50.0,), n_splits=1) for cell in table.cells[:2]]
     lost = Outcome(table, table.cells[2], (), reason="not tried")
-    page = "\n".join(module["lines_of"](whole, [*done, lost]))
+    drawn = next(one for one in whole.tables if one.drawn == "shifts")
+    partly = [Outcome(drawn, drawn.cells[0], (50.0,)), Outcome(drawn, drawn.cells[1], (), reason="not tried")]
+    page = "\n".join(module["lines_of"](whole, [*done, lost, *partly]))
+    assert list(module["figures"](partly)) == []
+    assert [title for title, _ in module["figures"](partly[:1])] == ["Figure 3, opencv_digits"]
     assert f"| 1 | {table.dataset} | 1 of {table.splits} | 2 of 3 | 0 of 2 |" in page
     assert "Not drawn here: Figure 2, opencv_digits; Figure 3, opencv_digits." in page
     assert "Not public or not here: table 2 has TRECVID2003" in page
