@@ -58,6 +58,8 @@ study: $(VENV)/installed
 	$(RUN) examples/max_margin_pca_study.py --into docs/max_margin_shift.md
 	mkdir -p build
 	$(RUN) examples/default_reducer_study.py --store build/study.sqlite --into docs/study.md
+	$(RUN) examples/nonlinear_study.py --store build/nonlinear.sqlite --splits 5 --rows 600 --into docs/posterior_map.md
+	$(RUN) examples/linear_default_study.py --into docs/bayes_error_lda.md
 	$(RUN) examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md
 	-$(RUN) -m discrim reproduce bayes-error-pca --store build/reproduce/bayes-error-pca.sqlite --claims
 	-$(RUN) -m discrim reproduce bayes-error-pca --store build/reproduce/bayes-error-pca.sqlite --honest

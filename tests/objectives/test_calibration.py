@@ -47,6 +47,15 @@ def test_a_class_that_was_not_in_training_costs_the_log_of_its_share_of_any_clas
     assert loss == pytest.approx(-(np.log(1 - 1 / 4 + 1 / 8) + 3 * np.log(1 / 8)) / 4)
 
 
+def test_weights_that_do_not_count_rows_leave_probabilities():
+    scores, codes, weights = simulated(3.0, n=50)
+    temperature, loss = best_temperature(scores, codes, weights / 100)  # they add up to a half
+    assert np.isfinite(loss)
+    p = calibrated(scores, temperature, 0.5)
+    assert (p > 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
 def test_weights_are_repetition():
     scores, codes, _ = simulated(3.0, n=50)
     weights = np.arange(50) % 4
