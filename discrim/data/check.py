@@ -16,9 +16,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    _get_feature_names,
+    check_array,
+    column_or_1d,
+    validate_data,
+)
 
 from discrim.data.check_parameters import WEIGHT_RANGE
+from discrim.data.foreign_arrays import on_host
 from discrim.data.rows import LabelledRows, PickedRows
 from discrim.data.warn_once import held_back, say_once
 
@@ -74,6 +82,7 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     if _is_plain_table(estimator, X, reset):
         return X
     _refuse_what_is_not_in_memory(X)
+    X = on_host(X)
     if hasattr(X, "columns"):
         _require_unique_names(X.columns)
     if np.ma.is_masked(X):
@@ -138,6 +147,13 @@ def _is_plain_table(estimator: Any, X: Any, reset: bool) -> bool:
     return "feature_names_in_" not in known and known.get("n_features_in_") == X.shape[1]
 
 
+def require_columns(estimator: Any, X: Any) -> None:
+    """Raise where an array that is not looked at here is no table, or has other columns than those of the fit."""
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data: one row per sample.")
+    _check_n_features(estimator, X, reset=False)
+
+
 def _refuse_text(X: Any, error: Exception) -> None:
     """Raise, naming the first cell that is no number."""
     names = list(getattr(X, "columns", ()))
@@ -169,6 +185,7 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
             f"{who} requires y to be passed, but the target y is None. It looks for directions "
             "that keep the classes apart: pass one label per row, or use discrim.PCA, which needs none."
         )
+    y = on_host(y)
     if not isinstance(y, np.ndarray) or y.dtype.kind == "T":
         y = _unmixed(_of_numpy(y))
     labels = column_or_1d(y, warn=True)
@@ -251,7 +268,7 @@ def require_labels_of_one_kind(before: NDArray[Any], now: NDArray[Any]) -> None:
 
 def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """One finite weight ≥ 0 per row, not all zero."""
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    weights = _check_sample_weight(on_host(sample_weight), X, dtype=np.float64)
     if (weights < 0).any():
         first = int(np.argmax(weights < 0))
         raise ValueError(
@@ -276,6 +293,7 @@ def require_finite(
     numbers : its rows' in the table that came; names : its columns'; part : of the table, where it is one of many
     """
     X = X.table if isinstance(X, PickedRows) else X
+    X = on_host(X)
     values = X.data if sp.issparse(X) else X
     bad = ~np.isfinite(values)
     if not bad.any():
@@ -292,9 +310,37 @@ def require_finite(
     kind, where = (PartError, f"{part}, ") if part else (ValueError, "")
     raise kind(
         f"Input X contains NaN or infinity: {count} cell{'s' * (count > 1)}, the first ({what}) in {where}row {row}, "
-        f"column {column if names is None else repr(names[column])}. Drop these rows or fill them in first, e.g. with "
-        "sklearn.impute.SimpleImputer."
+        f"column {column if names is None else repr(names[column])}. Drop these rows or fill them in, in a Pipeline: "
+        "make_pipeline(SimpleImputer(), …), of sklearn.impute and sklearn.pipeline; PCA and the LDA family also take "
+        "missing='pairwise'."
     )
+
+
+def require_no_infinity(X: NDArray[Any], numbers: NDArray[np.intp] | None) -> None:
+    """Raise where a cell is infinite; NaN, a missing one, is none."""
+    if np.isinf(X).any():
+        require_finite(np.where(np.isnan(X), X.dtype.type(0), X), numbers)
+
+
+def require_columns_in_classes(present: NDArray[np.float64], classes: NDArray[Any]) -> None:
+    """Raise where a class has no cell of a column at all, and so no mean there."""
+    if not (present > 0).all():
+        row, column = (int(i) for i in np.argwhere(present == 0)[0])
+        of = "" if classes[row] is None else f" of class {classes.tolist()[row]!r}"
+        raise ValueError(
+            f"Column {column} is missing in every row{of}, so it has no mean there. Leave it out, or fill it in "
+            "with sklearn.impute.SimpleImputer in a Pipeline."
+        )
+
+
+def require_pairs_of_columns(both: NDArray[np.float64]) -> None:
+    """Raise where no row has two columns at once, which have no covariance then."""
+    if not (both > 0).all():
+        one, other = (int(i) for i in np.argwhere(both == 0)[0])
+        raise ValueError(
+            f"No row has both column {one} and column {other}, so nothing is known of how they go together. Leave one "
+            "of them out, or fill them in with sklearn.impute.SimpleImputer in a Pipeline."
+        )
 
 
 def require_representable(result: NDArray[Any], X: Any) -> None:

@@ -61,6 +61,7 @@ COUNT = (whole(1), _FRACTION, _ALL)
 COUNT_OR_CV = (whole(1), _FRACTION, *named("cv"), _ALL)
 SHARE = number("a number in [0, 1]", lambda value: 0 <= value <= 1)
 PASSES = (whole(1, "an int ≥ 1: passes of the SVM over the rows"),)
+GAPS = (*named("pairwise"), NOTHING)
 FLAG = (Possible("True or False", lambda value: isinstance(value, (bool, np.bool_))),)
 
 

@@ -37,6 +37,14 @@ def refuse_count(wanted: int, available: int, n_rows: int, n_features: int) -> N
     )
 
 
+def refuse_gaps(method: str, why: str | None) -> NoReturn:
+    why = why or "its choice by cross-validation needs whole rows. Pass a number or 'oas' as shrinkage."
+    raise ValueError(
+        f"{method}(missing='pairwise') came with missing cells, of which there are statistics only, and {why} Or fill "
+        "the cells in: make_pipeline(SimpleImputer(), …)."
+    )
+
+
 def refuse_mle(n_rows: int, n_features: int) -> NoReturn:
     raise ValueError(
         f"n_components='mle' is only supported if n_samples >= n_features, but {n_rows} samples in {n_features} "

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from discrim.data.check import (
     checked_table,
     labelled_rows,
+    require_columns,
     require_known_labels,
     require_representable,
     require_two_classes,
@@ -30,13 +31,16 @@ from discrim.data.check import (
 from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
 from discrim.data.fit_messages import (
     refuse_directions,
+    refuse_gaps,
     require_streamable_sparse,
     warn_of_sample,
     warn_of_stream_after_fit,
 )
+from discrim.data.foreign_arrays import as_given, is_foreign, on_host
 from discrim.data.rows import LabelledRows, projected
 from discrim.data.warn_once import held_back, say_once
 from discrim.engines.dask_tables import gather_dask, is_dask, transform_dask
+from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import (
@@ -46,6 +50,7 @@ from discrim.moments.gather import (
     Statistics,
     statistics_of_rows,
 )
+from discrim.moments.pairwise import has_gaps, pairwise_moments
 from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.solve.basis import Basis, Features
 from discrim.solve.choose import Plan, choose
@@ -131,6 +136,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     """Base of all reducers."""
 
     n_components: Any
+    missing: Any = None  # "pairwise" where a method has such a parameter, and it is given
     mean_: Array
     components_: NDArray[Any]
     classes_: NDArray[Any]
@@ -219,12 +225,19 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         check_parameters(self)
         if is_dask(X):
             return self.fit_statistics(gather_dask(self._gathering(), X, y, sample_weight))
+        if is_foreign(X) and self.missing is None:
+            gathered = gather_array(self._gathering(), X, y, sample_weight)
+            if gathered is not None:
+                return self.fit_statistics(gathered)
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
             if self._supervised:
                 require_two_classes(self, rows.classes)
             self._statistics = self._declared = None
-            self._keep(*self._solve_rows(self._coordinates(self._weighted(rows))))
+            if self.missing is not None and has_gaps(rows):
+                self._keep(*self._solve_gaps(rows))
+            else:
+                self._keep(*self._solve_rows(self._coordinates(self._weighted(rows))))
         return self
 
     def statistics(
@@ -399,6 +412,15 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             say_once(said)
         return solution.lifted(basis, coordinates.rows.X.dtype), basis.mean(moments), moments
 
+    def _solve_gaps(self, rows: LabelledRows) -> tuple[Solution, Array, ClassMoments]:
+        """The solution from pairwise statistics of rows with missing cells, which is all that is to be had of them."""
+        if (why := self._why_not_streamed()) is not None or self._gathering().sample_rows:
+            refuse_gaps(type(self).__name__, why)
+        moments = pairwise_moments(self._weighted(rows))
+        basis = Features.of_moments(moments, f"{moments.n_rows} rows with missing cells: pairwise statistics")
+        solution = self._solve(basis, moments, plain_count(self.n_components))
+        return solution.lifted(basis, rows.X.dtype), moments.mean, moments
+
     def _keep(self, solution: Solution, mean: Array, moments: ClassMoments) -> None:
         parts = [solution] if solution.found is None else [solution, solution.found]
         named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
@@ -469,10 +491,14 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         self._require_solution()
         if is_dask(X):
             return transform_dask(self.transform, X, self.get_feature_names_out(), self.components_.dtype)
-        table = checked_table(self, X)
-        scores = projected(table, self.mean_, self.components_)
+        if is_foreign(X) and self.missing is None:
+            require_columns(self, X)
+            scores, table = projected_array(X, self.mean_, self.components_), X
+        else:
+            table = self._fitted_table(X)
+            scores = projected(table, self.mean_, self.components_)
         require_representable(scores, table)
-        return self._features(scores)
+        return as_given(self._features(scores), X)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """The points of the feature space, nearest to mean_, that have these components (least squares).
@@ -489,7 +515,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """
         self._require_solution()
         components = self.components_
-        table: Any = X
+        table: Any = on_host(X)
         scores = np.asarray(table.toarray() if sp.issparse(table) else table, dtype=components.dtype)
         if scores.ndim != 2 or scores.shape[1] != self._n_features_out:
             raise ValueError(
@@ -502,7 +528,15 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         with np.errstate(over="ignore", invalid="ignore"):
             points = (scores / lengths) @ back + self.mean_
         require_representable(points, scores)
-        return points.astype(components.dtype, copy=False)
+        return as_given(points.astype(components.dtype, copy=False), X)
+
+    def _fitted_table(self, X: ArrayLike) -> Any:
+        """Checked rows for a fitted model; cells that may be missing are the mean's."""
+        self._require_solution()
+        table = checked_table(self, X)
+        if self.missing is None or sp.issparse(table) or not np.isnan(table).any():
+            return table
+        return np.where(np.isnan(table), self.mean_.astype(table.dtype), table)
 
     @property
     def _n_features_out(self) -> int:
@@ -511,6 +545,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing is not None
         tags.target_tags.required = self._supervised
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -96,6 +96,9 @@ class BayesErrorLDA(ShrunkDiscriminant):
         A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
     store_covariance : bool, default=False
         Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
     n_init : int, default=8
         Number of random starts, beside LDA's directions and Loog's.
     random_state : int, RandomState or None, default=None
@@ -189,6 +192,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         priors: ArrayLike | str | None = None,
         class_weight: Any = None,
         store_covariance: bool = False,
+        missing: str | None = None,
         n_init: int = 8,
         random_state: Any = None,
     ) -> None:
@@ -199,6 +203,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         self.priors = priors
         self.class_weight = class_weight
         self.store_covariance = store_covariance
+        self.missing = missing
         self.n_init = n_init
         self.random_state = random_state
 

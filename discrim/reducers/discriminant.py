@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check_parameters import COUNT, FLAG, Constraints, checked_priors, class_factors
+from discrim.data.check_parameters import COUNT, FLAG, GAPS, Constraints, checked_priors, class_factors
 from discrim.data.fit_messages import (
     refuse_equal_means,
     refuse_equal_rows,
@@ -71,7 +71,7 @@ class DiscriminantSolution(Solution):
 class DiscriminantReducer(NearestCentroid):
     """Directions of a ratio; `_find` states which."""
 
-    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "store_covariance": FLAG}
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "store_covariance": FLAG, "missing": GAPS}
     _spans_class_means = True
     priors: Any
     class_weight: Any

@@ -46,6 +46,9 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
     store_covariance : bool, default=False
         Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
     covariance_estimator : estimator or None, default=None
         What estimates each class's covariance, an object with fit(X) and covariance_ such as
         sklearn.covariance.OAS(); their mean by the classes' shares stands in for S_w/n. None for the covariances of the
@@ -110,12 +113,14 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         priors: ArrayLike | str | None = None,
         class_weight: Any = None,
         store_covariance: bool = False,
+        missing: str | None = None,
         covariance_estimator: Any = None,
     ) -> None:
         self.n_components = n_components
         self.priors = priors
         self.class_weight = class_weight
         self.store_covariance = store_covariance
+        self.missing = missing
         self.covariance_estimator = covariance_estimator
 
     def _named_basis(self) -> str | None:

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
-from discrim.data.check import checked_table, require_representable
+from discrim.data.check import require_representable
+from discrim.data.foreign_arrays import as_given
 from discrim.data.rows import projected
 from discrim.reducers.base import Reducer, fitted_property
 
@@ -34,10 +35,6 @@ class NearestCentroid(ClassifierMixin, Reducer):
     _log_priors: NDArray[np.float64]
     _centred_means: NDArray[np.float64]
     _covariance: NDArray[np.float64] | None
-
-    def _table(self, X: ArrayLike) -> Any:
-        self._require_solution()
-        return checked_table(self, X)
 
     def _scores(self, table: Any) -> Iterator[NDArray[np.float64]]:
         """Scores of consecutive rows, in pieces that stay small with many classes."""
@@ -65,9 +62,10 @@ class NearestCentroid(ClassifierMixin, Reducer):
         scores : array of shape (n_samples, n_classes), or (n_samples,) with two classes
             Scores of all classes; with two classes the second's minus the first's.
         """
-        table = self._table(X)
+        table = self._fitted_table(X)
         scores = np.concatenate(list(self._scores(table)))
-        return (scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores).astype(table.dtype, copy=False)
+        scores = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return as_given(scores.astype(table.dtype, copy=False), X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of the nearest centroid.
@@ -82,8 +80,8 @@ class NearestCentroid(ClassifierMixin, Reducer):
         labels : array of shape (n_samples,)
             A label for each row.
         """
-        nearest = np.concatenate([part.argmax(axis=1) for part in self._scores(self._table(X))])
-        return self.classes_[nearest]
+        nearest = np.concatenate([part.argmax(axis=1) for part in self._scores(self._fitted_table(X))])
+        return as_given(self.classes_[nearest], X)
 
     @fitted_property
     def coef_(self) -> NDArray[Any]:
@@ -171,7 +169,10 @@ class GaussianCentroid(NearestCentroid):
         log_probabilities : array of shape (n_samples, n_classes)
             In the order of classes_.
         """
-        return np.concatenate([log_softmax(part, axis=1) for part in self._scores(self._table(X))])
+        return as_given(self._log_probabilities(X), X)
+
+    def _log_probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
+        return np.concatenate([log_softmax(part, axis=1) for part in self._scores(self._fitted_table(X))])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probability of every class.
@@ -186,4 +187,4 @@ class GaussianCentroid(NearestCentroid):
         probabilities : array of shape (n_samples, n_classes)
             In the order of classes_.
         """
-        return np.exp(self.predict_log_proba(X))
+        return as_given(np.exp(self._log_probabilities(X)), X)

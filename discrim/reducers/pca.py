@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check_parameters import COUNT, FLAG, Constraints, named
+from discrim.data.check_parameters import COUNT, FLAG, GAPS, Constraints, named
 from discrim.data.fit_messages import refuse_mle
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
@@ -37,6 +37,9 @@ class PCA(GaussianComponents, SpreadReducer):
         directions beyond the rank have no variance and are arbitrary, but orthonormal.
     whiten : bool, default=False
         Whether transform divides each component by its deviation; directions without variance stay as they are.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
 
     Attributes
     ----------
@@ -86,12 +89,16 @@ class PCA(GaussianComponents, SpreadReducer):
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": (*COUNT[:-1], *named("mle"), COUNT[-1]),
         "whiten": FLAG,
+        "missing": GAPS,
     }
     _supervised = False
 
-    def __init__(self, n_components: int | float | str | None = None, *, whiten: bool = False) -> None:
+    def __init__(
+        self, n_components: int | float | str | None = None, *, whiten: bool = False, missing: str | None = None
+    ) -> None:
         self.n_components = n_components
         self.whiten = whiten
+        self.missing = missing
 
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         rows = moments.between_rows() if moments.is_labelled else np.empty((0, moments.n_features))

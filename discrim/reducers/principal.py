@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.data.check import checked_table, require_representable
+from discrim.data.check import require_representable
 from discrim.data.rows import block_slices, dense_block
 from discrim.reducers.base import Reducer, Solution, fitted_property
 from discrim.solve.basis import Basis
@@ -136,8 +136,7 @@ class GaussianComponents(PrincipalVariances):
         log_likelihoods : array of shape (n_samples,)
             One for each row; −∞ where the model leaves no variance to some directions, and so has no density.
         """
-        self._require_solution()
-        table = checked_table(self, X)
+        table = self._fitted_table(X)
         W, along, noise = self.components_.astype(np.float64), self._model_variances(), self.noise_variance_
         d, k = self.n_features_in_, len(along)
         if not (along > 0).all() or (noise == 0 and k < d):

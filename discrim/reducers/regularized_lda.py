@@ -43,6 +43,9 @@ class RegularizedLDA(ShrunkDiscriminant):
         A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
     store_covariance : bool, default=False
         Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
     random_state : int, RandomState or None, default=None
         Seed that shuffles the folds; None for unshuffled ones.
 
@@ -116,6 +119,7 @@ class RegularizedLDA(ShrunkDiscriminant):
         priors: ArrayLike | str | None = None,
         class_weight: Any = None,
         store_covariance: bool = False,
+        missing: str | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -124,6 +128,7 @@ class RegularizedLDA(ShrunkDiscriminant):
         self.priors = priors
         self.class_weight = class_weight
         self.store_covariance = store_covariance
+        self.missing = missing
         self.random_state = random_state
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:

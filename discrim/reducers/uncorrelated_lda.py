@@ -37,6 +37,9 @@ class UncorrelatedLDA(DiscriminantReducer):
         A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
     store_covariance : bool, default=False
         Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
 
     Attributes
     ----------
@@ -98,11 +101,13 @@ class UncorrelatedLDA(DiscriminantReducer):
         priors: ArrayLike | str | None = None,
         class_weight: Any = None,
         store_covariance: bool = False,
+        missing: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.priors = priors
         self.class_weight = class_weight
         self.store_covariance = store_covariance
+        self.missing = missing
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         found = uncorrelated(ratio)

@@ -116,10 +116,10 @@ class Features(Basis):
         return cls(points=near, margins=margins.moved(pilot), original=points, how=how, pilot=pilot)
 
     @classmethod
-    def of_moments(cls, moments: ClassMoments) -> Features:
+    def of_moments(cls, moments: ClassMoments, how: str | None = None) -> Features:
         """Features of which there are statistics only."""
         rows = LabelledRows(np.empty((0, moments.n_features)), np.empty(0, np.intp), moments.classes)
-        how = f"a stream of {moments.n_rows} rows: statistics of the features"
+        how = how or f"a stream of {moments.n_rows} rows: statistics of the features"
         return cls(points=rows, margins=Margins(), original=rows, how=how)
 
     def mean(self, moments: ClassMoments) -> Array:
