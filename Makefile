@@ -44,12 +44,13 @@ docs: $(VENV)/docs-installed
 torture: $(VENV)/installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m torture --into docs/reliability.md
 
-# the tests on the oldest versions that pyproject.toml declares
+# the tests (all, or those of OLDEST_TESTS) on the oldest versions that pyproject.toml declares
+OLDEST_TESTS ?= tests
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
 	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: --editable '.[test]' --constraint oldest.txt
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n auto $(OLDEST_TESTS)
 
 study: $(VENV)/installed
 	$(RUN) examples/wide_study.py

@@ -121,7 +121,7 @@ def test_seeds_that_parts_cannot_share(wrong):
 
 
 def test_long_sparse_tables_are_hashed_in_blocks_and_as_dense_ones_are():
-    X = sp.random_array((5_000, 40), density=0.5, format="csr", rng=0)
+    X = sp.random_array((5_000, 40), density=0.5, format="csr", random_state=0)
     assert (row_hashes(X) == row_hashes(X.toarray())).all()
     empty = sp.csr_array((3, 40))
     assert row_hashes(empty).tolist() == [0, 0, 0]

@@ -276,7 +276,7 @@ def test_every_layout_gives_the_same(X):
 
 def test_sparse_rows_with_entries_twice_unsorted_or_zero():
     codes = np.arange(40) % 3
-    parts = [sp.random_array((40, 9), density=0.5, rng=np.random.default_rng(k)).tocoo() for k in range(2)]
+    parts = [sp.random_array((40, 9), density=0.5, random_state=np.random.default_rng(k)).tocoo() for k in range(2)]
     data = np.concatenate([p.data for p in parts] + [[0.0]])
     row = np.concatenate([p.coords[0] for p in parts] + [[7]])[::-1]
     column = np.concatenate([p.coords[1] for p in parts] + [[3]])[::-1]
@@ -326,7 +326,7 @@ def test_centring_and_scaling_on_the_way(offset, fit_intercept):
 
 def test_a_wide_sparse_table_is_never_made_dense():
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 2_000_000), density=2e-5, rng=rng).tocsr()  # dense: nearly 1 GB
+    X = sp.random_array((60, 2_000_000), density=2e-5, random_state=rng).tocsr()  # dense: nearly 1 GB
     assert solved(X, np.arange(60) % 3, tol=1e-6).converged
 
 

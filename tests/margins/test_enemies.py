@@ -226,7 +226,7 @@ def test_sparse_rows_with_unsorted_repeated_and_zero_entries(rng):
 
 
 def test_wide_sparse_rows_are_never_made_dense(traced_peak):
-    X = sparse.random_array((1500, 50_000), density=1e-3, rng=np.random.default_rng(0), format="csr")
+    X = sparse.random_array((1500, 50_000), density=1e-3, random_state=np.random.default_rng(0), format="csr")
     codes = np.arange(1500) % 2
     nearest_enemies(X[:9], codes[:9], 2)  # compiled beforehand
     assert traced_peak(lambda: nearest_enemies(X, codes, 2)) < 0.1 * 8 * 1500 * 50_000
