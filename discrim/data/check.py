@@ -147,6 +147,16 @@ def _is_plain_table(estimator: Any, X: Any, reset: bool) -> bool:
     return "feature_names_in_" not in known and known.get("n_features_in_") == X.shape[1]
 
 
+def require_no_groups(method: str, *, folds: bool, in_memory: bool) -> None:
+    """Raise where groups came, and nothing is there that could keep them together."""
+    if not folds:
+        raise ValueError(
+            f"groups came, but {method} chooses nothing by folds, so there is nothing to keep them out of."
+        )
+    if not in_memory:
+        raise ValueError("groups came with a Dask collection, whose folds follow from the rows' content alone.")
+
+
 def require_columns(estimator: Any, X: Any) -> None:
     """Raise where an array that is not looked at here is no table, or has other columns than those of the fit."""
     if X.ndim != 2:

@@ -154,6 +154,19 @@ def require_folds(cv: Any, largest_class: int) -> None:
         )
 
 
+def require_groups(groups: Any, n_rows: int, cv: Any) -> NDArray[Any]:
+    """One group for each row, and folds that can keep groups together."""
+    given = np.asarray(groups)
+    if given.shape != (n_rows,):
+        raise ValueError(f"groups of shape {given.shape} came for {n_rows} rows. Pass one group for each row.")
+    if type(cv).__name__ == "HashKFold":
+        raise ValueError(
+            "groups came with cv=HashKFold, whose folds follow from the rows' content alone. Pass a number of folds, "
+            "or a splitter that takes groups such as sklearn.model_selection.GroupKFold."
+        )
+    return given
+
+
 def require_folds_number(n_splits: Any) -> int:
     """A number of folds, as an int ≥ 2."""
     if not is_number(n_splits, WHOLE) or n_splits < 2:

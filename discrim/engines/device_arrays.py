@@ -38,7 +38,7 @@ def gather_array(gathering: Gathering, X: Any, y: Any = None, sample_weight: Any
     if not np.isfinite(moments.within).all():
         require_finite(on_host(X))
         return None
-    if squares.max(initial=0.0) > LARGEST_SQUARE or 0 < squares.max(initial=0.0) < LEAST_SQUARE:
+    if not LEAST_SQUARE <= squares.max(initial=0.0) <= LARGEST_SQUARE:
         return None
     return Statistics(gathering, None, dtype, (moments,), None, None, NO_PARTS)
 

@@ -30,6 +30,7 @@ def has_gaps(rows: LabelledRows) -> bool:
 
 def pairwise_moments(rows: LabelledRows) -> ClassMoments:
     """Class moments of dense rows, NaN where a cell is missing."""
+    rows = rows.moved(np.asarray(rows.X))
     require_no_infinity(rows.X, rows.numbers)
     weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
     rows, exponent = _in_safe_units(rows)

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import (
@@ -24,6 +25,7 @@ from discrim.data.check import (
     labelled_rows,
     require_columns,
     require_known_labels,
+    require_no_groups,
     require_representable,
     require_two_classes,
     unchanged_on_failure,
@@ -155,6 +157,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     _uses_every_direction = False  # whether even one direction depends on all others, the smallest too
     _basis: str | None = None  # coordinates by name, where the caller knows better than the decision table
     _statistics: Statistics | None = None
+    _holds_groups = False  # whether folds may choose something
+    _groups: NDArray[Any] | None = None  # while a fit lasts
+    # only where folds may choose something are groups asked for by scikit-learn's metadata routing
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": UNUSED}
     _declared: NDArray[Any] | None = None  # the labels a stream may bring
     _dtype: np.dtype[Any]
 
@@ -205,7 +211,13 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Find the directions.
 
         Parameters
@@ -216,6 +228,9 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             Their labels; PCA needs none.
         sample_weight : array of shape (n_samples,), default=None
             How much each row counts: a weight of 2 is the row twice.
+        groups : array of shape (n_samples,), default=None
+            Where folds choose a parameter: rows of one group (a patient, a site) are never divided between training
+            and test rows; a number of folds is scikit-learn's StratifiedGroupKFold then.
 
         Returns
         -------
@@ -223,6 +238,15 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             The fitted estimator.
         """
         check_parameters(self)
+        if groups is not None:
+            require_no_groups(type(self).__name__, folds=self._holds_groups, in_memory=not is_dask(X))
+            self._groups = np.asarray(on_host(groups))
+        try:
+            return self._fit(X, y, sample_weight)
+        finally:
+            self.__dict__.pop("_groups", None)
+
+    def _fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         if is_dask(X):
             return self.fit_statistics(gather_dask(self._gathering(), X, y, sample_weight))
         if is_foreign(X) and self.missing is None:

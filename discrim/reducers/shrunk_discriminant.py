@@ -36,6 +36,8 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     shrinkage: Any
     cv: Any
     random_state: Any
+    _holds_groups = True
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
 
     @property
     def _searches_count(self) -> bool:
@@ -78,7 +80,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         if not self._searches:  # the same fit, to the last digit, whether or not rows are held out of it
             return basis
         try:
-            return replace(basis, folds=Folds(basis.points, self.cv, self.random_state, basis.original))
+            return replace(basis, folds=Folds(basis.points, self.cv, self.random_state, basis.original, self._groups))
         except ValueError:  # is raised again where the folds are needed, if the table has no worse fault
             return basis
 
@@ -87,7 +89,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             return GatheredFolds(self._statistics)
         if basis.folds is not None:
             return basis.folds
-        return Folds(basis.points, self.cv, self.random_state, basis.original)
+        return Folds(basis.points, self.cv, self.random_state, basis.original, self._groups)
 
     def _given_shrinkage(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> float:
         """γ where no search is asked for."""

@@ -17,10 +17,16 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
+from sklearn.model_selection import PredefinedSplit, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from discrim.data.check_parameters import checked_row_numbers, require_folds, require_splits, seed_number
+from discrim.data.check_parameters import (
+    checked_row_numbers,
+    require_folds,
+    require_groups,
+    require_splits,
+    seed_number,
+)
 from discrim.data.row_hash import HashKFold, hash_folds, row_hashes
 from discrim.data.rows import LabelledRows, projected
 from discrim.moments.class_moments import ClassMoments
@@ -99,9 +105,16 @@ class GatheredFolds(Splits):
 class Folds(Splits):
     """Splits of labelled rows."""
 
-    def __init__(self, points: LabelledRows, cv: Any, random_state: Any, original: LabelledRows | None = None) -> None:
+    def __init__(
+        self,
+        points: LabelledRows,
+        cv: Any,
+        random_state: Any,
+        original: LabelledRows | None = None,
+        groups: NDArray[Any] | None = None,
+    ) -> None:
         self.points, self.rows = points, points.some
-        self.splits = _splits(points if original is None else original, cv, random_state)
+        self.splits = _splits(points if original is None else original, cv, random_state, groups)
 
     def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
         tests = (self.points.picked(test) for _, test in self.splits)
@@ -219,9 +232,16 @@ def _by_hash(points: LabelledRows, cv: HashKFold) -> list[tuple[Indices, Indices
     return [split for split in splits if len(split[1])]
 
 
-def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
-    """(training, test) row numbers. Folds are drawn anew with a seed, else in order."""
+def _splits(
+    points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[Any] | None = None
+) -> list[tuple[Indices, Indices]]:
+    """(training, test) row numbers. Folds are drawn anew with a seed, else in order; groups stay on one side."""
     n = points.shape[0]
+    if groups is not None:
+        groups = require_groups(groups, n if points.n_given is None else points.n_given, cv)
+        groups = groups if points.numbers is None else groups[points.numbers]
+        if isinstance(cv, (int, np.integer)):
+            cv = StratifiedGroupKFold(int(cv), shuffle=random_state is not None, random_state=random_state)
     if isinstance(cv, HashKFold):
         return _by_hash(points, cv)
     counts_in_the_table = not hasattr(cv, "split") or isinstance(cv, PredefinedSplit)
@@ -229,7 +249,7 @@ def _splits(points: LabelledRows, cv: Any, random_state: Any) -> list[tuple[Indi
         return _folds_of_distinct_rows(points, int(cv), random_state)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
-        splits = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes))
+        splits = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes, groups))
     position = np.arange(n)
     if counts_in_the_table and points.numbers is not None:  # of which some rows were left out
         assert points.n_given is not None

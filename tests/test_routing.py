@@ -1,0 +1,67 @@
+"""Weights and groups reach a fit through pipelines and searches by scikit-learn's metadata routing."""
+
+import numpy as np
+import pytest
+from samples import labelled
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedGroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+
+from discrim import PCA, BayesErrorLDA, HashKFold, RegularizedLDA
+
+X, Y = labelled(60, 5)
+X = X + 2 * np.random.default_rng(1).normal(size=X.shape)
+GROUPS = np.arange(60) // 4
+WEIGHTS = 1.0 + np.arange(60) % 3
+
+
+@pytest.mark.parametrize("kind", [RegularizedLDA, BayesErrorLDA])
+def test_groups_are_kept_on_one_side_of_every_fold(kind):
+    by_number = kind(cv=3).fit(X, Y, groups=GROUPS)
+    splits = list(StratifiedGroupKFold(3).split(X, Y, GROUPS))
+    np.testing.assert_array_equal(by_number.path_.accuracies, kind(cv=splits).fit(X, Y).path_.accuracies)
+    by_splitter = kind(cv=GroupKFold(3)).fit(X, Y, groups=GROUPS)
+    splits = list(GroupKFold(3).split(X, Y, GROUPS))
+    np.testing.assert_array_equal(by_splitter.path_.accuracies, kind(cv=splits).fit(X, Y).path_.accuracies)
+    assert "_groups" not in vars(by_number)
+
+
+def test_groups_of_rows_without_weight_are_left_out_with_them():
+    weights = (np.arange(60) % 5 > 0).astype(float)
+    kept = weights > 0
+    weighted = RegularizedLDA(cv=3).fit(X, Y, sample_weight=weights, groups=GROUPS)
+    plain = RegularizedLDA(cv=3).fit(X[kept], Y[kept], groups=GROUPS[kept])
+    np.testing.assert_allclose(weighted.path_.accuracies, plain.path_.accuracies)
+
+
+def test_groups_that_cannot_be_kept_are_refused():
+    with pytest.raises(ValueError, match=r"groups of shape \(5,\) came for 60 rows. Pass one group for each row"):
+        RegularizedLDA().fit(X, Y, groups=GROUPS[:5])
+    with pytest.raises(ValueError, match="groups came, but PCA chooses nothing by folds"):
+        PCA().fit(X, Y, groups=GROUPS)
+    with pytest.raises(ValueError, match="groups came with cv=HashKFold"):
+        RegularizedLDA(cv=HashKFold(3)).fit(X, Y, groups=GROUPS)
+
+
+def test_groups_are_asked_for_only_where_folds_choose():
+    with config_context(enable_metadata_routing=True):
+        assert set(PCA().get_metadata_routing().fit.requests) == {"sample_weight"}
+        assert set(RegularizedLDA().get_metadata_routing().fit.requests) == {"sample_weight", "groups"}
+        cross_validate(make_pipeline(PCA(2), LogisticRegression()), X, Y, params={"groups": GROUPS}, cv=GroupKFold(3))
+
+
+def test_both_are_routed_through_a_search_over_a_pipeline():
+    with config_context(enable_metadata_routing=True):
+        lda = (
+            RegularizedLDA(cv=3).set_fit_request(sample_weight=True, groups=True).set_score_request(sample_weight=True)
+        )
+        judge = LogisticRegression().set_fit_request(sample_weight=False).set_score_request(sample_weight=True)
+        search = GridSearchCV(make_pipeline(lda, judge), {"regularizedlda__n_components": [1, 2]}, cv=GroupKFold(3))
+        search.fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
+        found = search.best_estimator_[0]
+        here = RegularizedLDA(found.n_components, cv=3).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
+        np.testing.assert_allclose(found.components_, here.components_)
+        weighted = make_pipeline(PCA(2).set_fit_request(sample_weight=True), judge)
+        scores = cross_validate(weighted, X, Y, params={"sample_weight": WEIGHTS}, cv=3)["test_score"]
+        assert np.isfinite(scores).all()
