@@ -12,6 +12,7 @@ from discrim.reducers.bayes_error_pca import BayesErrorPCA as BayesErrorPCA
 from discrim.reducers.fisher_lda import FisherLDA as FisherLDA
 from discrim.reducers.kernel_map import KernelMap as KernelMap
 from discrim.reducers.local_fisher_discriminant import LocalFisherDiscriminant as LocalFisherDiscriminant
+from discrim.reducers.logistic_pca import LogisticPCA as LogisticPCA
 from discrim.reducers.margin_pca import MarginPCA as MarginPCA
 from discrim.reducers.margin_subspace import MarginSubspace as MarginSubspace
 from discrim.reducers.max_margin_pca import MaxMarginPCA as MaxMarginPCA
@@ -32,6 +33,7 @@ from discrim.reducers.posterior_map import PosteriorMap as PosteriorMap
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
 from discrim.reducers.supervised_pca import SupervisedPCA as SupervisedPCA
 from discrim.reducers.supervised_probabilistic_pca import SupervisedProbabilisticPCA as SupervisedProbabilisticPCA
+from discrim.reducers.support_vector_decomposition import SupportVectorDecomposition as SupportVectorDecomposition
 from discrim.reducers.uncorrelated_lda import UncorrelatedLDA as UncorrelatedLDA
 from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay
 from discrim.report.critical_difference import CriticalDifferenceDisplay as CriticalDifferenceDisplay

@@ -130,6 +130,7 @@ def _reducer(name: str, file: str, gloss: str, *methods: Method) -> Entry:
 
 DISCRIMINANTS = {"orthonormal": False, "lanczos": False}
 CHOSEN_BY_FOLDS = {**DISCRIMINANTS, "counts_enter": True, "chosen_by_folds": True}
+ITERATED = {"streams": False, "nests": False, "iterated": True}
 OF_THE_SVM = {"streams": False, "counts_enter": True, "of_the_svm": True}
 
 ENTRIES = (
@@ -278,6 +279,28 @@ ENTRIES = (
             "factors that rows and labels share, by maximum likelihood (SPPCA)",
             nested_from=never,
             laws=DISCRIMINANTS | {"nests": False},
+        ),
+    ),
+    _reducer(
+        "SupportVectorDecomposition",
+        "support_vector_decomposition",
+        "factors that separate by margins",
+        Method(
+            "support-vector-decomposition",
+            "factors of the rows that separate the classes with a margin (SVDM)",
+            nested_from=never,
+            laws=ITERATED,
+        ),
+    ),
+    _reducer(
+        "LogisticPCA",
+        "logistic_pca",
+        "factors that predict the labels",
+        Method(
+            "logistic-pca",
+            "factors of the rows that predict the labels by logistic regression (SDR-GLM)",
+            nested_from=never,
+            laws=ITERATED,
         ),
     ),
     _reducer(

@@ -35,6 +35,7 @@ class Case:
     lanczos_pads: bool = True  # more of them than there are discriminants, too
     chosen_by_folds: bool = False  # cross-validation chooses: row order and repetition are for given splits only
     linear: bool = True  # has components_: features are (x − mean) times them
+    iterated: bool = False  # as exact as its tolerance: tests/reducers/test_alternating.py
     of_the_svm: bool = False  # as exact as the SVM's duality gap, at most C−1 directions: test_shift_invariances
 
     def __call__(self, n_components: Any = 2) -> Any:
@@ -66,8 +67,11 @@ OPTIONS = [
     Case("bayes-error-lda-nested", partial(BayesErrorLDA, shrinkage=0.3, cv=None, nested=True), **INFLATED),
 ]
 NOT_LINEAR = [case for case in LISTED if not case.linear]
-CASES = [case for case in LISTED if case.linear and not (case.chosen_by_folds or case.of_the_svm)] + OPTIONS
+CASES = [
+    case for case in LISTED if case.linear and not (case.chosen_by_folds or case.of_the_svm or case.iterated)
+] + OPTIONS
 CHOSEN_BY_FOLDS = [case for case in LISTED if case.chosen_by_folds]
+ITERATED = [case for case in LISTED if case.iterated]
 OF_THE_SVM = [case for case in LISTED if case.of_the_svm]
 SUPERVISED = [case for case in CASES if case.supervised]
 STREAMED = [case for case in CASES if case.streams]

@@ -272,3 +272,24 @@ def latent_row(x, own, W, nu, C):
         options={"ftol": 1e-14, "maxiter": 500},
     )  # fmt: skip
     return found.x[:-1]
+
+
+def rounded_hinge(gap, width=0.25):
+    """max(0, gap), with a parabola between 0 and the width."""
+    if gap <= 0:
+        return 0.0
+    return gap**2 / (2 * width) if gap < width else gap - width / 2
+
+
+def factor_objective(X, y, W, Z, V, constants, alpha, beta, loss):
+    """Mean of ‖x − zW‖² + α·loss, and β times the classifier's squares, row by row; X centred, mean square length 1."""
+    labels, total = sorted(set(y)), 0.0
+    for x, z, own in zip(X, Z, y, strict=True):
+        scores = z @ V + constants
+        at = labels.index(own)
+        if loss == "logistic":
+            wrong = math.log(sum(math.exp(s - scores[at]) for s in scores))
+        else:
+            wrong = sum(rounded_hinge(1 - s if c == at else 1 + s) for c, s in enumerate(scores))
+        total += (sum((x - z @ W) ** 2) + alpha * wrong) / len(X)
+    return total + beta * (np.sum(V**2) + np.sum(constants**2))

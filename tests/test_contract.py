@@ -6,7 +6,7 @@ from doctest import DocTestFinder, DocTestRunner
 
 import numpy as np
 import pytest
-from estimators import CASES, CHOSEN_BY_FOLDS, NOT_LINEAR, OF_THE_SVM, QUIET, STREAMED, SUPERVISED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, NOT_LINEAR, OF_THE_SVM, QUIET, STREAMED, SUPERVISED, over
 from geometry import most_turned
 from samples import labelled, of
 from sklearn.base import clone
@@ -23,7 +23,7 @@ from discrim.registry import ENTRIES, found
 
 pytestmark = QUIET
 
-EVERY = CASES + CHOSEN_BY_FOLDS
+EVERY = CASES + CHOSEN_BY_FOLDS + ITERATED
 OWN = [case for case in NOT_LINEAR if not isinstance(case(), Pipeline)]  # of steps that are checked by themselves
 X, Y = labelled(60, 6)
 
@@ -237,7 +237,7 @@ def test_labels_are_needed(case):
 
 
 def test_every_reducer_of_the_registry_is_under_the_laws():
-    made = [case() for case in [*CASES, *CHOSEN_BY_FOLDS, *NOT_LINEAR, *OF_THE_SVM]]
+    made = [case() for case in [*EVERY, *NOT_LINEAR, *OF_THE_SVM]]
     tested = {type(step) for one in made for step in (one if isinstance(one, Pipeline) else [one])}
     listed = {found(entry.target) for entry in ENTRIES if entry.saved and entry.methods}
     assert listed <= tested

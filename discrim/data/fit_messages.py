@@ -151,6 +151,13 @@ def warn_of_slow_solution(residual: float, max_iter: int) -> None:
     )
 
 
+def warn_of_unsettled_factors(method: str, max_iter: int) -> None:
+    warn(
+        f"{method} was still getting better after {max_iter} rounds. Pass a larger max_iter, or a larger tol.",
+        ConvergenceWarning,
+    )
+
+
 def require_nonnegative(X: Any, extractor: str) -> None:
     values = X.data if sp.issparse(X) else X
     if values.size and values.min() < 0:

@@ -9,14 +9,13 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, SHARE, Constraints, named, whole
-from discrim.data.fit_messages import refuse_count, refuse_equal_rows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import Covariance
 from discrim.objectives.local_scatter import LocalScatter
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import Reducer, Solution
 from discrim.solve.basis import Basis
-from discrim.solve.count import kept_count
+from discrim.solve.count import default_count, kept_count
 from discrim.solve.eigen import spectrum_of_matrix
 
 Array = NDArray[np.float64]
@@ -114,10 +113,7 @@ class LocalFisherDiscriminant(Reducer):
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         shape = (moments.n_rows, self.n_features_in_)
         ratio = basis.ratio(moments)
-        if ratio.rank == 0:
-            refuse_equal_rows(*shape)
-        if isinstance(request, int) and request > ratio.rank:
-            refuse_count(request, ratio.rank, *shape)
+        k = default_count(request, len(ratio.shares), ratio.rank, shape)
         local = LocalScatter.of(basis.points, moments, int(self.neighbors), ratio.embedding)
         n = moments.total_weight
         gain = ratio.means.T @ ratio.means + (local.scatter_of_others - local.within_of_others) / n
@@ -125,11 +121,8 @@ class LocalFisherDiscriminant(Reducer):
         half, back = cost.whitened(gain)
         whitened = cost.whitened(half.T)[0]
         spectrum = spectrum_of_matrix((whitened + whitened.T) / 2, None, precision=moments.precision)
-        default = min(len(ratio.shares) - 1, ratio.rank, len(spectrum.values))
-        k = request if isinstance(request, int) else default
         if isinstance(request, float):
-            values = spectrum.values[:default]
-            k = kept_count(request, values, float(values.sum()), default, shape)
+            k = kept_count(request, spectrum.values[:k], float(spectrum.values[:k].sum()), k, shape)
         values = spectrum.values[:k]
         directions = self._scaled(back(spectrum.directions[:k]), values)
         unit = 0 if self.metric == "orthonormalized" else -moments.exponent

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from discrim.data.fit_messages import refuse_count, refuse_equal_rows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.base import Reducer, Solution
 from discrim.solve.basis import Basis
-from discrim.solve.count import kept_count
+from discrim.solve.count import default_count, kept_count
 from discrim.solve.joint_factors import JointCovariance, fitted_factors
 
 Array = NDArray[np.float64]
@@ -99,13 +98,9 @@ class SupervisedProbabilisticPCA(Reducer):
         total = Spread(np.ones(len(moments.weights)), moments.between_rows())
         spectrum = basis.spectrum(total, moments, None)
         rank = spectrum.rank
-        if rank == 0:
-            refuse_equal_rows(*shape)
-        if isinstance(request, int) and request > rank:
-            refuse_count(request, rank, *shape)
+        k = default_count(request, len(moments.weights), rank, shape)
         span = spectrum.directions[:rank]
         covariance = _joint_covariance(moments, span, spectrum.values[:rank])
-        k = request if isinstance(request, int) else min(len(moments.weights) - 1, rank)
         found = fitted_factors(covariance, k)
         if isinstance(request, float):
             k = kept_count(request, found.values, float(found.values.sum()), k, shape)

@@ -48,6 +48,20 @@ def discriminant_count(
     return kept_count(request, values, float(values.sum()), len(values), shape, ties_settled)
 
 
+def default_count(request: int | float | None, n_classes: int, rank: int, shape: tuple[int, int]) -> int:
+    """Of methods without discriminants of their own: an int as it is, else as many as labels have contrasts, C − 1.
+
+    (Of a fraction, that is how many there are to choose from.)
+    """
+    if rank == 0:
+        refuse_equal_rows(*shape)
+    if not isinstance(request, int):
+        return min(n_classes - 1, rank)
+    if request > rank:
+        refuse_count(request, rank, *shape)
+    return request
+
+
 def _look_for_tie(k: int, values: NDArray[np.float64]) -> None:
     if k < len(values) and abs(values[k - 1] - values[k]) <= TIE * abs(values[k - 1]):
         warn_of_tie(k, float(values[k - 1]), float(values[k]))

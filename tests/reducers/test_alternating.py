@@ -1,0 +1,134 @@
+"""Factors by convex steps in turn: what is minimised, that it never rises, and what must not matter."""
+
+import literal
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from estimators import ITERATED, over, posed_in
+from geometry import largest_angle
+from samples import labelled
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from discrim import PCA, LogisticPCA, SupportVectorDecomposition
+
+LOSSES = {LogisticPCA: "logistic", SupportVectorDecomposition: "hinge"}
+ALTERNATING = [case for case in ITERATED if type(case()) in LOSSES]
+kinds = pytest.mark.parametrize("kind", LOSSES, ids=lambda kind: kind.__name__)
+
+
+def in_their_unit(X):
+    """Centred rows of mean square length 1, and the unit."""
+    H = X - X.mean(axis=0)
+    unit = np.sqrt((H**2).sum() / len(H))
+    return H / unit, unit
+
+
+def least_objective(fitted, X, y):
+    """The definition at the fit's W and V, each row's factors found by a general minimiser."""
+    H, unit = in_their_unit(X)
+    W, V, constants = fitted.components_, fitted.class_coef_.T * unit, fitted.class_intercept_
+    alpha, beta, loss = fitted.label_weight, fitted.penalty, LOSSES[type(fitted)]
+
+    labels, Z = np.unique(y), []
+    for x, own in zip(H, y, strict=True):
+        signs = np.where(labels == own, 1, -1)
+
+        def value(z, x=x, signs=signs):
+            scores = z @ V + constants
+            wrong = sum(literal.rounded_hinge(gap) for gap in 1 - signs * scores)
+            if loss == "logistic":
+                wrong = np.log(np.exp(scores - scores[signs > 0]).sum())
+            return ((x - z @ W) ** 2).sum() + alpha * wrong
+
+        options = {"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000}
+        Z.append(minimize(value, W @ x, method="Nelder-Mead", options=options).x)
+    return literal.factor_objective(H, y, W, np.array(Z), V, constants, alpha, beta, loss)
+
+
+@kinds
+def test_the_objective_is_that_of_the_definition_and_never_rises(kind):
+    X, y = labelled(25, 4, seed=2)
+    fitted = kind(2, tol=1e-12, max_iter=500).fit(X, y)
+    assert (np.diff(fitted.objective_) <= 0).all()
+    assert len(fitted.objective_) == fitted.n_iter_ + 1 >= 3
+    assert fitted.objective_[-1] == pytest.approx(least_objective(fitted, X, y), rel=1e-5)
+    assert fitted.objective_[0] > fitted.objective_[-1]
+
+
+@kinds
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_it_never_rises_on_either_shape(kind, k, table):
+    X, y = table
+    fitted = kind(k).fit(X, y)
+    assert (np.diff(fitted.objective_) <= 0).all()
+    np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(k), atol=1e-10)
+    scores = fitted.transform(X)
+    np.testing.assert_allclose(scores, (X - X.mean(axis=0)) @ fitted.components_.T, atol=1e-10)
+    np.testing.assert_allclose(
+        np.cov(scores.T, bias=True), np.diag(fitted.eigenvalues_) if k > 1 else fitted.eigenvalues_[0], atol=1e-7
+    )
+
+
+@kinds
+def test_next_to_no_weight_on_labels_is_pca(kind):
+    X, y = labelled(60, 5)
+    fitted = kind(2, label_weight=1e-9, penalty=1.0).fit(X, y)
+    assert largest_angle(fitted.components_, PCA(2).fit(X).components_) < 1e-4
+
+
+@kinds
+def test_labels_draw_the_factors_to_a_quiet_column_that_separates(kind):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.standard_normal((200, 5)) * [3, 2, 1, 1, 1]
+    X[:, 4] += 4 * y
+    assert abs(kind(1, label_weight=10.0).fit(X, y).components_[0, 4]) > 0.8
+
+
+# ---------------------------------------------------------------------- what must not matter
+
+ORDER = np.random.default_rng(3).permutation(30)
+TURN = np.linalg.qr(np.random.default_rng(4).standard_normal((5, 5)))[0]
+CHANGES = {
+    "order of rows": (lambda X, y: (X[ORDER], y[ORDER]), lambda rows: rows, 1.0),
+    "names": (lambda X, y: (X, np.array(["zebra", "ant", "mole"])[y]), lambda rows: rows, 1.0),
+    "origin": (lambda X, y: (X + 20, y), lambda rows: rows + 20, 1.0),
+    "axes": (lambda X, y: (X @ TURN, y), lambda rows: rows @ TURN, 1.0),
+    "unit": (lambda X, y: (1e100 * X, y), lambda rows: 1e100 * rows, 1e100),
+    "every row twice": (lambda X, y: (np.r_[X, X], np.r_[y, y]), lambda rows: rows, 1.0),
+    "a constant column": (lambda X, y: (np.c_[X, np.full(30, 7.0)], y), lambda X: np.c_[X, np.full(len(X), 7.0)], 1.0),
+    "sparse": (lambda X, y: (sp.csr_array(X), y), lambda rows: rows, 1.0),
+}
+
+
+@over(ALTERNATING)
+@pytest.mark.parametrize("change", CHANGES)
+def test_features_stay_what_they_are(case, change):
+    alter, moved, unit = CHANGES[change]
+    X, y = labelled(30, 5)
+    new = labelled(15, 5, seed=1)[0]
+    before, after = case().set_params(tol=1e-7).fit(X, y), case().set_params(tol=1e-7).fit(*alter(X, y))
+    one, other = before.transform(new), after.transform(moved(new)) / unit
+    signs = np.sign((one * other).sum(axis=0))
+    np.testing.assert_allclose(other * signs, one, atol=2e-3 * np.abs(one).max())
+    assert after.objective_[-1] == pytest.approx(before.objective_[-1], rel=1e-5)
+
+
+@over(ALTERNATING)
+@pytest.mark.parametrize("path", ["features", "rows", "products"])
+def test_weights_are_repetition_on_every_path(case, path):
+    X, y = labelled(40, 5)
+    weights = np.resize([1, 2, 0, 3], 40)
+    weighted = posed_in(path, case()).fit(X, y, sample_weight=weights)
+    repeated = case().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert weighted.objective_[-1] == pytest.approx(repeated.objective_[-1], rel=1e-4)
+    assert largest_angle(weighted.components_, repeated.components_) < 0.02
+    assert largest_angle(weighted.components_, case().fit(X, y).components_) > 0.02
+
+
+@kinds
+def test_too_few_rounds_are_told(kind):
+    X, y = labelled(60, 5)
+    with pytest.warns(ConvergenceWarning, match="still getting better after 1 rounds"):
+        kind(2, max_iter=1, tol=1e-12).fit(X, y)
