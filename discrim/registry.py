@@ -255,6 +255,17 @@ ENTRIES = (
         Method("supervised-pca", "directions of largest dependence on the labels (HSIC), then PCA"),
     ),
     _reducer(
+        "ScreenedPCA",
+        "screened_pca",
+        "PCA of columns that differ",
+        Method(
+            "screened-pca",
+            "PCA of the columns along which classes differ most, one by one (Bair's supervised PCA)",
+            nested_from=never,
+            laws=CHOSEN_BY_FOLDS | {"orthonormal": True, "rotates": False, "streams": False, "nests": False},
+        ),
+    ),
+    _reducer(
         "OptimalLowRank",
         "optimal_low_rank",
         "class means, then class-centred PCA",

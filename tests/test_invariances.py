@@ -150,7 +150,9 @@ def test_weights_are_repetition(case, k, table, path, rng):
     weighted = posed_in(path, case(k)).fit(X, y, sample_weight=weights)
     assert_same(repeated, weighted, X)
     np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
-    assert most_turned(weighted.components_, case(k).fit(X, y).components_) > 1e-3  # weights do something
+    plain = case(k).fit(X, y)  # weights do something, to the variance alone where one column was selected
+    same = np.allclose(plain.eigenvalues_, weighted.eigenvalues_, rtol=1e-3)
+    assert most_turned(weighted.components_, plain.components_) > 1e-3 or (case.name == "screened-pca" and not same)
 
 
 @over([case for case in CASES if not case.whole_weights])

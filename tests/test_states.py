@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from estimators import CASES, CHOSEN_BY_FOLDS, QUIET, STREAMED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, QUIET, STREAMED, over
 from samples import labelled
 
 import discrim
@@ -13,7 +13,7 @@ from discrim.registry import PUBLIC
 
 pytestmark = QUIET
 
-EVERY = CASES + CHOSEN_BY_FOLDS
+EVERY = CASES + CHOSEN_BY_FOLDS + ITERATED
 X, Y = labelled(60, 6)
 
 
@@ -79,6 +79,7 @@ FAILING = {
 OTHERS = {
     "MaxMarginShift": lambda: discrim.MaxMarginShift(PCA(2)),
     "MarginSubspace": lambda: discrim.MarginSubspace(2),
+    "MaxMarginPCA": lambda: discrim.MaxMarginPCA(2),
     "CrammerSingerSVC": discrim.CrammerSingerSVC,
     "RefinedHyperplane": discrim.RefinedHyperplane,
     "PosteriorMap": discrim.PosteriorMap,

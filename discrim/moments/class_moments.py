@@ -309,6 +309,16 @@ class ClassMoments:
             exponent=0,
         )
 
+    def some_columns(self, columns: NDArray[np.intp]) -> ClassMoments:
+        """Of the rows in these columns alone."""
+        return replace(
+            self,
+            pilots=self.pilots[:, columns],
+            remainders=self.remainders[:, columns],
+            pooled=None if self.pooled is None else self.pooled[np.ix_(columns, columns)],
+            each=None if self.each is None else self.each[:, columns[:, None], columns],
+        )
+
     def standardised(self, shift: Array, scale: Array) -> ClassMoments:
         """Of the rows (x − shift) / scale, column by column."""
 

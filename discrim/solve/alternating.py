@@ -74,7 +74,7 @@ class Loss(Protocol):
         """D and O (n×C) of its second derivatives diag(D_i) − O_iO_iᵀ."""
 
 
-def scores_of(Z: Array, V: Array) -> Array:
+def label_scores(Z: Array, V: Array) -> Array:
     """ZV + v_0."""
     return Z @ V[:-1] + V[-1]
 
@@ -99,7 +99,7 @@ def alternated(
 
     def rows_values(P: Array, Z: Array, V: Array) -> Array:
         apart = P - Z
-        return np.einsum("ik,ik->i", apart, apart) + alpha * loss.of(scores_of(Z, V), rows.codes)
+        return np.einsum("ik,ik->i", apart, apart) + alpha * loss.of(label_scores(Z, V), rows.codes)
 
     def value(P: Array, Z: Array, V: Array) -> float:
         beyond = 1.0 - float(rows.weights @ np.einsum("ik,ik->i", P, P))
@@ -132,7 +132,7 @@ def _nearer(P: Array, Z: Array, V: Array, codes: Codes, alpha: float, loss: Loss
     """For each row a z of lower ‖p − z‖² + α·loss(y, zV + v_0): a few of Newton's steps, for all rows at once."""
     W, axes = V[:-1], np.arange(len(V) - 1)
     for _ in range(ROW_STEPS):
-        scores = scores_of(Z, V)
+        scores = label_scores(Z, V)
         slope = 2 * (Z - P) + alpha * loss.slopes(scores, codes) @ W.T
         along, outer = loss.curvatures(scores, codes)
         means = outer @ W.T
@@ -150,7 +150,7 @@ def _downhill(P: Array, Z: Array, V: Array, codes: Codes, alpha: float, loss: Lo
     """Each row's step, halved until its value does not rise; none where it still would."""
 
     def value(Z: Array) -> Array:
-        return ((P - Z) ** 2).sum(axis=1) + alpha * loss.of(scores_of(Z, V), codes)
+        return ((P - Z) ** 2).sum(axis=1) + alpha * loss.of(label_scores(Z, V), codes)
 
     before, length = value(Z), np.ones(len(Z))
     for _ in range(HALVINGS):

@@ -48,7 +48,7 @@ def least_objective(fitted, X, y):
 
 @kinds
 def test_the_objective_is_that_of_the_definition_and_never_rises(kind):
-    X, y = labelled(25, 4, seed=2)
+    X, y = labelled(16, 4, seed=2)
     fitted = kind(2, tol=1e-12, max_iter=500).fit(X, y)
     assert (np.diff(fitted.objective_) <= 0).all()
     assert len(fitted.objective_) == fitted.n_iter_ + 1 >= 3
@@ -80,8 +80,8 @@ def test_next_to_no_weight_on_labels_is_pca(kind):
 @kinds
 def test_labels_draw_the_factors_to_a_quiet_column_that_separates(kind):
     rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    X = rng.standard_normal((200, 5)) * [3, 2, 1, 1, 1]
+    y = np.arange(80) % 2
+    X = rng.standard_normal((80, 5)) * [3, 2, 1, 1, 1]
     X[:, 4] += 4 * y
     assert abs(kind(1, label_weight=10.0).fit(X, y).components_[0, 4]) > 0.8
 

@@ -1,0 +1,221 @@
+"""Supervised principal components by screening: PCA of the columns that tell the classes apart one by one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.check_parameters import COUNT, Constraints, named, plain_count, whole
+from discrim.data.fit_messages import refuse_equal_rows
+from discrim.data.rows import LabelledRows
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.spread import Spread
+from discrim.reducers.base import Coordinates, Solution
+from discrim.reducers.fisher_lda import FisherLDA
+from discrim.reducers.pca import PCA
+from discrim.reducers.spread_reducer import SpreadReducer
+from discrim.solve.basis import Basis, Features, column_variances
+from discrim.solve.folds import Folds
+from discrim.solve.some_columns import PlanOfColumns, SomeColumns
+
+Array = NDArray[np.float64]
+Columns = NDArray[np.intp]
+NOTHING = 1e-26  # a column whose variance is this share of its largest square is constant but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """How columns were chosen."""
+
+    selected_: Columns
+    f_scores_: Array
+    tried_counts_: Columns
+    tried_accuracies_: Array
+
+
+class ScreenedPCA(SpreadReducer):
+    """Supervised PCA by screening (Bair's): PCA of the columns along which the classes differ most, one by one.
+
+        PCA of the m columns of largest  F_j = [ Σ_c n_c(μ_cj − μ_j)²/(C−1) ] / [ Σ_i (x_ij − μ_{y_i}j)²/(n−C) ]
+
+    m by cross-validation over a geometric grid: the accuracy of a linear discriminant on the components. Made for
+    thousands of columns of which few matter (genes); `selected_` names them. A column that only matters together with
+    others is not seen, and with few columns that all matter it is PCA. Use a scale that makes variances comparable.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the variance of the
+        selected columns, None all directions of numerical rank.
+    n_selected : int or "cv", default="cv"
+        m; "cv" tries all columns that vary, half as many, a quarter …, down to n_components.
+    cv : int, splitter or list of (training, test) row numbers, default=5
+        The folds for "cv", as in RegularizedLDA. Columns are screened anew in each of them.
+    random_state : int, RandomState or None, default=None
+        Seed that shuffles the folds; None for unshuffled ones.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row, orthonormal; 0 in columns that were not selected.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    eigenvalues_ : array of shape (n_components_,)
+        Variance along each direction (divided by n).
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each direction's share of the variance of the selected columns.
+    selected_ : array of shape (n_selected,)
+        Numbers of the selected columns, largest F first.
+    f_scores_ : array of shape (n_features,)
+        F of every column; 0 for a constant one.
+    tried_counts_ : array
+        With "cv", every m that was tried; else empty.
+    tried_accuracies_ : array
+        Held-out accuracy of each.
+    n_components_ : int
+        How many components are kept.
+    rank_ : int
+        Numerical rank of the selected columns: how many directions there are.
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    References
+    ----------
+    Bair, Hastie, Paul and Tibshirani, "Prediction by supervised principal components" (2006), section 2, with F in the
+    place of the univariate regression coefficient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discrim import ScreenedPCA
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(100) % 2
+    >>> X = rng.standard_normal((100, 50))
+    >>> X[:, :4] += 2 * y[:, None]
+    >>> sorted(ScreenedPCA(1, n_selected=4).fit(X, y).selected_.tolist())
+    [0, 1, 2, 3]
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": COUNT,
+        "n_selected": (whole(1), *named("cv")),
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        n_selected: int | str = "cv",
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_selected = n_selected
+        self.cv = cv
+        self.random_state = random_state
+
+    def _why_not_streamed(self) -> str | None:
+        if isinstance(self.n_selected, str):
+            return "n_selected='cv' needs all rows at once. Statistics suffice for a number."
+        return None
+
+    def _coordinates(self, rows: LabelledRows) -> Coordinates:
+        shares, mean = _shares_of_rows(rows)
+        if not (shares > 0).any():
+            refuse_equal_rows(*rows.shape)
+        tried: tuple[Columns, Array] = np.empty(0, np.intp), np.empty(0)
+        if isinstance(self.n_selected, str):
+            tried = self._tried(rows, int((shares > 0).sum()))
+            count = int(tried[0][np.flatnonzero(tried[1] >= tried[1].max() - 1e-12)[0]])  # of equals the fewest
+        else:
+            count = int(self.n_selected)
+        screening = _screening(shares, count, rows.class_totals, tried)
+        inner = super()._coordinates(replace(rows, X=rows.X[:, screening.selected_]))
+        plan = PlanOfColumns(inner.plan.basis, inner.plan.reason, inner.plan, screening.selected_, mean, screening)
+        return replace(inner, plan=plan)
+
+    def _tried(self, rows: LabelledRows, most: int) -> tuple[Columns, Array]:
+        """Every m of the grid, and its accuracy on held-out rows."""
+        request = plain_count(self.n_components)
+        least = min(request, most) if isinstance(request, int) else 1
+        counts = np.unique([least, *(max(least, round(most / 2**halved)) for halved in range(most.bit_length()))])
+        splits = Folds(rows, self.cv, self.random_state).splits
+        hits, weight = np.zeros(len(counts)), 0.0
+        for training, test in splits:
+            held_out = rows.some(test)
+            weights = np.ones(len(test)) if held_out.weights is None else held_out.weights
+            weight += float(weights.sum())
+            hits += [float(weights @ right) for right in _right(rows.some(training), held_out, counts, request)]
+        return counts.astype(np.intp), hits / weight
+
+    def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
+        return Spread(np.ones(len(moments.weights)), moments.between_rows())
+
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+        if isinstance(basis, SomeColumns):
+            return replace(super()._solve(basis, moments, request), found=basis.found)
+        # statistics alone
+        screening = _screening(_shares_of_moments(moments), int(self.n_selected), moments.weights)
+        some = moments.some_columns(screening.selected_)
+        inner = SomeColumns.around(Features.of_moments(some), screening.selected_, moments.mean)
+        found = super()._solve(inner, some, request)
+        how = f"{found.solver_}; {len(screening.selected_)} of {moments.n_features} columns"
+        return replace(found, components_=inner.lift(found.components_), solver_=how, found=screening)
+
+
+def _shares_of_rows(rows: LabelledRows) -> tuple[Array, Array]:
+    """η²_j, the share of each column's variance between the classes (a rising function of F), and the columns' mean."""
+    near, pilot = rows.near_origin()
+    moments = ClassMoments.of_rows(near, keep="means")
+    variances = column_variances(near, moments.exponent)
+    mean = moments.mean if pilot is None else moments.mean + pilot
+    return _shares(variances, moments), mean
+
+
+def _shares_of_moments(moments: ClassMoments) -> Array:
+    between = moments.between_rows()
+    return _shares((np.diag(moments.within) + np.einsum("cd,cd->d", between, between)) / moments.total_weight, moments)
+
+
+def _shares(variances: Array, moments: ClassMoments) -> Array:
+    between = moments.between_rows()
+    between = np.einsum("cd,cd->d", between, between) / moments.total_weight
+    varies = variances > NOTHING * np.ldexp(moments.mean, -moments.exponent) ** 2
+    return np.minimum(np.divide(between, variances, out=np.zeros_like(variances), where=varies), 1.0)
+
+
+def _screening(
+    shares: Array, count: int, totals: Array, tried: tuple[Columns, Array] = (np.empty(0, np.intp), np.empty(0))
+) -> Screening:
+    order = np.argsort(-shares, kind="stable")[: min(count, int((shares > 0).sum()))]
+    freedom = max(float(totals.sum()) - len(totals), 1.0) / max(len(totals) - 1, 1)
+    with np.errstate(divide="ignore"):
+        scores = freedom * shares / (1 - shares)
+    return Screening(order, scores, *tried)
+
+
+def _right(
+    training: LabelledRows, test: LabelledRows, counts: Columns, request: int | float | None
+) -> Iterator[NDArray[np.bool_]]:
+    """For every m which test rows are classified rightly by a linear discriminant on the training rows' components."""
+    shares = _shares_of_rows(training)[0]
+    order, varying = np.argsort(-shares, kind="stable"), int((shares > 0).sum())
+    for count in counts:
+        columns = order[: min(int(count), varying)]
+        some, new = training.X[:, columns], test.X[:, columns]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            reducer = PCA(request if isinstance(request, float) else None).fit(some, sample_weight=training.weights)
+            kept = request if isinstance(request, int) else None  # a fold may have fewer
+            features, new_features = (reducer.transform(part)[:, :kept] for part in (some, new))
+            rule = FisherLDA().fit(features, training.codes, sample_weight=training.weights)
+            yield rule.predict(new_features) == test.codes
