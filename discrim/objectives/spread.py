@@ -142,6 +142,12 @@ class Spread:
         return scaled * np.sqrt(self.pairs.weight[part])[:, None]
 
 
+def total_spread(moments: ClassMoments) -> Spread:
+    """S_t, what PCA maximises, also where statistics of classes came."""
+    rows = moments.between_rows() if moments.is_labelled else np.empty((0, moments.n_features))
+    return Spread(np.ones(len(moments.weights)), rows)
+
+
 def _centred(points: LabelledRows, part: slice, moments: ClassMoments) -> Array:
     """Dense rows around their classes' means, in the moments' units."""
     codes = points.codes[part]

@@ -14,7 +14,7 @@ from discrim.data.fit_messages import require_room_for_pairs
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import pair_error
 from discrim.objectives.ratio import LEAST_WITHIN
-from discrim.objectives.spread import Spread
+from discrim.objectives.spread import total_spread
 from discrim.reducers.base import Solution, fitted_property
 from discrim.reducers.principal import PrincipalVariances
 from discrim.solve.basis import Basis
@@ -129,8 +129,7 @@ class BayesErrorPCA(PrincipalVariances):
         return "BayesErrorPCA scores every component, not only the first few"
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        total = Spread(np.ones(len(moments.weights)), moments.between_rows())
-        spectrum = basis.spectrum(total, moments, None)
+        spectrum = basis.spectrum(total_spread(moments), moments, None)
         directions, values = spectrum.directions[: spectrum.rank], spectrum.values[: spectrum.rank]
         variances = values / moments.total_weight
         means = moments.centred_means() @ directions.T

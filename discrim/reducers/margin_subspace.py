@@ -16,7 +16,7 @@ from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import class_pulls, margin_shift
 from discrim.moments.class_moments import ClassMoments
 from discrim.reducers.base import Reducer, Solution
-from discrim.solve.basis import RESOLVED, Basis
+from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
 from discrim.solve.eigen import spectrum_of_factor
 
@@ -145,6 +145,6 @@ class MarginSubspace(Reducer):
             explained_variance_ratio_=values / spectrum.total,
             rank_=spectrum.rank,
             solver_=f"{spectrum.how} of the SVM's weights",
-            is_resolved=bool(basis.keeps_leading and values[-1] >= RESOLVED**2 * values[0]),
+            is_resolved=basis.shows(values),
             class_coef_=np.ldexp(eta, moments.exponent),
         )

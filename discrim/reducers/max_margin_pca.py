@@ -18,10 +18,10 @@ from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import margin_shift
 from discrim.margins.unit_rows import UnitRows
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.spread import Spread
+from discrim.objectives.spread import total_spread
 from discrim.reducers.base import Reducer, Solution
 from discrim.reducers.shifted_pca import shifted_spread
-from discrim.solve.basis import RESOLVED, Basis
+from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
 from discrim.solve.max_margin import MaxMarginProblem, MaxMarginState, descent
 
@@ -138,7 +138,7 @@ class MaxMarginPCA(Reducer):
         duals = basis.margins.duals
         assert duals is not None
         wanted = request + 1 if isinstance(request, int) else None
-        plain = basis.spectrum(Spread(np.ones(len(moments.weights)), moments.between_rows()), moments, wanted)
+        plain = basis.spectrum(total_spread(moments), moments, wanted)
         k = kept_count(request, plain.values, plain.total, plain.rank, (moments.n_rows, self.n_features_in_))
         shifted = basis.spectrum(shifted_spread(moments, basis, duals), moments, k)
         # in an order of the data's own: sums then round alike in whatever order rows are listed
@@ -155,7 +155,7 @@ class MaxMarginPCA(Reducer):
             explained_variance_ratio_=values / rows.total_weight,
             rank_=plain.rank,
             solver_=f"turns of W, Z and ν from {plain.how}",
-            is_resolved=bool(basis.keeps_leading and values[-1] >= RESOLVED**2 * values[0]),
+            is_resolved=basis.shows(values),
             class_coef_=state.class_coef,
             objective_=state.objective,
             objective_curve_=np.array([one.objective for one in curve]),

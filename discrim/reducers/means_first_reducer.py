@@ -12,7 +12,7 @@ from discrim.data.fit_messages import refuse_equal_means, refuse_equal_rows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import Reducer, Solution
-from discrim.solve.basis import RESOLVED, Basis
+from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
 from discrim.solve.discriminants import principal
 
@@ -54,13 +54,12 @@ class MeansFirstReducer(Reducer):
             directions = np.concatenate([directions, self._rest(basis, ratio, moments, first, k - q)])
         given = np.zeros(k)
         given[:q] = values[:k]
-        leading = basis.keeps_leading and k <= q and bool(values[k - 1] >= RESOLVED**2 * values[0])
         return Solution(
             components_=directions,
             eigenvalues_=moments.in_squared_units(given),
             explained_variance_ratio_=given / values.sum(),
             rank_=ratio.rank,
             solver_=f"{min(k, q)} directions of the class means" + (f", {k - q} beyond" if k > q else ""),
-            is_resolved=basis.is_resolved or leading,
+            is_resolved=basis.is_resolved or (k <= q and basis.shows(values[:k])),
             found=Supervised(min(k, q)),
         )

@@ -11,13 +11,12 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, FLAG, POSITIVE, Constraints
-from discrim.data.fit_messages import refuse_count, refuse_equal_rows
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.reducers.base import Reducer, Solution
 from discrim.solve.basis import Basis
-from discrim.solve.count import kept_count
+from discrim.solve.count import kept_count, require_rank
 from discrim.solve.eigen import spectrum_of_matrix
 from discrim.solve.independent import independent
 
@@ -129,10 +128,7 @@ class PairwiseEigenvectors(Reducer):
         seconds = _second_moments(moments, None if self.centre else _origin(basis, moments))
         shares = moments.weights / moments.total_weight
         spectrum = spectrum_of_matrix(np.tensordot(shares, seconds, axes=1), None, precision=moments.precision)
-        if spectrum.rank == 0:
-            refuse_equal_rows(*shape)
-        if isinstance(request, int) and request > spectrum.rank:
-            refuse_count(request, spectrum.rank, *shape)
+        require_rank(request, spectrum.rank, shape)
         span = spectrum.directions[: spectrum.rank]
         problem = PairProblems(span @ seconds @ span.T, float(self.ridge))
         wanted = request if isinstance(request, int) else min(spectrum.rank, problem.n_pairs)

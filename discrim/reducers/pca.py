@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discrim.data.check_parameters import COUNT, FLAG, GAPS, Constraints, named
 from discrim.data.fit_messages import refuse_mle
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.spread import Spread
+from discrim.objectives.spread import Spread, total_spread
 from discrim.reducers.base import Solution
 from discrim.reducers.principal import GaussianComponents, PrincipalSolution
 from discrim.reducers.spread_reducer import SpreadReducer
@@ -101,8 +101,7 @@ class PCA(GaussianComponents, SpreadReducer):
         self.missing = missing
 
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
-        rows = moments.between_rows() if moments.is_labelled else np.empty((0, moments.n_features))
-        return Spread(np.ones(len(moments.weights)), rows)  # S_t, also where statistics of classes came
+        return total_spread(moments)
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         found = super()._solve(basis, moments, request)

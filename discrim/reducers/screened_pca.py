@@ -14,7 +14,7 @@ from discrim.data.check_parameters import COUNT, Constraints, named, plain_count
 from discrim.data.fit_messages import refuse_equal_rows
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.spread import Spread
+from discrim.objectives.spread import Spread, total_spread
 from discrim.reducers.base import Coordinates, Solution
 from discrim.reducers.fisher_lda import FisherLDA
 from discrim.reducers.pca import PCA
@@ -158,7 +158,7 @@ class ScreenedPCA(SpreadReducer):
         return counts.astype(np.intp), hits / weight
 
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
-        return Spread(np.ones(len(moments.weights)), moments.between_rows())
+        return total_spread(moments)
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         if isinstance(basis, SomeColumns):

@@ -9,7 +9,7 @@ import numpy as np
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.base import Reducer, Solution
-from discrim.solve.basis import RESOLVED, Basis
+from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
 from discrim.solve.eigen import Spectrum
 
@@ -26,14 +26,13 @@ class SpreadReducer(Reducer):
         spectrum = basis.spectrum(self._spread(moments, basis), moments, wanted)
         k = self._count(request, spectrum, (moments.n_rows, self.n_features_in_))
         values = spectrum.values[:k]
-        leading = basis.keeps_leading and bool(values[-1] >= RESOLVED**2 * values[0])
         return Solution(
             components_=spectrum.directions[:k],
             eigenvalues_=moments.per_weight(values),
             explained_variance_ratio_=values / spectrum.total if spectrum.total > 0 else np.zeros(k),
             rank_=spectrum.rank,
             solver_=spectrum.how,
-            is_resolved=basis.is_resolved if request is None else leading,
+            is_resolved=basis.is_resolved if request is None else basis.shows(values),
         )
 
     def _count(self, request: int | float | None, spectrum: Spectrum, shape: tuple[int, int]) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.spread import Spread
+from discrim.objectives.spread import total_spread
 from discrim.reducers.base import Reducer, Solution
 from discrim.solve.basis import Basis
 from discrim.solve.count import default_count, kept_count
@@ -95,8 +95,7 @@ class SupervisedProbabilisticPCA(Reducer):
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         shape = (moments.n_rows, self.n_features_in_)
-        total = Spread(np.ones(len(moments.weights)), moments.between_rows())
-        spectrum = basis.spectrum(total, moments, None)
+        spectrum = basis.spectrum(total_spread(moments), moments, None)
         rank = spectrum.rank
         k = default_count(request, len(moments.weights), rank, shape)
         span = spectrum.directions[:rank]

@@ -87,6 +87,10 @@ class Basis(ABC):
         found = found - (found @ Q) @ Q.T
         return found / np.linalg.norm(found, axis=1)[:, None]
 
+    def shows(self, values: Array) -> bool:
+        """Whether directions of these eigenvalues of a spread (descending) are there to nearly all digits."""
+        return self.keeps_leading and bool(values[-1] >= RESOLVED**2 * values[0])
+
     def hides_spread(self, ratio: Ratio, moments: ClassMoments) -> bool:
         """Whether rows do vary, beyond their own digits, where the squares of their statistics show nothing."""
         if ratio.left_out is None or not self.points.shape[0]:

@@ -33,6 +33,14 @@ def kept_count(
     return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
 
 
+def require_rank(request: int | float | None, rank: int, shape: tuple[int, int]) -> None:
+    """Raise where rows show no direction at all, or an int asks for more than there are."""
+    if rank == 0:
+        refuse_equal_rows(*shape)
+    if isinstance(request, int) and request > rank:
+        refuse_count(request, rank, *shape)
+
+
 def discriminant_count(
     request: int | float | None,
     values: NDArray[np.float64],
@@ -53,13 +61,8 @@ def default_count(request: int | float | None, n_classes: int, rank: int, shape:
 
     (Of a fraction, that is how many there are to choose from.)
     """
-    if rank == 0:
-        refuse_equal_rows(*shape)
-    if not isinstance(request, int):
-        return min(n_classes - 1, rank)
-    if request > rank:
-        refuse_count(request, rank, *shape)
-    return request
+    require_rank(request, rank, shape)
+    return request if isinstance(request, int) else min(n_classes - 1, rank)
 
 
 def _look_for_tie(k: int, values: NDArray[np.float64]) -> None:
