@@ -39,4 +39,4 @@ def as_given(result: NDArray[Any], X: Any) -> Any:
     """Numbers in the library and on the device of X, where that is foreign; labels that are no numbers stay."""
     if not is_foreign(X) or result.dtype.kind not in "fiub":
         return result
-    return namespace(X).asarray(np.ascontiguousarray(result), device=X.device)
+    return namespace(X).asarray(np.require(result, requirements=["C", "W"]), device=X.device)
