@@ -173,6 +173,19 @@ def is_abstract(kind):
     return any(getattr(getattr(kind, name), "__isabstractmethod__", False) for name in dir(kind))
 
 
+BASES = {"Basis", "Features", "GramRows", "SingularRows", "Products", "LinearOperator"}
+
+
+def test_a_basis_is_never_asked_what_it_is():
+    for module in (one for one in MODULES if room(one) != "solve"):
+        for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+                asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+                assert not asked & BASES, (
+                    f"{module}, line {node.lineno}: a basis answers, callers do not ask what it is"
+                )
+
+
 # what is typed, or read with its module's name before it
 SAID_TWICE = {"compare", "load", "named"}
 
