@@ -32,7 +32,14 @@ def same_up_to_signs(one, other, atol):
 
 @pytest.mark.parametrize(
     ("kernel", "params"),
-    [("rbf", {"gamma": 0.1}), ("linear", {}), ("poly", {"degree": 2}), ("laplacian", {"gamma": 0.2}), ("cosine", {})],
+    [
+        ("rbf", {"gamma": 0.1}),
+        ("rbf", {"gamma": 0.002}),
+        ("linear", {}),
+        ("poly", {"degree": 2}),
+        ("laplacian", {"gamma": 0.2}),
+        ("cosine", {}),
+    ],
 )
 def test_products_of_coordinates_are_the_centred_kernel(kernel, params):
     gamma = params.get("gamma", "median")
