@@ -98,7 +98,7 @@ def test_the_sheet_of_displays_ranks_least_error_before_pca_and_keeps_wine_apart
     found = run("displays", "--splits", "2")
     assert found["rank of bayes-error-lda"] < found["rank of pca"] - 1
     assert found["critical difference"] == pytest.approx(3.05, abs=0.01)
-    assert [found[f"class_{at} on its side"] for at in range(3)] == pytest.approx([1.0, 0.93, 1.0], abs=0.005)
+    assert [found[f"class_{at} on its side"] for at in range(3)] == pytest.approx([1.0, 0.966, 1.0], abs=0.005)
 
 
 # ---------------------------------------------------------------------- scripts that run from top to bottom
