@@ -315,6 +315,17 @@ ENTRIES = (
         ),
     ),
     _reducer(
+        "SupervisedExponentialPCA",
+        "supervised_exponential_pca",
+        "shared factors, one minimum",
+        Method(
+            "supervised-exponential-pca",
+            "factors that rows and labels share, as a convex problem (SEPCA); up to 2,000 rows",
+            nested_from=never,
+            laws=ITERATED,
+        ),
+    ),
+    _reducer(
         "PairwiseEigenvectors",
         "pairwise_eigenvectors",
         "one class large beside another",

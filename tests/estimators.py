@@ -35,7 +35,7 @@ class Case:
     lanczos_pads: bool = True  # more of them than there are discriminants, too
     chosen_by_folds: bool = False  # cross-validation chooses: row order and repetition are for given splits only
     linear: bool = True  # has components_: features are (x − mean) times them
-    iterated: bool = False  # as exact as its tolerance: tests/reducers/test_alternating.py
+    iterated: bool = False  # as exact as its tolerance: its laws are in tests/reducers/test_alternating.py
     of_the_svm: bool = False  # as exact as the SVM's duality gap, at most C−1 directions: test_shift_invariances
 
     def __call__(self, n_components: Any = 2) -> Any:

@@ -293,3 +293,21 @@ def factor_objective(X, y, W, Z, V, constants, alpha, beta, loss):
             wrong = sum(rounded_hinge(1 - s if c == at else 1 + s) for c, s in enumerate(scores))
         total += (sum((x - z @ W) ** 2) + alpha * wrong) / len(X)
     return total + beta * (np.sum(V**2) + np.sum(constants**2))
+
+
+def shared_factor_objective(X, y, M, alpha, beta):
+    """−½ tr XᵀM(M+βI)⁻¹X/n + min_V α·mean loss(y_i, √n z_iV) + (β/2)‖V‖², ZZᵀ = M; X centred, mean square length 1."""
+    n, labels = len(X), sorted(set(y))
+    of_rows = -0.5 * np.trace(X.T @ M @ np.linalg.inv(M + beta * np.eye(n)) @ X) / n
+    values, vectors = np.linalg.eigh(M)
+    Z = vectors * np.sqrt(np.maximum(values, 0))
+
+    def of_labels(flat):
+        V = flat.reshape(n, len(labels))
+        total = 0.0
+        for z, own in zip(np.sqrt(n) * Z, y, strict=True):
+            scores = z @ V
+            total += math.log(sum(np.exp(scores - scores[labels.index(own)]))) / n
+        return alpha * total + beta / 2 * np.sum(V**2)
+
+    return of_rows + minimize(of_labels, np.zeros(n * len(labels)), options={"gtol": 1e-7}).fun

@@ -151,6 +151,14 @@ def warn_of_slow_solution(residual: float, max_iter: int) -> None:
     )
 
 
+def require_few_rows(method: str, n_rows: int, most: int) -> None:
+    if n_rows > most:
+        raise ValueError(
+            f"{n_rows:,} different rows came, but {method} looks for a matrix of so many rows and columns; possible "
+            f"are {most:,}. Fit it on a sample of the rows, or use LogisticPCA."
+        )
+
+
 def warn_of_unsettled_factors(method: str, max_iter: int) -> None:
     warn(
         f"{method} was still getting better after {max_iter} rounds. Pass a larger max_iter, or a larger tol.",

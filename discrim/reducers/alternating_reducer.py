@@ -73,7 +73,7 @@ class AlternatingReducer(Reducer):
         spectrum = basis.spectrum(total, moments, wanted + 1)
         k = default_count(request, n_classes, spectrum.rank, shape)
         variance = spectrum.total / moments.total_weight
-        rows = CentredRows.of(_distinct(basis), moments, float(np.sqrt(variance)))
+        rows = CentredRows.of(distinct_rows(basis), moments, float(np.sqrt(variance)))
         found = self._found(rows, moments, spectrum.directions[: spectrum.rank], k)
         if isinstance(request, float):
             shares = _turned_to_axes(rows, found)[1]
@@ -108,7 +108,7 @@ class AlternatingReducer(Reducer):
         return alternated(rows, start, self._loss, alpha, beta, tol=float(self.tol), max_iter=int(self.max_iter))
 
 
-def _distinct(basis: Basis) -> LabelledRows:
+def distinct_rows(basis: Basis) -> LabelledRows:
     """Different rows with their weights, in the order of their contents, on which alone the steps then depend."""
     given = basis.original
     groups = equal_rows(given.X, given.codes)

@@ -50,6 +50,10 @@ class CentredRows:
             X = moments.centred(points.X.astype(np.float64, copy=False)) / unit
         return cls(X, offset, weights / weights.sum(), points.codes, points.n_classes)
 
+    def dense(self) -> Array:
+        """X itself."""
+        return np.asarray(self.X) if self.offset is None else self.X.toarray() - self.offset
+
     def along(self, W: Array) -> Array:
         """XWᵀ."""
         found = np.asarray(self.X @ W.T)
