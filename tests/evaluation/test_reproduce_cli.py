@@ -93,13 +93,13 @@ protocol = "holdout-50-50"
 splits = 2
 tolerance = 100.0
 [methods]
-"PCA" = "pca"
+"MMPCA" = "margin-pca-mean"
 [classifiers]
 "NB" = "naive-bayes"
 [[tables]]
 name = "A"
 dataset = "mine.csv"
-cells = [["PCA", 1, "NB", 70.0], ["PCA", 2, "NB", 70.0]]
+cells = [["MMPCA", 1, "NB", 70.0], ["MMPCA", 2, "NB", 70.0]]
 """
 
 
@@ -109,11 +109,11 @@ def test_a_cell_without_a_result_says_why_and_sets_the_exit_code(nowhere, tmp_pa
     (tmp_path / "own.toml").write_text(OWN)
     code, out, _ = reproduce("--study", tmp_path / "own.toml", "-j", "1")
     assert code == 1
-    assert "PCA, K = 2, NB, accuracy: no result: ValueError: n_components=2, but 10 samples in 2 features span" in out
+    assert "MMPCA, K = 2, NB, accuracy: no result: ValueError: n_components=2, but 10 samples in 2 features span" in out
     assert "All in all: 1 of 2 cells (50%) within 100 points of print" in out
     assert "1 cell without a result." in out
     assert "nan" not in out
-    (tmp_path / "own.toml").write_text(OWN.replace(', ["PCA", 2, "NB", 70.0]', ""))
+    (tmp_path / "own.toml").write_text(OWN.replace(', ["MMPCA", 2, "NB", 70.0]', ""))
     assert reproduce("--study", tmp_path / "own.toml", "-j", "1")[0] == 0
 
 
