@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
 from discrim.data.rows import LabelledRows
+from discrim.margins.compiled import settle_rows
 from discrim.margins.crammer_singer import solve_crammer_singer
 from discrim.margins.unit_rows import UnitRows
 from discrim.solve.max_margin import MaxMarginProblem, descent
@@ -191,3 +192,19 @@ def test_rounds_that_were_too_few_are_told():
         model = MaxMarginPCA(2, max_iter=1).fit(X, y)
     assert model.n_iter_ == 1
     assert len(model.objective_curve_) == 3
+
+
+def test_between_two_classes_one_step_settles_a_row(rng):
+    """As far as makes the scores equal, or all there is: no step is left that would change anything."""
+    coef = rng.normal(size=(2, 3))
+    latent, codes = rng.normal(size=(40, 3)), np.arange(40) % 2
+    shares = np.eye(2)[codes]
+    for C in (0.1, 10.0):
+        scores, found = latent @ coef.T + 1 - shares, shares.copy()
+        settle_rows(scores, found, C * coef @ coef.T, 0.0, 1)
+        apart = np.abs(scores[:, 0] - scores[:, 1])
+        assert (found.min(axis=1) > 0).any()
+        np.testing.assert_allclose(apart[found.min(axis=1) > 0], 0.0, atol=1e-12)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        whole = found.max(axis=1) == 1
+        assert (scores[whole].argmax(axis=1) == found[whole].argmax(axis=1)).all()
