@@ -105,7 +105,8 @@ def pictures(whole: Study, outcomes: Sequence[Outcome], folder: Path) -> Iterato
             draw(chart, ax, {})
         path = folder / f"reproduce_{whole.name}_{some[0].table.name}.png"
         figure.savefig(path, dpi=80)
-        yield f"\n**{title}**\n\n![{title}](images/{path.name})"
+        fewest = min(one.n_splits for one in some if not one.missing)
+        yield f"\n**{title}**, at least {fewest} splits a point\n\n![{title}](images/{path.name})"
 
 
 def written(page: str, name: str, lines: Sequence[str]) -> str:

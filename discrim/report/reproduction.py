@@ -76,7 +76,7 @@ def _curve(points: list[Outcome], method: str, at: int) -> list[Mark]:
     line = Mark(
         "line", "lines", k, np.array([one.ours for one in points]), method, method, at, at, tip="K = {x}: {y:.1f}"
     )
-    if len(points[0].figures) < 2:
+    if min(len(one.figures) for one in points) < 2:
         return [line]
     found = [corrected_interval(one.figures, 0.0) for one in points]
     low, high = (np.array([getattr(one, end) for one in found]) for end in ("low", "high"))

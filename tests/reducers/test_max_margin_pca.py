@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from geometry import largest_angle, most_turned
 from samples import labelled
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
 from discrim.data.rows import LabelledRows
@@ -208,3 +209,29 @@ def test_between_two_classes_one_step_settles_a_row(rng):
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
         whole = found.max(axis=1) == 1
         assert (scores[whole].argmax(axis=1) == found[whole].argmax(axis=1)).all()
+
+
+def test_of_two_starts_the_better_is_kept():
+    X, y = labelled(*TABLES["three classes"], seed=3)
+    problem, shift = problem_of(X, y, 1.0), MaxMarginShift(PCA(1), sigma2=1.0).fit(X, y)
+    ends = []
+    for W in (PCA(1).fit(X).components_, shift.components_):
+        start = problem.begun(W, 2 * shift.dual_coef_.T @ problem.rows.along(W))
+        *_, last = descent(problem, start, tol=1e-9, max_iter=500)
+        ends.append(last.objective)
+    assert ends[1] < 0.9 * ends[0]
+    assert MaxMarginPCA(1).fit(X, y).objective_ == pytest.approx(ends[1], rel=1e-6)
+
+
+def test_two_classes_start_from_the_papers_shift():
+    """T[x_n] = x_n + α_n y_n ν with ν = Σ α_n y_n x_n, 0 ≤ α_n ≤ C, of an SVM with one vector."""
+    X, y = labelled(*TABLES["two classes"], seed=2)
+    rows, signs = in_units(X), 2 * y - 1
+    duals = MaxMarginPCA(2, C=0.8)._margins(LabelledRows(X, y, np.unique(y))).duals  # σA of the closed form
+    svm = LinearSVC(loss="hinge", C=0.8, fit_intercept=False, tol=1e-10, max_iter=100_000, random_state=0)
+    nu = svm.fit(rows, y).coef_[0]
+    alpha = np.sqrt(2) * duals[np.arange(len(y)), y]
+    assert alpha.max() == pytest.approx(0.8)
+    np.testing.assert_allclose((alpha * signs) @ rows, nu, atol=1e-3 * np.abs(nu).max())
+    moved = duals @ (duals.T @ rows)
+    np.testing.assert_allclose(moved, np.outer(alpha * signs, nu), atol=1e-3 * np.abs(moved).max())

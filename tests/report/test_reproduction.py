@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,6 +94,15 @@ def test_curves_have_the_papers_intervals():
     assert half == pytest.approx(3.182446 * first.deviation / 2, rel=1e-5)  # t of 3 degrees of freedom, √4 splits
     assert band.y[0] == pytest.approx(first.ours + half)
     assert band.y[-1] == pytest.approx(first.ours - half)
+
+
+def test_a_curve_with_a_point_of_one_split_has_no_intervals():
+    table, outcomes = curves("curves", ("PM", "PCA"), (1, 2, 3))
+    outcomes[1] = replace(outcomes[1], figures=(70.0,))
+    charts = dict(figure_charts(study_of(table), table, outcomes))
+    assert len(list(charts["LD"].of("lines"))) == 2
+    assert len(list(charts["LD"].of("bands"))) == 1
+    assert len(list(charts["NB"].of("bands"))) == 2
 
 
 def test_splits_are_drawn_one_by_one():
