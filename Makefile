@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-engines test-oldest bench study pictures torture docs clean
+.PHONY: demo test test-ecosystem test-engines test-oldest bench study pictures torture docs clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,12 @@ test: $(VENV)/installed
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
+
+# ONNX, AnnData, skops and Dask: what goes in and out of other tools
+test-ecosystem: $(VENV)/installed
+	$(RUN) -m pip install --quiet --editable '.[ecosystem-test]'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto \
+		tests/test_onnx.py tests/test_anndata.py tests/test_persistence.py tests/engines/test_dask_tables.py
 
 # Dask and Spark (which needs Java 17): their own target, as a Spark session takes long to start
 test-engines: $(VENV)/installed
