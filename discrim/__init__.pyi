@@ -29,6 +29,7 @@ from discrim.reducers.pairwise_eigenvectors import PairwiseEigenvectors as Pairw
 from discrim.reducers.parts import fit_parts as fit_parts
 from discrim.reducers.pca import PCA as PCA
 from discrim.reducers.pca_lda import PCALDA as PCALDA
+from discrim.reducers.plsda import PLSDA as PLSDA
 from discrim.reducers.posterior_map import PosteriorMap as PosteriorMap
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
 from discrim.reducers.screened_pca import ScreenedPCA as ScreenedPCA

@@ -336,6 +336,16 @@ ENTRIES = (
         ),
     ),
     _reducer(
+        "PLSDA",
+        "plsda",
+        "largest covariance with the labels",
+        Method(
+            "pls-da",
+            "components by partial least squares of the labels (PLS-DA)",
+            laws={"orthonormal": False, "inverts": False},
+        ),
+    ),
+    _reducer(
         "BayesErrorPCA",
         "bayes_error_pca",
         "principal components of least error",

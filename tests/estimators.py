@@ -30,6 +30,7 @@ class Case:
     rotates: bool = True  # X → XQ turns the directions with it
     scales: bool = True  # X → sX leaves the directions, and 1e±300 is as good as 1
     orthonormal: bool = True  # W Wᵀ = I
+    inverts: bool = True  # where not orthonormal: divides by the spread within classes
     nests: bool = True  # the first of many components are those of few
     lanczos: bool = True  # a few directions can be had from products with X alone
     lanczos_pads: bool = True  # more of them than there are discriminants, too

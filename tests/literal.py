@@ -311,3 +311,38 @@ def shared_factor_objective(X, y, M, alpha, beta):
         return alpha * total + beta / 2 * np.sum(V**2)
 
     return of_rows + minimize(of_labels, np.zeros(n * len(labels)), options={"gtol": 1e-7}).fun
+
+
+def soft_threshold(vector, keep):
+    """mixOmics' rule: the largest size that is not kept is taken off all sizes."""
+    sizes = sorted(abs(entry) for entry in vector)
+    dropped = sizes[len(sizes) - keep - 1] if keep < len(sizes) else 0.0
+    return np.array([math.copysign(max(abs(entry) - dropped, 0.0), entry) for entry in vector])
+
+
+def partial_least_squares(X, y, keeps):
+    """NIPALS of one-hot labels, both tables deflated: weights, scores, loadings of X and of Y, a column each."""
+    labels = sorted(set(y))
+    Y = np.array([[float(own == c) for c in labels] for own in y])
+    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    weights, scores, loadings, of_labels = [], [], [], []
+    for keep in keeps:
+        v = np.linalg.svd(X.T @ Y)[2][0]
+        for _ in range(3000):
+            w = soft_threshold(X.T @ (Y @ v), keep)
+            w = w / np.linalg.norm(w)
+            v = Y.T @ (X @ w)
+            v = v / np.linalg.norm(v)
+        t = X @ w
+        p, q = X.T @ t / (t @ t), Y.T @ t / (t @ t)
+        X, Y = X - np.outer(t, p), Y - np.outer(t, q)
+        for found, one in ((weights, w), (scores, t), (loadings, p), (of_labels, q)):
+            found.append(one)
+    return tuple(np.array(found).T for found in (weights, scores, loadings, of_labels))
+
+
+def importances(weights, scores, of_labels):
+    """VIP of each feature, as a loop."""
+    d, k = weights.shape
+    explained = [sum(scores[:, h] ** 2) * sum(of_labels[:, h] ** 2) for h in range(k)]
+    return [math.sqrt(d * sum(explained[h] * weights[j, h] ** 2 for h in range(k)) / sum(explained)) for j in range(d)]

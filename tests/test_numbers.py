@@ -241,6 +241,9 @@ def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind):
     }[fault]
     if fault != "equal rows" and case.orthonormal:
         pytest.skip("looks at more than the means within and between classes")
+    if fault == "points" and not case.inverts:
+        assert posed_in("products", case(1)).fit(kind(X), y).score(X, y) == 1
+        return
     said = {
         "equal rows": "all equal as far as this method looks",
         "equal class means": "The means of all classes coincide",

@@ -52,6 +52,13 @@ def refuse_mle(n_rows: int, n_features: int) -> NoReturn:
     )
 
 
+def refuse_explained(wanted: int, available: int) -> NoReturn:
+    raise ValueError(
+        f"n_components={wanted}, but after {available} component(s) nothing of the labels is left to explain. Pass "
+        f"n_components ≤ {available}."
+    )
+
+
 def require_room_for_enemies(n_rows: int, n_classes: int) -> None:
     if n_rows * n_classes > MOST_ENEMIES:
         raise ValueError(

@@ -1,0 +1,170 @@
+"""Partial least squares discriminant analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.fit_messages import refuse_count, refuse_equal_means, refuse_equal_rows, refuse_explained
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.ratio import Ratio
+from discrim.reducers.base import Solution, fitted_property
+from discrim.reducers.nearest_centroid import NearestCentroid
+from discrim.solve.basis import Basis
+from discrim.solve.count import kept_count
+from discrim.solve.partial_least_squares import PartialLeastSquares
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PLSSolution(Solution):
+    """Of partial least squares also: weights and loadings (columns, as in scikit-learn), and the rule of centroids."""
+
+    x_weights_: Array
+    x_loadings_: Array
+    y_loadings_: Array
+    _discriminants: Array
+    _centroids: Array
+    _log_priors: Array
+
+    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
+        """The same in the features; with a component turns all that belongs to it."""
+        found = super().lifted(basis, dtype)
+        rows = basis.lift(self.components_)
+        signs = np.sign(np.einsum("kd,kd->k", found.components_.astype(np.float64), rows))
+        return replace(
+            found,
+            x_weights_=basis.lift(self.x_weights_.T).T * signs,
+            x_loadings_=basis.lift(self.x_loadings_.T).T * signs,
+            y_loadings_=self.y_loadings_ * signs,
+            _discriminants=basis.lift(self._discriminants),
+        )
+
+
+class PLSReducer(NearestCentroid):
+    """Components by partial least squares of one-hot labels; `_components` states how each is found."""
+
+    x_weights_: Array
+    eigenvalues_: Array
+
+    def _components(self, ratio: Ratio, basis: Basis, wanted: int) -> tuple[PartialLeastSquares, Any]:
+        """At most `wanted` components, and what else was found."""
+        found = PartialLeastSquares.of(ratio)
+        while len(found.weights) < wanted and not found.is_exhausted:
+            found = found.extended()
+        return found, None
+
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+        shape = (moments.n_rows, self.n_features_in_)
+        ratio = basis.ratio(moments)
+        if ratio.rank == 0:
+            refuse_equal_rows(*shape)
+        if not ratio.means_differ:
+            refuse_equal_means()
+        if isinstance(request, int) and request > ratio.rank:
+            refuse_count(request, ratio.rank, *shape)
+        wanted = request if isinstance(request, int) else min(len(ratio.shares) - 1, ratio.rank)
+        found, extra = self._components(ratio, basis, wanted)
+        k, values = len(found.weights), found.explained
+        if isinstance(request, int) and k < request:
+            refuse_explained(request, k)
+        if isinstance(request, float):
+            k = kept_count(request, values, float(values.sum()), k, shape)
+        unit = float(np.sqrt(found.variances[:k].mean()))
+        rotations = ratio.embedded(found.rotations[:k])
+        return PLSSolution(
+            components_=rotations,
+            eigenvalues_=values[:k],
+            explained_variance_ratio_=values[:k] / float(1 - ratio.shares @ ratio.shares),
+            rank_=ratio.rank,
+            solver_=f"{k} components by partial least squares",
+            is_resolved=basis.is_resolved,
+            found=extra,
+            x_weights_=ratio.embedded(found.weights[:k]).T,
+            x_loadings_=ratio.embedded(found.loadings[:k]).T,
+            y_loadings_=np.ldexp(found.label_loadings[:k].T, -moments.exponent),
+            _discriminants=np.ldexp(rotations / unit, -moments.exponent),
+            _centroids=found.centroids()[:, :k] / unit,
+            _log_priors=np.zeros(len(ratio.shares)),
+        )
+
+    @fitted_property
+    def vip_(self) -> Array:
+        """√(d Σ_h SS_h w_jh² / Σ_h SS_h) for every feature; the squares sum to the number of features."""
+        shares = self.eigenvalues_ / self.eigenvalues_.sum()
+        return np.sqrt(len(self.x_weights_) * (self.x_weights_**2 @ shares))
+
+
+class PLSDA(PLSReducer):
+    """PLS discriminant analysis (PLS-DA): directions along which rows covary most with their labels.
+
+        maximise  cov(Xw_h, Yv_h)²  subject to  ‖w_h‖ = ‖v_h‖ = 1 ,  t_h = Xr_h uncorrelated ,   Y one-hot labels
+
+    Scikit-learn's PLSRegression(scale=False) of one-hot labels, from class statistics, as a transformer and as a
+    classifier: a row belongs to the class whose centroid of scores is nearest. No inverse is needed, so that correlated
+    columns and n < d are fine. Put a StandardScaler in front where columns have different units, as chemometricians do.
+    What chemometrics and omics expect; for accuracy with few components RegularizedLDA is ahead, which takes the spread
+    within classes into account.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=2
+        How many components to keep; None for one less than classes, a fraction in (0, 1) for the fewest of those that
+        reach that share of the labels' variance they explain together.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The rotations r_h: scores are (x − mean_)ᵀr_h.
+    mean_ : array of shape (n_features,)
+        Mean of the rows, which transform subtracts.
+    x_weights_ : array of shape (n_features, n_components_)
+        The unit weights w_h, which act on what earlier components left of the rows.
+    x_loadings_ : array of shape (n_features, n_components_)
+        p_h: rows are about mean_ + Σ_h t_h p_h.
+    y_loadings_ : array of shape (n_classes, n_components_)
+        q_h: one-hot labels are about their mean + Σ_h t_h q_h.
+    vip_ : array of shape (n_features,)
+        Importance of each feature (variable influence on projection), √(d Σ_h SS_h w_jh² / Σ_h SS_h) with
+        SS_h = ‖t_h‖²‖q_h‖². The mean of the squares is 1; features above 1 are usually looked at.
+    eigenvalues_ : array of shape (n_components_,)
+        Variance of the one-hot labels that each component explains, SS_h/n.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The same as a share of all their variance (R²Y).
+    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
+        Weights of the linear scores by which rows are classified.
+    intercept_ : array of shape (n_classes,), or (1,) with two classes
+        Constants of these scores.
+    n_components_ : int
+        How many components are kept.
+    rank_ : int
+        Numerical rank of the centred rows: how many directions there are.
+    solver_ : str
+        How the directions were found, and why so.
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    References
+    ----------
+    Barker and Rayens, "Partial least squares for discrimination" (2003). Dayal and MacGregor, "Improved PLS algorithms"
+    (1997), algorithm 2. Wold, Sjöström and Eriksson, "PLS-regression: a basic tool of chemometrics" (2001), for VIP.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from discrim import PLSDA
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> fitted = PLSDA(n_components=2).fit(scale(X), y)
+    >>> X.columns[fitted.vip_.argmax()]
+    'alcohol'
+    """
+
+    def __init__(self, n_components: int | float | None = 2) -> None:
+        self.n_components = n_components
