@@ -33,6 +33,7 @@ from discrim.reducers.plsda import PLSDA as PLSDA
 from discrim.reducers.posterior_map import PosteriorMap as PosteriorMap
 from discrim.reducers.regularized_lda import RegularizedLDA as RegularizedLDA
 from discrim.reducers.screened_pca import ScreenedPCA as ScreenedPCA
+from discrim.reducers.sparse_plsda import SparsePLSDA as SparsePLSDA
 from discrim.reducers.supervised_exponential_pca import SupervisedExponentialPCA as SupervisedExponentialPCA
 from discrim.reducers.supervised_pca import SupervisedPCA as SupervisedPCA
 from discrim.reducers.supervised_probabilistic_pca import SupervisedProbabilisticPCA as SupervisedProbabilisticPCA

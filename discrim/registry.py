@@ -346,6 +346,23 @@ ENTRIES = (
         ),
     ),
     _reducer(
+        "SparsePLSDA",
+        "sparse_plsda",
+        "PLS components of few features",
+        Method(
+            "sparse-pls-da",
+            "partial least squares of the labels with few features in each component (sPLS-DA)",
+            laws={
+                "orthonormal": False,
+                "inverts": False,
+                "rotates": False,
+                "streams": False,
+                "counts_enter": True,
+                "chosen_by_folds": True,
+            },
+        ),
+    ),
+    _reducer(
         "BayesErrorPCA",
         "bayes_error_pca",
         "principal components of least error",

@@ -149,8 +149,8 @@ def require_folds(cv: Any, largest_class: int) -> None:
         raise ValueError(f"cv={cv} came; folds are at least 2. Pass an int ≥ 2, a splitter, or a list of splits.")
     if largest_class < 2:
         raise ValueError(
-            "Every class has one row only, so no row can be held out for a search. Pass shrinkage as a number, and "
-            "n_components as an int or None."
+            "Every class has one row only, so no row can be held out for a search. Pass shrinkage, or keep, as a "
+            "number, and n_components as an int or None."
         )
 
 
@@ -165,6 +165,20 @@ def require_groups(groups: Any, n_rows: int, cv: Any) -> NDArray[Any]:
             "or a splitter that takes groups such as sklearn.model_selection.GroupKFold."
         )
     return given
+
+
+def checked_keep(keep: Any, n_components: int, n_features: int) -> list[int] | None:
+    """How many features each component keeps; None where folds are to choose."""
+    if isinstance(keep, str) and keep == "cv":
+        return None
+    counts = list(keep) if isinstance(keep, (list, tuple, np.ndarray)) else [keep] * n_components
+    if not all(is_number(count, WHOLE) and count >= 1 for count in counts):
+        raise ValueError(f"keep={keep!r} came; possible are an int ≥ 1, one for each component, or 'cv'.")
+    if len(counts) < n_components:
+        raise ValueError(
+            f"keep={keep!r} came, but there are {n_components} components. Pass one number for each, or one for all."
+        )
+    return [min(int(count), n_features) for count in counts]
 
 
 def require_folds_number(n_splits: Any) -> int:

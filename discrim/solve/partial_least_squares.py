@@ -24,7 +24,7 @@ CHANGE, TURNS = 1e-13, 2_000  # when a sparse weight is found: it no longer chan
 
 
 @dataclass(frozen=True, eq=False)
-class PartialLeastSquares:
+class LeastSquaresComponents:
     """The components so far (rows), in the coordinates of a ratio, and the covariance with the labels that is left."""
 
     ratio: Ratio
@@ -36,7 +36,7 @@ class PartialLeastSquares:
     variances: Array  # t_hᵀt_h / n
 
     @classmethod
-    def of(cls, ratio: Ratio) -> PartialLeastSquares:
+    def of(cls, ratio: Ratio) -> LeastSquaresComponents:
         """No component yet."""
         cross = ratio.means.T * np.sqrt(ratio.shares)
         none = np.empty((0, len(cross)))
@@ -53,7 +53,7 @@ class PartialLeastSquares:
         """SS_h/n = (t_hᵀt_h/n) ‖q_h‖²: the labels' variance that each component accounts for."""
         return self.variances * np.einsum("kc,kc->k", self.label_loadings, self.label_loadings)
 
-    def extended(self, keep: int | None = None) -> PartialLeastSquares:
+    def extended(self, keep: int | None = None) -> LeastSquaresComponents:
         """One component more, with at most `keep` weights that are not 0 (None: all)."""
         weight = leading_weight(self.left, keep)
         rotation = weight.copy()
@@ -82,7 +82,7 @@ def leading_weight(cross: Array, keep: int | None = None) -> Array:
     cross = cross / np.abs(cross).max()
     left, _, right = la.svd(cross, full_matrices=False)
     weight, of_labels = left[:, 0], right[0]
-    if keep is None or keep >= len(weight):
+    if keep is None or keep >= np.count_nonzero(cross.any(axis=1)):
         return weight
     for _ in range(TURNS):
         before = weight

@@ -1,0 +1,94 @@
+"""What PLS-DA and its sparse version share: components of one-hot labels, importances, the nearest centroid."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.fit_messages import refuse_equal_means, refuse_explained
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.ratio import Ratio
+from discrim.reducers.base import Solution, fitted_property
+from discrim.reducers.nearest_centroid import NearestCentroid
+from discrim.solve.basis import Basis
+from discrim.solve.count import kept_count, require_rank
+from discrim.solve.partial_least_squares import LeastSquaresComponents
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PLSSolution(Solution):
+    """Of partial least squares also: weights and loadings (columns, as in scikit-learn), and the rule of centroids."""
+
+    x_weights_: Array
+    x_loadings_: Array
+    y_loadings_: Array
+    _discriminants: Array
+    _centroids: Array
+    _log_priors: Array
+
+    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
+        """The same in the features; with a component turns all that belongs to it."""
+        found = super().lifted(basis, dtype)
+        rows = basis.lift(self.components_)
+        signs = np.sign(np.einsum("kd,kd->k", found.components_.astype(np.float64), rows))
+        return replace(
+            found,
+            x_weights_=basis.lift(self.x_weights_.T).T * signs,
+            x_loadings_=basis.lift(self.x_loadings_.T).T * signs,
+            y_loadings_=self.y_loadings_ * signs,
+            _discriminants=basis.lift(self._discriminants),
+        )
+
+
+class PLSReducer(NearestCentroid):
+    """Components by partial least squares of one-hot labels; `_components` states how each is found."""
+
+    x_weights_: Array
+    eigenvalues_: Array
+
+    @abstractmethod
+    def _components(self, ratio: Ratio, basis: Basis, wanted: int) -> tuple[LeastSquaresComponents, Any]:
+        """At most `wanted` components, and what else was found (None: nothing), which has a `first(k)`."""
+
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+        shape = (moments.n_rows, self.n_features_in_)
+        ratio = basis.ratio(moments)
+        require_rank(request, ratio.rank, shape)
+        if not ratio.means_differ:
+            refuse_equal_means()
+        wanted = request if isinstance(request, int) else min(len(ratio.shares) - 1, ratio.rank)
+        found, extra = self._components(ratio, basis, wanted)
+        k, values = len(found.weights), found.explained
+        if isinstance(request, int) and k < request:
+            refuse_explained(request, k)
+        if isinstance(request, float):
+            k = kept_count(request, values, float(values.sum()), k, shape)
+        unit = float(np.sqrt(found.variances[:k].mean()))
+        rotations = ratio.embedded(found.rotations[:k])
+        return PLSSolution(
+            components_=rotations,
+            eigenvalues_=values[:k],
+            explained_variance_ratio_=values[:k] / float(1 - ratio.shares @ ratio.shares),
+            rank_=ratio.rank,
+            solver_=f"{k} components by partial least squares",
+            is_resolved=basis.is_resolved,
+            found=None if extra is None else extra.first(k),
+            x_weights_=ratio.embedded(found.weights[:k]).T,
+            x_loadings_=ratio.embedded(found.loadings[:k]).T,
+            y_loadings_=np.ldexp(found.label_loadings[:k].T, -moments.exponent),
+            _discriminants=np.ldexp(rotations / unit, -moments.exponent),
+            _centroids=found.centroids()[:, :k] / unit,
+            _log_priors=np.zeros(len(ratio.shares)),
+        )
+
+    @fitted_property
+    def vip_(self) -> Array:
+        """√(d Σ_h SS_h w_jh² / Σ_h SS_h) for every feature; the squares sum to the number of features."""
+        shares = self.eigenvalues_ / self.eigenvalues_.sum()
+        return np.sqrt(len(self.x_weights_) * (self.x_weights_**2 @ shares))
