@@ -56,6 +56,7 @@ DIFFERENCES = {
     r"test_incremental_pca::test_incremental_pca_num_features_change": "a stream after a fit starts anew, and says so",
     r"test_discriminant_analysis::test_lda_priors": "priors that are no probabilities are refused, not rescaled",
     r"test_discriminant_analysis::test_lda_ledoitwolf": "Ledoit and Wolf's rule, of pooled rows as they are",
+    r"test_discriminant_analysis::test_lda_orthogonality$": "S_w over n, as in scikit-learn from 1.8 on; n − C before",
     r"test_discriminant_analysis::test_lda_dimension_warning": "more than C−1 components go on with PCA of the rest",
     r"test_discriminant_analysis::test_raises_value_error_on_same_number": "one row per class is a limit, not an error",
 }
@@ -82,7 +83,8 @@ def test_scikit_learns_own_tests_pass_but_for_what_differs_on_purpose(tmp_path):
     failed = [test for test, outcome in found.items() if outcome == "failed"]
     assert not [test for test in failed if not any(re.match(listed, test) for listed in DIFFERENCES)]
     # what does not differ any more is struck off the list
-    assert not [listed for listed in DIFFERENCES if not any(re.match(listed, test) for test in failed)]
+    there = [listed for listed in DIFFERENCES if any(re.match(listed, test) for test in found)]
+    assert not [listed for listed in there if not any(re.match(listed, test) for test in failed)]
     assert Counter(found.values())["passed"] >= 340
 
 

@@ -5,6 +5,7 @@ import pytest
 from samples import labelled
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedGroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
@@ -56,12 +57,19 @@ def test_both_are_routed_through_a_search_over_a_pipeline():
         lda = (
             RegularizedLDA(cv=3).set_fit_request(sample_weight=True, groups=True).set_score_request(sample_weight=True)
         )
-        judge = LogisticRegression().set_fit_request(sample_weight=False).set_score_request(sample_weight=True)
-        search = GridSearchCV(make_pipeline(lda, judge), {"regularizedlda__n_components": [1, 2]}, cv=GroupKFold(3))
+        judge = LogisticRegression().set_fit_request(sample_weight=False)
+        search = GridSearchCV(
+            make_pipeline(lda, judge),
+            {"regularizedlda__n_components": [1, 2]},
+            cv=GroupKFold(3),
+            scoring=make_scorer(accuracy_score).set_score_request(sample_weight=True),
+        )
         search.fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
         found = search.best_estimator_[0]
         here = RegularizedLDA(found.n_components, cv=3).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
         np.testing.assert_allclose(found.components_, here.components_)
         weighted = make_pipeline(PCA(2).set_fit_request(sample_weight=True), judge)
-        scores = cross_validate(weighted, X, Y, params={"sample_weight": WEIGHTS}, cv=3)["test_score"]
+        scores = cross_validate(weighted, X, Y, params={"sample_weight": WEIGHTS}, cv=3, scoring=search.scoring)[
+            "test_score"
+        ]
         assert np.isfinite(scores).all()

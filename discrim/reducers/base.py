@@ -54,6 +54,7 @@ from discrim.moments.gather import (
 )
 from discrim.moments.pairwise import has_gaps, pairwise_moments
 from discrim.moments.row_sample import SAMPLE_ROWS
+from discrim.reducers.callbacks import CallbackSupportMixin, heard
 from discrim.solve.basis import Basis, Features
 from discrim.solve.choose import Plan, choose
 from discrim.solve.eigen import with_fixed_signs
@@ -134,7 +135,7 @@ class fitted_property(property):  # noqa: N801 - used as a decorator
             raise error if isinstance(error, AttributeError) else AttributeError(str(error)) from error
 
 
-class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of all reducers."""
 
     n_components: Any
@@ -242,6 +243,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             require_no_groups(type(self).__name__, folds=self._holds_groups, in_memory=not is_dask(X))
             self._groups = np.asarray(on_host(groups))
         try:
+            if hasattr(self, "_skl_callbacks"):
+                return heard(self._fit, self, X, y, sample_weight)
             return self._fit(X, y, sample_weight)
         finally:
             self.__dict__.pop("_groups", None)

@@ -175,4 +175,5 @@ def _state(estimator: Any) -> dict[str, Any]:
     """All that an estimator knows; of a stream the directions too, solved now."""
     if isinstance(estimator, Reducer) and estimator.__sklearn_is_fitted__():
         estimator._require_solution()
-    return vars(estimator)
+    known = vars(estimator)
+    return {name: known[name] for name in known if name != "_skl_callbacks"}  # which are for fits
