@@ -80,6 +80,14 @@ def test_fewer_splits_are_counted_and_told_for_every_measure(store):
     assert "splits" not in summary(reproduced(whole, store, jobs=1), 2.0)
 
 
+@pytest.mark.parametrize("measure", ["accuracy", "F smaller", "sign p"])
+def test_a_cell_without_a_result_is_near_no_print(measure):
+    cell = PrintedCell("ours", 1, "NB", 0.5, measure=measure)
+    table = made().tables[0]
+    assert Outcome(table, cell, (0.5,)).near_print(2.0) is True
+    assert Outcome(table, cell, (), reason="lost").near_print(2.0) is False
+
+
 def test_figures_are_those_of_a_plain_loop(store):
     outcomes = reproduced(made(), store, jobs=1)
     reducers = (BayesErrorPCA(1), BayesErrorPCA(2), PCA(1), None)

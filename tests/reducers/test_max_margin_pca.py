@@ -235,3 +235,12 @@ def test_two_classes_start_from_the_papers_shift():
     np.testing.assert_allclose((alpha * signs) @ rows, nu, atol=1e-3 * np.abs(nu).max())
     moved = duals @ (duals.T @ rows)
     np.testing.assert_allclose(moved, np.outer(alpha * signs, nu), atol=1e-3 * np.abs(moved).max())
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
+def test_rounds_go_on_until_one_lowers_the_objective_by_no_more_than_tol(tol):
+    X, y = labelled(60, 8, seed=13)
+    of_rounds = MaxMarginPCA(2, C=0.3, tol=tol).fit(X, y).objective_curve_[::2]
+    falls = -np.diff(of_rounds) / of_rounds[:-1]
+    assert falls[-1] <= tol
+    assert (falls[:-1] > tol).all()
