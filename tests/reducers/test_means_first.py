@@ -57,6 +57,14 @@ def test_means_alone_are_the_between_scatter_in_the_optimal_low_rank():
     np.testing.assert_allclose(OptimalLowRank().fit(X, y).eigenvalues_, la.svdvals(means)[:3] ** 2, rtol=1e-10)
 
 
+def test_a_direction_within_classes_that_is_a_means_one_is_left_out():
+    """Rows vary most along the means' own axis: the next component is the second largest direction within classes."""
+    arms = np.diag([3.0, 1.0, 0.5])
+    X = np.concatenate([np.r_[arms, -arms] + shift for shift in ([1, 0, 0], [-1, 0, 0])])
+    found = OptimalLowRank(2).fit(X, np.repeat([0, 1], 6)).components_
+    np.testing.assert_allclose(found, np.eye(3)[:2], atol=1e-12)
+
+
 def test_large_classes_have_more_of_a_say_in_supervised_pca():
     """Means on three axes at equal distances, classes of unequal size: their order is that of n_c²."""
     y = np.repeat([0, 1, 2], [10, 40, 150])
