@@ -75,3 +75,18 @@ def test_many_columns_by_products(monkeypatch):
     monkeypatch.setattr(joint_factors, "MANY", 20)
     found = SupervisedProbabilisticPCA(2).fit(X, y)
     np.testing.assert_allclose(found.components_, wanted.components_, atol=1e-8)
+
+
+@pytest.mark.parametrize("log_s", [-2.0, 0.5, 6.0, 9.0])
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_slope_is_that_of_the_deviance_on_either_side_of_the_floors(log_s, k):
+    rng = np.random.default_rng(3)
+    joint = rng.standard_normal((6, 4)) * [2, 1, 1e-2, 1e-4]
+    full = joint @ joint.T  # of four rows and two labels, the least variances next to none
+    values, vectors = np.linalg.eigh(full[:4, :4])
+    covariance = joint_factors.JointCovariance(values, vectors.T @ full[:4, 4:], full[4:, 4:])
+    low, at, high = (joint_factors.JointFactors.at(covariance, log_s + step, k) for step in (-1e-5, 0, 1e-5))
+    assert (high.deviance - low.deviance) / 2e-5 == pytest.approx(at.slope, rel=1e-3, abs=1e-5)
+    if (log_s, k) == (9.0, 3):  # where the labels' floor decides
+        floor = joint_factors.LEAST_NOISE * np.trace(full[4:, 4:]) / 2
+        assert at.noise / at.s**2 == pytest.approx(floor)
