@@ -1,6 +1,6 @@
 """Ratios against peers: CPU time of one thread, both sides interleaved in one process, medians.
 
-`make bench` prints every row; `python -m benchmarks 1 4` prints rows 1 and 4.
+`make bench` prints the goals; `make bench ROW=cv` (or `python -m benchmarks cv lda`) prints some rows.
 """
 
 import os

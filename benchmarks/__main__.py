@@ -1,37 +1,63 @@
-"""Print today's ratios beside the goals: `python -m benchmarks [row …]`."""
+"""Print today's ratios beside the goals: `python -m benchmarks [row …]`.
+
+Without a row: the table of goals, the engines, instructions and growth. --into writes what was measured to a page.
+Rows of single topics (1 to 13, "bayes error", "refinement") are measured when they are named; `all` is everything.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import pkgutil
-import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import benchmarks
+from benchmarks import growth
+from benchmarks.page import Versions, page
 from benchmarks.timing import Row
+
+GOALS = ("goals", "engines", "instructions")
+NO_ROWS = ("__main__", "timing", "walk", "growth", "page")
 
 
 def modules() -> list[str]:
     found = (m.name for m in pkgutil.iter_modules(benchmarks.__path__))
-    return [name for name in found if name not in ("__main__", "timing", "walk")]
+    return [*GOALS, *(name for name in found if name not in (*NO_ROWS, *GOALS))]
 
 
-def line(row: Row) -> str:
+def rows(wanted: set[str]) -> Iterator[Row]:
+    """Those that are wanted; of no names, those of the goals."""
+    for name in modules() if wanted else GOALS:
+        module = importlib.import_module(f"benchmarks.{name}")
+        if wanted and "all" not in wanted and not wanted & set(module.ROWS):
+            continue
+        found = module.measure(wanted - {"all"}) if name in GOALS else module.measure()
+        yield from (row for row in found if not wanted or {"all", row["row"]} & wanted)
+
+
+def line(row: Row, versions: Versions) -> str:
     goal, ratio = row["goal"], row["ratio"]
     met = "" if goal is None else ("met" if ratio <= goal else "MISSED")
-    shown = "" if goal is None else f"≤ {goal:g}"
-    return f"{row['row']:>12}  {row['work']:<72} {ratio:>9.3g}  {shown:>8}  {met}"
+    shown = "" if goal is None else f"≤ {goal:.3g}"
+    return f"{row['row']:>12}  {row['work']:<78} {ratio:>8.3g}  {shown:>8}  {met:<6}  {versions.of(row)}"
 
 
 def main() -> None:
-    wanted = set(sys.argv[1:])
-    print(f"{'row':>12}  {'work':<72} {'ratio':>9}  {'goal':>8}")
-    for name in modules():
-        module = importlib.import_module(f"benchmarks.{name}")
-        if wanted and not wanted & set(getattr(module, "ROWS", ())):
-            continue
-        for row in module.measure():
-            if not wanted or row["row"] in wanted:
-                print(line(row), flush=True)
+    asked = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    asked.add_argument("rows", nargs="*", help="which rows; none: the goals")
+    asked.add_argument("--into", type=Path, help="a page to write")
+    given = asked.parse_args()
+    wanted, versions, found = set(given.rows), Versions(), []
+    print(f"{'row':>12}  {'work':<78} {'now':>8}  {'goal':>8}  {'':<6}  peer ({versions.ours})")
+    for row in rows(wanted):
+        print(line(row, versions), flush=True)
+        found.append(row)
+    grown = list(growth.measured()) if not wanted or wanted & {"all", "growth"} else []
+    for axis in grown:
+        print(f"{'growth':>12}  seconds over {axis['what']}: slope {axis['slope']:.2f} (theory: {axis['theory']})")
+    if given.into is not None:
+        given.into.write_text(page(found, grown, versions), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def against(peer: Callable[..., Any], name: str, n: int, d: int, dtype: type, go
     X, codes = two_classes(n, d, dtype)
     A, B = X[codes == 0], X[codes == 1]
     work = f"nearest enemies {n:,}×{d} {np.dtype(dtype).name} / two searches of {name}"
-    return ratio_row("5", work, lambda: nearest_enemies(X, codes, 2), lambda: peer(A, B), goal)
+    return ratio_row("5", work, lambda: nearest_enemies(X, codes, 2), lambda: peer(A, B), goal, peer=name)
 
 
 def measure() -> list[Row]:
@@ -57,7 +57,7 @@ def measure() -> list[Row]:
         rows.append(against(scikit_learn, "scikit-learn", n, d, np.float64, GOAL))
         rows.append(against(scikit_learn, "scikit-learn", n, d, np.float32, GOAL_FLOAT32))
         if d >= FAISS_FEATURES:
-            rows.append(against(faiss_search, "faiss", n, d, np.float32, GOAL_FAISS))
+            rows.append(against(faiss_search, "faiss-cpu", n, d, np.float32, GOAL_FAISS))
     return rows
 
 

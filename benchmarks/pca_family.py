@@ -1,19 +1,17 @@
-"""Rows 1, 2, 4, 7 and 9: the PCA family against scikit-learn's PCA, bare products and itself."""
+"""Rows 1, 2, 4 and 9: the PCA family against scikit-learn's PCA, bare products and itself."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import scipy.linalg as la
 from sklearn import decomposition
 
-from benchmarks.timing import Row, peak_memory, ratio_row
+from benchmarks.timing import Row, ratio_row
 from discrim import PCA, BayesErrorPCA, MarginPCA
 
-ROWS = ("1", "2", "4", "7", "9")
+ROWS = ("1", "2", "4", "9")
 
 
 def table(n: int, d: int, seed: int = 0, dtype: type = np.float64) -> np.ndarray:
@@ -56,34 +54,6 @@ def wide() -> Iterator[Row]:
                 yield ratio_row("4", work, fit, lambda X=X, t=theirs: t.fit(X), goal, repeats=3)
 
 
-def streamed() -> Iterator[Row]:
-    n, d, step = 2_000_000, 100, 20_000
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.npy"
-        X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(n, d))
-        for first in range(0, n, step):
-            X[first : first + step] = table(step, d, seed=first)
-        y = np.arange(n) % 2
-
-        def bare() -> None:
-            total = np.zeros((d, d))
-            for first in range(0, n, step):
-                part = X[first : first + step]
-                total += part.T @ part
-
-        def fitted(model: PCA | MarginPCA) -> None:
-            for first in range(0, n, step):
-                model.partial_fit(X[first : first + step], y[first : first + step])
-            _ = model.components_
-
-        yield ratio_row(
-            "7", "PCA stream of 2e6×100 from a memmap / one bare XᵀX", lambda: fitted(PCA(10)), bare, 1.3, 3
-        )
-        yield ratio_row("7", "MarginPCA(mean) likewise", lambda: fitted(MarginPCA(10, pairs="mean")), bare, 1.3, 3)
-        peak = peak_memory(lambda: fitted(PCA(10))) / 2**20
-    yield {"row": "7", "work": "peak MiB while streaming 1,526 MiB", "goal": 100.0, "ratio": peak}
-
-
 def single() -> Iterator[Row]:
     for n, d in ((100_000, 100), (100_000, 500)):
         X = table(n, d)
@@ -98,5 +68,5 @@ def single() -> Iterator[Row]:
 
 
 def measure() -> Iterator[Row]:
-    for part in (tall, supervised, wide, streamed, single):
+    for part in (tall, supervised, wide, single):
         yield from part()

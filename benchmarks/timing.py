@@ -28,11 +28,17 @@ def medians(*sides: Callable[[], Any], repeats: int = 5) -> list[float]:
 
 
 def ratio_row(
-    row: str, work: str, ours: Callable[[], Any], theirs: Callable[[], Any], goal: float | None, repeats: int = 5
+    row: str,
+    work: str,
+    ours: Callable[[], Any],
+    theirs: Callable[[], Any],
+    goal: float | None,
+    repeats: int = 5,
+    peer: str = "",
 ) -> Row:
-    """Our time over theirs, which should be at most the goal."""
+    """Our time over theirs, which should be at most the goal; `peer` is the package they are of."""
     a, b = medians(ours, theirs, repeats=repeats)
-    return {"row": row, "work": work, "goal": goal, "ratio": a / b, "seconds": a}
+    return {"row": row, "work": work, "goal": goal, "ratio": a / b, "seconds": a, "theirs": b, "peer": peer}
 
 
 def peak_memory(work: Callable[[], Any]) -> int:
