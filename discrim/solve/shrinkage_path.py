@@ -98,9 +98,9 @@ def _fold_scores(
 
 def _drawn(test: LabelledRows, most: int) -> LabelledRows:
     """The rows, or of many as many as that: even steps of the weight, so that a weight is repetition here too."""
-    if test.shape[0] <= most:
-        return test
     ends = np.arange(1, test.shape[0] + 1) if test.weights is None else np.cumsum(test.weights)
+    if not len(ends) or ends[-1] <= most:
+        return test
     steps = np.searchsorted(ends, (np.arange(most) + 0.5) * (ends[-1] / most))
     rows, times = np.unique(np.minimum(steps, len(ends) - 1), return_counts=True)
     return replace(test.picked(rows), weights=times.astype(np.float64))

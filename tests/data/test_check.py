@@ -26,6 +26,41 @@ def test_labels_become_numbers_of_sorted_classes():
     assert rows.numbers is None
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([3, -2, 3, 5]),
+        np.array([0, 1, 1, 2], np.uint8),
+        np.array([2**63, 2**63 + 1, 2**63], np.uint64),
+        np.array([-(2**62), 2**62, 7]),
+        np.array([-128, 127, 0], np.int8),
+        np.array([True, False, True]),
+        np.array(["b", "a", "b"]),
+        np.array([1.0, 3.0, 1.0]),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_are_numbered_as_numpy_would(labels):
+    classes, codes = check.numbered(labels)
+    wanted, inverse = np.unique(labels, return_inverse=True)
+    assert classes.dtype == wanted.dtype
+    np.testing.assert_array_equal(classes, wanted)
+    np.testing.assert_array_equal(codes, inverse)
+
+
+def test_an_array_is_taken_as_it_is_and_leaves_no_names_of_an_earlier_table():
+    model = PCA()
+    model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+    assert check.checked_table(model, X, reset=True) is X
+    assert model.n_features_in_ == 3
+    assert not hasattr(model, "feature_names_in_")
+    assert check.checked_table(model, X) is X
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        check.checked_table(model, X[:, :2])
+    with pytest.raises(ValueError, match=r"0 sample"):
+        check.checked_table(model, X[:0], reset=True)
+
+
 def test_rows_of_weight_zero_are_left_out_with_their_labels():
     rows = rows_of(["b", "c", "b", "a"], [1, 0, 2, 1])
     np.testing.assert_array_equal(rows.X, X[[0, 2, 3]])

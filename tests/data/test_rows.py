@@ -44,3 +44,16 @@ def test_moved_rows_keep_labels_and_weights():
     assert moved.weights is rows.weights
     assert moved.n_classes == 2
     assert not moved.is_sparse
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_picked_rows_are_some_of_the_rows_and_can_be_picked_from_again(kind):
+    X = np.arange(40.0).reshape(10, 4)
+    rows = LabelledRows(kind(X), np.arange(10) % 3, np.arange(3), np.linspace(1, 2, 10))
+    index = np.array([7, 2, 2, 9, 0])
+    for picked, wanted in ((rows.picked(index), index), (rows.picked(index).picked(np.array([3, 1])), index[[3, 1]])):
+        assert picked.shape == (len(wanted), 4)
+        np.testing.assert_array_equal(dense_block(picked.X, slice(None)), X[wanted])
+        np.testing.assert_array_equal(dense_block(picked.X, slice(1, 2)), X[wanted[1:2]])
+        np.testing.assert_array_equal(picked.codes, wanted % 3)
+        np.testing.assert_array_equal(picked.weights, np.linspace(1, 2, 10)[wanted])

@@ -1,5 +1,7 @@
 """Folds: training statistics by adding the others up, for every kind of split."""
 
+import warnings
+
 import numpy as np
 import pytest
 from samples import labelled
@@ -7,6 +9,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
+from discrim.solve import folds as folds_module
 from discrim.solve.folds import Folds
 
 
@@ -40,6 +43,35 @@ def test_an_int_gives_scikit_learns_unshuffled_folds_and_a_seed_shuffles_them():
     again = [test for _, test in Folds(points, 4, 7).splits]
     assert all(np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(plain, drawn, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_folds_of_classes_in_any_order_and_number_are_scikit_learns(seed):
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(7, rng.integers(30, 90), p=rng.dirichlet(np.ones(7)))
+    points = LabelledRows(rng.normal(size=(len(codes), 2)), codes, np.arange(7))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = list(StratifiedKFold(3).split(points.X, codes))
+    for found, split in zip(Folds(points, 3, None).splits, wanted, strict=True):
+        assert all(map(np.array_equal, found, split))
+
+
+def test_statistics_of_all_rows_and_of_those_held_out_come_from_the_same_pass(rng):
+    points, directions = rows(), rng.normal(size=(2, 4))
+    folds = Folds(points, 4, None)
+    whole = ClassMoments.of_rows(points)
+    np.testing.assert_allclose(folds.moments.within, whole.within, atol=1e-12)
+    np.testing.assert_allclose(folds.moments.means, whole.means, atol=1e-14)
+    for (_, found), (_, test) in zip(folds.held_out, folds, strict=True):
+        of_rows = folds_module.TestRows(test, test.shape[0]).along(whole.mean, directions)
+        of_statistics = found.along(whole.mean, directions)
+        assert found.n_rows == test.shape[0]
+        np.testing.assert_allclose(of_statistics.means, of_rows.means, atol=1e-13)
+        np.testing.assert_allclose(of_statistics.within, of_rows.within, atol=1e-12)
+    halves = Folds(points, ShuffleSplit(3, random_state=0), None)
+    assert halves.moments is None
+    assert [test.n_rows for _, test in halves.held_out] == [len(test) for _, test in halves.splits]
 
 
 def test_given_row_numbers_count_in_the_table_that_came():

@@ -83,8 +83,9 @@ def test_what_one_standard_error_is():
     assert impossible.best() == (GAMMAS[2], 1)
 
 
-def test_the_sample_of_the_log_loss_takes_weights_as_repetition(rng, monkeypatch):
-    monkeypatch.setattr("discrim.solve.shrinkage_path.LOSS_ROWS", 20)
+@pytest.mark.parametrize("name", ["LOSS_ROWS", "JUDGED_ROWS"])
+def test_samples_of_the_held_out_rows_take_weights_as_repetition(rng, monkeypatch, name):
+    monkeypatch.setattr(f"discrim.solve.shrinkage_path.{name}", 20)
     X, y = labelled(90, 3, seed=2)
     counts = rng.integers(1, 4, 90)
     splits = [(np.arange(45), np.arange(45, 90))]
@@ -92,5 +93,7 @@ def test_the_sample_of_the_log_loss_takes_weights_as_repetition(rng, monkeypatch
     repeated = [(np.flatnonzero(each < 45), np.flatnonzero(each >= 45))]
     weighted = Folds(LabelledRows(X, y, np.arange(3), counts.astype(float)), splits, None)
     plain = Folds(LabelledRows(X[each], y[each], np.arange(3)), repeated, None)
-    losses = [score_path(folds, GAMMAS, None, every_count=False).losses for folds in (weighted, plain)]
-    np.testing.assert_allclose(*losses, rtol=1e-9)
+    scores = [score_path(folds, GAMMAS, None, every_count=False) for folds in (weighted, plain)]
+    np.testing.assert_allclose(*(one.losses for one in scores), rtol=1e-9)
+    np.testing.assert_allclose(*(one.accuracies for one in scores), rtol=1e-12)
+    assert [one.total_weight for one in scores] == [20 if name == "JUDGED_ROWS" else counts[45:].sum()] * 2
