@@ -35,9 +35,9 @@ test-engines: $(VENV)/installed
 	$(RUN) -m pip install --quiet --editable '.[dask,spark]'
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 DISCRIM_SPARK=1 $(RUN) -m pytest tests/engines
 
-# all goals, with a page of them; ROW=cv (or another, or all) measures that alone
+# all goals, and a page of them; ROW=cv (or others, or all) measures that alone
 bench: $(VENV)/bench-installed
-	$(RUN) -m benchmarks $(if $(ROW),'$(ROW)',--into docs/performance.md)
+	$(RUN) -m benchmarks $(ROW) --into docs/performance.md
 
 $(VENV)/docs-installed: $(VENV)/installed
 	$(RUN) -m pip install --quiet --editable '.[docs]'

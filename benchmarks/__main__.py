@@ -1,6 +1,7 @@
 """Print today's ratios beside the goals: `python -m benchmarks [row …]`.
 
-Without a row: the table of goals, the engines, instructions and growth. --into writes what was measured to a page.
+Without a row: the table of goals, the engines, instructions and growth. --into writes what was measured to a page, and
+the figures beside it; those of rows that were not measured now stay as they were.
 Rows of single topics (1 to 13, "bayes error", "refinement") are measured when they are named; `all` is everything.
 """
 
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import benchmarks
 from benchmarks import growth
-from benchmarks.page import Versions, page
+from benchmarks.page import Versions, keep
 from benchmarks.timing import Row
 
 GOALS = ("goals", "engines", "instructions")
@@ -48,16 +49,19 @@ def main() -> None:
     asked.add_argument("rows", nargs="*", help="which rows; none: the goals")
     asked.add_argument("--into", type=Path, help="a page to write")
     given = asked.parse_args()
-    wanted, versions, found = set(given.rows), Versions(), []
+    wanted, versions = set(given.rows), Versions()
     print(f"{'row':>12}  {'work':<78} {'now':>8}  {'goal':>8}  {'':<6}  peer ({versions.ours})")
     for row in rows(wanted):
         print(line(row, versions), flush=True)
-        found.append(row)
-    grown = list(growth.measured()) if not wanted or wanted & {"all", "growth"} else []
-    for axis in grown:
-        print(f"{'growth':>12}  seconds over {axis['what']}: slope {axis['slope']:.2f} (theory: {axis['theory']})")
-    if given.into is not None:
-        given.into.write_text(page(found, grown, versions), encoding="utf-8")
+        if given.into is not None:
+            keep(given.into, {**row, "version": versions.of(row)})
+    for axis in growth.measured() if not wanted or wanted & {"all", "growth"} else ():
+        print(
+            f"{'growth':>12}  seconds over {axis['what']}: slope {axis['slope']:.2f} (theory: {axis['theory']})",
+            flush=True,
+        )
+        if given.into is not None:
+            keep(given.into, {"row": "growth", "work": axis["what"], **axis})
 
 
 if __name__ == "__main__":

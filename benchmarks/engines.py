@@ -49,7 +49,7 @@ session.stop()
 OURS = """
 from discrim import PCA
 from discrim.spark import SparkReducer
-SparkReducer(PCA(10), inputCols=rows.columns).fit(rows)
+SparkReducer(model=PCA(10), inputCols=rows.columns).fit(rows)
 """
 THEIRS = """
 from pyspark.ml.feature import PCA, VectorAssembler

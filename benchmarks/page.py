@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import json
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from pathlib import Path
 
 from benchmarks.timing import Row
 
@@ -44,25 +45,43 @@ class Versions:
         return f"{row['peer']} {self.named(row['peer'])}" if row.get("peer") else ""
 
 
-def page(rows: list[Row], grown: list[dict[str, Any]], versions: Versions) -> str:
+def keep(path: Path, row: Row) -> None:
+    """Put a row in the place of the one before it, in the figures beside the page and on the page."""
+    figures = path.with_suffix(".json")
+    kept = json.loads(figures.read_text(encoding="utf-8")) if figures.exists() else {}
+    kept[f"{row['row']}: {_key(row)}"] = {**row, "day": datetime.date.today().isoformat()}
+    figures.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path.write_text(page(list(kept.values()), Versions().ours), encoding="utf-8")
+
+
+def _key(row: Row) -> str:
+    """The work without the figures of a single run in it."""
+    return (
+        str(row["work"]).split(" (primal")[0].split(": ")[0]
+        if row["row"] in ("svm", "instructions")
+        else str(row["work"])
+    )
+
+
+def page(rows: list[Row], ours: str) -> str:
+    days = sorted({row["day"] for row in rows})
     machine = f"{platform.machine()}, Python {platform.python_version()}"
-    parts = [HEAD.format(day=datetime.date.today().isoformat(), machine=machine, ours=versions.ours)]
-    parts += [_cells(row, versions) for row in rows]
-    if grown:
-        parts.append(GROWTH)
+    parts = [HEAD.format(day=" to ".join(dict.fromkeys((days[0], days[-1]))), machine=machine, ours=ours)]
+    parts += [_cells(row) for row in rows if row["row"] != "growth"]
+    grown = [row for row in rows if row["row"] == "growth"]
+    parts += [GROWTH] * bool(grown)
     for axis in grown:
-        parts.append(f"- {axis['what']}: slope **{axis['slope']:.2f}** (theory: {axis['theory']}). ")
-        parts.append(", ".join(f"{size:,}: {_seconds(taken)}" for size, taken in axis["points"]) + "\n")
+        points = ", ".join(f"{size:,}: {_seconds(taken)}" for size, taken in axis["points"])
+        parts.append(f"- {axis['what']}: slope **{axis['slope']:.2f}** (theory: {axis['theory']}). {points}\n")
     return "".join(parts)
 
 
-def _cells(row: Row, versions: Versions) -> str:
+def _cells(row: Row) -> str:
     goal, ratio = row["goal"], row["ratio"]
     shown, met = ("", "") if goal is None else (f"≤ {goal:.2g}", "met" if ratio <= goal else "missed")
     times = [_seconds(row[side]) if side in row else "" for side in ("seconds", "theirs")]
-    return (
-        f"| {row['row']} | {row['work']} | {ratio:.3g} | {shown} | {met} | {' | '.join(times)} | {versions.of(row)} |\n"
-    )
+    cells = [row["row"], row["work"], f"{ratio:.3g}", shown, met, *times, row["version"]]
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _seconds(taken: float) -> str:
