@@ -141,7 +141,7 @@ FIRST = """
 import time, numpy as np, warnings
 warnings.simplefilter("ignore")
 from discrim import MarginPCA, CrammerSingerSVC
-X, y = np.random.default_rng(0).normal(size=(200, 20)), np.arange(200) % 4
+X, y = np.random.default_rng(0).normal(size=(4_000, 12)), np.arange(4_000) % 4
 model = {}
 start = time.process_time()
 model.fit(X, y)
