@@ -128,7 +128,10 @@ class Accumulator:
             self._add_run(run, dtype)
         if unit != 1.0:
             self._count_weights_in(1 / unit)
-        means = np.ldexp((self.pilots + self.remainders)[self.weights > 0], self.exponent)
+        means = self.pilots + self.remainders
+        if not (present := self.weights > 0).all():
+            means = means[present]
+        means = np.ldexp(means, self.exponent) if self.exponent else means
         exponent = safe_exponent(means, log_deviation(self.pooled, self.each) + self.exponent, self.exponent)
         if exponent != self.exponent:
             self.set_exponent(exponent)

@@ -116,7 +116,7 @@ def test_columns_near_zero_are_squared_where_they_lie(small_blocks, monkeypatch)
 
 def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
     X, y = labelled(64 * 20, 3)
-    X[:, 1] *= 1e-7
+    X[:, 1] = 1.0 + 1e-7 * X[:, 1]  # as large as the others, and far from 0 beside its own deviation
     around = []
     of_run = Accumulator._sums
     monkeypatch.setattr(Accumulator, "_sums", lambda self, *given: around.append(1) or of_run(self, *given))
@@ -124,9 +124,9 @@ def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
     assert len(around) == 1
     monkeypatch.setattr(Accumulator, "_pilots", lambda self, run, dtype: np.full((3, 3), 1e4))
     sums = summed(rows_of(X, y, 3)).pooled
-    deviations = np.sqrt(np.diag(sums))
+    unit = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))  # so that the small column has its say
     assert len(around) == 3
-    assert exact.error(sums / np.outer(deviations, deviations), exact.within(X / deviations, y)) < 1e-13
+    assert exact.error(sums / unit, exact.within(X, y) / unit) < 1e-13
     assert exact.error(summed(rows_of(X, y, 3), keep="each").each.sum(axis=0), exact.within(X, y)) < 1e-13
 
 

@@ -74,6 +74,13 @@ def test_statistics_of_all_rows_and_of_those_held_out_come_from_the_same_pass(rn
     assert [test.n_rows for _, test in halves.held_out] == [len(test) for _, test in halves.splits]
 
 
+def test_a_bad_cell_is_named_by_its_row_in_the_table_not_in_a_fold():
+    points = rows()
+    points.X[30, 2] = np.nan
+    with pytest.raises(ValueError, match=r"row 30, column 2"):
+        _ = Folds(points, 4, None).moments
+
+
 def test_given_row_numbers_count_in_the_table_that_came():
     left = np.flatnonzero(np.arange(41) % 4 != 1)
     whole = rows()
