@@ -3,6 +3,9 @@
 from contextlib import contextmanager
 
 import numpy as np
+import pytest
+import sklearn
+from sklearn.utils.validation import _get_feature_names
 
 
 @contextmanager
@@ -30,3 +33,10 @@ def graded(n, d, smallest, n_classes=2, seed=0):
     U = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0][:, 1:]  # columns of sum zero
     V = np.linalg.qr(rng.standard_normal((d, n - 1)))[0]
     return (U * np.geomspace(1.0, smallest, n - 1)) @ V.T, np.arange(n) % n_classes, V
+
+
+def with_names_that_are_read(frame):
+    """The frame, unless this scikit-learn does not see its columns' names (of polars without __dataframe__, say)."""
+    if _get_feature_names(frame) is None:
+        pytest.skip(f"scikit-learn {sklearn.__version__} does not read the names of {type(frame).__module__}'s columns")
+    return frame

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, NOT_LINEAR, OF_THE_SVM, QUIET, STREAMED, SUPERVISED, over
 from geometry import most_turned
-from samples import labelled, of
+from samples import labelled, of, with_names_that_are_read
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -168,7 +168,7 @@ def test_pickle_of_a_stream_goes_on_where_it_was(case):
 def test_frames_in_and_out(case, library):
     frames = pytest.importorskip(library)
     names = list("abcdef")
-    frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
+    frame = with_names_that_are_read(frames.DataFrame(dict(zip(names, X.T, strict=True))))
     fitted = case().set_output(transform=library).fit(frame, Y)
     out = fitted.transform(frame)
     prefix = type(fitted).__name__.lower()

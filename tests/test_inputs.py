@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from estimators import CASES, QUIET, STREAMED, SUPERVISED, over
 from geometry import most_turned
-from samples import labelled, of
+from samples import labelled, of, with_names_that_are_read
 
 from discrim import PCA, BayesErrorPCA, FisherLDA, MarginPCA, PosteriorMap
 
@@ -230,7 +230,7 @@ def test_tables_that_are_refused(case):
 
 def frame(library, names="abcd"):
     frames = pytest.importorskip(library)
-    return frames.DataFrame(dict(zip(names, X.T, strict=False)))
+    return with_names_that_are_read(frames.DataFrame(dict(zip(names, X.T, strict=False))))
 
 
 libraries = pytest.mark.parametrize("library", ["pandas", "polars"])
