@@ -88,6 +88,12 @@ def compare(
     most_rows: Annotated[
         int | None, typer.Option(help="Compare on a sample of so many rows, each class in its proportion.")
     ] = None,
+    permutations: Annotated[
+        int,
+        typer.Option(
+            help="Try the recommended pipeline so often with permuted labels, such as 200: is it more than chance?"
+        ),
+    ] = 0,
     retry_failed: RetryFailed = False,
     wait: Wait = 0.0,
 ) -> None:
@@ -128,6 +134,7 @@ def compare(
             scale=scale,
             impute=reading.impute,
             metric=metric,
+            permutations=permutations,
             seed=seed,
             n_jobs=jobs,
             store=kept,

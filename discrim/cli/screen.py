@@ -21,6 +21,7 @@ from rich.text import Text
 from discrim.evaluation import run
 from discrim.evaluation.comparison import Comparison, record
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.summary import METRICS, Difference, Line
 from discrim.evaluation.verdict import Verdict
 
@@ -151,6 +152,7 @@ def print_json(found: Comparison) -> None:
         "metric": found.metric,
         "answer": found.answer,
         "verdict": _values(found.verdict),
+        "permutations": _permutations(found.permutations),
         "lines": [record(line) | {"curve": line.curve} for line in found.lines],
         "failures": [{**row["trial"], "reason": row["reason"]} for row in found.failures],
         "skips": [{**row["trial"], "reason": row["reason"]} for row in found.skips],
@@ -172,6 +174,14 @@ def _values(verdict: Verdict | None) -> dict[str, Any] | None:
             facts[name]["other"] = getattr(verdict, name).other._asdict()
     facts["confusion"] = None if verdict.confusion is None else verdict.confusion.tolist()
     return facts
+
+
+def _permutations(tested: PermutationTest | None) -> dict[str, Any] | None:
+    """The permutation test as JSON knows it."""
+    if tested is None:
+        return None
+    facts = {**tested.cell._asdict(), "metric": tested.metric, "score": tested.score, "p_value": tested.p_value}
+    return facts | {"exchanged": tested.exchanged, "splits": tested.n_splits, "permuted": tested.permuted.tolist()}
 
 
 def _without_nan(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import ArrayLike
 from discrim.data.check import checked_weights
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison, so_far
+from discrim.evaluation.grid import Cell
+from discrim.evaluation.permutation import checked_permutations, permutation_test
 from discrim.evaluation.plan import labelled_table, planned, refined, require_identity
 from discrim.evaluation.run import Progress, opened_store, run
 from discrim.evaluation.summary import require_metric
@@ -34,6 +37,7 @@ def compare(
     scale: str = "standard",
     impute: str | None = None,
     metric: str = "auto",
+    permutations: int = 0,
     seed: int = 0,
     n_jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -81,6 +85,9 @@ def compare(
     metric : str, default="auto"
         "accuracy", "balanced_accuracy" or "f1" (the mean over classes); "auto" is accuracy, or balanced accuracy where
         the largest class has more than 60 % of the rows.
+    permutations : int, default=0
+        Try the recommended pipeline so often with permuted labels too (inside groups, where there are some), on up to
+        five splits: is its score more than chance? `permutations.p_value` of the answer says it; 200 is usual.
     seed : int, default=0
         Of the splits and of random methods.
     n_jobs : int, default=None
@@ -114,6 +121,7 @@ def compare(
     """
     table = X if isinstance(X, LabelledTable) else labelled_table(X, y, filled=impute is not None)
     require_metric(metric, also=("auto",))
+    n_permutations = checked_permutations(permutations)
     weights = None if sample_weight is None else checked_weights(sample_weight, table.X)
     if groups is not None and np.shape(groups) != (table.n_samples,):
         raise ValueError(
@@ -147,8 +155,18 @@ def compare(
                     break
                 grid = more
                 found = Comparison(grid, run(grid, kept, **done), metric)
+            if n_permutations and found.verdict is not None:
+                found = _tested(found, found.verdict.recommended, n_permutations, n_jobs, progress)
         except BaseException as stop:
             if on_stop is not None and not isinstance(stop, Exception):
                 on_stop(so_far(grid, kept, metric))
             raise
     return found
+
+
+def _tested(
+    found: Comparison, cell: Cell, permutations: int, jobs: int | None, progress: Progress | None
+) -> Comparison:
+    """The same with a permutation test of the recommended pipeline."""
+    tested = permutation_test(found.grid, cell, found.metric, permutations, jobs=jobs, progress=progress)
+    return replace(found, permutations=tested)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from discrim.evaluation.grid import Grid, unpacked
+from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.run import rows_of
 from discrim.evaluation.sentences import percent
 from discrim.evaluation.store import Store
@@ -31,11 +32,14 @@ class Comparison:
         A result for each trial that was done.
     metric : str
         The score that decides.
+    permutations : PermutationTest or None
+        Whether the recommended pipeline's score is more than chance; None where that was not asked for.
     """
 
     grid: Grid
     rows: list[Row]
     metric: str = "accuracy"
+    permutations: PermutationTest | None = None
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -62,7 +66,8 @@ class Comparison:
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """On which rows and by which score the comparison was made, and what of it was not finished."""
-        return remarks_of(self.rows, self.grid.about, self.metric)
+        said = remarks_of(self.rows, self.grid.about, self.metric)
+        return said if self.permutations is None else (*said, str(self.permutations))
 
     @property
     def failures(self) -> list[Row]:

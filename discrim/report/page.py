@@ -32,6 +32,7 @@ from discrim.report.fitted import natural
 from discrim.report.loadings import arrows_chart, loadings_chart
 from discrim.report.margin_distribution import margin_chart
 from discrim.report.payload import Words, as_json, features_json, figure_json
+from discrim.report.permuted_scores import permutation_chart
 from discrim.report.projection import projection_chart
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
 from discrim.report.results import Results
@@ -124,6 +125,7 @@ def _drawn(
         figures = {"curves": _curves(one), "map": _maps(look), "features": _features(look), "circle": _circles(look)}
         figures["margins"] = (((at,), margin_chart(fit.margins, MOST_CLASSES)) for at, fit in enumerate(look.refits))
         figures["spectrum"] = _spectra(look, one.metric)
+        figures["permutations"] = [] if one.permutations is None else [((), permutation_chart(one.permutations))]
         charts = {name: figure_json(choices, words) for name, choices in figures.items()}
         blocks.append({"figures": charts, "features": features_json([fit.loadings for fit in look.refits])})
     ranks = figure_json((((at,), ranks_chart(one)) for at, one in enumerate(overall.values())), words)

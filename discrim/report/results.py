@@ -16,6 +16,7 @@ from discrim.evaluation.comparison import Comparison, remarks_of
 from discrim.evaluation.grid import Grid, unpacked
 from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.paper_conventions import PAPER_METHODS
+from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.summary import Line, Row, lines_of
 from discrim.evaluation.trial import SplitData, seed_of, split_data
@@ -83,6 +84,8 @@ class Results:
         What was kept of the run: classes, labels, groups, how many splits were asked for (`Grid.about`).
     methods : mapping of str to Method
         What the names of the methods stand for.
+    permutations : PermutationTest or None
+        Whether the recommended pipeline's score is more than chance; a store does not keep it.
     verdict : Verdict or None
         The answer: what is recommended, its honest score and how that was found, what had the highest score, the
         comparisons with raw features and PCA, the majority class, recall by class, the confusion matrix of held-out
@@ -99,12 +102,14 @@ class Results:
     label: str = ""
     about: Mapping[str, Any] | None = None
     methods: Mapping[str, Method] = field(default_factory=lambda: METHODS | PAPER_METHODS)
+    permutations: PermutationTest | None = None
 
     @classmethod
     def of(cls, found: Comparison) -> Results:
         grid = found.grid
         setting = Setting.of(grid.trials[0])
-        return cls(setting, list(found.rows), found.metric, grid.table, "", setting.data, grid.about, grid.methods)
+        parts = grid.table, "", setting.data, grid.about, grid.methods, found.permutations
+        return cls(setting, list(found.rows), found.metric, *parts)
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -121,7 +126,8 @@ class Results:
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        return remarks_of(self.rows, self.about, self.metric)
+        said = remarks_of(self.rows, self.about, self.metric)
+        return said if self.permutations is None else (*said, str(self.permutations))
 
     @property
     def n_methods(self) -> int:

@@ -1,0 +1,144 @@
+"""Is a score more than chance? The same pipeline on the same rows with permuted labels, many times.
+
+    p = (1 + how many permuted scores are as high) / (1 + how many permutations)
+
+Labels are permuted inside groups where rows have groups; where every group has one label (a patient's diagnosis), that
+would change nothing, and the groups exchange their labels as wholes. What was chosen before (method, K, classifier) is
+not chosen again: the test is exact for a pipeline that was fixed beforehand, and flatters the best of many a little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.evaluation.grid import Cell, Grid, Work
+from discrim.evaluation.protocol import Grouped, Protocol, Split
+from discrim.evaluation.sentences import in_components, in_p, percent
+from discrim.evaluation.trial import evaluate
+from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
+
+Array = NDArray[np.float64]
+MOST_SPLITS = 5  # of the protocol's: each permutation costs as many fits
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest:
+    """A pipeline's score beside its scores with permuted labels.
+
+    permuted : NaN where the pipeline failed with permuted labels, which counts as a score as high
+    exchanged : what was permuted: "labels", "labels inside groups", or "labels of whole groups"
+    """
+
+    cell: Cell
+    metric: str
+    score: float
+    permuted: Array
+    n_splits: int
+    exchanged: str = "labels"
+
+    @property
+    def as_high(self) -> int:
+        """How many permuted scores are as high as the score."""
+        return int((~(self.permuted < self.score - 1e-12)).sum())
+
+    @property
+    def p_value(self) -> float:
+        """(1 + as high) / (1 + permutations)."""
+        return (1 + self.as_high) / (1 + len(self.permuted))
+
+    def __str__(self) -> str:
+        scores = self.permuted[np.isfinite(self.permuted)]
+        typical = f" (on average {percent(float(scores.mean()))})" if len(scores) else ""
+        shown = "more than chance" if self.p_value <= 0.05 else "not shown to be more than chance"
+        return (
+            f"Permutation test: {self.cell.method} with {in_components(self.cell.k)} and {self.cell.classifier} has "
+            f"{percent(self.score)} on {self.n_splits} split{'' if self.n_splits == 1 else 's'}; with permuted "
+            f"{self.exchanged}{typical} {self.as_high} of {len(self.permuted)} times as much, so it is {shown} "
+            f"({in_p(self.p_value)})."
+        )
+
+
+def checked_permutations(permutations: Any) -> int:
+    """A number of permutations; 0 for no test."""
+    whole = isinstance(permutations, (int, np.integer)) and not isinstance(permutations, bool)
+    if not whole or permutations < 0:
+        raise ValueError(
+            f"permutations={permutations!r} came; possible are whole numbers from 0 on, such as 200 (0: no test)."
+        )
+    return int(permutations)
+
+
+def permutation_test(
+    grid: Grid, cell: Cell, metric: str, permutations: int, *, jobs: int | None = 1, progress: Any = None
+) -> PermutationTest:
+    """The cell's score over the grid's first splits, and the same with labels permuted so many times."""
+    codes = np.unique(grid.table.y, return_inverse=True)[1]
+    groups = np.asarray(grid.protocol.groups) if isinstance(grid.protocol, Grouped) else None
+    n_splits = min(MOST_SPLITS, len(grid.splits))
+    work = next(grid.work([{**cell._asdict(), "split": 0}]))._replace(cells=(cell,))
+    score = Score(
+        grid.protocol, grid.rows, codes, groups, grid.sample_weight, grid.steps, grid.seed, work, metric, n_splits
+    )
+    found = np.full(permutations + 1, np.nan)  # the first with the labels as they are
+    for done, (number, answer) in enumerate(results(score, range(permutations + 1), number_of_jobs(jobs))):
+        found[number] = np.nan if isinstance(answer, WorkerLostError) else answer
+        if progress is not None:
+            progress(done, permutations)
+    exchanged = "labels" if groups is None else "labels inside groups"
+    if groups is not None and _one_label_each(codes, groups):
+        exchanged = "labels of whole groups"
+    return PermutationTest(cell, metric, float(found[0]), found[1:], n_splits, exchanged)
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Called with the number of a permutation: the pipeline's mean score; with 0, of the labels as they came."""
+
+    protocol: Protocol
+    X: Any
+    codes: NDArray[np.intp]
+    groups: NDArray[Any] | None
+    weights: Array | None
+    steps: list[Any]
+    seed: int
+    work: Work
+    metric: str
+    n_splits: int
+
+    def __call__(self, number: int) -> float:
+        y = self.codes
+        if number:
+            y = permuted_labels(y, self.groups, np.random.default_rng(np.random.SeedSequence((self.seed, number))))
+        try:
+            splits = list(islice(self.protocol.splits(y, self.seed), self.n_splits))
+        except ValueError:  # groups that exchanged their labels may leave a class in one of them
+            return np.nan
+        return float(np.mean([self._on(y, at, split) for at, split in enumerate(splits)]))
+
+    def _on(self, y: NDArray[np.intp], at: int, split: Split) -> float:
+        row = evaluate(self.work._replace(split=at), self.X, y, self.weights, split, self.steps, self.seed)[0]
+        return float(row["scores"].get(self.metric, np.nan))
+
+
+def permuted_labels(codes: NDArray[np.intp], groups: NDArray[Any] | None, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Labels exchanged among all rows, inside groups, or among groups that have one label each."""
+    if groups is None:
+        return rng.permutation(codes)
+    _, first, member = np.unique(groups, return_index=True, return_inverse=True)
+    if _one_label_each(codes, groups):
+        return rng.permutation(codes[first])[member]
+    result = codes.copy()
+    for number in range(len(first)):
+        inside = np.flatnonzero(member == number)
+        result[inside] = rng.permutation(codes[inside])
+    return result
+
+
+def _one_label_each(codes: NDArray[np.intp], groups: NDArray[Any]) -> bool:
+    _, first, member = np.unique(groups, return_index=True, return_inverse=True)
+    return bool((codes == codes[first][member]).all())
