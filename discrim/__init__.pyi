@@ -43,6 +43,7 @@ from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurve
 from discrim.report.critical_difference import CriticalDifferenceDisplay as CriticalDifferenceDisplay
 from discrim.report.loadings import LoadingsDisplay as LoadingsDisplay
 from discrim.report.margin_distribution import MarginDisplay as MarginDisplay
+from discrim.report.monitoring import MonitoringDisplay as MonitoringDisplay
 from discrim.report.page import write_report as write_report
 from discrim.report.projection import ProjectionDisplay as ProjectionDisplay
 from discrim.report.spectrum import SpectrumDisplay as SpectrumDisplay

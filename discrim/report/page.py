@@ -125,7 +125,7 @@ def _drawn(
         figures = {"curves": _curves(one), "map": _maps(look), "features": _features(look), "circle": _circles(look)}
         figures["margins"] = (((at,), margin_chart(fit.margins, MOST_CLASSES)) for at, fit in enumerate(look.refits))
         figures["spectrum"] = _spectra(look, one.metric)
-        figures["permutations"] = [] if one.permutations is None else [((), permutation_chart(one.permutations))]
+        figures["permutations"] = _permuted(one)
         charts = {name: figure_json(choices, words) for name, choices in figures.items()}
         blocks.append({"figures": charts, "features": features_json([fit.loadings for fit in look.refits])})
     ranks = figure_json((((at,), ranks_chart(one)) for at, one in enumerate(overall.values())), words)
@@ -171,6 +171,11 @@ def _spectra(look: Looks, metric: str) -> Choices:
     for at, fit in enumerate(look.refits):
         seen = {k: 1 - mean for k, mean in fit.line.curve.items()} if metric == "accuracy" else None
         yield (at,), spectrum_chart(fit.spectrum, seen)
+
+
+def _permuted(results: Results) -> Choices:
+    if results.permutations is not None:
+        yield (), permutation_chart(results.permutations)
 
 
 # ---------------------------------------------------------------------- what is said

@@ -1,0 +1,260 @@
+"""Which rows do not fit a linear model: Hotelling's T² on the components, and the squared residual beside them.
+
+    T²_i = (t_i − t̄)ᵀ S_T⁻¹ (t_i − t̄) ,    SPE_i = ‖x_i − x̄ − P(t_i − t̄)‖² ,    P = argmin Σ_i ‖x_i − x̄ − P(t_i − t̄)‖²
+
+t̄, S_T (divided by n − 1), x̄ and P are of the fitted rows. For PCA and PLS P holds their loadings. A large T² is an
+extreme row of the kind that the model knows, a large SPE (also called Q) one of another kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg as la
+from scipy import stats
+
+from discrim.data.rows import block_slices, dense_block
+from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.drawing import Display
+from discrim.report.fitted import Array, Codes, name_of, rows_seen, scores_of
+
+MOST_NAMED = 20
+NOTHING_LEFT = 1e-20  # of the mean square of the rows: a residual of rounding alone
+
+
+@dataclass(frozen=True, eq=False)
+class MonitoringValues:
+    """T² and SPE of rows, with the limits that `level` of such rows stay below where they are normal.
+
+    ids : what each row is called
+    fitted : whether these are the fitted rows themselves, whose T² has another limit than that of new ones
+    """
+
+    method: str
+    ids: tuple[str, ...]
+    t2: Array
+    spe: Array
+    t2_limit: float
+    spe_limit: float
+    level: float
+    fitted: bool
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        X_new: Any = None,
+        *,
+        ids: Any = None,
+        level: float = 0.95,
+        method: str | None = None,
+    ) -> MonitoringValues:
+        """X : the rows the transformer was fitted on; X_new : rows to be judged, None for the same."""
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r} came. Pass a share between 0 and 1, such as 0.95.")
+        judged = X if X_new is None else X_new
+        components, seen = scores_of(estimator, X), rows_seen(estimator, X)
+        n, k = components.shape
+        if n < k + 2:
+            raise ValueError(f"{n} rows came for {k} components. Pass the fitted rows, at least {k + 2} of them.")
+        centre, mean = components.mean(axis=0), np.asarray(seen.mean(axis=0), dtype=np.float64).ravel()
+        Q, R = la.qr(components - centre, mode="economic")
+        if np.abs(np.diag(R)).min() <= 1e-12 * np.abs(np.diag(R)).max():
+            raise ValueError(
+                f"The {k} components are collinear on these rows. Pass the rows that were fitted, or fewer."
+            )
+        loadings = la.solve_triangular(R, np.asarray(Q.T @ seen) - np.outer(Q.sum(axis=0), mean))
+        of_fitted = _residuals(seen, mean, components - centre, loadings)
+        new = scores_of(estimator, judged) - centre
+        t2 = (n - 1) * (la.solve_triangular(R, new.T, trans="T") ** 2).sum(axis=0)
+        spe = of_fitted if X_new is None else _residuals(rows_seen(estimator, judged), mean, new, loadings)
+        negligible = NOTHING_LEFT * float((la.norm(components - centre, axis=1) ** 2).mean() * (loadings**2).sum())
+        limits = t2_limit(n, k, level, fitted=X_new is None), max(spe_limit(of_fitted, level), negligible)
+        return cls(method or name_of(estimator), row_ids(judged, ids), t2, spe, *limits, level, X_new is None)
+
+    @property
+    def beyond(self) -> Codes:
+        """Numbers of the rows beyond a limit, the farthest (as a multiple of its limit) first."""
+        far = np.maximum(self.t2 / self.t2_limit, self.spe / self.spe_limit if self.spe_limit > 0 else 0.0)
+        order = np.argsort(-far, kind="stable")
+        return order[far[order] > 1]
+
+
+def t2_limit(n: int, k: int, level: float, *, fitted: bool) -> float:
+    """Of T² over n fitted rows and k components: of these rows themselves (beta), or of new ones (F).
+
+    Tracy, Young and Mason (1992), equations 4 and 6.
+    """
+    if fitted:
+        return float((n - 1) ** 2 / n * stats.beta.ppf(level, k / 2, (n - k - 1) / 2))
+    return float(k * (n + 1) * (n - 1) / (n * (n - k)) * stats.f.ppf(level, k, n - k))
+
+
+def spe_limit(residuals: Array, level: float) -> float:
+    """g χ²_h with g = v/2m and h = 2m²/v, m and v the mean and variance of the fitted rows' residuals.
+
+    Box (1954); Nomikos and MacGregor (1995), equation 8.
+    """
+    m, v = float(residuals.mean()), float(residuals.var(ddof=1))
+    return m if v <= 0 or m <= 0 else float(v / (2 * m) * stats.chi2.ppf(level, 2 * m**2 / v))
+
+
+def _residuals(X: Any, mean: Array, components: Array, loadings: Array) -> Array:
+    found = np.empty(X.shape[0])
+    for part in block_slices(*X.shape):
+        rest = dense_block(X, part) - mean - components[part] @ loadings
+        found[part] = np.einsum("ij,ij->i", rest, rest)
+    return found
+
+
+def row_ids(X: Any, given: Any = None) -> tuple[str, ...]:
+    """The ids given, a data frame's index, or row numbers from 0."""
+    if given is None:
+        index = getattr(X, "index", None)
+        given = range(X.shape[0]) if index is None or callable(index) else index
+    ids = tuple(str(one) for one in given)
+    if len(ids) != X.shape[0]:
+        raise ValueError(f"{len(ids)} ids came for {X.shape[0]} rows. Pass one for each.")
+    return ids
+
+
+def monitoring_chart(values: MonitoringValues) -> Chart:
+    """T² across, SPE up, the two limits, and the names of the rows farthest beyond."""
+    beyond = np.zeros(len(values.ids), dtype=bool)
+    beyond[values.beyond] = True
+    marks = []
+    for part, inside, hue in (("within", ~beyond, 0), ("beyond", beyond, 1)):
+        names = [values.ids[at] for at in np.flatnonzero(inside)]
+        legend = f"{part} the limits: {len(names)}"
+        tip, hover = "T² {x:.2f}, SPE {y:.3g}", {"row": names}
+        marks.append(
+            Mark(
+                *("points", part, values.t2[inside], values.spe[inside]),
+                legend=legend,
+                colour=hue,
+                symbol=hue,
+                size=5,
+                tip=tip,
+                hover=hover,
+            )
+        )
+    named = values.beyond[:MOST_NAMED]
+    texts = [f" {values.ids[at]}" for at in named]
+    marks.append(Mark("text", "names", values.t2[named], values.spe[named], texts=texts, anchor="start"))
+    told = f"{100 * values.level:g} % limit"
+    marks.append(Mark("upright", "T² limit", [values.t2_limit], legend=told, colour="soft", dash="dash"))
+    marks.append(Mark("level", "SPE limit", y=[values.spe_limit], colour="soft", dash="dash"))
+    tops = [1.12 * max(float(given.max()), limit) or 1.0 for given, limit in _pairs(values)]
+    across, up = Axis("Hotelling's T²", limits=(0.0, tops[0])), Axis("squared residual (SPE)", limits=(0.0, tops[1]))
+    return Chart(tuple(marks), across, up, f"{values.method}: {'fitted' if values.fitted else 'new'} rows")
+
+
+def _pairs(values: MonitoringValues) -> tuple[tuple[Array, float], tuple[Array, float]]:
+    return (values.t2, values.t2_limit), (values.spe, values.spe_limit)
+
+
+class MonitoringDisplay(Display):
+    """Rows that do not fit a linear model: Hotelling's T² and the squared residual of each, with their limits.
+
+    T² says how extreme a row is among the components, SPE (Q) how much of it they do not explain. Limits are those that
+    a share `level` of normal rows stays below: for T² by the beta distribution (fitted rows) or F (new rows), for SPE
+    by Box's scaled chi-squared. So 5 % of good rows are beyond each limit, too.
+
+    Parameters
+    ----------
+    values : MonitoringValues
+        What is to be drawn; `from_estimator` makes it.
+
+    Attributes
+    ----------
+    values : MonitoringValues
+        What is drawn: `t2`, `spe`, `t2_limit`, `spe_limit`, `ids`.
+    beyond_ : tuple of str
+        Ids of the rows beyond a limit, the farthest first.
+    chart_ : Chart
+        The description of what was drawn.
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    artists_ : dict of dict
+        By what they are ("within", "beyond", "names", "T² limit", "SPE limit"), what matplotlib made, under "".
+    legend_ : matplotlib.legend.Legend
+        The legend.
+
+    References
+    ----------
+    Tracy, Young and Mason, "Multivariate control charts for individual observations" (1992). Nomikos and MacGregor,
+    "Multivariate SPC charts for monitoring batch processes" (1995). Box (1954), theorem 3.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from discrim import PLSDA, MonitoringDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), PLSDA(3)).fit(X, y)
+    >>> shown = MonitoringDisplay.from_estimator(model, X, level=0.99)
+    >>> shown.beyond_[0]
+    '121'
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        X_new: Any = None,
+        *,
+        ids: Any = None,
+        level: float = 0.95,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw how well rows fit a fitted transformer.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted linear transformer, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            The rows it was fitted on, which set the limits.
+        X_new : array-like of shape (n_new, n_features), default=None
+            Rows to be judged; None for the fitted rows.
+        ids : sequence, default=None
+            What the judged rows are called; None for a data frame's index, or row numbers.
+        level : float, default=0.95
+            The share of good rows that stays below each limit.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        MonitoringDisplay
+            The display, drawn.
+        """
+        return cls(MonitoringValues.of(estimator, X, X_new, ids=ids, level=level)).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            For matplotlib's points beyond the limits.
+
+        Returns
+        -------
+        MonitoringDisplay
+            The display, drawn.
+        """
+        self.beyond_ = tuple(self.values.ids[at] for at in self.values.beyond)
+        return self._draw(monitoring_chart(self.values), ax, "beyond", kwargs)
