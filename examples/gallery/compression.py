@@ -44,7 +44,7 @@ def draw(image: np.ndarray, model: PCA, errors: dict[int, float], path: str) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser = argparse.ArgumentParser()
     parser.add_argument("--image", default="china.jpg", choices=("china.jpg", "flower.jpg"))
     parser.add_argument("--picture", default="compression.png")
     options = parser.parse_args(arguments)

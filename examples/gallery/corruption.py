@@ -50,7 +50,7 @@ def moves(n_copies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser = argparse.ArgumentParser()
     parser.add_argument("--copies", type=int, default=20_000)
     parser.add_argument("--picture", default="corruption.png")
     options = parser.parse_args(arguments)

@@ -51,7 +51,7 @@ def draw(Z: np.ndarray, y: np.ndarray, errors: np.ndarray, path: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--picture", default="digits.png")
     options = parser.parse_args(arguments)

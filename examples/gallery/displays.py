@@ -43,7 +43,7 @@ def compared(n_splits: int) -> dict[str, list]:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--picture", default="displays.png")
     options = parser.parse_args(arguments)

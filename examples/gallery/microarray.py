@@ -63,7 +63,7 @@ def draw(points: dict[str, np.ndarray], y: np.ndarray, is_new: np.ndarray, title
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--picture", default="microarray.png")
     options = parser.parse_args(arguments)

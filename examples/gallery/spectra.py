@@ -58,7 +58,7 @@ def draw(X: np.ndarray, y: np.ndarray, is_new: np.ndarray, path: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
+    parser = argparse.ArgumentParser()
     parser.add_argument("--samples", type=int, default=150)
     parser.add_argument("--picture", default="spectra.png")
     options = parser.parse_args(arguments)
