@@ -1,6 +1,7 @@
 """How the site is built: `make docs`. No network is used; a warning is an error."""
 
 import inspect
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -56,10 +57,26 @@ sphinx_gallery_conf = {
 }
 
 
-# what scikit-learn adds for metadata routing, in words that link to its own pages
-ROUTING = ", ".join(
-    ["get_metadata_routing", *(f"set_{one}_request" for one in ("fit", "partial_fit", "score", "transform"))]
-)
+def _skips(app, what, name, obj, skip, options):
+    """What scikit-learn adds for metadata routing is in words that link to its own pages."""
+    return True if name.endswith("_request") or name == "get_metadata_routing" else skip
+
+
+def _as_text(app, what, name, obj, options, lines):
+    """Docstrings are plain text: mean_ is an attribute and |a| a length, neither a reference."""
+    in_example = False
+    for at, line in enumerate(lines):
+        in_example = bool(line.strip()) and (in_example or line.lstrip().startswith(">>>"))
+        if in_example:
+            continue
+        parts = re.split(r"(``[^`]*``|`[^`]*`)", line)  # literals are every second part
+        parts[::2] = [re.sub(r"(?<=\w)_(?!\w)", r"\\_", part).replace("|", "\\|") for part in parts[::2]]
+        lines[at] = "".join(parts)
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", _skips)
+    app.connect("autodoc-process-docstring", _as_text, priority=900)  # after numpydoc
 
 
 def _written(path: str, text: str) -> None:
@@ -88,11 +105,7 @@ def _reference() -> None:
     _written("api.md", "\n".join(lines))
     for name in PUBLIC:
         directive = "autoclass" if inspect.isclass(getattr(discrim, name)) else "autofunction"
-        members = (
-            f"\n   :members:\n   :inherited-members:\n   :exclude-members: {ROUTING}"
-            if directive == "autoclass"
-            else ""
-        )
+        members = "\n   :members:\n   :inherited-members:" if directive == "autoclass" else ""
         _written(f"api/{name}.rst", f"{name}\n{'=' * len(name)}\n\n.. {directive}:: discrim.{name}{members}\n")
 
 
