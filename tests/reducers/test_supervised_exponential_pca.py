@@ -12,7 +12,7 @@ from discrim.reducers import supervised_exponential_pca
 from discrim.solve.convex_factors import SharedFactors, least_factors, nearest_feasible
 
 
-def posed(n=12, d=4, alpha=1.0, beta=0.3, seed=0):
+def posed(n=12, d=4, alpha=1.7, beta=0.3, seed=0):
     X, y = labelled(n, d, seed=seed)
     H = X - X.mean(axis=0)
     H /= np.sqrt((H**2).sum() / n)
@@ -32,7 +32,7 @@ def test_the_objective_is_that_of_the_definition():
     values, vectors = random_feasible(6, 2, np.random.default_rng(1))
     M = (vectors * values) @ vectors.T
     found = problem.value_and_slope(values, vectors, None)[0]
-    assert found == pytest.approx(literal.shared_factor_objective(H, y, M, 1.0, 0.3), rel=1e-6)
+    assert found == pytest.approx(literal.shared_factor_objective(H, y, M, 1.7, 0.3), rel=1e-6)
 
 
 def test_its_slope_is_that_of_small_changes():
