@@ -1,8 +1,9 @@
 """Reducers on Spark data frames: `SparkReducer`, an estimator of pyspark.ml around any reducer of discrim.
 
-    partitions → statistics (mapInArrow)     statistics → fewer statistics (repartition, mapInArrow)     driver: the fit
+    partitions → statistics (mapInArrow)     eight statistics → one (groupBy, applyInArrow), again     driver: the fit
 
-Rows never come to the driver: it sees a handful of statistics. No RDD is used, so that it runs on Spark Connect too.
+Rows never come to the driver: it sees a handful of statistics. No RDD is used, so that it runs on Spark Connect too;
+as nobody is asked how many partitions there are, the rounds of adding are a fixed number.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ try:
     from pyspark import TaskContext, keyword_only
     from pyspark.ml import Estimator, Model
     from pyspark.ml.linalg import VectorUDT
-    from pyspark.ml.param import Param, Params, TypeConverters
+    from pyspark.ml.param import Param, Params
     from pyspark.ml.param.shared import HasFeaturesCol, HasInputCols, HasLabelCol, HasOutputCol, HasWeightCol
     from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
     from pyspark.sql.types import StructField, StructType
@@ -29,27 +30,32 @@ except ImportError as error:
         "Java 17)."
     ) from error
 
+from discrim.data.check import PartError
 from discrim.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.model_file import FORMAT, UNFITTED
 from discrim.reducers.parts import fitted_on, gathering_of
 
-FAN_IN = 8  # statistics that one task adds, and the most that come to the driver
+FAN_IN, ROUNDS = 8, 3  # statistics that one task adds, so often: of 4,096 partitions, eight come to the driver
+FOUND = "at int, statistics binary"
 
 
 class _Columns(HasInputCols, HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol):
     """Which columns are read and written, and the estimator or model itself, as text."""
 
     payload: Param[str] = Param(
-        Params._dummy(), "payload", "the discrim estimator or model, as text", typeConverter=TypeConverters.toString
+        Params._dummy(), "payload", "the discrim estimator or model, kept as text", typeConverter=lambda one: _text(one)
     )
 
     def _columns(self) -> list[str]:
         return list(self.getInputCols()) if self.isSet(self.inputCols) else [self.getFeaturesCol()]
 
 
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
+def _text(one: Any) -> str:
+    """Text of the bytes of a model, or of an unfitted estimator (as a grid of a CrossValidator names them)."""
+    if isinstance(one, str):
+        return one
+    return base64.b64encode(one if isinstance(one, bytes) else UNFITTED.to_bytes(one)).decode("ascii")
 
 
 class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWritable):
@@ -61,7 +67,8 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
     Parameters
     ----------
     model : reducer, or Pipeline of a scaler and a reducer, default=BayesErrorLDA()
-        What is fitted.
+        What is fitted. A grid to choose from is one of `payload`:
+        ``ParamGridBuilder().addGrid(reducer.payload, [BayesErrorLDA(1), BayesErrorLDA(2)])``.
     inputCols : list of str, default=None
         Columns of numbers; or
     featuresCol : str, default="features"
@@ -99,7 +106,7 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
 
     def setModel(self, model: Any) -> SparkReducer:  # noqa: N802 - a setter of pyspark.ml
         """The estimator to fit."""
-        return self._set(payload=_text(UNFITTED.to_bytes(model)))
+        return self._set(payload=model)
 
     def getModel(self) -> Any:  # noqa: N802
         """A copy of the estimator."""
@@ -114,9 +121,9 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
         weight = self.getWeightCol() if self.isSet(self.weightCol) else None
         read = dataset.select(*columns, *(name for name in (label, weight) if name is not None))
         gather = _gatherer(gathering, columns, label, weight, vectors=not self.isSet(self.inputCols))
-        fitted_on(model, _total(read.mapInArrow(gather, "statistics binary")))
+        fitted_on(model, _total(read.mapInArrow(gather, FOUND)))
         found = self._copyValues(SparkReducerModel())
-        return found._set(payload=_text(FORMAT.to_bytes(model)))
+        return found._set(payload=FORMAT.to_bytes(model))
 
 
 class SparkReducerModel(Model, _Columns, DefaultParamsReadable, DefaultParamsWritable):
@@ -142,34 +149,24 @@ class SparkReducerModel(Model, _Columns, DefaultParamsReadable, DefaultParamsWri
 
 def _total(found: Any) -> Statistics:
     """The sum of what the partitions found, added on the workers until few are left."""
-    n = found.rdd.getNumPartitions() if hasattr(found, "rdd") and not _is_connect(found) else FAN_IN**2
-    while n > FAN_IN:
-        n = -(-n // FAN_IN)
-        found = found.repartition(n).mapInArrow(_merged, "statistics binary")
-    rows = [Statistics.from_bytes(bytes(row[0])) for row in found.collect()]
+    for _ in range(ROUNDS):
+        found = found.groupBy((found["at"] / FAN_IN).cast("int").alias("group")).applyInArrow(_added, FOUND)
+    rows = [Statistics.from_bytes(bytes(row["statistics"])) for row in found.collect()]
     if not rows:
         raise ValueError("No rows came: every partition of the data frame is empty.")
     return gathered_total(rows)
 
 
-def _is_connect(frame: Any) -> bool:
-    return ".connect." in type(frame).__module__
+def _added(key: tuple[Any, ...], found: Any) -> Any:
+    """The sum of a group's statistics, in the order of the partitions."""
+    ordered = found.sort_by("at").column("statistics")
+    return _found(key[0].as_py(), gathered_total([Statistics.from_bytes(cell.as_py()) for cell in ordered]))
 
 
-def _merged(batches: Iterator[Any]) -> Iterator[Any]:
-    total: Statistics | None = None
-    for batch in batches:
-        for cell in batch.column(0):
-            one = Statistics.from_bytes(cell.as_py())
-            total = one if total is None else total + one
-    if total is not None:
-        yield _binary(total)
-
-
-def _binary(statistics: Statistics) -> Any:
+def _found(at: int, statistics: Statistics) -> Any:
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    return pa.RecordBatch.from_arrays([pa.array([statistics.to_bytes()], pa.binary())], ["statistics"])
+    return pa.table({"at": pa.array([at], pa.int32()), "statistics": pa.array([statistics.to_bytes()], pa.binary())})
 
 
 def _gatherer(
@@ -177,14 +174,15 @@ def _gatherer(
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def gather(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
-        gatherer = Gatherer(gathering, f"partition {context.partitionId() if context else 0}")
+        at = context.partitionId() if context else 0
+        gatherer = Gatherer(gathering, f"partition {at}")
         for batch in batches:
             if batch.num_rows:
-                X = _rows(batch, columns, vectors)
+                X = _rows(batch, columns, vectors, gatherer.part, gatherer.n_given)
                 y, w = (None if name is None else _plain(batch.column(name)) for name in (label, weight))
                 gatherer.add(X, y, w)
         if not gatherer.is_empty:
-            yield _binary(gatherer.statistics())
+            yield from _found(at, gatherer.statistics()).to_batches()
 
     return gather
 
@@ -193,32 +191,52 @@ def _plain(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_pylist()) if column.null_count == 0 else np.asarray(column.to_pylist(), dtype=object)
 
 
-def _rows(batch: Any, columns: list[str], vectors: bool) -> Any:
+def _rows(batch: Any, columns: list[str], vectors: bool, part: str = "the partition", first: int = 0) -> Any:
     """A batch's features: named columns as a frame, or a column of vectors or arrays as a table."""
     if not vectors:
         import pandas as pd
 
         return pd.DataFrame({name: batch.column(name).to_numpy(zero_copy_only=False) for name in columns})
     column = batch.column(columns[0])
+    if column.null_count:
+        at = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        raise PartError(f"{part}, row {at}, column {columns[0]!r}: null where a vector belongs. Drop such rows first.")
     if hasattr(column, "storage"):
         column = column.storage
-    if not hasattr(column.type, "num_fields") or column.type.num_fields < 4:  # an array of numbers
-        return np.stack(column.to_numpy(zero_copy_only=False)).astype(np.float64)
-    return _of_vectors(column)
+    sizes, X = _of_vectors(column) if column.type.num_fields == 4 else _of_arrays(column)
+    if (sizes != sizes[0]).any():
+        at = int(np.flatnonzero(sizes != sizes[0])[0])
+        raise PartError(
+            f"{part}, row {first + at}, column {columns[0]!r}: {sizes[at]} numbers, after rows of {sizes[0]}. Every "
+            "row needs as many."
+        )
+    return X()
 
 
-def _of_vectors(column: Any) -> Any:
+Sized = tuple[NDArray[np.int64], Callable[[], Any]]  # how many numbers each row has, and the table if they are as many
+
+
+def _of_arrays(column: Any) -> Sized:
+    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+    return sizes, lambda: _numbers(column.flatten()).reshape(len(sizes), -1)
+
+
+def _of_vectors(column: Any) -> Sized:
     """Of pyspark.ml vectors: struct<type (0 sparse, 1 dense), size, indices, values>."""
-    kinds = column.field(0).to_numpy(zero_copy_only=False)
-    values = column.field(3)
-    if (kinds == 1).all():
-        return values.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
-    sizes = {cell["size"] or len(cell["values"]) for cell in column.to_pylist()}
-    rows = [(c["indices"] if c["type"] == 0 else range(len(c["values"])), c["values"]) for c in column.to_pylist()]
-    indptr = np.cumsum([0, *(len(cells) for _, cells in rows)])
-    indices = np.concatenate([np.asarray(at, dtype=np.int64) for at, _ in rows])
-    cells = np.concatenate([np.asarray(v, dtype=np.float64) for _, v in rows])
-    return sp.csr_array((cells, indices, indptr), shape=(len(rows), max(sizes)))
+    sparse = column.field(0).to_numpy(zero_copy_only=False) == 0
+    lengths = column.field(3).value_lengths().to_numpy(zero_copy_only=False)
+    sizes = np.where(sparse, column.field(1).fill_null(0).to_numpy(zero_copy_only=False), lengths)
+    values = _numbers(column.field(3).flatten())
+    if not sparse.any():
+        return sizes, lambda: values.reshape(len(sizes), -1)
+    indptr = np.cumsum([0, *lengths])
+    indices = np.arange(len(values)) - np.repeat(indptr[:-1], lengths)
+    indices[np.repeat(sparse, lengths)] = column.field(2).flatten().to_numpy(zero_copy_only=False)
+    return sizes, lambda: sp.csr_array((values, indices, indptr), shape=(len(sizes), int(sizes[0])))
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)  # type: ignore[no-any-return]
 
 
 def _writer(model: Any, columns: list[str], output: str, *, vectors: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:

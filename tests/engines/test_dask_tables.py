@@ -1,5 +1,7 @@
 """Dask collections: the model of all rows, gathered on the workers; nothing is brought into memory unasked."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,3 +88,27 @@ def test_what_does_not_fit_together():
     wrong[150, 2] = np.nan
     with pytest.raises(ValueError, match=r"\(NaN\) in partition 1, row 50, column 2"):
         PCA(2).fit(da.from_array(wrong, chunks=(100, 6)))
+
+
+@pytest.mark.skipif("DISCRIM_SPARK" not in os.environ, reason="processes are started by make test-engines only")
+def test_a_worker_that_dies_in_mid_fit_loses_nothing(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install 'discrim[dask]'")
+    died = tmp_path / "died"
+
+    def part(number, *rows):
+        if number == 3 and not died.exists():
+            died.touch()
+            os._exit(1)
+        return rows
+
+    pieces = zip(np.array_split(X, 8), np.array_split(Y, 8), strict=True)
+    parts = [dask.delayed(part)(number, *rows) for number, rows in enumerate(pieces)]
+    alone = {"host": "127.0.0.1", "dashboard_address": None}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **alone) as cluster,
+        distributed.Client(cluster),
+        dask.config.set(scheduler="distributed"),
+    ):
+        fitted = fit_parts(BayesErrorLDA(), parts)
+    assert died.exists()
+    assert_wanted(fitted.transform(X))
