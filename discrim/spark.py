@@ -236,7 +236,7 @@ def _of_vectors(column: Any) -> Sized:
 
 
 def _numbers(column: Any) -> NDArray[Any]:
-    return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)  # type: ignore[no-any-return]
+    return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
 
 
 def _writer(model: Any, columns: list[str], output: str, *, vectors: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -10,7 +10,7 @@ from estimators import CASES, QUIET, STREAMED, over, posed_in
 from geometry import largest_angle, most_turned, signs_differ
 from samples import graded, labelled, of
 
-from discrim import PCA, BayesErrorPCA, MarginPCA
+from discrim import PCA, BayesErrorLDA, BayesErrorPCA, MarginPCA, RegularizedLDA
 
 pytestmark = QUIET
 
@@ -51,6 +51,37 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
     monkeypatch.undo()
     assert "products only" in found.solver_
     assert_agree(case(3).fit(X, y), found)
+
+
+@pytest.mark.parametrize("make", [BayesErrorLDA, RegularizedLDA])
+def test_the_default_ridge_of_a_large_sparse_table_is_chosen_on_some_rows(make, monkeypatch):
+    monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
+    X, y = labelled(80, 100)
+    X = np.where(X > 0.5, X, 0.0)
+    monkeypatch.setattr("discrim.solve.products.CHOICE_ROWS", 80)
+    with pytest.warns(UserWarning, match="chosen on 80 rows of 80"):
+        found = make(2).fit(sp.csr_array(X), y)
+    monkeypatch.setattr("discrim.solve.products.CHOICE_ROWS", 40)
+    with pytest.warns(UserWarning, match="chosen on 4. rows of 80"):
+        some = make(2).fit(sp.csr_array(X), y)
+    monkeypatch.undo()
+    assert found.path_.shrinkages.min() > 0
+    assert found.shrinkage_ == make(2).fit(X, y).shrinkage_  # where the sample is the table
+    np.testing.assert_allclose(
+        found.transform(X), make(2, shrinkage=found.shrinkage_, cv=None).fit(X, y).transform(X), atol=1e-6
+    )
+    assert some.shrinkage_ in found.path_.shrinkages
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"cv": [([0, 1, 2, 3], [4, 5])]}, {"store_covariance": True}, {"shrinkage": "oas"}, {"n_components": "cv"}],
+)
+def test_what_a_sample_cannot_choose_for_a_large_sparse_table_is_refused(given, monkeypatch):
+    monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
+    X, y = labelled(80, 40)
+    with pytest.raises(ValueError, match="only a few directions can be found without making it dense"):
+        RegularizedLDA(**({"n_components": 2} | given)).fit(sp.csr_array(X), y)
 
 
 def text(n=250, d=40_000, seed=0):

@@ -91,6 +91,13 @@ def warn_of_sample(method: str, held: int, n_rows: int) -> None:
     )
 
 
+def warn_of_choice_on_sample(held: int, n_rows: int) -> None:
+    warn(
+        f"The shrinkage was chosen on {held:,} rows of {n_rows:,}, of each class its share (those of least content "
+        "hash); the directions are those of all rows. Pass a number for shrinkage to choose it yourself.",
+    )
+
+
 def warn_of_stream_after_fit(estimator: Any) -> None:
     warn(
         f"partial_fit came after fit, which keeps no running statistics: a new stream starts here, and the rows of the "

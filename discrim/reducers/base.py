@@ -158,6 +158,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     _uses_every_direction = False  # whether even one direction depends on all others, the smallest too
     _basis: str | None = None  # coordinates by name, where the caller knows better than the decision table
     _statistics: Statistics | None = None
+    _chooses_on_sample = False  # whether what is chosen by folds may be chosen on some rows of a large sparse table
     _holds_groups = False  # whether folds may choose something
     _groups: NDArray[Any] | None = None  # while a fit lasts
     # only where folds may choose something are groups asked for by scikit-learn's metadata routing
@@ -418,7 +419,13 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             request, every = plain_count(self.n_components), rows.n_classes - 1 if self._spans_class_means else None
             wanted = request if isinstance(request, int) else every
             stored = rows.X.nnz if rows.is_sparse else None
-            plan = choose(*rows.shape, stored=stored, wanted=wanted, why_all=self._why_all_directions())
+            plan = choose(
+                *rows.shape,
+                stored=stored,
+                wanted=wanted,
+                why_all=self._why_all_directions(),
+                can_sample=self._chooses_on_sample,
+            )
         keep = self._kept_statistics(streaming=False)
         return Coordinates(plan, rows, self._margins(rows), keep, self._scatter_weights, self._divided)
 

@@ -14,7 +14,7 @@ from discrim.objectives.ratio import Ratio
 from discrim.reducers.shrunk_discriminant import Shrinkage, ShrunkDiscriminant
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, classical
-from discrim.solve.shrinkage_path import PATH, score_path
+from discrim.solve.shrinkage_path import PATH
 
 
 class RegularizedLDA(ShrunkDiscriminant):
@@ -136,7 +136,7 @@ class RegularizedLDA(ShrunkDiscriminant):
         tried = PATH if searches else np.array([self._given_shrinkage(ratio, moments, basis)])
         gamma = float(tried[0])
         if searches or self._searches_count:
-            path = score_path(self._folds(basis), tried, self.priors, every_count=self._searches_count)
+            path = self._scored_path(basis, tried, every_count=self._searches_count)
             gamma, count = path.best()
         found = classical(ratio, basis.cost(ratio, gamma))
         return replace(found, count=count if self._searches_count else None, found=Shrinkage(gamma, path))

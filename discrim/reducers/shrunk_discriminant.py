@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discrim.data.check_parameters import SHARE, Constraints, named, seed_number
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import Gathering
@@ -14,7 +17,9 @@ from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.folds import Folds, GatheredFolds, Splits, hash_splitter
-from discrim.solve.shrinkage_path import PathScores
+from discrim.solve.shrinkage_path import PathScores, score_path
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,12 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     def _searches(self) -> bool:
         return self._searches_count or (isinstance(self.shrinkage, str) and self.shrinkage == "cv")
 
+    @property
+    def _chooses_on_sample(self) -> bool:  # type: ignore[override]
+        named = isinstance(self.shrinkage, str) and self.shrinkage == "cv" and not self._searches_count
+        divides = self._groups is None and hash_splitter(self.cv, self.random_state) is not None
+        return named and divides and not self.store_covariance
+
     def _why_not_streamed(self) -> str | None:
         if isinstance(self.shrinkage, str) and self.shrinkage == "ledoit_wolf":
             return "shrinkage='ledoit_wolf' needs all rows at once. Statistics suffice for a number, 'oas' or 'cv'."
@@ -71,8 +82,8 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             return super()._why_all_directions()
         if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self._searches_count:
             return (
-                "only a fixed shrinkage above 0 (pass shrinkage=0.1, say, and an int n_components) goes without the "
-                "whole within-class scatter"
+                "only a fixed shrinkage above 0 (pass shrinkage=0.1, say, and an int n_components), or 'cv' with a "
+                "number of folds, goes without the whole within-class scatter"
             )
         return None
 
@@ -90,6 +101,16 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         if basis.folds is not None:
             return basis.folds
         return Folds(basis.points, self.cv, self.random_state, basis.original, self._groups)
+
+    def _scored_path(
+        self, basis: Basis, tried: Array, folds: Splits | None = None, *, every_count: bool = False
+    ) -> PathScores:
+        """Held-out scores of each shrinkage; of some rows only, and no 0, where that is all there is time for."""
+        where = basis.to_choose_in()
+        if where is basis:
+            return score_path(folds or self._folds(basis), tried, self.priors, every_count=every_count)
+        folds = Folds(where.points, self.cv, self.random_state, where.original)
+        return score_path(folds, tried[tried > 0], self.priors, every_count=every_count)
 
     def _given_shrinkage(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> float:
         """γ where no search is asked for."""

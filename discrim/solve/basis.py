@@ -46,6 +46,10 @@ class Basis(ABC):
     can_resolve: bool = False  # whether building it anew with resolve=True would show more
     folds: Folds | None = None  # of the points, where a choice is made by them
 
+    def to_choose_in(self) -> Basis:
+        """Where a choice by folds is made: here, where folds are cheap."""
+        return self
+
     @abstractmethod
     def mean(self, moments: ClassMoments) -> Array:
         """Mean of the rows in their features."""

@@ -32,14 +32,24 @@ class Plan:
         return (SingularRows if resolve else GramRows).of(points, margins, self.reason)
 
 
-def choose(n: int, d: int, *, stored: int | None = None, wanted: int | None, why_all: str | None = None) -> Plan:
+def choose(
+    n: int,
+    d: int,
+    *,
+    stored: int | None = None,
+    wanted: int | None,
+    why_all: str | None = None,
+    can_sample: bool = False,
+) -> Plan:
     """The plan for n×d rows.
 
     stored : how many numbers a sparse table stores; None for a dense one
     wanted : how many directions, None for all there are (`why_all`: the method needs them all)
+    can_sample : whether what it needs them for may be chosen on some rows, where there is no other way
     """
     side, sparse = min(n, d), stored is not None
-    few = wanted is not None and why_all is None and 10 * wanted <= side
+    needs_all = why_all is not None and not (can_sample and sparse and side > EXACT_SIDE)
+    few = wanted is not None and not needs_all and 10 * wanted <= side
     if few and (side > EXACT_SIDE or _is_cheaper_by_products(n, d, stored, wanted or 0)):
         kind = "sparse" if sparse else "dense"
         return Plan("products", f"{wanted} of {side} directions of a large {kind} problem ({n}×{d}): products only")

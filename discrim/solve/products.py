@@ -10,7 +10,8 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from discrim.data.fit_messages import require_within_spread, warn_of_slow_solution
+from discrim.data.fit_messages import require_within_spread, warn_of_choice_on_sample, warn_of_slow_solution
+from discrim.data.row_hash import row_hashes
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
@@ -20,9 +21,11 @@ from discrim.solve.basis import Basis, column_variances
 from discrim.solve.discriminants import RANK
 from discrim.solve.eigen import Spectrum, spectrum_of_operator
 from discrim.solve.folds import Folds, Splits, Test, TestRows
+from discrim.solve.row_space import GramRows
 
 Array = NDArray[np.float64]
 FEW_COLUMNS = 64  # up to here a trace by products is summed column by column
+CHOICE_ROWS, CLASS_ROWS = 1_000, 10  # of all, and at least of each class: rows on which a ridge is chosen
 PROBES = 16  # otherwise from so many vectors of random signs
 
 
@@ -83,6 +86,17 @@ class Products(Basis):
         size = directions.shape[1]
         rest = LinearOperator((size, size), matvec=lambda v: projected(v.ravel()), dtype=np.float64)
         return spectrum_of_operator(rest, wanted, None).directions
+
+    def to_choose_in(self) -> Basis:
+        """In the span of some rows, of each class its share: every fold of all rows would cost a fit for every try."""
+        hashes, codes = row_hashes(self.original.X), self.original.codes
+        order = np.lexsort((hashes, codes))
+        counts = np.bincount(codes, minlength=self.original.n_classes)
+        place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its class
+        shares = np.maximum(np.ceil(counts * (CHOICE_ROWS / len(codes))), CLASS_ROWS)
+        few = np.sort(order[place < np.repeat(shares, counts)])
+        warn_of_choice_on_sample(len(few), len(codes))
+        return GramRows.of(self.original.some(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
     def training_sets(self, folds: Splits) -> Iterator[tuple[Basis, ClassMoments, Test]]:
         """Of the first split only, as each costs a fit."""
