@@ -92,7 +92,7 @@ def page(rows: list[Row], ours: str) -> str:
 
 def _cells(row: Row) -> str:
     goal, ratio = row["goal"], row["ratio"]
-    shown, met = ("", "") if goal is None else (f"≤ {goal:.2g}", "met" if ratio <= goal else "missed")
+    shown, met = ("", "") if goal is None else (f"≤ {goal:.3g}", "met" if ratio <= goal else "missed")
     times = [_seconds(row[side]) if side in row else "" for side in ("seconds", "theirs")]
     cells = [row["row"], row["work"], f"{ratio:.3g}", shown, met, *times, row["version"]]
     return f"| {' | '.join(cells)} |\n"
