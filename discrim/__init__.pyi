@@ -41,6 +41,7 @@ from discrim.reducers.support_vector_decomposition import SupportVectorDecomposi
 from discrim.reducers.uncorrelated_lda import UncorrelatedLDA as UncorrelatedLDA
 from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay
 from discrim.report.critical_difference import CriticalDifferenceDisplay as CriticalDifferenceDisplay
+from discrim.report.importance import VIPDisplay as VIPDisplay
 from discrim.report.loadings import LoadingsDisplay as LoadingsDisplay
 from discrim.report.margin_distribution import MarginDisplay as MarginDisplay
 from discrim.report.monitoring import MonitoringDisplay as MonitoringDisplay

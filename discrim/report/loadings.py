@@ -67,13 +67,7 @@ class LoadingsValues:
     @property
     def spectrum(self) -> Array | None:
         """The numbers that the features are called, where these are the places of a spectrum: numbers, in order."""
-        try:
-            places = np.array([float(name) for name in self.feature_names])
-        except ValueError:
-            return None
-        steps = np.diff(places)
-        ordered = len(places) >= LEAST_OF_A_SPECTRUM and bool((steps > 0).all() or (steps < 0).all())
-        return places if ordered and np.isfinite(places).all() else None
+        return spectrum_places(self.feature_names)
 
     def table(self, kind: str) -> Array:
         """The loadings or the structure coefficients, or an error where they are not told."""
@@ -96,6 +90,17 @@ class LoadingsValues:
         ends = self.structure[[first, second]].T
         numbers = np.argsort(-np.linalg.norm(ends, axis=1), kind="stable")[:count]
         return numbers, ends[numbers]
+
+
+def spectrum_places(names: tuple[str, ...]) -> Array | None:
+    """The numbers that features are called, where they are enough and in order; None elsewhere."""
+    try:
+        places = np.array([float(name) for name in names])
+    except ValueError:
+        return None
+    steps = np.diff(places)
+    ordered = len(places) >= LEAST_OF_A_SPECTRUM and bool((steps > 0).all() or (steps < 0).all())
+    return places if ordered and np.isfinite(places).all() else None
 
 
 def loadings_chart(values: LoadingsValues, kind: str, component: int = 0, count: int = 12) -> Chart:

@@ -1,0 +1,187 @@
+"""Which features matter over all components together: variable influence on projection, for any linear reduction.
+
+    VIP_j = √(d Σ_h SS_h w_jh² / Σ_h SS_h) ,    w_h the unit direction of component h ,    Σ_j VIP_j² = d
+
+SS_h is the variance of the one-hot labels that component h explains beyond those before it. The scores of PLS are
+uncorrelated, so that this is the usual SS_h = ‖t_h‖²‖q_h‖² there, and w_h are its weights; elsewhere w_h are loadings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.drawing import Display
+from discrim.report.fitted import Array, Codes, class_codes, feature_names, loadings_of, name_of, reducer_of, scores_of
+from discrim.report.loadings import spectrum_places
+from discrim.report.spectrum import decorrelated
+
+
+@dataclass(frozen=True, eq=False)
+class VIPValues:
+    """vip : the importance of each feature; the mean of the squares is 1."""
+
+    method: str
+    feature_names: tuple[str, ...]
+    vip: Array
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: ArrayLike, *, names: Any = None, method: str | None = None) -> VIPValues:
+        """X, y : the rows the transformer was fitted on; names : of its columns."""
+        called, told = method or name_of(estimator), feature_names(X, names)
+        vip = getattr(reducer_of(estimator), "vip_", None)
+        if vip is None:
+            vip = importances(directions_of(estimator, called), explained_by(scores_of(estimator, X), y))
+        if len(vip) != len(told):
+            raise ValueError(
+                f"{called} works on {len(vip)} columns, but {len(told)} came: the steps before it change them. Pass "
+                "the last step alone, with the rows as it sees them."
+            )
+        return cls(called, told, np.asarray(vip, dtype=np.float64))
+
+    def top(self, count: int = 12) -> Codes:
+        """Numbers of the most important features, the first first."""
+        return np.argsort(-self.vip, kind="stable")[:count]
+
+
+def directions_of(estimator: Any, called: str) -> Array:
+    """What each component is made of, as rows: the weights of PLS, loadings elsewhere."""
+    weights = getattr(reducer_of(estimator), "x_weights_", None)
+    rows = loadings_of(estimator) if weights is None else np.asarray(weights, dtype=np.float64).T
+    if rows is None:
+        raise ValueError(f"{called} tells no loadings, so no feature has an importance. Pass a linear transformer.")
+    return rows
+
+
+def explained_by(components: Array, y: ArrayLike) -> Array:
+    """SS_h/n: the variance of the one-hot labels that each component explains beyond those before it."""
+    classes, (codes,) = class_codes(y)
+    members = np.eye(len(classes))[codes]
+    unit = decorrelated(components - components.mean(axis=0))
+    return (((unit.T @ (members - members.mean(axis=0))) / len(codes)) ** 2).sum(axis=1)
+
+
+def importances(directions: Array, explained: Array) -> Array:
+    """VIP of each feature from k×d directions and what each explains."""
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    unit = directions / np.where(lengths > 0, lengths, 1.0)
+    total = explained.sum()
+    if not total > 0:
+        raise ValueError("The components explain nothing of the labels. Pass the rows and labels that were fitted.")
+    return np.sqrt(unit.shape[1] * (explained / total) @ unit**2)
+
+
+def vip_chart(values: VIPValues, count: int = 12) -> Chart:
+    """The most important features as bars; where the features are a spectrum, all of them as a line over it."""
+    places = spectrum_places(values.feature_names)
+    if places is not None:
+        line = Mark("line", "line", places, values.vip, colour=0, size=1.5, tip="{x}: {y:.2f}")
+        one = Mark("level", "one", y=[1.0], colour="soft", dash="dash")
+        return Chart((one, line), Axis("feature"), Axis("importance (VIP)"), values.method)
+    top = values.top(count)
+    bars = Mark("bars", "bars", values.vip[top], np.arange(len(top)), colour=0, size=0.7, tip="{x:.2f}")
+    up = Axis(ticks={at: values.feature_names[number] for at, number in enumerate(top)}, limits=(len(top) - 0.4, -0.6))
+    one = Mark("upright", "one", [1.0], colour="soft", dash="dash")
+    height = 1.4 + 0.28 * max(len(top), 4)
+    return Chart((bars, one), Axis("importance (VIP)"), up, values.method, height=height)
+
+
+class VIPDisplay(Display):
+    """Which features matter over all components together (variable influence on projection, VIP).
+
+    √(d Σ_h SS_h w_jh² / Σ_h SS_h): the squared unit directions of the components, weighted by the variance of the
+    labels that each explains beyond those before it. The mean of the squares is 1 (dashed); features above are usually
+    looked at. For `PLSDA` and `SparsePLSDA` this is `vip_`, for PLSRegression the same; for every other linear
+    transformer its loadings take the place of the weights, so that features should be in one unit (a StandardScaler).
+
+    Parameters
+    ----------
+    values : VIPValues
+        What is to be drawn; `from_estimator` makes it.
+
+    Attributes
+    ----------
+    values : VIPValues
+        What is drawn; `values.vip` has the importance of every feature.
+    features_ : tuple of str
+        The names of the features drawn, the most important first; of a spectrum all, in its order.
+    chart_ : Chart
+        The description of what was drawn.
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    artists_ : dict of dict
+        By what they are ("bars" or "line", "one"), what matplotlib made, under the name "".
+    legend_ : None
+        There is no legend.
+
+    References
+    ----------
+    Wold, Sjöström and Eriksson, "PLS-regression: a basic tool of chemometrics" (2001), section 3.10.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from discrim import RegularizedLDA, VIPDisplay
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), RegularizedLDA(2, shrinkage=0.1)).fit(X, y)
+    >>> VIPDisplay.from_estimator(model, X, y).features_[0]
+    'proline'
+    """
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, names: Any = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw which features matter to a fitted transformer.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted linear transformer, or a pipeline that ends in one and keeps the columns before it.
+        X : array-like of shape (n_samples, n_features)
+            The rows it was fitted on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        names : sequence of str, default=None
+            Of the columns; None for a data frame's own, or f0, f1, ….
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            As in `plot`.
+
+        Returns
+        -------
+        VIPDisplay
+            The display, drawn.
+        """
+        return cls(VIPValues.of(estimator, X, y, names=names)).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, count: int = 12, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        count : int, default=12
+            How many features, the most important ones.
+        **kwargs : dict
+            For matplotlib's bars or line.
+
+        Returns
+        -------
+        VIPDisplay
+            The display, drawn.
+        """
+        values, whole = self.values, spectrum_places(self.values.feature_names) is not None
+        top = range(len(values.vip)) if whole else values.top(count)
+        self.features_ = tuple(values.feature_names[at] for at in top)
+        return self._draw(vip_chart(values, count), ax, "line" if whole else "bars", kwargs)
