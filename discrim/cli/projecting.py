@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from discrim.cli.exit_codes import ending_cleanly, require_apart
 from discrim.cli.options import Data, FileFormat, Reading, Scale, with_options
 from discrim.cli.screen import say
-from discrim.cli.tables_by_name import features_of, labelled, say_where_labels_are
+from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled, say_where_labels_are
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
 from discrim.data.tables import write_table
@@ -156,29 +156,15 @@ def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
     return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
 
 
-LARGE = 2**30  # bytes of a file from which on it is read in parts
-
-
-def comes_in_parts(data: str, out: Path | None) -> bool:
-    """A folder, a large file, or features that are to become a folder."""
-    path = Path(data)
-    to_folder = out is not None and (out.is_dir() or not out.suffix)
-    return path.is_dir() or (path.is_file() and (to_folder or path.stat().st_size >= LARGE))
-
-
 def project_parts(data: str, reading: Reading, reduction: Any, components: int, scale: str) -> tuple[Any, FileTable]:
     """The model, fitted in one pass over all files, and the table."""
-    plain = Reading(target=reading.target, drop=reading.drop, delimiter=reading.delimiter)
-    if reading != plain or not reduction.ours:
+    if not reduction.ours:
         raise ValueError(
-            f"{data} is read in parts, by a reduction of discrim, with --target, --drop and --delimiter only. Leave "
-            "out the other options, or pass a file that fits into memory and a file for --out."
+            f"{data} is read in parts, by a reduction of discrim. Choose one of those, or pass a file that fits into "
+            "memory and a file for --out."
         )
     model = make_pipeline(*preprocessing(scale), reduction.estimator(components, 0))
-    dropped = [name for given in reading.drop or [] for name in given.split(",")]
-    table = FileTable.open(Path(data), reading.target, drop=dropped, delimiter=reading.delimiter or ",")
-    for note in table.notes:
-        say(note)
+    table = files_by_name(data, reading)
     with _bar("Gathering", table) as moved:
         total = gather_files(gathering_of(model), table, moved)
     say(f"{total.n_rows} rows × {total.n_features} columns in {len(total.parts)} files were gathered.")

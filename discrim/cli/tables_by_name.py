@@ -13,6 +13,7 @@ from discrim.cli.screen import say
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.tables import TableError, read_features, read_table
+from discrim.engines.table_files import FileTable, sampled_rows
 
 
 def is_file(data: str) -> bool:
@@ -40,6 +41,38 @@ def labelled(data: str, reading: Reading) -> LabelledTable:
     for note in table.notes:
         say(note)
     return table
+
+
+LARGE = 2**30  # bytes of a file from which on it is read in parts
+
+
+def comes_in_parts(data: str, out: Path | None = None) -> bool:
+    """A folder, a large file, or features that are to become a folder."""
+    path = Path(data)
+    to_folder = out is not None and (out.is_dir() or not out.suffix)
+    return path.is_dir() or (path.is_file() and (to_folder or path.stat().st_size >= LARGE))
+
+
+def files_by_name(data: str, reading: Reading) -> FileTable:
+    """The table that is read in parts; what should be known of it is said."""
+    if reading != Reading(target=reading.target, drop=reading.drop, delimiter=reading.delimiter):
+        raise ValueError(
+            f"{data} is read in parts, with --target, --drop and --delimiter only. Leave out the other options, or "
+            "pass a file that fits into memory."
+        )
+    dropped = [name for given in reading.drop or [] for name in given.split(",")]
+    table = FileTable.open(Path(data), reading.target, drop=dropped, delimiter=reading.delimiter or ",")
+    for note in table.notes:
+        say(note)
+    return table
+
+
+def labelled_sample(data: str, reading: Reading, most: int) -> LabelledTable:
+    """Some rows of a table that is read in parts, each class in its proportion; how many of how many is said."""
+    table = files_by_name(data, reading)
+    X, y, n_rows = sampled_rows(table, most)
+    say(f"{n_rows:,} rows in {data}: compared are {len(y):,} of them, each class in its proportion.")
+    return LabelledTable(X, y, table.features, table.target or "", data)
 
 
 def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple[LabelledTable, np.ndarray | None]:

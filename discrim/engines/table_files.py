@@ -8,6 +8,7 @@ it ended.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,11 +22,15 @@ from discrim.data.cells import MISSING, NUMBER, CellFormat
 from discrim.data.check import PartError
 from discrim.data.columnar import arrow
 from discrim.data.labelled_table import normal_text
+from discrim.data.row_hash import row_hashes
+from discrim.data.rows import LabelledRows
 from discrim.data.table_error import TableError, quoted
 from discrim.data.writing import whole_file
 from discrim.moments.gather import Gatherer, Gathering, Statistics
+from discrim.moments.row_sample import RowSample
 
 BATCH_ROWS = 2**16
+LEAST_OF_CLASS = 10  # rows that a sample holds of the rarest class, where there are as many
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".csv": "csv"}
 Progress = Callable[[str, int, int], None]  # of what, rows, and bytes so far
 
@@ -99,12 +104,22 @@ class FileTable:
         """Rows (a frame with the features' names) and labels as text."""
         pandas = arrow("pandas", self.path)
         wanted = [*self.features, *([] if self.target is None else [self.target])]
+        first = 0
         for batch in fragment.to_batches(schema=self.dataset.schema, columns=wanted, batch_size=BATCH_ROWS):
             if batch.num_rows:
                 columns = {name: _numbers(batch.column(name)) for name in self.features}
-                yield pandas.DataFrame(columns, copy=False), self._labels(batch)
+                yield pandas.DataFrame(columns, copy=False), self._labels(batch, fragment, first)
+                first += batch.num_rows
 
-    def _labels(self, batch: Any) -> NDArray[Any] | None:
+    def labels(self, fragment: Any) -> Iterator[NDArray[Any]]:
+        """Labels only, which is quick where columns are stored apart."""
+        first = 0
+        for batch in fragment.to_batches(schema=self.dataset.schema, columns=[self.target], batch_size=BATCH_ROWS):
+            if batch.num_rows and (found := self._labels(batch, fragment, first)) is not None:
+                yield found
+                first += batch.num_rows
+
+    def _labels(self, batch: Any, fragment: Any, first: int) -> NDArray[Any] | None:
         if self.target is None:
             return None
         pyarrow = arrow("pyarrow", self.path)
@@ -113,7 +128,11 @@ class FileTable:
             column = column.dictionary_encode()
         texts = [normal_text(str(value)) for value in column.dictionary.to_pylist()]
         if column.null_count or column.dictionary.null_count or "" in texts:
-            raise PartError(f"{self.path}: a label is missing in column {self.target!r}. Drop such rows first.")
+            lacking = [value is None or not normal_text(str(value)) for value in column.to_pylist()]
+            raise PartError(
+                f"{self.part_name(fragment)}, row {first + lacking.index(True)}: a label is missing in column "
+                f"{self.target!r}. Drop such rows first."
+            )
         levels = np.array(texts)
         return levels[column.indices.to_numpy(zero_copy_only=False)]
 
@@ -208,6 +227,32 @@ def gather_files(gathering: Gathering, table: FileTable, progress: Progress | No
     if total is None:
         raise TableError(f"{table.path} has no rows.")
     return total
+
+
+def sampled_rows(table: FileTable, most: int) -> tuple[NDArray[np.float64], NDArray[Any], int]:
+    """About `most` rows and their labels, each class in its proportion and with ten at least, and how many there are.
+
+    Of each class those of least content hash, in two readings: one for the labels, one for the rows.
+    """
+    labels: Counter[Any] = Counter()
+    for fragment in table.parts():
+        for y in table.labels(fragment):
+            labels.update(dict(zip(*(one.tolist() for one in np.unique(y, return_counts=True)), strict=True)))
+    n_rows = labels.total()
+    wanted = {label: max(LEAST_OF_CLASS, round(most * count / n_rows)) for label, count in labels.items()}
+    held: dict[Any, RowSample] = {}
+    for fragment in table.parts():
+        for frame, y in table.batches(fragment):
+            assert y is not None
+            X = frame.to_numpy(np.float64)
+            for label in np.unique(y).tolist():
+                rows = X[y == label]
+                one = LabelledRows(rows, np.zeros(len(rows), np.intp), np.array([label]))
+                found = RowSample.of(one, row_hashes(rows), wanted[label])
+                held[label] = held[label] + found if label in held else found
+    X = np.concatenate([sample.X for sample in held.values()])
+    y = np.repeat(np.array(list(held)), [len(sample) for sample in held.values()])
+    return X, y, n_rows
 
 
 def transform_files(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from discrim import PCA, BayesErrorLDA, HashKFold, load
 from discrim.cli import application
 from discrim.data.table_error import TableError
-from discrim.engines.table_files import FileTable, gather_files, transform_files
+from discrim.engines.table_files import FileTable, gather_files, sampled_rows, transform_files
 from discrim.reducers.parts import fitted_on, gathering_of
 
 X, Y = labelled(300, 6)
@@ -100,6 +100,37 @@ def test_project_and_apply_on_the_command_line(tmp_path):
     np.testing.assert_allclose(pd.read_parquet(tmp_path / "new" / "p1.parquet"), WANTED[100:200], atol=1e-10)
 
 
+def test_a_stratified_sample_is_the_same_however_the_rows_are_divided(tmp_path):
+    rare = FRAME.assign(kind=np.where(np.arange(300) < 4, "rare", FRAME["kind"]))
+    rare.to_parquet(tmp_path / "whole.parquet")
+    found = []
+    for source in (tmp_path / "whole.parquet", tmp_path / "by kind"):
+        if not source.exists():
+            rare.to_parquet(source, partition_cols=["kind"])
+        rows, labels, n_rows = sampled_rows(FileTable.open(source, "kind"), 60)
+        assert n_rows == 300
+        counts = dict(zip(*np.unique(labels, return_counts=True), strict=True))
+        assert counts.pop("rare") == 4  # all there are
+        for kind, count in counts.items():
+            assert count == round(60 * (rare["kind"] == kind).sum() / 300)
+        known = {tuple(row): kind for row, kind in zip(X, rare["kind"], strict=True)}
+        assert [known[tuple(row)] for row in rows] == labels.tolist()
+        found.append({tuple(row) for row in rows})
+    assert found[0] == found[1]
+
+
+def test_a_folder_is_compared_by_a_sample_of_its_rows(tmp_path):
+    parts = in_parts(tmp_path / "parts")
+    given = ["compare", str(parts), "-t", "kind", "-m", "pca", "-k", "1", "-c", "1-nn", "--splits", "2", "-j", "1"]
+    done = CliRunner().invoke(application(), [*given, "--most-rows", "90"])
+    assert done.exit_code == 0, done.output
+    assert "300 rows in" in done.stderr
+    assert "compared are 90 of them" in done.stderr
+    refused = CliRunner().invoke(application(), [*given, "--groups", "a"])
+    assert refused.exit_code != 0
+    assert "Leave out --groups" in refused.stderr
+
+
 def test_errors_name_file_row_and_column(tmp_path):
     wrong = FRAME.copy()
     wrong.iloc[250, 2] = np.nan
@@ -159,7 +190,7 @@ def test_names_that_are_numbers_are_taken_where_they_rise_or_the_labels_are_name
         ("a,kind\n1,x\n", "p1.csv lacks column 'b'"),
         ("a,b,c,kind\n1,2,3,x\n", "p1.csv has a column 'c', which others lack"),
         ("a,b,kind\n1,2,\n", "a label is missing in column 'kind'"),
-        ("a,b,kind\n1,2,NA\n", "a label is missing in column 'kind'"),
+        ("a,b,kind\n3,4,x\n1,2,NA\n", "p1.csv, row 1: a label is missing in column 'kind'"),
         ("a,b,kind\n1,zz,x\n", "p1.csv.*invalid value 'zz'"),
     ],
 )
