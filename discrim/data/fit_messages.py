@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from discrim.data.warn_once import warn
 
 STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
+MOST_SCATTERS = 2**32  # bytes of class scatters
 MOST_ENEMIES = 2**26  # pairs of nearest enemies: about 60 bytes each where they are put together, 4 GB
 MOST_PAIRED_CLASSES = 5_000
 
@@ -65,6 +66,15 @@ def require_room_for_enemies(n_rows: int, n_classes: int) -> None:
             f"{n_rows} rows and {n_classes} classes came: with enemies='each' every row has a nearest row in every "
             f"other class, and of {n_rows * n_classes:,} such pairs only {MOST_ENEMIES:,} fit into memory. Pass "
             "enemies='any', or pairs='mean'."
+        )
+
+
+def require_room_for_scatters(n_classes: int, n_features: int) -> None:
+    if (needed := 8 * n_classes * n_features**2) > MOST_SCATTERS:
+        raise ValueError(
+            f"{n_classes:,} classes and {n_features:,} columns came: a scatter for each class would take "
+            f"{needed / 2**30:.1f} GiB, of {MOST_SCATTERS / 2**30:.0f} GiB at most. Reduce the columns first (by PCA), "
+            "or take a method that pools the scatters: pairs='mean' or score='fisher', or one of the LDA family."
         )
 
 

@@ -236,8 +236,8 @@ def sampled_rows(table: FileTable, most: int) -> tuple[NDArray[np.float64], NDAr
     """
     labels: Counter[Any] = Counter()
     for fragment in table.parts():
-        for y in table.labels(fragment):
-            labels.update(dict(zip(*(one.tolist() for one in np.unique(y, return_counts=True)), strict=True)))
+        for some in table.labels(fragment):
+            labels.update(dict(zip(*(one.tolist() for one in np.unique(some, return_counts=True)), strict=True)))
     n_rows = labels.total()
     wanted = {label: max(LEAST_OF_CLASS, round(most * count / n_rows)) for label, count in labels.items()}
     held: dict[Any, RowSample] = {}
@@ -250,9 +250,8 @@ def sampled_rows(table: FileTable, most: int) -> tuple[NDArray[np.float64], NDAr
                 one = LabelledRows(rows, np.zeros(len(rows), np.intp), np.array([label]))
                 found = RowSample.of(one, row_hashes(rows), wanted[label])
                 held[label] = held[label] + found if label in held else found
-    X = np.concatenate([sample.X for sample in held.values()])
-    y = np.repeat(np.array(list(held)), [len(sample) for sample in held.values()])
-    return X, y, n_rows
+    drawn = np.repeat(np.array(list(held)), [len(sample) for sample in held.values()])
+    return np.concatenate([sample.X for sample in held.values()]), drawn, n_rows
 
 
 def transform_files(

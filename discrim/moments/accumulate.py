@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from discrim.data.check import require_finite
+from discrim.data.fit_messages import require_room_for_scatters
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 
 Array = NDArray[np.float64]
@@ -103,6 +104,8 @@ class Accumulator:
         foreknown: Foreknown | None = None,
     ) -> None:
         shape = (n_classes, n_features)
+        if keep == "each":
+            require_room_for_scatters(n_classes, n_features)
         self.foreknown = foreknown
         self.weights = np.zeros(n_classes)
         self.counts = np.zeros(n_classes, dtype=np.int64)

@@ -174,3 +174,13 @@ def test_one_row_of_each_class_of_large_or_small_numbers(factor):
     found = ClassMoments.of(factor * X, np.arange(3))
     scale = factor * 2.0 ** -float(found.exponent)
     assert exact.error(found.between / scale**2, ClassMoments.of(X, np.arange(3)).between) < 1e-12
+
+
+def test_a_scatter_for_each_class_beyond_memory_is_refused(monkeypatch):
+    X, y = labelled(30, 4)  # three classes: 384 bytes
+    monkeypatch.setattr("discrim.data.fit_messages.MOST_SCATTERS", 383)
+    with pytest.raises(ValueError, match="3 classes and 4 columns came: a scatter for each class would take"):
+        ClassMoments.of(X, y, keep="each")
+    ClassMoments.of(X, y, keep="pooled")
+    monkeypatch.setattr("discrim.data.fit_messages.MOST_SCATTERS", 384)
+    assert ClassMoments.of(X, y, keep="each").each.nbytes == 384
