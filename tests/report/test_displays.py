@@ -17,8 +17,10 @@ from discrim import (
     FisherLDA,
     LoadingsDisplay,
     MarginDisplay,
+    MonitoringDisplay,
     ProjectionDisplay,
     SpectrumDisplay,
+    VIPDisplay,
     compare,
 )
 from discrim.report.drawing import COLOURS, NAMED, colour, marker, plain
@@ -406,6 +408,8 @@ def every_display(parts, comparison):
         ProjectionDisplay: lambda **more: ProjectionDisplay.from_estimator(model, X, y, X_test, y_test, **more),
         SpectrumDisplay: lambda **more: SpectrumDisplay.from_estimator(model, X, y, **more),
         LoadingsDisplay: lambda **more: LoadingsDisplay.from_estimator(model, X, **more),
+        VIPDisplay: lambda **more: VIPDisplay.from_estimator(model, X, y, **more),
+        MonitoringDisplay: lambda **more: MonitoringDisplay.from_estimator(model, X, X_test, **more),
         MarginDisplay: lambda **more: MarginDisplay.from_estimator(model, X, y, X_test, y_test, **more),
         AccuracyCurveDisplay: lambda **more: AccuracyCurveDisplay.from_comparison(comparison, **more),
         CriticalDifferenceDisplay: lambda **more: CriticalDifferenceDisplay.from_scores(scores, list("abc"), **more),
@@ -445,6 +449,8 @@ def test_hostile_names_stay_text():
     assert len(texts) == 3
     drawn(MarginDisplay.from_estimator(model, X, hostile))
     drawn(LoadingsDisplay.from_estimator(model, X, names=["$x^{", "_y\n\n", "z" * 300], kind="arrows"))
+    drawn(VIPDisplay.from_estimator(model, X, hostile, names=["$x^{", "_y\n\n", "z" * 300]))
+    drawn(MonitoringDisplay.from_estimator(model, X, ids=["$x^{", "_y\n\n", "z" * 300] * 20, level=0.5))
     drawn(CriticalDifferenceDisplay.from_scores([[2, 1], [1, 2], [2, 1]], ["$a_{", "_b"]))
 
 

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from discrim import PCA, PLSDA, BayesErrorLDA, MarginPCA, RegularizedLDA, SparsePLSDA, VIPDisplay
 from discrim.report.importance import VIPValues, explained_by, importances
 
+pytest.importorskip("matplotlib").use("Agg")
 X, Y = labelled(40, 6, 3, seed=2)
 LINEAR = [PCA(3), MarginPCA(2), RegularizedLDA(2, shrinkage=0.1), BayesErrorLDA(2, shrinkage=0.1, cv=None), PLSDA(3)]
 

@@ -1,7 +1,6 @@
 """Hotelling's T², the squared residual, and the limits that normal rows keep."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from samples import labelled
@@ -12,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from discrim import PCA, PLSDA, MonitoringDisplay, RegularizedLDA
 from discrim.report.monitoring import MonitoringValues, monitoring_chart, spe_limit, t2_limit
 
+pytest.importorskip("matplotlib").use("Agg")
 X, Y = labelled(40, 6, 3, seed=2)
 NEW = labelled(15, 6, 3, seed=9)[0]
 
@@ -68,7 +68,7 @@ def test_limits_of_many_rows_are_those_of_chi_squared():
 
 def test_rows_beyond_are_named_by_id_the_farthest_first():
     model = make_pipeline(StandardScaler(), PLSDA(2)).fit(X, Y)
-    frame = pd.DataFrame(X, index=[f"sample {at}" for at in range(40)])
+    frame = pytest.importorskip("pandas").DataFrame(X, index=[f"sample {at}" for at in range(40)])
     frame.iloc[7] += np.where(np.arange(6) % 2, 30.0, -30.0)
     shown = MonitoringDisplay.from_estimator(model, X, frame.to_numpy(), ids=frame.index, level=0.999)
     assert shown.beyond_[0] == "sample 7"
