@@ -11,6 +11,9 @@ from geometry import largest_angle, most_turned, signs_differ
 from samples import graded, labelled, of
 
 from discrim import PCA, BayesErrorLDA, BayesErrorPCA, MarginPCA, RegularizedLDA
+from discrim.data.rows import LabelledRows
+from discrim.margins.margin_vectors import Margins
+from discrim.solve.products import Products
 
 pytestmark = QUIET
 
@@ -71,6 +74,16 @@ def test_the_default_ridge_of_a_large_sparse_table_is_chosen_on_some_rows(make, 
         found.transform(X), make(2, shrinkage=found.shrinkage_, cv=None).fit(X, y).transform(X), atol=1e-6
     )
     assert some.shrinkage_ in found.path_.shrinkages
+
+
+def test_the_rows_a_ridge_is_chosen_on_hold_each_class_in_its_share(monkeypatch):
+    monkeypatch.setattr("discrim.solve.products.CHOICE_ROWS", 40)
+    X, codes = labelled(160, 50)[0], np.repeat([0, 1, 2], [100, 50, 10])
+    for order in (np.arange(160), np.arange(160)[::-1]):
+        rows = LabelledRows(sp.csr_array(X[order]), codes[order], np.arange(3))
+        with pytest.warns(UserWarning, match="chosen on 48 rows of 160"):
+            some = Products.of(rows, Margins(), "").to_choose_in().points
+        assert np.bincount(some.codes).tolist() == [25, 13, 10]  # 100/4, 50/4 and all of the rare class
 
 
 @pytest.mark.parametrize(
