@@ -70,12 +70,17 @@ def show_comparison(found: Comparison, next_step: str = "") -> None:
 def recall_in_words(verdict: Verdict) -> str:
     """How much of each class is recognised, the worst first, beside naming the largest class."""
     worst = sorted(verdict.recall.items(), key=lambda one: one[1])
-    told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
+    told = ", ".join(f"{_apart(name)} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
     rest = f" and {len(worst) - MOST_CLASSES} classes more" if len(worst) > MOST_CLASSES else ""
     return (
         f"Of held-out rows it recognises: {told}{rest}. Naming the largest class for every row has "
         f"{METRICS[verdict.metric]} {100 * verdict.majority:.1f} %."
     )
+
+
+def _apart(label: str) -> str:
+    """The label in quotes unless it is a word: a class named 1 beside its figure reads as 158 %."""
+    return label if label.isalpha() else repr(label)
 
 
 def comparison_table(found: Comparison, *, p_values: bool) -> Table:

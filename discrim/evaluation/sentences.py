@@ -32,11 +32,12 @@ def _first_sentence(found: Verdict, n_features: int) -> str:
     classify = "classifies" if found.recommended.k == 1 else "classify"
     theirs = f"the {n_features} raw features (with {raw.other.classifier})"
     gap = in_points(raw.difference)
+    shown = f"; a difference of {in_points(raw.detectable)} could have been shown."
     return {
         HELPS: f"Reducing helps: {ours} {classify} {gap} better than {theirs} ({in_p(raw.p_value)}).",
         COSTS: f"Reducing costs {gap}: {theirs} classify better than {ours} ({in_p(raw.p_value)}).",
         AS_WELL: f"Raw features do as well: {ours} {_beside(raw)} {theirs}"
-        + (", in every split." if math.isnan(raw.detectable) else f"; {_could_be_shown(raw)} shown."),
+        + (", in every split." if math.isnan(raw.detectable) else shown),
         NOT_SHOWN: f"No difference to {theirs} can be shown with this many rows ({_could_be_shown(raw)}): "
         f"{ours} {_beside(raw)} them.",
     }[raw.finding]

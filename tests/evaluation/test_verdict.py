@@ -411,6 +411,8 @@ def test_the_same_difference_in_every_split_is_said_to_leave_nothing_to_test():
         "in every split, which leaves nothing to test it by): 2 components by lda scored 10.0 points lower than them."
     )
     assert texts[same].endswith("scored the same as the 9 raw features (with svm), in every split.")
+    close = first_sentence(replace(same, detectable=0.024))
+    assert close.endswith("; a difference of 2.4 points could have been shown.")  # none was spoken of before
     none = replace(lower, detectable=1.2, difference=0.3)
     assert "(with these splits none could have been, however large): " in first_sentence(none)
     assert first_sentence(none).endswith("2 components by lda scored 30.0 points higher than them.")
