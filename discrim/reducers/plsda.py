@@ -62,7 +62,7 @@ class PLSDA(PLSReducer):
     References
     ----------
     Barker and Rayens, "Partial least squares for discrimination" (2003). Dayal and MacGregor, "Improved PLS algorithms"
-    (1997), algorithm 2. Wold, Sjöström and Eriksson, "PLS-regression: a basic tool of chemometrics" (2001), for VIP.
+    (1997). Wold, Sjöström and Eriksson, "PLS-regression: a basic tool of chemometrics" (2001), for VIP.
 
     Examples
     --------

@@ -122,7 +122,7 @@ class VIPDisplay(Display):
 
     References
     ----------
-    Wold, Sjöström and Eriksson, "PLS-regression: a basic tool of chemometrics" (2001), section 3.10.
+    Wold, Sjöström and Eriksson, "PLS-regression: a basic tool of chemometrics" (2001).
 
     Examples
     --------

@@ -86,7 +86,7 @@ class MonitoringValues:
 def t2_limit(n: int, k: int, level: float, *, fitted: bool) -> float:
     """Of T² over n fitted rows and k components: of these rows themselves (beta), or of new ones (F).
 
-    Tracy, Young and Mason (1992), equations 4 and 6.
+    Tracy, Young and Mason (1992).
     """
     if fitted:
         return float((n - 1) ** 2 / n * stats.beta.ppf(level, k / 2, (n - k - 1) / 2))
@@ -96,7 +96,7 @@ def t2_limit(n: int, k: int, level: float, *, fitted: bool) -> float:
 def spe_limit(residuals: Array, level: float) -> float:
     """g χ²_h with g = v/2m and h = 2m²/v, m and v the mean and variance of the fitted rows' residuals.
 
-    Box (1954); Nomikos and MacGregor (1995), equation 8.
+    Box (1954); Nomikos and MacGregor (1995).
     """
     m, v = float(residuals.mean()), float(residuals.var(ddof=1))
     return m if v <= 0 or m <= 0 else float(v / (2 * m) * stats.chi2.ppf(level, 2 * m**2 / v))
@@ -188,7 +188,7 @@ class MonitoringDisplay(Display):
     References
     ----------
     Tracy, Young and Mason, "Multivariate control charts for individual observations" (1992). Nomikos and MacGregor,
-    "Multivariate SPC charts for monitoring batch processes" (1995). Box (1954), theorem 3.1.
+    "Multivariate SPC charts for monitoring batch processes" (1995). Box (1954).
 
     Examples
     --------
