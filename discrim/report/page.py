@@ -145,7 +145,19 @@ def _maps(look: Looks) -> Choices:
             chart = projection_chart(shown.projection, range(k), hover=_hover(shown, look), most_classes=MOST_CLASSES)
             right = f"{100 * shown.confusions.accuracy:.1f} %"
             seen = f"Five neighbours on {in_components(k)} are right on {right} of the new rows"
-            yield (at, view), replace(chart, told="; ".join(filter(None, [seen, chart.told])))
+            told = (*_how_it_is_drawn(chart), "; ".join(filter(None, [seen, chart.told])))
+            yield (at, view), replace(chart, told=" ".join(told))
+
+
+def _how_it_is_drawn(chart: Chart) -> Iterator[str]:
+    """What holds of this map: one component has no ellipses and no unit upwards, a classifier's view no ellipses."""
+    yield (
+        "One unit is as long in all directions."
+        if chart.equal
+        else "Rows of a class stand side by side only to be seen: their height means nothing."
+    )
+    if any(mark.part == "outlines" for mark in chart.marks):
+        yield "Ellipses hold 95 % of a normal class of fitted rows: new rows that leave them show overfitting."
 
 
 def _hover(shown: MapView, look: Looks) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:

@@ -19,6 +19,7 @@ from discrim.data.columnar import MissingExtraError
 from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.report import page as page_module
+from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.confusions import Confusions
 from discrim.report.loadings import LoadingsValues
 from discrim.report.page import MOST_CLASSES, Origin, content_policy, write_report
@@ -215,6 +216,16 @@ def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_fo
     cells = [int(text.replace("·", "0")) for text in shown]
     assert cells[:9] == np.ravel(Results.of(found).verdict.confusion).tolist()  # of the answer, all splits together
     assert cells[9:18] == np.ravel(matrix).tolist()
+
+
+def test_a_map_speaks_of_ellipses_and_units_only_where_it_has_them(parsed):
+    maps = values_of(parsed)["blocks"][0]["figures"]["map"]
+    flat, deep = maps["0,0"]["told"], maps["0,1"]["told"]
+    assert flat.startswith("One unit is as long in all directions. Ellipses hold 95 %")
+    assert deep.startswith("One unit is as long in all directions. Five neighbours on 3 components are right on")
+    line = Chart((Mark("points", "points"),), Axis(""), Axis(""), "one component")
+    (told,) = page_module._how_it_is_drawn(line)
+    assert told == "Rows of a class stand side by side only to be seen: their height means nothing."
 
 
 def test_the_best_linear_map_comes_first_and_then_the_classifiers_view():
