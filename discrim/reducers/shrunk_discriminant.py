@@ -20,6 +20,7 @@ from discrim.solve.folds import Folds, GatheredFolds, Splits, hash_splitter
 from discrim.solve.shrinkage_path import PathScores, score_path
 
 Array = NDArray[np.float64]
+LEAST_BY_PRODUCTS = 0.01  # conjugate gradients do not get there in a thousand steps with less
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +106,12 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     def _scored_path(
         self, basis: Basis, tried: Array, folds: Splits | None = None, *, every_count: bool = False
     ) -> PathScores:
-        """Held-out scores of each shrinkage; of some rows only, and no 0, where that is all there is time for."""
+        """Held-out scores of each shrinkage; of some rows, and none too small, where products are all there is."""
         where = basis.to_choose_in()
         if where is basis:
             return score_path(folds or self._folds(basis), tried, self.priors, every_count=every_count)
         folds = Folds(where.points, self.cv, self.random_state, where.original)
-        return score_path(folds, tried[tried > 0], self.priors, every_count=every_count)
+        return score_path(folds, tried[tried >= LEAST_BY_PRODUCTS], self.priors, every_count=every_count)
 
     def _given_shrinkage(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> float:
         """γ where no search is asked for."""
