@@ -43,9 +43,11 @@ class PlacedClasses:
 
     @property
     def told(self) -> str:
-        """The confused pairs by name."""
+        """The confused pairs by name, with how probable, not how often taken, one is for the other."""
         named = [f"{self.classes[a]} and {self.classes[b]} ({100 * share:.1f} %)" for a, b, share in self.pairs]
-        return f"held-out rows confuse most: {', '.join(named)}" if named else ""
+        if not named:
+            return ""
+        return f"mean probability of the one class on held-out rows of the other, most of all: {', '.join(named)}"
 
     def lines(self, means: Array) -> list[Mark]:
         """A line between the rows (C×2, their means) of each confused pair, the broader the more they are confused."""

@@ -27,7 +27,8 @@ def test_places_and_pairs_are_those_of_the_classes_by_name():
     np.testing.assert_array_equal(found.places, [[0, 1], [0, -1], [1, 0], [-1, 0]])
     assert [(a, b) for a, b, _ in found.pairs] == [(1, 2), (0, 2)]
     np.testing.assert_allclose([share for *_, share in found.pairs], [0.15, 0.05])
-    assert found.told == "held-out rows confuse most: 4 and 10 (15.0 %), 2 and 10 (5.0 %)"
+    assert found.told.endswith("on held-out rows of the other, most of all: 4 and 10 (15.0 %), 2 and 10 (5.0 %)")
+    assert found.told.startswith("mean probability of the one class")
 
 
 def test_classes_that_are_never_confused_are_not_spoken_of():
@@ -61,7 +62,9 @@ def test_the_chart_has_names_beside_the_places_and_lines_between_the_rows_of_con
     sizes = [line.size for line in chart.of("confused")]
     assert sizes == sorted(sizes, reverse=True)
     assert not list(chart.of("outlines"))  # ellipses of a normal class mean nothing here
-    assert chart.told.startswith("held-out rows confuse most: 0 and 1 (")
+    assert chart.told.startswith(
+        "mean probability of the one class on held-out rows of the other, most of all: 0 and 1 ("
+    )
     assert chart.x.limits == chart.y.limits
     assert chart.y.limits[1] > np.abs(shown).max()
 
