@@ -36,7 +36,10 @@ def test_the_example_of_the_docstring_runs(shown):
 
 @pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are beside the package in the repository only")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("page", ["refinement", "max_margin_shift"])
+@pytest.mark.parametrize(
+    "page",
+    ["refinement", "max_margin_shift", *(f"guide/{one}" for one in ("few_samples", "spectra", "text"))],
+)
 def test_the_code_of_the_page_runs(page):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(encoding="utf-8"), re.DOTALL)
     X, y = load_digits(return_X_y=True) if page == "max_margin_shift" else load_breast_cancer(return_X_y=True)
