@@ -111,7 +111,7 @@ def test_nothing_is_learnt_from_test_rows(iris):
 def test_more_components_than_there_are_is_a_skip_that_says_so(iris):
     X, y = iris
     flat = np.column_stack([X[:, 0], X[:, 0], X[:, 1], X[:, 1]])  # rank 2, which shows in the fit only
-    found = {row["trial"]["k"]: row for row in rows_of("pca", [1, 2, 3], flat, y)}
+    found = {row["trial"]["k"]: row for row in rows_of("margin-pca-mean", [1, 2, 3], flat, y)}
     assert [found[k]["status"] for k in (1, 2, 3)] == ["ok", "ok", "skipped"]
     assert "n_components=3" in found[3]["reason"]
     found = {row["trial"]["k"]: row for row in rows_of("lda", [2, 3], X, y)}
