@@ -37,7 +37,7 @@ def best_temperature(scores: Array, codes: NDArray[np.intp], weights: Array) -> 
 
 def standard_error(share: float, weight: float) -> float:
     """Of a share of so many rows."""
-    return float(np.sqrt(share * (1 - share) / weight))
+    return float(np.sqrt(share * max(1 - share, 0.0) / weight))  # a share of all may be a rounding above 1
 
 
 def any_class(total_weight: float) -> float:

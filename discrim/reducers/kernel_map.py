@@ -65,7 +65,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Attributes
     ----------
     gamma_ : float or None
-        γ as used, None for a kernel without.
+        γ as used; None for a kernel without, and for one other than "rbf" that was left at scikit-learn's own.
     tried_ : tuple of TriedKernel
         Held-out accuracy and log loss of every γ tried; empty where none was.
     eigenvalues_ : ndarray of shape (n_components,)
@@ -171,6 +171,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         require_known_kernel_params(self.kernel, self.kernel_params)
         if not isinstance(self.gamma, str) and "gamma" not in KERNEL_PARAMS[self.kernel]:
             raise ValueError(f"gamma={self.gamma!r} came, but the kernel {self.kernel!r} has none. Leave it out.")
+        if self.gamma == "cv" and self.kernel != "rbf":
+            raise ValueError(f"gamma='cv' chooses a width of 'rbf', and the kernel is {self.kernel!r}. Pass a number.")
         if "gamma" in (self.kernel_params or {}):
             raise ValueError("kernel_params names gamma, which is a parameter of its own. Pass it as gamma=….")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.calibration import calibrated
 from discrim.solve.basis import Features
-from discrim.solve.class_places import class_places
+from discrim.solve.class_places import class_places, simplex
 from discrim.solve.folds import GatheredFolds, hash_splitter
 from discrim.solve.kernel_choice import WIDTHS, Candidate, Choice, HeldOutScores, TriedKernel
 from discrim.solve.landmarks import LandmarkKernel, content_priorities
@@ -355,7 +356,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         require_finite(table)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._rule.scores(table)
-        require_representable(scores, table)
+        seen = np.isfinite(self._rule.offsets)  # −inf: a class of the table without a row in the sample
+        require_representable(scores[:, seen], table)
         return scores, table.dtype
 
     @property
@@ -382,6 +384,9 @@ def require_known_kernel_params(kernel: str, params: dict[str, Any] | None) -> N
     if strange:
         there = f"those of {kernel!r} are {', '.join(sorted(known))}" if known else f"{kernel!r} has none"
         raise ValueError(f"kernel_params names {', '.join(strange)}; {there}.")
+    gamma = (params or {}).get("gamma", 1.0)
+    if kernel == "rbf" and not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
+        raise ValueError(f"kernel_params has gamma={gamma!r}; possible is a finite number above 0.")
 
 
 def _require_rows_to_hold_out(rows: LabelledRows) -> None:
@@ -414,6 +419,8 @@ def _confusions(held_out: HeldOutScores, temperature: float, total_weight: float
 
 def _tempered(choice: Choice, places: Array) -> float:
     """The sharpness at which the median held-out row is so far out, by bisection of its logarithm."""
+    if places.shape[1] == 1:  # inner places of a line lie far in: as sharp as if there were room for all
+        places = simplex(len(places))
     scores = choice.held_out.scores[0] / choice.temperature
     low, high = -10.0, 6.0  # of 2^s: no row leaves the middle, every row sits on a place
     for _ in range(30):

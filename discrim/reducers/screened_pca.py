@@ -72,7 +72,7 @@ class ScreenedPCA(SpreadReducer):
     selected_ : array of shape (n_selected,)
         Numbers of the selected columns, largest F first.
     f_scores_ : array of shape (n_features,)
-        F of every column; 0 for a constant one.
+        F of every column; 0 for a constant one, beyond 1e300 for one that does not vary within classes.
     tried_counts_ : array
         With "cv", every m that was tried; else empty.
     tried_accuracies_ : array
@@ -198,8 +198,8 @@ def _screening(
 ) -> Screening:
     order = np.argsort(-shares, kind="stable")[: min(count, int((shares > 0).sum()))]
     freedom = max(float(totals.sum()) - len(totals), 1.0) / max(len(totals) - 1, 1)
-    with np.errstate(divide="ignore"):
-        scores = freedom * shares / (1 - shares)
+    rest = np.maximum(1 - shares, np.finfo(np.float64).tiny)  # where a column does not vary within classes
+    scores = np.minimum(freedom * shares / rest, np.finfo(np.float64).max)
     return Screening(order, scores, *tried)
 
 

@@ -33,13 +33,16 @@ class PlacedClasses:
         if places is None or places.shape[1] < 2:
             return None
         known = [str(label) for label in model.classes_.tolist()]
-        order = [known.index(name) for name in classes if name in known]
+        seen = [number for number, name in enumerate(classes) if name in known]
+        order = [known.index(classes[number]) for number in seen]
         confusions = model.confusions_[np.ix_(order, order)]
         shares = np.triu((confusions + confusions.T) / 2, 1)
         most = np.argsort(-shares, axis=None, kind="stable")[:MOST_PAIRS].tolist()
-        found = [(*divmod(at, len(shares)), float(shares.flat[at])) for at in most]
+        found = [(*(seen[one] for one in divmod(at, len(shares))), float(shares.flat[at])) for at in most]
         pairs = tuple(pair for pair in found if pair[2] >= LEAST_SHARE)
-        return cls(tuple(known[at] for at in order), places[order], pairs)
+        placed = np.full((len(classes), places.shape[1]), np.nan)  # of classes that were not fitted
+        placed[seen] = places[order]
+        return cls(tuple(classes), placed, pairs)
 
     @property
     def told(self) -> str:
@@ -68,5 +71,6 @@ class PlacedClasses:
 
     def names(self, chosen: tuple[int, ...], shown: Sequence[int]) -> Mark:
         """The classes' names, beside their places."""
-        x, y = BEYOND * self.places[list(shown)][:, chosen].T
+        shown = [number for number in shown if np.isfinite(self.places[number]).all()]
+        x, y = BEYOND * self.places[shown][:, chosen].T
         return Mark("text", "names", x, y, texts=[self.classes[number] for number in shown])

@@ -211,7 +211,8 @@ def _sharing_scales(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]
 def _in_reach(found: dict[Candidate, HeldOutScores]) -> list[Candidate]:
     best = max(float(scores.accuracies.max()) for scores in found.values())
     weight = next(iter(found.values())).total_weight
-    least = best - HOPELESS * standard_error(best, weight)
+    likely = (best * weight + 1) / (weight + 2)  # that no row was wrong in two folds does not say that none ever is
+    least = best - HOPELESS * standard_error(likely, weight) - 1e-12
     return [one for one, scores in found.items() if scores.accuracies.max() >= least]
 
 

@@ -82,7 +82,9 @@ def choose_kernel(folds: Folds, priorities: Indices, candidates: Sequence[Candid
     rows = folds if sample is None else _restricted(folds, sample)
     known = priorities if sample is None else priorities[sample]
     few = min(most, CHOICE_LANDMARKS)
-    return chosen(held_out_scores(rows, _coordinates(rows.points), known, candidates, few))
+    linear = any(candidate.is_linear for candidate in candidates)
+    coordinates = _coordinates(rows.points) if linear else rows.points
+    return chosen(held_out_scores(rows, coordinates, known, candidates, few))
 
 
 def choose_rule(

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from discrim import BayesErrorLDA, HashKFold, PosteriorMap, fit_parts, load, save
+from discrim import BayesErrorLDA, HashKFold, PosteriorMap, RegularizedLDA, fit_parts, load, save
 from discrim.solve import posterior_rule
 from discrim.solve.class_places import class_places
 
@@ -530,3 +530,39 @@ def test_in_a_pipeline(tmp_path):
 @parametrize_with_checks([PosteriorMap(1, kernel="linear"), PosteriorMap(None, kernel="rbf", n_landmarks=20)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+def test_weights_that_are_no_whole_numbers_where_every_held_out_row_is_right():
+    y = np.arange(60) % 3
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, weights = rng.standard_normal((60, 3)) + 12 * np.eye(3)[y], rng.uniform(0.1, 3, 60)
+        assert PosteriorMap(2, kernel="linear").fit(X, y, weights).held_out_score_ == pytest.approx(1)
+        assert RegularizedLDA(2).fit(X, y, weights).score(X, y) == 1
+
+
+def test_a_tempered_line_is_not_the_sharpest_there_is():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 6
+    X = rng.standard_normal((300, 4)) + 1.5 * np.eye(6)[y][:, :4]
+    assert PosteriorMap(1, kernel="linear", sharpness="tempered").fit(X, y).sharpness_ < 4
+
+
+@pytest.mark.parametrize("gamma", [-1.0, 0.0, None, "x", np.nan])
+def test_a_width_of_a_gaussian_kernel_is_a_number_above_0(gamma):
+    with pytest.raises(ValueError, match=r"kernel_params has gamma=.*possible is a finite number above 0"):
+        PosteriorMap(kernel="rbf", kernel_params={"gamma": gamma}).fit(np.eye(4), [0, 0, 1, 1])
+
+
+def test_a_class_without_a_row_in_the_sample_has_its_share_of_any_class(monkeypatch):
+    monkeypatch.setattr("discrim.reducers.posterior_map.SAMPLE_ROWS", 100)
+    rng = np.random.default_rng(1)
+    y = np.r_[np.arange(600) % 2, 2]
+    X = rng.standard_normal((601, 3)) + 3 * np.eye(3)[y]
+    for seed in range(3):
+        model = PosteriorMap(2, kernel="rbf", random_state=seed)
+        with pytest.warns(UserWarning, match="different rows"):
+            model.fit_statistics(model.statistics(X, y))
+        probabilities = model.predict_proba(X)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+        assert np.isfinite(model.transform(X)).all()

@@ -458,3 +458,16 @@ def test_no_two_classes_look_alike_and_neighbours_differ_in_both():
     looks = [(colour(at), marker(at)) for at in range(100)]
     assert len(set(looks)) == 100
     assert len({marker(at) for at in range(10)}) == len(COLOURS) == 10
+
+
+def test_a_classifiers_view_of_a_class_that_was_not_fitted():
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(0)
+    codes = np.arange(200) % 5
+    X, y = rng.standard_normal((200, 5)) + 3 * np.eye(5)[codes], np.array(list("bcdea"))[codes]
+    known = y != "a"
+    model = discrim.PosteriorMap(2, kernel="linear").fit(X[known], y[known])
+    shown = discrim.ProjectionDisplay.from_estimator(model, X[known], y[known], X, y)
+    assert shown.values.placed.classes == ("a", "b", "c", "d", "e")
+    np.testing.assert_array_equal(np.isnan(shown.values.placed.places).any(axis=1), [True] + 4 * [False])
+    np.testing.assert_array_equal(shown.values.placed.places[1:], model.places_)
