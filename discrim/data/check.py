@@ -461,7 +461,7 @@ def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[
     given = column_or_1d(_unmixed(y), warn=True)
     if len(given) != n_rows:
         checked_labels(type(estimator).__name__, given, n_rows)
-    known = np.array([not (_is_absent(v) or (unlabeled is not None and v == unlabeled)) for v in given.tolist()])
+    known = np.array([not (is_absent(v) or (unlabeled is not None and v == unlabeled)) for v in given.tolist()])
     if not known.any():
         named = "" if unlabeled is None else f" or equals unlabeled={unlabeled!r}"
         raise ValueError(
@@ -471,7 +471,8 @@ def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[
     return known, checked_labels(type(estimator).__name__, given[known], int(known.sum()))
 
 
-def _is_absent(label: Any) -> bool:
-    if isinstance(label, float):
-        return label != label
+def is_absent(label: Any) -> bool:
+    """Whether it stands for a value that is missing: None, NaN, or those of numpy's and pandas' dates and texts."""
+    if isinstance(label, (float, np.floating, np.datetime64)):
+        return bool(label != label)
     return label is None or type(label).__name__ in ("NAType", "NaTType")

@@ -159,7 +159,8 @@ class PlainFormat:
         if "items" in value:
             items = [self._restored(one, arrays) for one in value["items"]]
             if value["text"]:
-                return np.array(items, dtype=np.str_).reshape(value["shape"])
+                # a single text, such as a key of class_weight, is no array: arrays cannot be keys
+                return np.array(items, dtype=np.str_).reshape(value["shape"])[()]
             return np.fromiter(items, dtype=object, count=len(items)).reshape(value["shape"])
         array = arrays[value["array"]]
         return array[()] if array.ndim == 0 else array

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discrim.data.check import checked_weights
+from discrim.data.check import checked_weights, is_absent
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison, so_far
 from discrim.evaluation.grid import Cell
@@ -127,6 +127,7 @@ def compare(
         raise ValueError(
             f"groups has shape {np.shape(groups)}, but there are {table.n_samples} rows. Pass one for each."
         )
+    _require_groups_present(groups)
     grid = planned(
         table,
         name,
@@ -162,6 +163,12 @@ def compare(
                 on_stop(so_far(grid, kept, metric))
             raise
     return found
+
+
+def _require_groups_present(groups: Any) -> None:
+    """Rows without a group would silently make up one; looked at as given, as arrays turn NaN beside text to text."""
+    if groups is not None and any(is_absent(one) for one in groups):
+        raise ValueError("Some groups are missing (NaN, None). Drop these rows, or give each a group.")
 
 
 def _tested(

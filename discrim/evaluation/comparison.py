@@ -13,9 +13,9 @@ import numpy as np
 from discrim.evaluation.grid import Grid, unpacked
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.run import rows_of
-from discrim.evaluation.sentences import percent
+from discrim.evaluation.sentences import in_components, percent
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import METRICS, Line, lines_of
+from discrim.evaluation.summary import METRICS, Line, lines_of, scores_by_cell
 from discrim.evaluation.trial import Row
 from discrim.evaluation.verdict import UNBALANCED, Verdict, verdict_of
 
@@ -134,7 +134,22 @@ def remarks_of(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any] | Non
     if share > UNBALANCED:
         largest = about["classes"][int(counts.argmax())]
         said.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[metric]} decides.")
-    return (*said, *unfinished(rows, about))
+    return (*said, *left_out(rows, metric), *unfinished(rows, about))
+
+
+def left_out(rows: Sequence[Mapping[str, Any]], metric: str) -> tuple[str, ...]:
+    """Which pipelines have results on fewer splits than others, in words: the verdict is not about these."""
+    found = scores_by_cell([row for row in rows if row["status"] == "ok"], metric)
+    most = max(map(len, found.values()), default=0)
+    short = [
+        f"{cell.method} with {in_components(cell.k)} and {cell.classifier} ({len(by_split)} of {most})"
+        for cell, by_split in sorted(found.items())
+        if len(by_split) < most
+    ]
+    if not short:
+        return ()
+    more = f", and {len(short) - 5} more" if len(short) > 5 else ""
+    return (f"Not judged, for want of results on some splits: {', '.join(short[:5])}{more}.",)
 
 
 def unfinished(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> tuple[str, ...]:

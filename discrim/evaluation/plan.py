@@ -137,7 +137,10 @@ def labelled_table(X: Any, y: Any, *, filled: bool = False) -> LabelledTable:
     rows = csr_array(rows).astype(np.float64) if issparse(rows) else np.asarray(rows, dtype=np.float64)
     require_finite(np.where(np.isnan(rows), 0.0, rows) if filled and not issparse(rows) else rows)
     labels = checked_labels("compare", y, rows.shape[0])
-    text = np.array([str(label) for label in labels.tolist()])
+    words = [str(label) for label in labels.tolist()]
+    text = np.array(words)
+    if len(np.unique(text)) < len(set(words)):  # numpy cuts zero characters off the end of texts
+        raise ValueError("Labels that differ only in zero characters at their end came. Rename them.")
     known = tuple(str(name) for name in names) or tuple(f"f{at}" for at in range(rows.shape[1]))
     return LabelledTable(rows, text, known, "target", "arrays")
 

@@ -35,7 +35,7 @@ def _first_sentence(found: Verdict, n_features: int) -> str:
     shown = f"; a difference of {in_points(raw.detectable)} could have been shown."
     return {
         HELPS: f"Reducing helps: {ours} {classify} {gap} better than {theirs} ({in_p(raw.p_value)}).",
-        COSTS: f"Reducing costs {gap}: {theirs} classify better than {ours} ({in_p(raw.p_value)}).",
+        COSTS: f"Reducing to {ours} costs {gap}: {theirs} classify better ({in_p(raw.p_value)}).",
         AS_WELL: f"Raw features do as well: {ours} {_beside(raw)} {theirs}"
         + (", in every split." if math.isnan(raw.detectable) else shown),
         NOT_SHOWN: f"No difference to {theirs} can be shown with this many rows ({_could_be_shown(raw)}): "
@@ -86,11 +86,12 @@ def recommendation(found: Verdict) -> str:
     else:
         text += f"{percent(found.honest.mean)} on rows that had no part in the choice ({found.honest.method})"
     if found.best == cell:
-        return f"{text}; nothing scored higher."
+        return f"{text}; no reduction with results on every split scored higher."
     best = found.best
     return (
-        f"{text}; the highest score, {percent(found.best_score)}, is {best.method}'s with {in_components(best.k)} "
-        f"and {best.classifier}, and this one, {percent(found.score)} there, is not shown to be worse."
+        f"{text}; the highest score of a reduction, {percent(found.best_score)}, is {best.method}'s with "
+        f"{in_components(best.k)} and {best.classifier}, and this one, {percent(found.score)} there, "
+        "is not shown to be worse."
     )
 
 

@@ -206,6 +206,8 @@ def _row(trial: Row, features: TrialFeatures, classifier: Classifier, data: Spli
         status, reason = "skipped", f"{classifier.name} needs dense rows, and the table is sparse and large"
     elif status == "ok" and len(data.y_train) < classifier.least_rows:
         status, reason = "skipped", f"{classifier.name} needs {classifier.least_rows} training rows or more"
+    elif status == "ok" and data.test_weight is not None and not data.test_weight.any():
+        status, reason = "skipped", "no test row of this split has a weight"  # every score would be 0/0
     elif status == "ok":
         try:
             with _noted() as doubts:

@@ -347,3 +347,51 @@ def test_missing_cells_are_filled_inside_each_split(wine):
     expected = model.score(steps.transform(filled[test]), y[test])
     assert row["trial"]["split"] == 0
     assert row["scores"]["accuracy"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_missing_groups_are_no_group(wine, missing):
+    groups = [f"patient {at % 30}" for at in range(178)]
+    groups[3] = missing
+    for given in (groups, np.array(groups, dtype=object), pd.Series(groups)):
+        with pytest.raises(ValueError, match="Some groups are missing"):
+            compare(*wine, **SMALL, groups=given)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "datetime64[D]"])
+def test_missing_numbers_and_dates_are_no_group(wine, kind):
+    groups = (np.arange(178) % 30).astype(kind)
+    groups[3] = "nat" if kind.startswith("date") else np.nan
+    with pytest.raises(ValueError, match="Some groups are missing"):
+        compare(*wine, **SMALL, groups=groups)
+
+
+def test_labels_that_numpy_would_merge_are_refused():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match="zero characters at their end"):
+        labelled_table(X, np.array(["a", "a\0", "b"] * 10, dtype=object))
+
+
+def test_a_split_whose_test_rows_have_no_weight_is_skipped_and_said():
+    random = np.random.default_rng(0)
+    X, y, groups = random.normal(size=(60, 3)), np.arange(60) % 2, np.arange(60) // 12
+    asked = {"methods": ["pca"], "classifiers": ["naive-bayes"], "n_components": [1], "n_jobs": 1}
+    found = compare(X, y, groups=groups, sample_weight=np.where(groups == 2, 0.0, 1.0), **asked)
+    assert {row["reason"] for row in found.skips} == {"no test row of this split has a weight"}
+    assert all(np.isfinite(row["scores"]["accuracy"]) for row in found.rows if row["status"] == "ok")
+    assert np.isfinite(found.verdict.score)
+
+
+def test_pipelines_without_results_on_every_split_are_named(found):
+    rows = [
+        {**row, "status": "failed"}
+        if row["trial"]["method"] == "regularized-lda" and row["trial"]["k"] == 2 and row["trial"]["split"] == 0
+        else row
+        for row in found.rows
+    ]
+    short = Comparison(found.grid, rows)
+    assert "Not judged, for want of results on some splits: regularized-lda with 2 components and " in short.answer
+    assert "(3 of 4)" in short.answer
+    assert short.verdict.recommended.k == 1 or short.verdict.recommended.method != "regularized-lda"
+    assert "Not judged" not in found.answer
+    assert "nothing scored higher" not in short.answer

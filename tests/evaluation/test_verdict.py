@@ -349,8 +349,8 @@ def test_reducing_costs_where_one_component_is_too_few():
     X, y = load_digits(return_X_y=True)
     found = compare(X[:600], y[:600], classifiers="5-nn", n_components=[1], **FEW)
     assert found.verdict.finding == COSTS
-    assert found.answer.startswith("Reducing costs ")
-    assert "points: the 64 raw features (with 5-nn) classify better than 1 component by regularized-lda" in found.answer
+    assert found.answer.startswith("Reducing to 1 component by regularized-lda costs ")
+    assert "points: the 64 raw features (with 5-nn) classify better (p " in found.answer
     assert found.verdict.against_raw.difference < -0.2
 
 

@@ -280,3 +280,13 @@ except OSError as error:
     assert said.strip() == f"{errno.EFBIG} {path}"
     assert path.read_bytes() == before
     assert [other.name for other in path.parent.iterdir()] == [path.name]
+
+
+def test_weights_of_classes_that_numpy_named_come_back(path):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    y = np.array(["a", "b", "c"] * 10)
+    model = RegularizedLDA(1, class_weight=dict(zip(np.unique(y), [1.0, 2.0, 3.0], strict=True))).fit(X, y)
+    save(model, path)
+    again = load(path)
+    assert again.class_weight == model.class_weight
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
