@@ -14,7 +14,7 @@ from discrim.data.check import checked_weights, is_absent
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison, so_far
 from discrim.evaluation.grid import Cell
-from discrim.evaluation.permutation import checked_permutations, permutation_test
+from discrim.evaluation.permutation import checked_permutations, permutation_test, require_exchange
 from discrim.evaluation.plan import labelled_table, planned, refined, require_identity
 from discrim.evaluation.run import Progress, opened_store, run
 from discrim.evaluation.summary import require_metric
@@ -76,7 +76,8 @@ def compare(
     sample_weight : array of shape (n_rows,), default=None
         Weights for fitting and for scoring; methods that take none are skipped.
     most_rows : int, default=None
-        Compare on a sample of so many rows, each class in its proportion, where there are more.
+        Compare on a sample of so many rows, where there are more: each class in its proportion, or whole groups drawn
+        at random.
     scale : str, default="standard"
         "standard", "range" or "none"; fitted on the training rows of each split.
     impute : str, default=None
@@ -145,22 +146,25 @@ def compare(
         seed=seed,
     )
     require_identity(grid, store)
+    if n_permutations:
+        require_exchange(grid)
     metric = metric_for(grid.table.class_counts(), metric)
     with opened_store(store) as kept:
         done: dict[str, Any] = {"jobs": n_jobs, "progress": progress, "retry_failed": retry_failed, "wait": wait}
+        found: Comparison | None = None
         try:
             found = Comparison(grid, run(grid, kept, **done), metric)
             for _ in range(2 if isinstance(n_components, str) else 0):
                 more = refined(found)
                 if more is None:
                     break
-                grid = more
-                found = Comparison(grid, run(grid, kept, **done), metric)
+                found = Comparison(more, run(more, kept, **done), metric)
             if n_permutations and found.verdict is not None:
                 found = _tested(found, found.verdict.recommended, n_permutations, n_jobs, progress)
         except BaseException as stop:
             if on_stop is not None and not isinstance(stop, Exception):
-                on_stop(so_far(grid, kept, metric))
+                # a comparison that was finished outlasts the stop of its refinement
+                on_stop(so_far(grid, kept, metric) if found is None else found)
             raise
     return found
 

@@ -129,7 +129,8 @@ def remarks_of(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any] | Non
     said = []
     counts = np.bincount(unpacked(about["codes"]))
     if about["n_rows"] > counts.sum():
-        said.append(f"Compared on {counts.sum():,} of {about['n_rows']:,} rows, each class in its proportion.")
+        how = "each class in its proportion" if about.get("groups") is None else "whole groups drawn at random"
+        said.append(f"Compared on {counts.sum():,} of {about['n_rows']:,} rows, {how}.")
     share = counts.max() / counts.sum()
     if share > UNBALANCED:
         largest = about["classes"][int(counts.argmax())]

@@ -24,6 +24,7 @@ from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
 
 Array = NDArray[np.float64]
 MOST_SPLITS = 5  # of the protocol's: each permutation costs as many fits
+LEAST_CHANGED = 0.1  # of the labels: with fewer, permuted labels score like the labels as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +138,26 @@ def permuted_labels(codes: NDArray[np.intp], groups: NDArray[Any] | None, rng: n
         inside = np.flatnonzero(member == number)
         result[inside] = rng.permutation(codes[inside])
     return result
+
+
+def require_exchange(grid: Grid) -> None:
+    """Raise where groups are so nearly of one label each that permuting inside them changes next to nothing."""
+    if not isinstance(grid.protocol, Grouped):
+        return
+    codes, groups = np.unique(grid.table.y, return_inverse=True)[1], np.asarray(grid.protocol.groups)
+    if _one_label_each(codes, groups):
+        return
+    counts = np.zeros((groups.max() + 1, codes.max() + 1))
+    np.add.at(counts, (groups, codes), 1)
+    sizes = counts.sum(axis=1, keepdims=True)
+    # a row keeps its label with the share that this label has in its group
+    changed = 1 - (counts**2 / np.maximum(sizes, 1)).sum() / len(codes)
+    if changed < LEAST_CHANGED:
+        raise ValueError(
+            f"Nearly every group has one label: permuting labels inside groups would change {100 * changed:.1f} % of "
+            "them, too few to test anything by. Leave out permutations, or give each group one label, so that whole "
+            "groups exchange theirs."
+        )
 
 
 def _one_label_each(codes: NDArray[np.intp], groups: NDArray[Any]) -> bool:

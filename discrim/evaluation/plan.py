@@ -53,6 +53,7 @@ def planned(
     PCA and raw features always take part, since all others are compared with them.
     """
     drawn = stratified_sample(table, most_rows, seed, groups)
+    _require_all_classes(table, drawn, most_rows)
     groups = None if groups is None else np.asarray(groups)[drawn]
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[drawn]
     part = table if len(drawn) == table.n_samples else table.take(drawn)
@@ -125,6 +126,16 @@ def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups:
     drawn = by_class[np.linspace(0, n_rows - 1, most).astype(np.intp)]
     rare = [label for label, count in table.class_counts().items() if (table.y[drawn] == label).sum() < min(count, 10)]
     return np.unique(np.concatenate([drawn, *(np.flatnonzero(table.y == label)[:10] for label in rare)]))
+
+
+def _require_all_classes(table: LabelledTable, drawn: np.ndarray, most: int | None) -> None:
+    """Whole groups, drawn at random, may leave out every row of a class; the comparison would be of other classes."""
+    lost = np.setdiff1d(table.y, table.y[drawn])
+    if len(lost):
+        raise ValueError(
+            f"No row of {', '.join(map(repr, lost.tolist()[:5]))}{', …' if len(lost) > 5 else ''} is among whole "
+            f"groups of {most} rows together. Pass a larger most_rows, another seed, or no most_rows."
+        )
 
 
 def labelled_table(X: Any, y: Any, *, filled: bool = False) -> LabelledTable:

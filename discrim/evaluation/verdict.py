@@ -246,7 +246,8 @@ def _finding(evidence: Evidence, chosen: int, raw: Contrast | None, majority: Ar
     """What reducing does; where neither a reduction nor raw features beat the largest class there is no signal."""
     if raw is not None and raw.finding in (HELPS, COSTS):
         return raw.finding
-    if len(majority) > 1 and len(majority) == evidence.n_splits:
+    # with more test rows than training rows the corrected test shows next to nothing, so its silence says nothing
+    if len(majority) > 1 and len(majority) == evidence.n_splits and evidence.ratio <= 1:
         best = [evidence.best_of(some) for some in (evidence.reductions, evidence.of_method("raw")) if some]
         if not any(_beats(evidence, at, majority) for at in (chosen, *best)):
             return NO_SIGNAL

@@ -395,3 +395,31 @@ def test_pipelines_without_results_on_every_split_are_named(found):
     assert short.verdict.recommended.k == 1 or short.verdict.recommended.method != "regularized-lda"
     assert "Not judged" not in found.answer
     assert "nothing scored higher" not in short.answer
+
+
+def test_a_sample_of_groups_that_loses_a_class_is_refused_and_else_said():
+    X, y = np.random.default_rng(0).normal(size=(200, 3)), np.arange(200) % 2
+    groups = np.repeat(np.arange(20), 10)
+    asked = {"methods": "pca", "classifiers": "5-nn", "n_components": [1], "n_splits": 2, "n_jobs": 1}
+    found = compare(X, y, groups=groups, most_rows=120, **asked)
+    assert "Compared on 120 of 200 rows, whole groups drawn at random." in found.answer
+    large = np.where(np.arange(200) < 150, 0, groups)
+    with pytest.raises(ValueError, match="No row of 'rare' is among whole groups of 60 rows together"):
+        compare(X, np.where(np.arange(200) < 9, "rare", y.astype(str)), groups=large, most_rows=60, **asked)
+
+
+def test_stopping_the_refinement_keeps_the_comparison_that_was_finished():
+    X, y = load_digits(return_X_y=True)
+    asked = {"methods": "pca", "classifiers": "5-nn", "n_splits": 2, "n_jobs": 1}
+    totals, shown = [], []
+
+    def stop(done, total):
+        totals.append(total)
+        if total != totals[0] or (done == 0 and len(totals) > 1):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(X[:200], y[:200], progress=stop, on_stop=shown.append, **asked)
+    (kept,) = shown
+    assert len(kept.rows) == len(kept.grid.trials)
+    assert "not finished" not in kept.answer

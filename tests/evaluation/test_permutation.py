@@ -8,7 +8,7 @@ import pytest
 from discrim import compare
 from discrim.cli.screen import print_json
 from discrim.evaluation.grid import Cell
-from discrim.evaluation.permutation import PermutationTest, permutation_test, permuted_labels
+from discrim.evaluation.permutation import PermutationTest, permutation_test, permuted_labels, require_exchange
 from discrim.evaluation.plan import labelled_table, planned
 from discrim.report.page import Origin, page
 from discrim.report.permuted_scores import permutation_chart
@@ -86,6 +86,18 @@ def test_what_was_exchanged_is_said():
     assert inside.exchanged == "labels inside groups"
     whole = permutation_test(grid_of(X, y, groups=np.arange(24) % 8), CELL, "accuracy", 2)
     assert whole.exchanged == "labels of whole groups"
+
+
+def test_groups_of_nearly_one_label_each_are_refused_before_the_comparison():
+    X, y = table(1, 3.0, n=120)
+    groups = np.repeat(np.arange(12), 10)
+    nearly = groups % 2
+    nearly[0] = 1
+    with pytest.raises(ValueError, match=r"inside groups would change 1\.5 % of them"):
+        compare(X, nearly, groups=groups, permutations=9, methods="pls-da", n_components=[1], n_jobs=1)
+    require_exchange(grid_of(X, y, groups=groups))  # half of the labels change
+    require_exchange(grid_of(X, groups % 2, groups=groups))  # whole groups exchange theirs
+    require_exchange(grid_of(X, y))
 
 
 def test_it_is_on_the_page_in_json_and_in_the_chart(capsys):

@@ -398,6 +398,13 @@ def test_signal_in_raw_features_or_in_the_best_reduction_is_signal():
     assert _finding(scored(lda_1=np.full(20, 0.9)), 0, None, majority) == NOT_SHOWN
 
 
+def test_no_signal_is_not_said_where_the_test_cannot_show_any():
+    """With more test rows than training rows the corrected test finds hardly anything better than the largest class."""
+    evidence, majority = scored(lda_1=around(0.52, 0, 0.1)), np.full(20, 0.5)
+    assert _finding(replace(evidence, ratio=1.0), 0, None, majority) == NO_SIGNAL
+    assert _finding(replace(evidence, ratio=9.0), 0, None, majority) == NOT_SHOWN
+
+
 def test_the_same_difference_in_every_split_is_said_to_leave_nothing_to_test():
     raw = around(0.8, 0)
     lower = contrasts(scored(lda_2=raw - 0.1, raw_9=raw), 0)[0]
