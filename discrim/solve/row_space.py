@@ -10,7 +10,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from discrim.data.check import require_finite
+from discrim.data.check import require_representable
 from discrim.data.rows import LabelledRows, dense_block
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
@@ -42,8 +42,7 @@ class GramRows(Basis):
         moments = ClassMoments.of_rows(near.unlabelled(), keep="means")
         rows, offset = _rows_and_offset(near, margins, moments)
         gram, squared = _gram_matrix(rows, offset)
-        if not np.isfinite(gram).all():
-            require_finite(points.X)
+        require_representable(gram, points.X)  # of numbers near the largest even differences lie beyond it
         pivots, triangle, Y = _pivoted(gram, squared)
         steps = np.diag(triangle)
         # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction

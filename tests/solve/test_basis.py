@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from geometry import largest_angle
 from samples import graded, labelled
 
+from discrim import FisherLDA
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.solve.basis import Features
@@ -95,3 +96,10 @@ def test_variances_of_the_features(basis, kind):
     mean = weights @ X / weights.sum()
     wanted = weights @ (X - mean) ** 2 / weights.sum()
     np.testing.assert_allclose(found.feature_variances(moments), wanted, rtol=1e-9)
+
+
+def test_numbers_whose_differences_lie_beyond_the_largest_are_named_as_such():
+    X, y = labelled(8, 12)
+    X[:, :7] = 1e308 * np.sign(X[:, :7])
+    with pytest.raises(ValueError, match=r"X holds numbers of up to 1.0e\+308, and what is to be computed of them"):
+        FisherLDA(1).fit(X, y)
