@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discrim.data.check import labelled_rows, require_labels_of_one_kind
 from discrim.data.check_parameters import require_choice, require_emphasis
 from discrim.data.rows import LabelledRows
-from discrim.moments.accumulate import Accumulator, Foreknown, log_deviation, safe_exponent
+from discrim.moments.accumulate import ClassSums, Foreknown, log_deviation, safe_exponent
 
 Array = NDArray[np.float64]
 
@@ -82,19 +82,23 @@ class ClassMoments:
     n_features: int = field(init=False)
     n_rows: int = field(init=False)
     total_weight: float = field(init=False)
-    _from_origin: Array = field(init=False)  # μ_c, seen from the first class's pilot
-    _overall: Array = field(init=False)  # μ, seen from there
+    _overall: Array = field(init=False)  # μ, seen from the first class's pilot
 
     def __post_init__(self) -> None:
-        total, seen = float(self.weights.sum()), (self.pilots - self.pilots[0]) + self.remainders
+        total = float(self.weights.sum())
         vars(self).update(
             is_labelled=self.classes[0] is not None,
             n_features=self.pilots.shape[1],
             n_rows=int(self.counts.sum()),
             total_weight=total,
-            _from_origin=seen,
-            _overall=(self.weights / (total or 1.0)) @ seen,
+            _overall=(self.weights / (total or 1.0)) @ self._from_origin(),
         )
+
+    def _from_origin(self) -> Array:
+        """μ_c, seen from the first class's pilot."""
+        seen = self.pilots - self.pilots[0]
+        seen += self.remainders
+        return seen
 
     @classmethod
     def of(
@@ -175,19 +179,10 @@ class ClassMoments:
         doubles: bool,
         near: ClassMoments | None = None,
     ) -> ClassMoments:
-        foreknown = None if near is None else near._foreknown(rows.classes)
-        sums = Accumulator(rows.n_classes, rows.shape[1], keep=keep, emphasis=emphasis, foreknown=foreknown)
-        if rows.is_sparse and keep == "means":
-            sums.add_sparse_means(rows)
-        else:
-            sums.add_rows(rows, doubles=doubles)
-        precision = np.finfo(np.float64 if doubles else np.float32).eps
-        return cls._from(sums, rows.classes, float(precision))
-
-    @classmethod
-    def _from(cls, sums: Accumulator, classes: NDArray[Any], precision: float) -> ClassMoments:
+        foreknown = None if near is None or keep != "pooled" else near._foreknown(rows.classes)
+        sums = ClassSums(rows, keep, emphasis=emphasis, doubles=doubles, foreknown=foreknown)
         return cls(
-            classes,
+            rows.classes,
             sums.weights,
             sums.counts,
             sums.pilots,
@@ -196,7 +191,7 @@ class ClassMoments:
             sums.pooled,
             sums.each,
             sums.exponent,
-            precision,
+            float(np.finfo(np.float64 if doubles else np.float32).eps),
         )
 
     def _shows_every_direction(self) -> bool:
@@ -211,27 +206,37 @@ class ClassMoments:
         mine, theirs = ((m.n_features, m.pooled is None, m.each is None) for m in (self, other))
         if mine != theirs:
             self._refuse_other_kind(other)
-        classes, same = self.classes, not self.is_labelled or self.classes is other.classes  # as those of folds are
-        if not same:
+        classes = self.classes
+        if self.is_labelled and self.classes is not other.classes:  # as those of folds are
             require_labels_of_one_kind(self.classes, other.classes)
             classes = np.unique(np.concatenate([self.classes, other.classes]))
-        even = (self.emphasis == 1).all() and (other.emphasis == 1).all()
-        keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
-        sums = Accumulator(
-            len(classes), self.n_features, keep=keep, emphasis=None if even else self._common_emphasis(other)
+        if not ((self.emphasis == 1).all() and (other.emphasis == 1).all()):
+            self._require_common_emphasis(other)
+        exponent = self._exponent_with(other)
+        one, two = (part._in_units_of(exponent).among(classes) for part in (self, other))
+        both = one.weights + two.weights
+        share = np.divide(two.weights, both, out=np.zeros_like(both), where=both > 0)
+        gap = (two.pilots - one.pilots) + (two.remainders - one.remainders)
+        gap[(one.weights == 0) | (two.weights == 0)] = 0.0
+        masses = one.weights * share * (1.0 if one.pooled is None else one.emphasis)
+        rows = gap * np.sqrt(masses)[:, None]
+        # the newer pilot is the mean so far: the old mean, as seen from it, is small again
+        moved = np.where((one.weights > 0)[:, None], (one.pilots - two.pilots) + one.remainders, two.remainders)
+        grown = (two.weights > 0)[:, None]
+        return ClassMoments(
+            classes,
+            both,
+            one.counts + two.counts,
+            np.where(grown, two.pilots, one.pilots),
+            np.where(grown, moved + share[:, None] * gap, one.remainders),
+            one.emphasis,
+            None if one.pooled is None or two.pooled is None else one.pooled + two.pooled + rows.T @ rows,
+            None
+            if one.each is None or two.each is None
+            else one.each + two.each + rows[:, :, None] * rows[:, None, :],
+            exponent,
+            max(self.precision, other.precision),
         )
-        if exponent := self._exponent_with(other):
-            sums.set_exponent(exponent)
-        for part in (self, other):
-            positions = slice(None) if same else np.searchsorted(classes, part.classes)
-            if part.exponent != exponent:
-                part = part._in_units_of(exponent)
-            if sums.pooled is not None and part.pooled is not None:
-                sums.pooled += part.pooled
-            if sums.each is not None and part.each is not None:
-                sums.each[positions] += part.each
-            sums.merge(positions, part.weights, part.counts, part.pilots, part.remainders)
-        return self._from(sums, classes, max(self.precision, other.precision))
 
     def _refuse_other_kind(self, other: ClassMoments) -> NoReturn:
         raise ValueError(
@@ -239,13 +244,12 @@ class ClassMoments:
             "up. Make both with the same columns and the same `keep`; in a stream, keep the estimator's parameters."
         )
 
-    def _common_emphasis(self, other: ClassMoments) -> Array:
+    def _require_common_emphasis(self, other: ClassMoments) -> None:
         if not (np.array_equal(self.classes, other.classes) and np.array_equal(self.emphasis, other.emphasis)):
             raise ValueError(
                 "Moments pooled with different class weights do not add up. Make both with keep='each', or with the "
                 "same emphasis for the same classes."
             )
-        return self.emphasis
 
     def _exponent_with(self, other: ClassMoments) -> int:
         """The unit both can be counted in, that of the wider one where it will do."""
@@ -255,17 +259,15 @@ class ClassMoments:
 
     def _in_units_of(self, exponent: int) -> ClassMoments:
         change = self.exponent - exponent
-        return ClassMoments(
-            self.classes,
-            self.weights,
-            self.counts,
-            np.ldexp(self.pilots, change),
-            np.ldexp(self.remainders, change),
-            self.emphasis,
-            None if self.pooled is None else np.ldexp(self.pooled, 2 * change),
-            None if self.each is None else np.ldexp(self.each, 2 * change),
-            exponent,
-            self.precision,
+        if change == 0:
+            return self
+        return replace(
+            self,
+            pilots=np.ldexp(self.pilots, change),
+            remainders=np.ldexp(self.remainders, change),
+            pooled=None if self.pooled is None else np.ldexp(self.pooled, 2 * change),
+            each=None if self.each is None else np.ldexp(self.each, 2 * change),
+            exponent=exponent,
         )
 
     def among(self, classes: NDArray[Any]) -> ClassMoments:
@@ -355,7 +357,9 @@ class ClassMoments:
 
     def centred_means(self) -> Array:
         """μ_c − μ, one row per class, in the moments' own units (like the scatters)."""
-        return self._from_origin - self._overall
+        centred = self._from_origin()
+        centred -= self._overall
+        return centred
 
     def centred(self, points: Array) -> Array:
         """Points of the feature space minus μ, in the moments' own units."""

@@ -7,7 +7,8 @@ from samples import labelled
 
 from discrim.data.rows import LabelledRows
 from discrim.moments import accumulate
-from discrim.moments.accumulate import Accumulator
+from discrim.moments.accumulate import ClassSums
+from discrim.moments.class_moments import ClassMoments
 
 
 def rows_of(X, y, n_classes=None, weights=None):
@@ -20,10 +21,10 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(accumulate, "ALL_CELLS", 0)  # and pilots of a few rows
 
 
-def summed(*tables, n_classes=3, keep="pooled"):
-    sums = Accumulator(n_classes, tables[0].shape[1], keep=keep)
-    for rows in tables:
-        sums.add_rows(rows)
+def summed(*tables, keep="pooled"):
+    sums = ClassMoments.of_rows(tables[0], keep=keep)
+    for rows in tables[1:]:
+        sums = sums.with_rows(rows)
     return sums
 
 
@@ -49,8 +50,7 @@ def test_weighted_rows_given_twice_are_all_there(small_blocks):
 def test_means_near_zero_in_many_columns_are_not_taken_for_zero_together(small_blocks):
     rng = np.random.default_rng(3)
     X = (rng.standard_normal((64 * 30, 300)) + 0.9).astype(np.float32)
-    sums = Accumulator(1, 300)
-    sums.add_rows(rows_of(X, np.zeros(len(X), int), 1), doubles=False)
+    sums = ClassSums(rows_of(X, np.zeros(len(X), int), 1), doubles=False)
     wanted = np.cov(X.T.astype(np.float64)) * (len(X) - 1)
     assert np.linalg.norm(sums.pooled - wanted, 2) < 1e-6 * np.linalg.norm(wanted, 2)
 
@@ -87,8 +87,7 @@ def test_runs_of_many_blocks_around_the_same_pilots(offset, order, weighted, sma
     X, y = labelled(64 * 40 + 7, 3)
     X = np.asarray(X - X.mean(axis=0) + offset, order=order)
     before, weights = X.copy(), np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
-    sums = Accumulator(3, 3, emphasis=np.array([1.0, 0.25, 4.0]))
-    sums.add_rows(rows_of(X, y, 3, weights))
+    sums = ClassSums(rows_of(X, y, 3, weights), emphasis=np.array([1.0, 0.25, 4.0]))
     emphasised = sums.emphasis[y] * (1.0 if weights is None else weights)
     assert exact.error(sums.pooled, exact.within(X, y, emphasised)) < 1e-13
     np.testing.assert_array_equal(X, before)
@@ -99,14 +98,14 @@ def test_runs_of_many_blocks_around_the_same_pilots(offset, order, weighted, sma
 
 def test_columns_near_zero_are_squared_where_they_lie(small_blocks, monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(64 * 20, 3)), np.arange(64 * 20) % 3
-    copied, minus = [], Accumulator._minus_pilots
+    copied, minus = [], ClassSums._minus_pilots
 
-    def spy(self, block, *others):
-        rows = minus(self, block, *others)
-        copied.append(rows is not block)
+    def spy(self, *given):
+        rows = minus(self, *given)
+        copied.append(not np.shares_memory(rows, self.rows.X))
         return rows
 
-    monkeypatch.setattr(Accumulator, "_minus_pilots", spy)
+    monkeypatch.setattr(ClassSums, "_minus_pilots", spy)
     summed(rows_of(X, y, 3))
     assert len(copied) == 20
     assert sum(copied) <= 4
@@ -118,11 +117,11 @@ def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
     X, y = labelled(64 * 20, 3)
     X[:, 1] = 1.0 + 1e-7 * X[:, 1]  # as large as the others, and far from 0 beside its own deviation
     around = []
-    of_run = Accumulator._sums
-    monkeypatch.setattr(Accumulator, "_sums", lambda self, *given: around.append(1) or of_run(self, *given))
+    one_pass = ClassSums._sum_around
+    monkeypatch.setattr(ClassSums, "_sum_around", lambda self, *given: around.append(1) or one_pass(self, *given))
     assert exact.error(summed(rows_of(X, y, 3)).pooled, exact.within(X, y)) < 1e-13
     assert len(around) == 1
-    monkeypatch.setattr(Accumulator, "_pilots", lambda self, run, dtype: np.full((3, 3), 1e4))
+    monkeypatch.setattr(ClassSums, "_pilots", lambda self: np.full((3, 3), 1e4))
     sums = summed(rows_of(X, y, 3)).pooled
     unit = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))  # so that the small column has its say
     assert len(around) == 3
@@ -148,8 +147,7 @@ def test_more_classes_than_are_kept_at_hand(small_blocks):
     X = rng.standard_normal((500, 3)) + 1e6
     weights = rng.uniform(0.5, 2, 500)
     for keep in ("pooled", "each"):
-        sums = Accumulator(n_classes, 3, keep=keep)
-        sums.add_rows(rows_of(X, y, n_classes, weights))
+        sums = ClassSums(rows_of(X, y, n_classes, weights), keep)
         found = sums.pooled if keep == "pooled" else sums.each.sum(axis=0)
         assert exact.error(found, exact.within(X, y, weights)) < 1e-13
 
@@ -167,7 +165,7 @@ def test_a_new_unit_leaves_what_was_summed():
     X, y = labelled(100, 3)
     sums = summed(rows_of(X, y, 3), keep="each")
     before = sums.each.copy(), sums.pilots + sums.remainders
-    sums.set_exponent(7)
+    sums = sums._in_units_of(7)
     np.testing.assert_array_equal(sums.each, before[0] / 2.0**14)
     np.testing.assert_array_equal(sums.pilots + sums.remainders, before[1] / 2.0**7)
 
