@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from discrim.data.check import checked_table, require_finite, require_representable, unchanged_if_it_fails
 from discrim.data.check_parameters import Constraints, check_parameters, number, whole
 from discrim.data.fit_messages import refuse_sparse
+from discrim.doc_links import DocLinkMixin
 
 Array = NDArray[np.float64]
 LOW, HIGH = 0.1, 0.9  # where a sigmoid is far from flat
@@ -45,7 +46,7 @@ class Layer:
         return expit(Z @ self.W + self.output_bias)
 
 
-class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Autoencoder(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Autoencoder with one sigmoid hidden layer and tied weights, trained by L-BFGS.
 
         minimise  (1/n) Σ_i ‖x_i − φ(Wᵀφ(Wx_i + b) + c)‖² + alpha ‖W‖²        φ(t) = 1/(1 + e⁻ᵗ)

@@ -41,6 +41,7 @@ from discrim.data.fit_messages import (
 from discrim.data.foreign_arrays import as_given, is_foreign, on_host
 from discrim.data.rows import LabelledRows, projected
 from discrim.data.warn_once import held_back, say_once
+from discrim.doc_links import DocLinkMixin
 from discrim.engines.dask_tables import gather_dask, is_dask, transform_dask
 from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.margins.margin_vectors import Margins
@@ -135,7 +136,9 @@ class fitted_property(property):  # noqa: N801 - used as a decorator
             raise error if isinstance(error, AttributeError) else AttributeError(str(error)) from error
 
 
-class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class Reducer(
+    DocLinkMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
+):
     """Base of all reducers."""
 
     n_components: Any

@@ -23,6 +23,7 @@ from discrim.data.check import (
 )
 from discrim.data.check_parameters import POSITIVE, Constraints, check_parameters, named
 from discrim.data.rows import LabelledRows, block_slices
+from discrim.doc_links import DocLinkMixin
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.posterior_map import LANDMARKS_WANTED, require_known_kernel_params
 from discrim.solve.eigen import with_fixed_signs
@@ -37,7 +38,7 @@ SPAN = 1e-10  # variances below this share of the largest are rounding
 CV_WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)  # times 2 / median squared distance
 
 
-class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel principal coordinates: all that a kernel sees of the rows, centred, the widest first.
 
         x ↦ Vᵀ(φ(x) − φ̄) ,    φ(x)·φ(x') = k(x, x') ,    V the principal axes of the rows' φ: all of their span

@@ -25,6 +25,7 @@ from discrim.data.check_parameters import (
 )
 from discrim.data.fit_messages import refuse_sparse
 from discrim.data.rows import LabelledRows
+from discrim.doc_links import DocLinkMixin
 from discrim.margins.shift import margin_shift
 from discrim.reducers.embedding import embedded, fitted_embedding, require_embedding
 from discrim.reducers.pca import PCA
@@ -50,7 +51,7 @@ def _can_go_back(model: MaxMarginShift) -> bool:
     return model.embedding is None and hasattr(extractor, "inverse_transform")
 
 
-class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MaxMarginShift(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Max-margin data shifting (MMDS): an extractor trained on rows moved away from the classes they are confused with.
 
         T[x_n] = x_n + σ² Σ_y α_n^y (η_{y_n} − η_y)        extractor.fit(T[X]), then applied to X as it is

@@ -26,6 +26,7 @@ from discrim.data.check import (
 from discrim.data.check_parameters import POSITIVE, Constraints, Possible, check_parameters, named, seed_number, whole
 from discrim.data.fit_messages import warn_of_sample
 from discrim.data.rows import LabelledRows
+from discrim.doc_links import DocLinkMixin
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.calibration import calibrated
@@ -74,7 +75,7 @@ class _Missing:
         raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
 
 
-class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Posterior map: every row at the mean of its classes' places, weighted by how probable a classifier finds them.
 
         z(x) = Σ_c q_c(x) v_c ,   q = softmax(s·a(x)/T) ,   a_c(x) = m_cᵀΣ_γ⁻¹φ(x) − ½ m_cᵀΣ_γ⁻¹m_c + log p_c
