@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-ecosystem test-engines test-oldest bench study pictures torture docs clean
+.PHONY: demo test test-ecosystem test-engines test-oldest matrix dist bench study pictures torture docs clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -58,6 +58,16 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
 	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: --editable '.[test]' --constraint oldest.txt
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n auto $(OLDEST_TESTS)
+
+# the tests on every Python from 3.11 on that is on this machine, with the newest versions and with the oldest
+matrix:
+	for python in python3.11 python3.12 python3.13 python3.14; do \
+		! $$python --version >/dev/null 2>&1 || $(MAKE) test VENV=.venv-$$python PYTHON=$$python || exit 1; done
+	$(MAKE) test-oldest
+
+# a wheel and an sdist in build/dist, installed in clean environments with each extra alone
+dist:
+	PYTHON=$(PYTHON) .ci/dist
 
 study: $(VENV)/installed
 	$(RUN) examples/wide_study.py

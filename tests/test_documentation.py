@@ -1,5 +1,6 @@
 """What the documentation shows is what one gets, in a form that tools can read."""
 
+import json
 import re
 from doctest import DocTestFinder, DocTestRunner
 from pathlib import Path
@@ -46,18 +47,31 @@ def test_the_code_of_the_page_runs(page):
     assert blocks
 
 
+def run_cells(cells):
+    assert cells
+    names = {}
+    for cell in cells:
+        exec(cell, names)
+
+
 # The site runs these pages, and shows what they print; a page of the guide without code says so here.
 GUIDE = sorted(page.stem for page in (DOCS / "guide").glob("*.md") if page.stem not in ("index", "displays"))
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("page", GUIDE)
-def test_the_page_of_the_guide_runs(page, monkeypatch):
+def test_the_page_of_the_guide_runs(page):
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed")
-    monkeypatch.setattr(pyplot, "show", lambda: None)
-    cells = re.findall(r"```{code-cell}\n(.*?)```", (DOCS / f"guide/{page}.md").read_text(encoding="utf-8"), re.DOTALL)
-    names = {}
-    for cell in cells:
-        exec(cell, names)
+    run_cells(
+        re.findall(r"```{code-cell}\n(.*?)```", (DOCS / f"guide/{page}.md").read_text(encoding="utf-8"), re.DOTALL)
+    )
     pyplot.close("all")
-    assert cells
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are beside the package in the repository only")
+@pytest.mark.filterwarnings("ignore")
+def test_the_tutorial_runs_from_top_to_bottom():
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed")
+    cells = json.loads((DOCS / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
+    run_cells(["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"])
+    pyplot.close("all")

@@ -231,9 +231,7 @@ class ClassMoments:
             np.where(grown, moved + share[:, None] * gap, one.remainders),
             one.emphasis,
             None if one.pooled is None or two.pooled is None else one.pooled + two.pooled + rows.T @ rows,
-            None
-            if one.each is None or two.each is None
-            else one.each + two.each + rows[:, :, None] * rows[:, None, :],
+            None if one.each is None or two.each is None else one.each + two.each + rows[:, :, None] * rows[:, None, :],
             exponent,
             max(self.precision, other.precision),
         )
