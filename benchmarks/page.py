@@ -37,8 +37,8 @@ NOTES = """
 - *LDA at 10,000×100*: one bare XᵀX takes most of the time that the goal leaves.
 - *Shrinkage by cross-validation*: 24 ridges in five folds are judged on the held-out rows, up to 4,000 of a fold; that
   takes longer than the one pass that gives the statistics of all folds.
-- *The company*: beyond the one pass, supervised probabilistic PCA iterates EM, and generalised eigenvectors solve a problem
-  for each ordered pair of classes, on columns×columns matrices whatever the number of rows.
+- *The company*: beyond the one pass, supervised probabilistic PCA iterates EM, and generalised eigenvectors solve a
+  problem for each ordered pair of classes, on columns×columns matrices whatever the number of rows.
 - *A million classes*: the class means are kept as pilot and remainder, and once more centred, once more scaled.
 """
 
