@@ -16,8 +16,8 @@ from discrim import (
 )
 
 ROWS = ("company",)
-# Beyond the pass, SupervisedProbabilisticPCA iterates EM and PairwiseEigenvectors solves an eigenproblem for each of the
-# 90 pairs of classes, on d×d matrices whatever n: a ratio to PCA is no goal for these two.
+# Beyond the pass, SupervisedProbabilisticPCA iterates EM and PairwiseEigenvectors solves 90 eigenproblems, one for
+# each pair of classes, on d×d matrices whatever n: a ratio to PCA is no goal for these two.
 GOALS = {
     SupervisedPCA: 1.2,
     OptimalLowRank: 1.2,
