@@ -120,7 +120,7 @@ def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def dense_block(X: Any, rows: slice) -> NDArray[Any]:
+def dense_block(X: Any, rows: slice | NDArray[np.intp]) -> NDArray[Any]:
     """Rows of X as an ndarray: a view where X is dense, a small copy where it is sparse."""
     return X[rows].toarray() if sp.issparse(X) else np.asarray(X[rows])
 

@@ -115,9 +115,10 @@ class ClassSums:
         if rows.shape[0] == 0:
             return np.zeros(shape)
         if self.keep == "each":  # no class may lose digits: means of all rows, at the cost of a pass
-            found = ClassSums(rows, "means")
-            return np.ldexp(found.pilots + found.remainders, found.exponent - self.exponent)
+            of_all = ClassSums(rows, "means")
+            return np.ldexp(of_all.pilots + of_all.remainders, of_all.exponent - self.exponent)
         is_sampled = self.keep == "pooled" and rows.n_classes <= FEW_CLASSES
+        behind: Any
         if known is None:
             behind, pilots, squares = self._sampled() if is_sampled else (None, self._first_rows(), None)
         else:
@@ -162,9 +163,10 @@ class ClassSums:
 
     def _was_near(self) -> bool:
         """Whether what the pilots were off takes no digits from the scatter."""
-        if self.pooled is None and self.each is None:
+        scatter = self.each if self.pooled is None else self.pooled
+        if scatter is None:
             return True
-        squares = np.diagonal(self.each if self.pooled is None else self.pooled, axis1=-2, axis2=-1)
+        squares = np.diagonal(scatter, axis1=-2, axis2=-1)
         squares = squares if self.known is None else squares + self.known.squares
         return bool((self._of_means <= NEAR[self.dtype][1] * squares).all())
 
