@@ -16,7 +16,7 @@ from discrim.registry import PUBLIC
 PACKAGE = Path(discrim.__file__).parent
 # imports point from a line to the lines above it, or to other rooms of its own line
 STOREYS = [
-    ["registry", "doc_links"],
+    ["registry", "doc_links", "decompositions"],
     ["data", "moments", "margins"],
     ["objectives", "engines"],
     ["solve"],
@@ -171,6 +171,24 @@ def test_an_estimator_is_abstract_or_final():
 
 def is_abstract(kind):
     return any(getattr(getattr(kind, name), "__isabstractmethod__", False) for name in dir(kind))
+
+
+MAY_FAIL = {"eigh", "eigvalsh", "eig", "svd", "svdvals", "cholesky", "cho_factor", "solve", "lstsq", "pinv", "eigsh"}
+
+
+def test_what_may_fail_in_lapack_is_called_in_one_place():
+    """Elsewhere only what has an answer for every matrix (qr), or says by a number that it has none (lapack.dpotrf)."""
+    for module in (one for one in MODULES if one != "discrim.decompositions"):
+        tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
+        used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        used |= {
+            f"{node.module}.{alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        rooms = ("la", "linalg", "np.linalg", "numpy.linalg", "scipy.linalg", "scipy.sparse.linalg")
+        assert not used & {f"{one}.{name}" for one in rooms for name in MAY_FAIL}, module
 
 
 BASES = {"Basis", "Features", "GramRows", "SingularRows", "Products", "LinearOperator"}

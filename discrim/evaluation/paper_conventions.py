@@ -24,6 +24,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from discrim.classifiers.refined_hyperplane import RefinedHyperplane
+from discrim.decompositions import pinv
 from discrim.evaluation.baselines import indicators
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSquare
 from discrim.evaluation.methods import METHODS, Method, named
@@ -125,7 +126,7 @@ def _reconstruction_error(extractor: Any, rows: NDArray[Any]) -> float:
         given_back = extractor.inverse_transform(features)
     else:
         centred = np.column_stack([np.ones(len(rows)), features])
-        given_back = centred @ np.linalg.lstsq(centred, rows, rcond=None)[0]
+        given_back = centred @ (pinv(centred) @ rows)
     return float(np.mean((rows - given_back) ** 2))
 
 

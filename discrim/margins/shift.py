@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discrim.data.check import require_finite
 from discrim.data.rows import LabelledRows, block_slices, dense_block
+from discrim.decompositions import eigh
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
 from discrim.margins.identical_rows import order_of_data
 from discrim.margins.unit_rows import UnitRows
@@ -91,7 +92,7 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
 def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> float:
     """‖Aη‖/‖X − μ‖, each row as often as it counts; in the SVM's units the latter is the root of the weight."""
     A = svm.dual_coef if weights is None else svm.dual_coef / np.sqrt(weights)[:, None]
-    values, vectors = la.eigh(A.T @ A)  # so that no n×d array is formed
+    values, vectors = eigh(A.T @ A)  # so that no n×d array is formed
     moves = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ svm.class_coef)
     total = rows.shape[0] if rows.weights is None else rows.weights.sum()
     return float(la.norm(moves) / np.sqrt(total))
@@ -116,7 +117,7 @@ def added_rows(eta: Array, duals: Array, weights: Array | None) -> Array:
     """Rows whose Gram matrix is ηᵀ(2I + G)η: √(2 + e) qᵀη for the eigenpairs (e, q) of G. (With σA for A: any σ.)"""
     v = _weights(weights, len(duals))
     centred = duals / np.sqrt(v)[:, None] - np.outer(np.sqrt(v), duals.sum(axis=0) / v.sum())
-    values, vectors = la.eigh(centred.T @ centred)
+    values, vectors = eigh(centred.T @ centred)
     return np.sqrt(2 + np.maximum(values, 0.0))[:, None] * (vectors.T @ eta)
 
 

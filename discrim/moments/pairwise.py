@@ -10,12 +10,12 @@ eigenvalues its correlations are replaced by those of the same eigenvectors with
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from discrim.data.check import require_columns_in_classes, require_no_infinity, require_pairs_of_columns
 from discrim.data.rows import LabelledRows, block_slices
+from discrim.decompositions import eigh
 from discrim.moments.class_moments import ClassMoments
 
 Array = NDArray[np.float64]
@@ -93,7 +93,7 @@ def without_negative_part(scatter: Array) -> Array:
     """The scatter itself where it is one; else with the same variances and correlations that rows could have."""
     deviations = np.sqrt(np.diag(scatter))
     scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
-    values, vectors = la.eigh(scatter * scales[:, None] * scales)
+    values, vectors = eigh(scatter * scales[:, None] * scales)
     if values[0] >= -LEAST * values[-1]:
         return scatter
     kept = (vectors * np.maximum(values, LEAST * values[-1])) @ vectors.T

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.decompositions import eigh
 from discrim.moments.class_moments import rounding_share
 
 Array = NDArray[np.float64]
@@ -55,7 +56,7 @@ class Covariance:
     @cached_property
     def _root(self) -> Array:
         """R (d×r) with RᵀCR = I on the range of the correlations C, of their eigenvectors."""
-        values, vectors = la.eigh(self._correlations, driver="evd", check_finite=False)
+        values, vectors = eigh(self._correlations)
         precision = max(self.precision, float(np.finfo(np.float64).eps))
         kept = values > rounding_share(len(values), precision) * values.max(initial=0.0)
         return vectors[:, kept] / np.sqrt(values[kept])

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.decompositions import pinv
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import NEAREST, pair_error
 
@@ -61,7 +61,7 @@ class HeldOut:
         if not left > NOTHING_LEFT:
             return None
         noise = n * trace / (freedom * left) / (n * shares)
-        means = trained - noise[:, None] * la.pinv(trained).T
+        means = trained - noise[:, None] * pinv(trained).T
         means -= shares @ means
         return cls(trained, means, n * shares, n * within * (n / freedom / left**2), n)
 

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from discrim.data.rows import LabelledRows, block_slices
+from discrim.decompositions import eigh
 from discrim.moments.class_moments import ClassMoments, rounding_share
 from discrim.objectives.covariance import ROUNDING, Covariance
 
@@ -142,7 +143,7 @@ def _range_of(ratio: Ratio) -> tuple[Array | None, Array | None, float]:
     # judged on correlations, so that a feature in small units is not taken for rounding
     deviations = np.sqrt(ratio.variances)
     correlations = ratio.total / deviations / deviations[:, None]  # one by one: a product of two may underflow
-    values, vectors = la.eigh(correlations, driver="evd", check_finite=False)
+    values, vectors = eigh(correlations)
     kept = values > rounding_share(len(values), ratio.precision) * values[-1]
     span = la.qr(deviations[:, None] * vectors[:, kept], mode="economic", check_finite=False)[0].T
     return span, (vectors[:, ~kept] / deviations[:, None]).T, float(values[kept].min() / values[-1])

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, POSITIVE, Constraints, whole
 from discrim.data.fit_messages import warn_of_unsettled_factors
 from discrim.data.rows import LabelledRows
+from discrim.decompositions import eigh
 from discrim.margins.identical_rows import equal_rows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
@@ -122,5 +122,5 @@ def _turned_to_axes(rows: CentredRows, found: Factors) -> tuple[Array, Array]:
     F is the same for every rotation of W, Z and V together.
     """
     P = rows.along(found.W)
-    values, vectors = la.eigh(P.T @ (rows.weights[:, None] * P))
+    values, vectors = eigh(P.T @ (rows.weights[:, None] * P))
     return vectors.T[::-1], np.maximum(values[::-1], 0.0)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -41,6 +40,7 @@ from discrim.data.fit_messages import (
 from discrim.data.foreign_arrays import as_given, is_foreign, on_host
 from discrim.data.rows import LabelledRows, projected
 from discrim.data.warn_once import held_back, say_once
+from discrim.decompositions import pinv
 from discrim.doc_links import DocLinkMixin
 from discrim.engines.dask_tables import gather_dask, is_dask, transform_dask
 from discrim.engines.device_arrays import gather_array, projected_array
@@ -561,7 +561,7 @@ class Reducer(
             )
         scores = self._components_of(scores)
         lengths = np.abs(components).max(axis=1).astype(np.float64)
-        back = la.pinv(components / lengths[:, None]).T  # of unit rows: their own lengths may be far apart
+        back = pinv(components / lengths[:, None]).T  # of unit rows: their own lengths may be far apart
         with np.errstate(over="ignore", invalid="ignore"):
             points = (scores / lengths) @ back + self.mean_
         require_representable(points, scores)

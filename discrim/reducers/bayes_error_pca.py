@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, Constraints, named
 from discrim.data.fit_messages import require_room_for_pairs
+from discrim.decompositions import svd
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.pairwise_error import pair_error
 from discrim.objectives.ratio import LEAST_WITHIN
@@ -200,7 +200,7 @@ def apparent_errors(standardised_means: Array, shares: Array) -> Array:
     pair_shares = np.outer(shares, shares)[upper]
     errors = []
     for k in range(1, standardised_means.shape[1] + 1):
-        Q, rho, _ = la.svd(root * standardised_means[:, :k], full_matrices=False)
+        Q, rho, _ = svd(root * standardised_means[:, :k])
         rows = Q * (rho / np.sqrt(np.maximum(1 - rho**2, LEAST_WITHIN))) / root
         distances = np.linalg.norm(rows[upper[0]] - rows[upper[1]], axis=1)
         errors.append(pair_shares @ pair_error(distances) / pair_shares.sum())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import KERNEL_PARAMS
@@ -23,6 +22,7 @@ from discrim.data.check import (
 )
 from discrim.data.check_parameters import POSITIVE, Constraints, check_parameters, named
 from discrim.data.rows import LabelledRows, block_slices
+from discrim.decompositions import eigh
 from discrim.doc_links import DocLinkMixin
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.posterior_map import LANDMARKS_WANTED, require_known_kernel_params
@@ -237,7 +237,7 @@ def _axes_from_landmarks(kernel: LandmarkKernel, rows: LabelledRows) -> tuple[Ar
 
 def _spanned(covariance: Array, rows: LabelledRows) -> tuple[Array, Array]:
     """Eigenvalues above rounding, largest first, and their vectors."""
-    values, vectors = la.eigh(covariance, driver="evd", check_finite=False)
+    values, vectors = eigh(covariance)
     kept = np.flatnonzero(values > max(SPAN * values[-1], np.finfo(np.float64).tiny))[::-1]
     if len(kept) == 0:
         raise ValueError(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check import require_finite, require_whole_weights
 from discrim.data.check_parameters import COUNT, Constraints, named
 from discrim.data.fit_messages import MOST_ENEMIES, refuse_ties, require_room_for_enemies
 from discrim.data.rows import LabelledRows
+from discrim.decompositions import eigh
 from discrim.margins.enemies import TIES, EnemyPairs, enemy_pairs
 from discrim.margins.margin_vectors import Margins, class_medians
 from discrim.moments.class_moments import ClassMoments
@@ -192,6 +192,6 @@ def _laplacian_factor(n_c: Array) -> Array:
     C = len(n_c)
     edges = np.repeat(n_c[:, None], C, axis=1) * (1 - np.eye(C))
     laplacian = np.block([[np.diag(edges.sum(axis=1)), -edges], [-edges.T, np.diag(edges.sum(axis=0))]])
-    values, vectors = la.eigh(laplacian)
+    values, vectors = eigh(laplacian)
     kept = values > 1e-12 * values[-1]  # the root of a zero that came out as 1e-16 would be a row of 1e-8
     return np.sqrt(values[kept])[:, None] * vectors.T[kept]

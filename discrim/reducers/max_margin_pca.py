@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from discrim.data.check_parameters import COUNT, PASSES, POSITIVE, Constraints
 from discrim.data.rows import LabelledRows
 from discrim.data.warn_once import warn
+from discrim.decompositions import eigh
 from discrim.margins.identical_rows import order_of_data
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import margin_shift
@@ -179,5 +179,5 @@ class MaxMarginPCA(Reducer):
 
 def _ordered(problem: MaxMarginProblem, state: MaxMarginState) -> tuple[MaxMarginState, Array]:
     """The state with directions by descending variance of the rows, and Σ v (x̃ᵀw)² along each."""
-    values, vectors = la.eigh(state.along.T @ problem.rows.weighted(state.along))
+    values, vectors = eigh(state.along.T @ problem.rows.weighted(state.along))
     return state.rotated(vectors[:, ::-1].T), values[::-1]

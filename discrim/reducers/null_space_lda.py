@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
 
 from discrim.data.fit_messages import warn_of_filled_null_space
+from discrim.decompositions import svd
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
@@ -119,7 +119,7 @@ class NullSpaceLDA(DiscriminantReducer):
         warn_of_filled_null_space(len(found.values), len(others.values))
         # what of OLDA's span is left beside the directions found
         beside = others.directions - (others.directions @ found.directions.T) @ found.directions
-        filled = by_between_spread(la.svd(beside, full_matrices=False)[2][:missing], ratio.means)
+        filled = by_between_spread(svd(beside)[2][:missing], ratio.means)
         directions = np.concatenate([found.directions, filled.directions])
         return Discriminants(directions, np.concatenate([found.values, filled.values]), orthonormal=True)
 

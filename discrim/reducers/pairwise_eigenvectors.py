@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, FLAG, POSITIVE, Constraints
 from discrim.data.rows import LabelledRows
+from discrim.decompositions import cholesky
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.reducers.base import Reducer, Solution
@@ -213,7 +214,7 @@ class PairProblems:
         """(which of its pair, λ, v, the classes), of every pair its first few with a λ that is not rounding."""
         self.total = 0.0
         for b, (second, ridge) in enumerate(zip(self.seconds, self.ridges, strict=True)):
-            triangle = la.cholesky(second + ridge * np.eye(self.rank), lower=True, check_finite=False)
+            triangle = cholesky(second + ridge * np.eye(self.rank))
             for a in range(len(self.seconds)):
                 if a == b:
                     continue

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, POSITIVE, Constraints, whole
 from discrim.data.fit_messages import require_few_rows, warn_of_unsettled_factors
+from discrim.decompositions import svd
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.alternating_reducer import distinct_rows
@@ -160,5 +161,5 @@ class SupervisedExponentialPCA(Reducer):
         problem = SharedFactors(scaled @ scaled.T, roots, rows.codes, rows.n_classes, alpha, beta)
         found = least_factors(problem, k, tol=float(self.tol), max_iter=int(self.max_iter))
         span = la.qr((found.vectors[:, :k].T @ scaled).T, mode="economic")[0].T
-        _, singular, axes = la.svd(scaled @ span.T, full_matrices=False)
+        _, singular, axes = svd(scaled @ span.T)
         return found, axes @ span, singular**2

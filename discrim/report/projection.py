@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discrim.decompositions import eigh
 from discrim.report.chart import Axis, Chart, Mark, lanes, number_of, texts_apart
 from discrim.report.drawing import MOST_IN_LEGEND, Display
 from discrim.report.fitted import (
@@ -67,7 +68,7 @@ class ProjectedRows:
         A normal class has the share `coverage` of its rows within. Flat or a point where the class has no width.
         """
         axes = [first, second]
-        values, vectors = np.linalg.eigh(self.covariances[number][np.ix_(axes, axes)])
+        values, vectors = eigh(self.covariances[number][np.ix_(axes, axes)])
         radii = np.sqrt(-2 * np.log(1 - coverage) * np.maximum(values, 0.0))
         angle = np.linspace(0, 2 * np.pi, n_points)
         circle = np.column_stack([np.cos(angle), np.sin(angle)])

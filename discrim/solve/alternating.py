@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from discrim.data.rows import LabelledRows
+from discrim.decompositions import solve, svd
 from discrim.moments.class_moments import ClassMoments
 
 Array = NDArray[np.float64]
@@ -128,7 +128,7 @@ def alternated(
 
 def _turned(rows: CentredRows, Z: Array) -> Array:
     """The orthonormal W that carries Z nearest to the rows (Procrustes)."""
-    left, _, right = la.svd(rows.pulled(rows.weights[:, None] * Z), full_matrices=False, check_finite=False)
+    left, _, right = svd(rows.pulled(rows.weights[:, None] * Z))
     return np.asarray(left @ right)
 
 
@@ -143,7 +143,7 @@ def _nearer(P: Array, Z: Array, V: Array, codes: Codes, alpha: float, loss: Loss
         curvature = np.einsum("kc,ic,lc->ikl", W, along, W, optimize=True) - means[:, :, None] * means[:, None, :]
         curvature *= alpha
         curvature[:, axes, axes] += 2
-        step = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
+        step = solve(curvature, slope[:, :, None])[:, :, 0]
         Z = _downhill(P, Z, V, codes, alpha, loss, step)
         if float(np.abs(step).max(initial=0.0)) < SETTLED:
             break

@@ -14,6 +14,8 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from discrim.decompositions import largest_eigenpairs
+
 Array = NDArray[np.float64]
 FLOOR = 1e-6  # similarity of classes that are never confused
 RANDOM_STARTS = 5
@@ -80,10 +82,9 @@ def sphere(S: Array, k: int, seed: int) -> Array:
 
 
 def laplacian_vectors(S: Array, k: int) -> Array:
-    """Eigenvectors 2 … k+1 of the normalised Laplacian of S."""
+    """Eigenvectors 2 … k+1 of the normalised Laplacian I − D^−½SD^−½, the last but one … of what is subtracted."""
     roots = 1 / np.sqrt(S.sum(axis=1))
-    normalised = np.eye(len(S)) - roots[:, None] * S * roots
-    return la.eigh(normalised, subset_by_index=[1, k], check_finite=False)[1]
+    return largest_eigenpairs(roots[:, None] * S * roots, k + 1)[1][:, -2::-1]
 
 
 def _separated(V: Array, rng: np.random.Generator) -> Array:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
+
+from discrim.decompositions import eigh
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -122,5 +123,5 @@ def nearest_feasible(matrix: Array, k: int) -> tuple[Array, Array]:
 
 def _eigenpairs(matrix: Array) -> tuple[Array, Array]:
     """Largest first, eigenvectors as columns."""
-    values, vectors = la.eigh(matrix, driver="evd", check_finite=False)
+    values, vectors = eigh(matrix)
     return values[::-1], vectors[:, ::-1]

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.decompositions import eigh, svd
 from discrim.objectives.covariance import Covariance
 from discrim.objectives.ratio import LEAST_WITHIN, Ratio
 
@@ -63,10 +64,10 @@ def discriminants(means: Array, cost: Cost) -> Discriminants:
 def principal(rows: Array) -> tuple[Array, Array]:
     """Eigenvalues and orthonormal eigenvectors (rows) of rowsᵀrows, of numerical rank, largest first."""
     if len(rows) <= rows.shape[1]:
-        _, singular, directions = la.svd(rows, full_matrices=False, check_finite=False)
+        _, singular, directions = svd(rows)
         kept = singular > RANK * singular.max(initial=0.0)
         return singular[kept] ** 2, directions[kept]
-    values, vectors = la.eigh(rows.T @ rows, driver="evd", check_finite=False)
+    values, vectors = eigh(rows.T @ rows)
     values, directions = values[::-1], vectors.T[::-1]
     kept = values > max(RANK**2, 4 * np.finfo(float).eps * len(values)) * values.max(initial=0.0)
     return values[kept], directions[kept]
@@ -100,7 +101,7 @@ def uncorrelated(ratio: Ratio) -> Discriminants:
     starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -TIED)
     for first, last in zip(starts, [*starts, len(directions)][1:], strict=True):
         if last - first > 1:
-            rotation, _, _ = la.svd(directions[first:last], full_matrices=False)
+            rotation, _, _ = svd(directions[first:last])
             directions[first:last] = rotation.T[::-1] @ directions[first:last]
     return Discriminants(directions, np.minimum(values, 1.0), ties_settled=True)
 
@@ -115,7 +116,7 @@ def orthogonal(ratio: Ratio) -> Discriminants:
 def by_between_spread(orthonormal: Array, means: Array) -> Discriminants:
     """The same span, rotated to the principal axes of the class means in it."""
     along = means @ orthonormal.T
-    values, vectors = la.eigh(along.T @ along)
+    values, vectors = eigh(along.T @ along)
     return Discriminants(vectors.T[::-1] @ orthonormal, np.maximum(values[::-1], 0.0), orthonormal=True)
 
 
@@ -145,7 +146,7 @@ def within_shares(within: Array, total: Array) -> tuple[Array, Array]:
     cost = Covariance(total)
     half, back = cost.whitened(within)
     whitened = cost.whitened(half.T)[0]
-    shares, vectors = la.eigh((whitened + whitened.T) / 2, driver="evd", check_finite=False)
+    shares, vectors = eigh((whitened + whitened.T) / 2)
     return shares, back(vectors.T)
 
 

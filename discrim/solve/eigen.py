@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
+from discrim.decompositions import eigh, largest_eigenpairs, largest_eigenpairs_by_products, svd
 from discrim.moments.class_moments import rounding_share
 
 Array = NDArray[np.float64]
@@ -37,13 +38,11 @@ def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, defini
     size = len(A)
     total = float(np.trace(A))
     if wanted is not None and definite and size > SMALL and wanted < size // 3:
-        pairs = _some_eigenpairs(A, wanted)
-        if pairs is not None:
-            rank = _rank_by_cholesky(A, rounding_share(size, precision) * pairs[0][0])
-            return Spectrum(
-                pairs[1], pairs[0], total, rank, f"the first {wanted} eigenvectors of a {size}×{size} matrix"
-            )
-    values, vectors = _all_eigenpairs(A)
+        values, vectors = largest_eigenpairs(A, wanted)
+        rank = _rank_by_cholesky(A, rounding_share(size, precision) * values[-1])
+        how = f"the first {wanted} eigenvectors of a {size}×{size} matrix"
+        return Spectrum(vectors.T[::-1], values[::-1], total, rank, how)
+    values, vectors = eigh(A)
     values, directions = values[::-1], vectors.T[::-1]
     total = total if definite else float(values[values > 0].sum())
     touched = np.abs(values) > rounding_share(size, precision) * np.abs(values).max(initial=0.0)
@@ -54,27 +53,6 @@ def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, defini
     return Spectrum(directions[:kept], values[:kept], total, rank, f"eigenvectors of a {size}×{size} matrix")
 
 
-def _all_eigenpairs(A: Array) -> tuple[Array, Array]:
-    """By divide and conquer; where LAPACK gives up, as it may on entries of 1e0 beside 1e-137, by QR without these."""
-    try:
-        return la.eigh(A, driver="evd", check_finite=False)
-    except la.LinAlgError:
-        nothing = np.abs(A) < np.finfo(np.float64).eps ** 2 * np.abs(A).max(initial=0.0)
-        return la.eigh(np.where(nothing, 0.0, A), driver="ev", check_finite=False)
-
-
-def _some_eigenpairs(A: Array, wanted: int) -> tuple[Array, Array] | None:
-    """The largest eigenpairs; None where LAPACK fails or returns too few, as its evr driver at times does."""
-    size = len(A)
-    try:
-        values, vectors = la.eigh(A, subset_by_index=[size - wanted, size - 1], driver="evr", check_finite=False)
-    except la.LinAlgError:
-        return None
-    if len(values) < wanted or not np.isfinite(vectors).all():
-        return None
-    return values[::-1], vectors.T[::-1]
-
-
 def _rank_by_cholesky(A: Array, rounding: float) -> int:
     if np.diag(A).max(initial=0.0) <= 0:
         return 0
@@ -83,7 +61,7 @@ def _rank_by_cholesky(A: Array, rounding: float) -> int:
 
 def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spectrum:
     """From A = ZᵀZ without squaring: small directions keep their digits."""
-    _, singular, directions = la.svd(Z, full_matrices=False, check_finite=False)
+    _, singular, directions = svd(Z)
     largest = singular.max(initial=0.0)
     rank = int((singular > max(Z.shape) * precision * largest).sum())
     kept = len(singular) if wanted is None else wanted
@@ -97,9 +75,8 @@ def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) ->
     start = A @ np.random.default_rng(0).standard_normal(A.shape[0])
     if not start.any():
         return Spectrum(np.empty((0, A.shape[0])), np.empty(0), total or 0.0, 0, "a spread of zero")
-    values, vectors = eigsh(A, k=wanted, which="LA", v0=start / np.abs(start).max(), tol=0)
-    order = np.argsort(values)[::-1]
-    values, directions = values[order], np.ascontiguousarray(vectors.T[order])
+    values, vectors = largest_eigenpairs_by_products(A, wanted, start / np.abs(start).max())
+    values, directions = values[::-1], np.ascontiguousarray(vectors.T[::-1])
     touched = np.abs(values) > rounding_share(len(start), np.finfo(np.float64).eps) * np.abs(values).max(initial=0.0)
     if total is None:  # not definite: the sum of those found, without what A does not touch
         values, directions = values[touched], directions[touched]

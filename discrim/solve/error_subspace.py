@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.decompositions import cholesky, eigh
 from discrim.objectives.pairwise_error import PairwiseError
 
 Array = NDArray[np.float64]
@@ -30,7 +31,7 @@ def error_subspace(means: Array, shares: Array, k: int, n_random: int, seed: int
     many random ones.
     """
     objective = PairwiseError(means, shares)
-    loog = la.eigh(objective.loog_spread())[1][:, ::-1][:, :k]
+    loog = eigh(objective.loog_spread())[1][:, ::-1][:, :k]
     own = np.stack([np.eye(means.shape[1])[:, :k], loog])
     random = _random_candidates(objective, k, n_random, seed)
     return least(objective, np.concatenate([own, _best(objective, random, n_random)]))[1]
@@ -77,7 +78,7 @@ def completed(B: Array, spread: Array) -> Array:
 
 
 def _principal_axes(B: Array, spread: Array) -> Array:
-    return B @ la.eigh(B.T @ spread @ B)[1][:, ::-1]
+    return B @ eigh(B.T @ spread @ B)[1][:, ::-1]
 
 
 Objective = Callable[[Array], tuple[Array, Array]]
@@ -157,7 +158,7 @@ def tangent(B: Array, gradients: Array) -> Array:
 
 def orthonormal(W: Array) -> Array:
     """Q of W = QR, by the Cholesky factor of WᵀW: a step along a tangent never makes W ill-conditioned."""
-    return W @ np.linalg.inv(np.linalg.cholesky(W.mT @ W)).mT
+    return W @ np.linalg.inv(cholesky(W.mT @ W)).mT
 
 
 def random_subspaces(count: int, widths: Array, k: int, rng: np.random.Generator) -> Array:

@@ -13,10 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
+
+from discrim.decompositions import eigh, largest_eigenpairs_by_products, svd
 
 Array = NDArray[np.float64]
 LEAST_NOISE = 1e-6  # of the mean variance, of rows and of labels: below, the likelihood has no bound
@@ -55,7 +56,7 @@ class JointCovariance:
         matrix[:r, r:] = s * self.across
         matrix[r:, :r] = matrix[:r, r:].T
         matrix[r:, r:] = s**2 * self.of_labels
-        values, vectors = la.eigh(matrix, driver="evd", check_finite=False)
+        values, vectors = eigh(matrix)
         values, vectors = np.maximum(values[::-1], 0.0), vectors.T[::-1]
         change = float(_changes(values[k:], vectors[k:, r:]).sum())  # summed, not subtracted: it may be small
         return values[:k], vectors[:k], float(values[k:].sum()), change
@@ -71,9 +72,8 @@ class JointCovariance:
 
         start = np.random.default_rng(0).standard_normal(self.size)
         operator = LinearOperator((self.size, self.size), matvec=product, dtype=np.float64)
-        values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=0)
-        order = np.argsort(values)[::-1]
-        return np.maximum(values[order], 0.0), vectors.T[order]
+        values, vectors = largest_eigenpairs_by_products(operator, k, start)
+        return np.maximum(values[::-1], 0.0), vectors.T[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,8 @@ class JointFactors:
         """k×r: x ↦ E[z | x] = (W_xᵀW_x/σ_x² + I)⁻¹ W_xᵀ x/σ_x²."""
         strengths = np.sqrt(np.maximum(self.values - self.noise, FAINTEST * self.noise) / self.noise)
         W = strengths[:, None] * self.vectors[:, :r]  # W_xᵀ/σ_x
-        return la.solve(W @ W.T + np.eye(len(W)), W, assume_a="pos") / np.sqrt(self.noise)
+        left, singular, right = svd(W)
+        return (left * (singular / (singular**2 + 1))) @ right / np.sqrt(self.noise)
 
 
 def _changes(values: Array, of_labels: Array) -> Array:

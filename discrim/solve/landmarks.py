@@ -23,6 +23,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from discrim.data.fit_messages import refuse_kernel
 from discrim.data.rows import LabelledRows, block_slices
+from discrim.decompositions import eigh
 from discrim.margins.identical_rows import equal_rows
 from discrim.moments.class_moments import ClassMoments
 
@@ -170,7 +171,7 @@ class FeatureSpace:
         lowered[np.diag_indices(len(gram))] -= SMALLEST * np.abs(gram).sum(axis=1).max()  # above the largest eigenvalue
         if la.lapack.dpotrf(lowered.T, overwrite_a=1)[1] == 0:  # so that none is left out
             return cls(kernel, la.lapack.dtrtri(la.lapack.dpotrf(gram.T)[0], overwrite_c=1)[0], True)
-        values, vectors = la.eigh(gram, driver="evd", check_finite=False)
+        values, vectors = eigh(gram)
         kept = values > SMALLEST * values[-1]
         return cls(kernel, vectors[:, kept] / np.sqrt(values[kept]), False)
 

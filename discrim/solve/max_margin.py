@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from discrim.decompositions import svd
 from discrim.margins.unit_rows import UnitRows
 
 Array = NDArray[np.float64]
@@ -149,5 +149,5 @@ def descent(problem: MaxMarginProblem, start: MaxMarginState, *, tol: float, max
 
 def _polar(matrix: Array) -> Any:
     """The nearest matrix with orthonormal rows."""
-    left, _, right = la.svd(matrix, full_matrices=False)
+    left, _, right = svd(matrix)
     return left @ right

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.decompositions import svd
 from discrim.objectives.ratio import Ratio
 
 Array = NDArray[np.float64]
@@ -80,7 +81,7 @@ class LeastSquaresComponents:
 def leading_weight(cross: Array, keep: int | None = None) -> Array:
     """The unit w of largest ‖Mᵀw‖; with `keep`, the fixed point of w ∝ soft(Mv), v ∝ Mᵀw from there."""
     cross = cross / np.abs(cross).max()
-    left, _, right = la.svd(cross, full_matrices=False)
+    left, _, right = svd(cross)
     weight, of_labels = left[:, 0], right[0]
     if keep is None or keep >= np.count_nonzero(cross.any(axis=1)):
         return weight

@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 from discrim.data.fit_messages import require_within_spread, warn_of_choice_on_sample, warn_of_slow_solution
 from discrim.data.row_hash import row_hashes
 from discrim.data.rows import LabelledRows
+from discrim.decompositions import eigh
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
@@ -131,7 +132,7 @@ class RidgeProducts:
         With Y = Σ_γ⁻¹Hᵀ and HY = QΛQᵀ they are QΛ^½, and a direction v there is v Λ^−½ Qᵀ Yᵀ.
         """
         Y = self.solve(rows.T)
-        values, vectors = la.eigh(rows @ Y)
+        values, vectors = eigh(rows @ Y)
         kept = values > RANK * values[-1]
         roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
         return vectors * roots, lambda directions: (directions / roots) @ vectors.T @ Y.T

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discrim.data.check import require_representable
 from discrim.data.rows import LabelledRows, dense_block
+from discrim.decompositions import svd
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
@@ -106,7 +107,7 @@ class SingularRows(Basis):
         moments = ClassMoments.of_rows(near.unlabelled(), keep="means")
         H = _centred_rows(near, margins.landmarks, moments)
         Q, R = la.qr(H.T, mode="economic", check_finite=False)
-        left, singular, right = la.svd(R, check_finite=False)
+        left, singular, right = svd(R)
         rank = int((singular > max(H.shape) * np.finfo(np.float64).eps * singular[0]).sum())
         coordinates, landmarks = _in_units(right[:rank].T * singular[:rank], near.shape[0], moments.exponent)
         return cls(

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.rows import BLOCK_ROWS, LabelledRows, dense_block
+from discrim.decompositions import eigh, svd
 from discrim.moments.class_moments import ClassMoments, rounding_share
 from discrim.objectives.calibration import standard_error
 from discrim.solve.discriminants import COLLAPSED, principal
@@ -79,7 +79,7 @@ def _fold_scores(
     present = training.weights > 0
     shares = training.weights[present] / training.total_weight
     logs = np.log(shares) if priors is None else _log_priors(priors, present)
-    values, vectors = la.eigh(training.within / training.total_weight, driver="evd", check_finite=False)
+    values, vectors = eigh(training.within / training.total_weight)
     values = np.maximum(values, 0.0)
     means = training.centred_means()[present] @ vectors
     inverses, possible = _inverse_variances(values, means, shares, shrinkages, training.precision)
@@ -112,7 +112,7 @@ def _inverse_variances(
     """f_γ, a row per γ, and whether it is a rule: not where classes differ but do not vary."""
     noise = rounding_share(len(values), precision) * values.max(initial=0.0)
     # the total scatter's rank: the within-class one's, and that of the class means where no class varies
-    beyond = la.svdvals(np.sqrt(shares)[:, None] * means[:, values <= noise]) if (values <= noise).any() else values[:0]
+    beyond = svd(np.sqrt(shares)[:, None] * means[:, values <= noise])[1] if (values <= noise).any() else values[:0]
     largest = max(values.max(initial=0.0), beyond.max(initial=0.0) ** 2)
     rank = (values > noise).sum() + (beyond**2 > rounding_share(len(values), precision) * largest).sum()
     variances = np.outer(1 - shrinkages, values) + values.sum() / max(1, rank) * shrinkages[:, None]
@@ -138,7 +138,7 @@ class _AllDiscriminants:
         # where no class varies and no mean differs but by rounding, a test row may lie far out, and shows nothing
         nothing = sizes <= ROUNDING**2 * sizes.max(initial=0.0)
         means, sizes = np.where(nothing, 0.0, means), np.where(nothing, 1.0, sizes)
-        left, singular, right = la.svd(inverses * sizes, full_matrices=False, check_finite=False)
+        left, singular, right = svd(inverses * sizes)
         kept = singular > SAME_RULE * singular.max(initial=0.0)
         rules = ((right[kept] / sizes)[:, None] * means).reshape(-1, means.shape[1]) @ vectors.T
         return cls(left[:, kept] * singular[kept], rules, logs - 0.5 * inverses @ (means**2).T)

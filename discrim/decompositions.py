@@ -1,0 +1,197 @@
+"""Decompositions of a matrix that have an answer for all finite numbers.
+
+    A = VΛVᵀ (symmetric) ,    A = UΣVᵀ ,    A = LLᵀ (positive definite) ,    A⁺
+
+LAPACK's fastest routines give up on some matrices, most of all on those whose entries range over hundreds of powers of
+ten. So others follow: divide and conquer, then QR iterations, then Jacobi's rotations, which have no way to fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+Array = NDArray[np.float64]
+EPS = float(np.finfo(np.float64).eps)
+SWEEPS = 60  # of rotations: a dozen is usual
+RESTARTS = 300
+BESIDE = 10  # vectors iterated beside those asked for
+POWERS = 4
+
+
+def eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a symmetric matrix, ascending, and orthonormal eigenvectors as columns."""
+    found = _tried(la.eigh, A, driver="evd")
+    return _eigh_otherwise(A) if found is None else found
+
+
+def largest_eigenpairs(A: Array, wanted: int) -> tuple[Array, Array]:
+    """The last ones of `eigh`. LAPACK's routine for some of them at times returns fewer: then from all of them."""
+    size = len(A)
+    found = _tried(la.eigh, A, subset_by_index=[size - wanted, size - 1], driver="evr")
+    if found is None or len(found[0]) < wanted:
+        values, vectors = eigh(A)
+        return values[-wanted:], vectors[:, -wanted:]
+    return found
+
+
+def svd(A: Array) -> tuple[Array, Array, Array]:
+    """U, the singular values (descending) and Vᵀ, of economic size."""
+    found = _tried(la.svd, A, full_matrices=False, lapack_driver="gesdd")
+    return _svd_otherwise(A) if found is None else found
+
+
+def pinv(A: Array) -> Array:
+    """A⁺, where singular values that are rounding count as 0."""
+    left, singular, right = svd(A)
+    kept = singular > max(A.shape) * EPS * singular.max(initial=0.0)
+    return (right[kept].T / singular[kept]) @ left[:, kept].T
+
+
+def cholesky(A: Array) -> Array:
+    """L of a positive definite matrix, or of each of a stack; eigenvalues that are rounding are raised to that."""
+    try:
+        return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
+    except la.LinAlgError:
+        pass
+    if A.ndim > 2:
+        return np.stack([cholesky(one) for one in A])
+    values, vectors = eigh(A)
+    raised = np.maximum(values, len(A) * EPS * np.abs(values).max(initial=0.0))
+    triangle = la.qr((vectors * np.sqrt(raised)).T, mode="r")[0].T
+    return triangle * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+
+
+def solve(A: Array, B: Array) -> Array:
+    """A⁻¹B, or for each of a stack of both; of least length where a matrix is singular."""
+    try:
+        return np.asarray(np.linalg.solve(A, B), dtype=np.float64)
+    except la.LinAlgError:
+        if A.ndim > 2:
+            return np.stack([solve(one, of_it) for one, of_it in zip(A, B, strict=True)])
+        return pinv(A) @ B
+
+
+def largest_eigenpairs_by_products(A: LinearOperator, wanted: int, start: Array) -> tuple[Array, Array]:
+    """The same as `largest_eigenpairs` from products alone, by Lanczos iterations from a start."""
+    try:
+        values, vectors = eigsh(A, k=wanted, which="LA", v0=start, tol=0)
+    except ArpackError:
+        return _krylov_eigenpairs(A, wanted, start)
+    order = np.argsort(values)
+    return values[order], vectors[:, order]
+
+
+def _tried(routine: Callable[..., Any], A: Array, **options: Any) -> Any:
+    """What LAPACK finds; None where it gives up, or finds what is not a number."""
+    try:
+        found = routine(A, check_finite=False, **options)
+    except ValueError:  # LinAlgError is one
+        return None
+    for part in found:
+        if not np.isfinite(part).all():
+            return None
+    return found
+
+
+def _eigh_otherwise(A: Array) -> tuple[Array, Array]:
+    """By QR iterations, without entries too small to matter; at last by rotations, which only see a definite matrix.
+
+    A + cI has the same eigenvectors, and with c twice A's norm no small eigenvalue.
+    """
+    A, exponent = _scaled(A)
+    A = np.tril(A) + np.tril(A, -1).T
+    found = _tried(la.eigh, np.where(np.abs(A) < EPS**2, 0.0, A), driver="ev")
+    if found is None:
+        vectors = _jacobi_svd(A + 2 * la.norm(A) * np.eye(len(A)))[2].T
+        values = np.einsum("ij,ij->j", vectors, A @ vectors)
+        order = np.argsort(values)
+        found = values[order], vectors[:, order]
+    return np.ldexp(found[0], exponent), found[1]
+
+
+def _svd_otherwise(A: Array) -> tuple[Array, Array, Array]:
+    """By QR iterations, at last by rotations of the shorter side."""
+    A, exponent = _scaled(A)
+    found = _tried(la.svd, A, full_matrices=False, lapack_driver="gesvd")
+    if found is None and A.shape[0] < A.shape[1]:
+        right, singular, left = _jacobi_svd(A.T)
+        found = left.T, singular, right.T
+    left, singular, right = _jacobi_svd(A) if found is None else found
+    return left, np.ldexp(singular, exponent), right
+
+
+def _scaled(A: Array) -> tuple[Array, int]:
+    """A·2⁻ᵉ with its largest entry between 1/2 and 1, and e."""
+    largest = float(np.abs(A).max(initial=0.0))
+    if not np.isfinite(largest):
+        raise ValueError(
+            "The numbers are too large or too far apart: squares or products of them overflow. Scale the columns to "
+            "like units, e.g. by StandardScaler."
+        )
+    exponent = int(np.frexp(largest)[1])
+    return np.ldexp(np.asarray(A, dtype=np.float64), -exponent), exponent
+
+
+def _jacobi_svd(A: Array) -> tuple[Array, Array, Array]:
+    """Of at least as many rows as columns: pairs of columns are turned until all are orthogonal (Hestenes 1958)."""
+    Q, R = la.qr(A, mode="economic")
+    both = np.column_stack([R.T, np.eye(len(R))])  # the columns of R, and of V beside them: both are turned alike
+    for _ in range(SWEEPS):
+        if not sum([_turned_upright(both, *pairs) for pairs in _disjoint_pairs(len(R))]):
+            break
+    columns, V = np.hsplit(both, 2)
+    order = np.argsort(-la.norm(columns, axis=1), kind="stable")
+    U, R = la.qr(columns[order].T)  # of orthogonal columns: it gives their lengths, and vectors to those of length 0
+    signs = np.where(np.diag(R) < 0, -1.0, 1.0)
+    return Q @ (U * signs), np.abs(np.diag(R)), V[order]
+
+
+def _turned_upright(both: Array, left: NDArray[np.intp], right: NDArray[np.intp]) -> bool:
+    """Turns pairs of rows, in place, until their first halves are at right angles; whether any were not."""
+    size = len(both)
+    a, b = both[left], both[right]
+    of_a, of_b, product = (np.vecdot(x[:, :size], y[:, :size]) for x, y in ((a, a), (b, b), (a, b)))
+    oblique = np.abs(product) > size * EPS * np.sqrt(of_a) * np.sqrt(of_b)
+    apart, twice = of_b - of_a, 2 * product
+    length = np.where(oblique, np.abs(apart) + np.hypot(apart, twice), 1.0)
+    tangent = np.where(oblique, twice * np.copysign(1.0, apart) / length, 0.0)
+    cosine = (1 / np.hypot(1.0, tangent))[:, None]
+    sine = cosine * tangent[:, None]
+    both[left], both[right] = cosine * a - sine * b, sine * a + cosine * b
+    return bool(oblique.any())
+
+
+def _disjoint_pairs(n: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Every pair of n columns once, in rounds in which no column is twice: as in a tournament."""
+    around = np.arange(n + n % 2)
+    half = len(around) // 2
+    for _ in range(len(around) - 1):
+        left, right = around[:half], around[half:][::-1]
+        both = (left < n) & (right < n)
+        yield left[both], right[both]
+        around = np.concatenate([around[:1], np.roll(around[1:], 1)])
+
+
+def _krylov_eigenpairs(A: LinearOperator, wanted: int, start: Array) -> tuple[Array, Array]:
+    """From the span of X, AX, A²X, …, begun anew with the best of it until that no longer changes."""
+    size, kept = len(start), wanted + BESIDE
+    if size <= kept * (POWERS + 1):
+        return largest_eigenpairs(A.matmat(np.eye(size)), wanted)
+    X = np.column_stack([start, np.random.default_rng(0).standard_normal((size, kept - 1))])
+    for _ in range(RESTARTS):
+        powers = [la.qr(X, mode="economic")[0]]
+        for _ in range(POWERS):
+            powers.append(la.qr(A.matmat(powers[-1]), mode="economic")[0])
+        basis = la.qr(np.column_stack(powers), mode="economic")[0]
+        values, vectors = eigh(basis.T @ A.matmat(basis))
+        X = basis @ vectors[:, -kept:]
+        wrong = la.norm(A.matmat(X[:, -wanted:]) - X[:, -wanted:] * values[-wanted:])
+        if wrong <= 10 * EPS * np.sqrt(size) * np.abs(values).max():
+            break
+    return values[-wanted:], X[:, -wanted:]
