@@ -109,4 +109,5 @@ MEASURES: dict[str, Measure] = {
     "t": Measure(_t_statistic, paired=True),
     "margin": Measure(_score("margin"), shown=".4g"),
     "reconstruction error": Measure(_score("reconstruction_error"), shown=".4g"),
+    "shift": Measure(_score("shift"), shown="g"),
 }

@@ -30,10 +30,12 @@ from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSqua
 from discrim.evaluation.methods import METHODS, Method, named
 from discrim.reducers.autoencoder import Autoencoder
 from discrim.reducers.embedding import median_square_distance
+from discrim.reducers.logistic_pca import LogisticPCA
 from discrim.reducers.margin_pca import MarginPCA
 from discrim.reducers.max_margin_shift import MaxMarginShift
 from discrim.reducers.pca import PCA
-from discrim.reducers.shift_search import SHIFTS
+from discrim.reducers.shift_search import SHIFTS, seeded
+from discrim.reducers.supervised_exponential_pca import SupervisedExponentialPCA
 from discrim.registry import Sizes, never
 
 # by name: whether it sees the rows as they are instead of random features of them, and what makes one
@@ -48,6 +50,7 @@ EXTRACTORS: dict[str, tuple[bool, Callable[..., Any]]] = {
     "nmf": (False, partial(NMF, init="nndsvda", max_iter=100)),
 }
 COSTS = (0.1, 1.0, 10.0)
+LABEL_WEIGHTS = (1.0, 10.0, 100.0)
 ENOUGH = 1e-6  # relative duality gap: accuracies do not change below 1e-3
 
 
@@ -81,12 +84,16 @@ class ShiftedExtractor(TransformerMixin, BaseEstimator):
         # one hold-out set chooses the shift where an extractor has no closed form
         folds = 5 if isinstance(one, PCA) else StratifiedShuffleSplit(1, test_size=0.3, random_state=0)
         model = MaxMarginShift(one, shift=self.shift, cv=folds, tol=ENOUGH, random_state=self.random_state)
-        self.fitted_ = model.fit(seen, y)
-        self.trial_scores_ = {"reconstruction_error": _reconstruction_error(self.fitted_.extractor_, seen)}
+        if self.shift:
+            model.fit(seen, y)
+            self.extractor_, shift = model.extractor_, model.shift_
+        else:  # no SVM is asked where nothing moves
+            self.extractor_, shift = seeded(one, self.random_state).fit(seen), 0.0
+        self.trial_scores_ = {"reconstruction_error": _reconstruction_error(self.extractor_, seen), "shift": shift}
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        return np.asarray(self.fitted_.transform(self._seen(np.asarray(X, dtype=np.float64))))
+        return np.asarray(self.extractor_.transform(self._seen(np.asarray(X, dtype=np.float64))))
 
     def _seen(self, rows: NDArray[Any]) -> NDArray[Any]:
         return rows if self.embedding_ is None else np.asarray(self.embedding_.transform(rows))
@@ -97,6 +104,26 @@ class ShiftedExtractor(TransformerMixin, BaseEstimator):
         sampler = RBFSampler(gamma=1 / width, n_components=int(count), random_state=self.random_state)
         positive = self.extractor == "nmf"
         return make_pipeline(sampler, MinMaxScaler((0, 1) if positive else (-1, 1), clip=positive))
+
+
+class ReducerByFolds(TransformerMixin, BaseEstimator):
+    """One of our reducers, the weight of its labels by folds: the one whose features serve a linear SVM best.
+
+    reducer : its class
+    """
+
+    def __init__(self, n_components: int = 10, *, reducer: Callable[..., Any] = LogisticPCA) -> None:
+        self.n_components = n_components
+        self.reducer = reducer
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ReducerByFolds:
+        judged = Pipeline([("reducer", self.reducer(self.n_components)), ("svm", _centred_svm())])
+        weights = {"reducer__label_weight": LABEL_WEIGHTS}
+        self.fitted_ = GridSearchCV(judged, weights, cv=_folds(y)).fit(X, y).best_estimator_["reducer"]
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        return np.asarray(self.fitted_.transform(X))
 
 
 class ShiftByFolds(TransformerMixin, BaseEstimator):
@@ -190,14 +217,18 @@ class ByFolds(ClassifierMixin, BaseEstimator):
     """A linear SVM on centred features of mean square 1, its cost by as many folds as the smallest class allows."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> ByFolds:
-        folds = StratifiedKFold(int(min(5, np.unique(y, return_counts=True)[1].min())), shuffle=True, random_state=0)
         costs = {"linearsvc__C": [0.01, 0.1, 1.0, 10.0]}
-        self.chosen_ = GridSearchCV(_centred_svm(), costs, cv=folds).fit(X, y).best_estimator_
+        self.chosen_ = GridSearchCV(_centred_svm(), costs, cv=_folds(y)).fit(X, y).best_estimator_
         self.classes_ = self.chosen_.classes_
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         return self.chosen_.predict(X)
+
+
+def _folds(y: ArrayLike) -> StratifiedKFold:
+    """As many as the smallest class has rows, at most five."""
+    return StratifiedKFold(int(min(5, np.unique(y, return_counts=True)[1].min())), shuffle=True, random_state=0)
 
 
 def _centred_svm() -> Pipeline:
@@ -245,6 +276,21 @@ PAPER_METHODS: dict[str, Method] = {
             most_components=_directions_of_half,
             seeded=True,
             takes_sparse=False,
+        ),
+        *(
+            Method(
+                f"paper/{name} by folds",
+                "the labels' weight by folds",
+                ReducerByFolds,
+                {"reducer": reducer},
+                nested_from=never,
+                most_components=_directions_of_half,
+                takes_sparse=False,
+            )
+            for name, reducer in (
+                ("logistic-pca", LogisticPCA),
+                ("supervised-exponential-pca", SupervisedExponentialPCA),
+            )
         ),
         *(
             Method(

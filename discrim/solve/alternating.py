@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import log_softmax, softmax
 
 from discrim.data.rows import LabelledRows
 from discrim.decompositions import solve, svd
@@ -188,7 +188,7 @@ class LogisticLoss:
     """−ln p_y, p = softmax(scores): multinomial logistic regression."""
 
     def of(self, scores: Array, codes: Codes) -> Array:
-        return np.asarray(logsumexp(scores, axis=1) - scores[np.arange(len(codes)), codes])
+        return np.asarray(-log_softmax(scores, axis=1)[np.arange(len(codes)), codes])
 
     def slopes(self, scores: Array, codes: Codes) -> Array:
         p = softmax(scores, axis=1)

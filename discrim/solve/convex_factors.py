@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import log_softmax, softmax
 
 from discrim.decompositions import eigh
 
@@ -60,8 +60,9 @@ class SharedFactors:
         def value(flat: Array) -> tuple[float, Array]:
             V = flat.reshape(first.shape)
             scores = design @ V
-            losses = logsumexp(scores, axis=1) - scores[np.arange(len(truth)), self.codes]
-            errors = weights[:, None] * (softmax(scores, axis=1) - truth)
+            logarithms = log_softmax(scores, axis=1)
+            losses = -logarithms[np.arange(len(truth)), self.codes]
+            errors = weights[:, None] * (np.exp(logarithms) - truth)
             total = self.alpha * float(weights @ losses) + 0.5 * self.beta * float(flat @ flat)
             return total, (self.alpha * design.T @ errors + self.beta * V).ravel()
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from samples import labelled
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 
-from discrim import MarginPCA, MaxMarginShift
+from discrim import LogisticPCA, MarginPCA, MaxMarginShift, SupervisedExponentialPCA
 from discrim.evaluation.paper_conventions import (
     EXTRACTORS,
     PAPER_METHODS,
@@ -112,6 +114,33 @@ def test_a_shift_by_folds_is_the_best_of_all_costs():
         for C in (0.1, 1.0, 10.0)
     )
     assert max(model.fitted_.shift_scores_.values()) == best
+
+
+@pytest.mark.parametrize(
+    ("name", "reducer"), [("logistic-pca", LogisticPCA), ("supervised-exponential-pca", SupervisedExponentialPCA)]
+)
+def test_the_weight_of_the_labels_is_the_one_whose_features_serve_an_svm_best(name, reducer):
+    X, y = labelled(45, 6)
+    X += 2 * np.random.default_rng(1).standard_normal(X.shape)  # so that the weights differ in what they are worth
+    model = any_method(f"paper/{name} by folds").estimator(2, 0).fit(X, y)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    svm = any_classifier("paper/centred-svm").build()
+    worth = {
+        weight: cross_val_score(make_pipeline(reducer(2, label_weight=weight), svm), X, y, cv=folds).mean()
+        for weight in (1.0, 10.0, 100.0)
+    }
+    assert len(set(worth.values())) > 1
+    assert worth[model.fitted_.label_weight] == max(worth.values())
+    np.testing.assert_array_equal(model.transform(X), model.fitted_.transform(X))
+
+
+def test_what_is_not_shifted_is_the_extractor_alone_and_the_shift_is_kept():
+    X, y = labelled(60, 5)
+    plain, shifted = (
+        any_method(f"paper/pca of rows{words}").estimator(2, 0).fit(X, y) for words in ("", " shifted by 4")
+    )
+    np.testing.assert_array_equal(plain.transform(X), PCA(2).fit(X).transform(X))
+    assert (plain.trial_scores_["shift"], shifted.trial_scores_["shift"]) == (0.0, 4.0)
 
 
 def test_trees_split_nodes_of_ten_rows():

@@ -51,7 +51,7 @@ def test_cells_and_figures_that_were_not_run_are_told():
     page = "\n".join(module["lines_of"](whole, [*done, lost, *partly]))
     assert list(module["figures"](partly)) == []
     assert [title for title, _ in module["figures"](partly[:1])] == ["Figure 3, opencv_digits"]
-    assert f"| 1 | {table.dataset} | 1 of {table.splits} | 2 of 3 | 0 of 2 |" in page
+    assert f"| 1 | {table.dataset} | 1 of {table.splits} | 2 of 6 | 0 of 2 |" in page
     assert "Not drawn here: Figure 2, opencv_digits; Figure 3, opencv_digits." in page
     assert "Not public or not here: table 2 has TRECVID2003" in page
 

@@ -85,7 +85,7 @@ def test_numbers_of_cells_are_those_of_the_readable_tables():
     of_k = {"5": 48, "10": 56, "13": 56, "4": 48, "6": 48, "7": 48, "8": 56, "9": 56, "11": 56, "12": 56}
     assert cells["maximum-margin-pca"] == {**of_k, "2": 4 * 4 * 3, "3": 6 * 4 * 4}
     assert cells["bayes-error-pca"] == {"I": 12, "II": 170}
-    assert cells["max-margin-data-shifting"] == {"1": 9, "3": 30, "4": 54}
+    assert cells["max-margin-data-shifting"] == {"1": 16, "3": 30, "4": 54}
     assert cells["lda-refinement"] == {"1": 14, "2": 22, "3": 16, "Example 1": 4}
 
 
