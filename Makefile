@@ -69,20 +69,18 @@ matrix:
 dist:
 	PYTHON=$(PYTHON) .ci/dist
 
+# the figures of the docs; what a store has is not done again
 study: $(VENV)/installed
-	$(RUN) examples/wide_study.py
-	$(RUN) examples/refinement_study.py
-	$(RUN) examples/shift_study.py
+	mkdir -p build/reproduce
+	$(RUN) examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md
+	$(RUN) examples/shift_study.py --store build/reproduce/max-margin-data-shifting.sqlite --into docs/max_margin_shift.md
 	$(RUN) examples/max_margin_pca_study.py --into docs/max_margin_shift.md
-	mkdir -p build
+	$(RUN) examples/refinement_study.py --into docs/refinement.md
+	$(RUN) examples/wide_study.py
 	$(RUN) examples/default_reducer_study.py --store build/study.sqlite --into docs/study.md
 	$(RUN) examples/nonlinear_study.py --store build/nonlinear.sqlite --splits 5 --rows 600 --into docs/posterior_map.md
 	$(RUN) examples/linear_default_study.py --into docs/bayes_error_lda.md
-	$(RUN) examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md
-	-$(RUN) -m discrim reproduce bayes-error-pca --store build/reproduce/bayes-error-pca.sqlite --claims
-	-$(RUN) -m discrim reproduce bayes-error-pca --store build/reproduce/bayes-error-pca.sqlite --honest
-	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/reproduce/maximum-margin-pca.sqlite --claims
-	-$(RUN) -m discrim reproduce maximum-margin-pca --store build/reproduce/maximum-margin-pca.sqlite --honest
+	$(RUN) examples/company_study.py --store build/company.sqlite --into docs/company.md
 
 pictures: $(VENV)/installed
 	mkdir -p build

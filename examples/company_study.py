@@ -6,27 +6,25 @@ The folder holds the data sets (`discrim datasets` tells which are there). With 
 second run does only what is missing; without --into the tables are printed.
 """
 
-import argparse
-import sys
 import time
+from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from default_reducer_study import BEGIN, CLASSIFIERS, DATASETS, END, Result, data_sets, drawn, figure, markdown
+from default_reducer_study import DATASETS, BesideDefault, data_sets
 from sklearn.base import clone
+from study_parts import CLASSIFIERS, better_and_worse, figure, main_of_trials, markdown, tried
 
 import discrim
-from discrim.data import catalogue
+from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import named_methods
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.run import opened_store, run
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import adjusted, difference, scores_by_cell, test_to_train
+from discrim.evaluation.summary import adjusted, difference
 from discrim.registry import OUR_METHODS
 
 COMPANY = (
@@ -57,27 +55,20 @@ def all_methods() -> tuple[str, ...]:
     return (*(one.name for one in OUR_METHODS), *BESIDE)
 
 
-def result(name: str, store: Store, most: int, splits: int, jobs: int) -> Result:
-    whole = catalogue.load(name, download=False)
-    table = drawn(whole, most)
-    cells = product(named_methods(all_methods()), COUNTS, named_classifiers(CLASSIFIERS), table.n_features)
-    rows = run(Grid(name, table, cells, named_protocol("holdout-80-20", n_splits=splits)), store, jobs=jobs)
-    for reason in sorted({f"{row['trial']['method']}: {row['reason']}" for row in rows if row["status"] == "failed"}):
-        print(f"{name}: failed: {reason}", file=sys.stderr)
-    good = [row for row in rows if row["status"] == "ok"]
-    fits: dict[str, list[float]] = {}
-    for row in good:
-        fits.setdefault(row["trial"]["method"], []).append(row["scores"]["fit_seconds"])
-    seconds = {method: float(np.mean(of_method)) for method, of_method in fits.items()}
-    return Result(name, whole.n_samples, table, scores_by_cell(good, "accuracy"), seconds, test_to_train(good))
+def result(name: str, store: Store, most: int, splits: int, jobs: int) -> BesideDefault:
+    def grids(table: LabelledTable) -> Iterator[Grid]:
+        cells = product(named_methods(all_methods()), COUNTS, named_classifiers(CLASSIFIERS), table.n_features)
+        yield Grid(name, table, cells, named_protocol("holdout-80-20", n_splits=splits))
+
+    return tried(BesideDefault, name, grids, store, most, jobs)
 
 
-def complete(results: list[Result], counts: tuple[int, ...]) -> list[str]:
+def complete(results: list[BesideDefault], counts: tuple[int, ...]) -> list[str]:
     """The methods that have all these K on every data set."""
     return [m for m in all_methods() if not any(np.isnan(one.mean(m, (k,))) for one in results for k in counts)]
 
 
-def accuracies(results: list[Result]) -> Iterator[str]:
+def accuracies(results: list[BesideDefault]) -> Iterator[str]:
     yield "**Mean accuracy, %,** over data sets and classifiers, the company first, and seconds of one fit (mean over"
     yield "data sets, of a busy machine).\n"
     company = [method for method in all_methods() if method in COMPANY]
@@ -91,14 +82,14 @@ def accuracies(results: list[Result]) -> Iterator[str]:
     yield "A dash: fewer than K components exist on some of the data sets.\n"
 
 
-def by_data_set(results: list[Result]) -> Iterator[str]:
+def by_data_set(results: list[BesideDefault]) -> Iterator[str]:
     yield f"**By data set:** mean accuracy over the classifiers and K = {', '.join(map(str, COUNTS))}, %.\n"
     shown = [*(m for m in all_methods() if m in COMPANY), YARDSTICK, "regularized-lda", BEST]
     rows = [[method, *(figure(one.mean(method, COUNTS)) for one in results)] for method in shown]
     yield from markdown(["method", *(one.name for one in results)], rows)
 
 
-def against(results: list[Result], other: str) -> Iterator[str]:
+def against(results: list[BesideDefault], other: str) -> Iterator[str]:
     yield f"**Each of the company against {other}**, cell by cell (data set × K × classifier; only cells that both"
     yield "have): mean difference in points, and cells in which it is significantly better / worse by the corrected t"
     yield "test at 5 %, after Holm over the row, and without.\n"
@@ -114,14 +105,12 @@ def against(results: list[Result], other: str) -> Iterator[str]:
         tested = [one for one in adjusted([one for one in found if one]) if one]
         if not tested:
             continue
-        holm = [one.verdict for one in tested]
-        plain = [("better" if one.mean > 0 else "worse") if one.p_value < 0.05 else "" for one in tested]
-        counts = [f"{words.count('better')} / {words.count('worse')}" for words in (holm, plain)]
-        rows.append([method, str(len(tested)), f"{100 * np.mean([one.mean for one in tested]):+.1f}", *counts])
+        mean = f"{100 * np.mean([one.mean for one in tested]):+.1f}"
+        rows.append([method, str(len(tested)), mean, *better_and_worse(tested)])
     yield from markdown(["method", "cells", "difference", "better / worse, Holm", "without Holm"], rows)
 
 
-def mean_ranks(results: list[Result]) -> Iterator[str]:
+def mean_ranks(results: list[BesideDefault]) -> Iterator[str]:
     yield f"**Mean ranks** over the {len(results)} data sets (1 is best; accuracies averaged over the classifiers), at"
     yield "each K among the methods that have it on every data set; over all K among those that have every K. By"
     yield "Nemenyi's test two methods differ at 5 % when their ranks are the critical difference apart.\n"
@@ -173,30 +162,15 @@ def speeds() -> Iterator[str]:
     yield from markdown(["method", *(f"{n:,}×{d:,}" for n, d in sizes)], rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--store", type=Path, help="file that keeps the results")
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=300, help="rows used of larger data sets")
-    parser.add_argument("--datasets", default=",".join(DATASETS))
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--into", type=Path, help="the page whose figures to replace")
-    options = parser.parse_args()
-    results = []
-    with opened_store(options.store) as store:
-        for name in options.datasets.split(","):
-            results.append(result(name, store, options.rows, options.splits, options.jobs))
-            print(f"{name} is done", file=sys.stderr, flush=True)
-    lines = [f"{options.splits} splits of at most {options.rows} rows a data set.\n"]
-    lines += [*data_sets(results), *accuracies(results), *by_data_set(results)]
-    lines += [*against(results, YARDSTICK), *against(results, BEST), *mean_ranks(results), *speeds()]
-    if options.into is None:
-        print("\n".join(lines))
-        return
-    before, rest = options.into.read_text(encoding="utf-8").split(BEGIN)
-    page = f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n{END}{rest.split(END)[1]}"
-    options.into.write_text(page, encoding="utf-8")
+def tables(results: list[BesideDefault], options: Namespace) -> Iterator[str]:
+    yield f"{options.splits} splits of at most {options.rows} rows a data set.\n"
+    for part in (data_sets, accuracies, by_data_set):
+        yield from part(results)
+    for other in (YARDSTICK, BEST):
+        yield from against(results, other)
+    yield from mean_ranks(results)
+    yield from speeds()
 
 
 if __name__ == "__main__":
-    main()
+    main_of_trials(__doc__, DATASETS, result, tables, splits=5, rows=300)

@@ -7,18 +7,17 @@ The ridge of shrinkage="cv": the highest held-out accuracy, or of all within one
 discriminant PCA of its complement, or directions in which the classes' covariances differ most.
 """
 
-import argparse
 import sys
 import warnings
+from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from default_reducer_study import DATASETS as MORE_CLASSES
-from default_reducer_study import drawn, markdown
-from nonlinear_study import CLASSIFIERS, COUNTS, TWO_CLASSES
+from nonlinear_study import COUNTS, TWO_CLASSES
 from sklearn.preprocessing import StandardScaler
+from study_parts import CLASSIFIERS, arguments, drawn, markdown, show
 
 from discrim import BayesErrorLDA, PosteriorMap
 from discrim.data import catalogue
@@ -26,7 +25,6 @@ from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.summary import LEVEL, difference
 
-BEGIN, END = "<!-- tried: begin -->", "<!-- tried: end -->"
 ACCURACY, LOSS, TEMPERED = "highest accuracy", "least log loss", "least log loss at the best temperature"
 PCA, GAP, BHATTACHARYYA = "PCA of the complement", "difference of covariances", "Bhattacharyya distance"
 TEST_TO_TRAIN = 1 / 4
@@ -109,7 +107,7 @@ def by_covariances(X: Rows, y: Rows, new: Rows, shrinkage: float, most: int) -> 
 # ---------------------------------------------------------------------- figures
 
 
-def tried(names: tuple[str, ...], ways, options: argparse.Namespace) -> dict[Key, dict[int, float]]:
+def tried(names: tuple[str, ...], ways, options: Namespace) -> dict[Key, dict[int, float]]:
     """Accuracy of every split."""
     scores: dict[Key, dict[int, float]] = defaultdict(dict)
     for name in names:
@@ -143,26 +141,22 @@ def table(scores: dict[Key, dict[int, float]], first: str) -> Iterator[str]:
     yield from markdown(head, rows)
 
 
+def tables(options: Namespace) -> Iterator[str]:
+    yield f"{options.splits} random 80/20 splits, at most {options.rows:,} rows of a data set; mean accuracy, %.\n"
+    for names, classes in ((MORE_CLASSES, "more than two classes"), (TWO_CLASSES, "two classes")):
+        yield f"**The ridge**, {len(names)} data sets with {classes}:\n"
+        yield from table(tried(names, by_ridge, options), ACCURACY)
+    yield f"**Beyond the discriminant**, the {len(TWO_CLASSES)} data sets with two classes:\n"
+    yield from table(tried(TWO_CLASSES, by_pads, options), PCA)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, jobs=False)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--rows", type=int, default=400, help="rows used of larger data sets")
-    parser.add_argument("--into", type=Path, help="the page whose figures to replace")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # pads that tie at the cut
-    lines = [f"{options.splits} random 80/20 splits, at most {options.rows:,} rows of a data set; mean accuracy, %.\n"]
-    lines += [f"**The ridge**, {len(MORE_CLASSES)} data sets with more than two classes:\n"]
-    lines += table(tried(MORE_CLASSES, by_ridge, options), ACCURACY)
-    lines += [f"**The ridge**, {len(TWO_CLASSES)} data sets with two classes:\n"]
-    lines += table(tried(TWO_CLASSES, by_ridge, options), ACCURACY)
-    lines += [f"**Beyond the discriminant**, the {len(TWO_CLASSES)} data sets with two classes:\n"]
-    lines += table(tried(TWO_CLASSES, by_pads, options), PCA)
-    if options.into is None:
-        print("\n".join(lines))
-        return
-    before, rest = options.into.read_text(encoding="utf-8").split(BEGIN)
-    page = f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n{END}{rest.split(END)[1]}"
-    options.into.write_text(page, encoding="utf-8")
+    show(tables(options), options.into, "tried")
 
 
 if __name__ == "__main__":

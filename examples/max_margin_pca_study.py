@@ -7,10 +7,8 @@ For more and more components, up to the rank: the objective at the directions of
 accuracy of a linear SVM on held-out rows. Data sets are scikit-learn's own. Without --into the tables are printed.
 """
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from study_parts import arguments, markdown, show
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
 from discrim.data.rows import LabelledRows
@@ -28,7 +27,6 @@ from discrim.margins.unit_rows import UnitRows
 from discrim.solve.max_margin import MaxMarginProblem
 
 Array = NDArray[np.float64]
-BEGIN, END = "<!-- max-margin-pca: begin -->", "<!-- max-margin-pca: end -->"
 TURNS = 20  # of the classifier at given directions
 # data set, how many of its rows, numbers of components up to nearly the rank of half of them
 DATA: dict[str, tuple[Callable[..., Any], int, tuple[int, ...]]] = {
@@ -88,7 +86,7 @@ def compared(X: Array, y: Array, split: tuple[Array, Array], k: int, cost: float
     return found
 
 
-def lines_of(name: str, cost: float, n_splits: int) -> Iterator[str]:
+def rows_of(name: str, cost: float, n_splits: int) -> Iterator[list[str]]:
     load, n_rows, counts = DATA[name]
     X, y = load(return_X_y=True)
     X, y = X[:n_rows], y[:n_rows]
@@ -99,32 +97,20 @@ def lines_of(name: str, cost: float, n_splits: int) -> Iterator[str]:
         above = [f"{100 * (one.objective / whole.objective - 1):.2f}" for one in (pca, shift)]
         angles = [f"{one.angle:.0f}" for one in (pca, shift)]
         accuracies = [f"{one.accuracy:.1f}" for one in (pca, shift, whole)]
-        cells = [f"{name}, C = {cost:g}", f"{shift.shift:.2f}", str(k), *above, *angles, *accuracies]
-        yield "| " + " | ".join(cells) + " |"
+        yield [f"{name}, C = {cost:g}", f"{shift.shift:.2f}", str(k), *above, *angles, *accuracies]
 
 
-HEAD = """\
-| data | shift | K | objective, %: PCA | shift | angle: PCA | shift | right, %: PCA | shift | MMPCA |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+HEAD = ["data", "shift", "K", "objective, %: PCA", "shift", "angle: PCA", "shift", "right, %: PCA", "shift", "MMPCA"]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+def main(given: Sequence[str] | None = None) -> None:
+    parser = arguments(__doc__, jobs=False)
     parser.add_argument("--splits", type=int, default=5, help="random halves")
     parser.add_argument("--data", action="append", choices=list(DATA), help="this data set; may be given again")
-    parser.add_argument("--into", type=Path, help="the page whose figures to replace")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    lines = [HEAD]
-    for name in options.data or DATA:
-        for cost in (0.1, 1.0):
-            lines += lines_of(name, cost, options.splits)
-    if options.into is None:
-        print("\n".join(lines))
-        return
-    before, rest = options.into.read_text(encoding="utf-8").split(BEGIN)
-    page = f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{rest.split(END)[1]}"
-    options.into.write_text(page, encoding="utf-8")
+    rows = (row for name in options.data or DATA for cost in (0.1, 1.0) for row in rows_of(name, cost, options.splits))
+    show(markdown(HEAD, rows), options.into, "max-margin-pca")
 
 
 if __name__ == "__main__":

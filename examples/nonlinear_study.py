@@ -7,26 +7,22 @@ second run does only what is missing; without --into the tables are printed. Sup
 is installed (pip install 'discrim[study]').
 """
 
-import argparse
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 from default_reducer_study import DATASETS as MORE_CLASSES
-from default_reducer_study import drawn, figure, markdown
+from default_reducer_study import beside
+from study_parts import CLASSIFIERS, Result, better_and_worse, figure, main_of_trials, markdown, tried
 
-from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Cell, Grid, product
 from discrim.evaluation.methods import METHODS, Method, named_methods
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.run import opened_store, run
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import LEVEL, Difference, Scores, adjusted, difference, scores_by_cell, test_to_train
+from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference
 from discrim.registry import never
 
 TWO_CLASSES = ("wdbc", "pima", "ionosphere", "sonar", "splice", "spambase", "ilpd", "leukemia", "colon", "prostate")
@@ -42,8 +38,6 @@ UMAP = Method(
 )
 COUNTS = (1, 2, 3, 5, 10)
 UMAP_COUNTS = (2, 5)  # every K is a fit of its own
-CLASSIFIERS = ("svm", "5-nn", "naive-bayes")
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def compared() -> tuple[Method, ...]:
@@ -52,20 +46,8 @@ def compared() -> tuple[Method, ...]:
     return (*named_methods([LINEAR, KERNEL, POSTERIOR]), *umap, *named_methods(["pca", RAW]))
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What came out on one data set."""
-
-    name: str
-    whole: int
-    table: LabelledTable
-    scores: dict[Cell, Scores]
-    seconds: dict[str, float]
-    ratio: float
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.table.class_counts())
+class BesideLinear(Result):
+    """A data set's results, where a method has as many components as it can."""
 
     def cell(self, method: str, k: int, classifier: str) -> Cell | None:
         """The cell of K components; of as many as there are, where a method has fewer (raw features have one K)."""
@@ -77,8 +59,7 @@ class Result:
 
     def mean(self, method: str, k: int) -> float:
         """Mean accuracy over splits and classifiers, in percent; NaN where there is none."""
-        cells = [self.cell(method, k, classifier) for classifier in CLASSIFIERS]
-        return float(np.mean([100 * np.mean(list(self.scores[cell].values())) if cell else np.nan for cell in cells]))
+        return self.percent(self.cell(method, k, classifier) for classifier in CLASSIFIERS)
 
     def over(self, method: str, other: str) -> dict[Cell, Difference]:
         """The method minus the other with as many components, every pair of cells once."""
@@ -96,42 +77,34 @@ class Result:
 # ---------------------------------------------------------------------- running
 
 
-def result(name: str, store: Store, most: int, splits: int, jobs: int) -> Result:
-    whole = catalogue.load(name, download=False)
-    table = drawn(whole, most)
-    cells: tuple[Cell, ...] = ()
-    for method in compared():
-        counts = [k for k in (UMAP_COUNTS if method is UMAP else COUNTS) if k <= table.n_features]
-        cells += product([method], counts, named_classifiers(CLASSIFIERS), table.n_features)
-    known = METHODS | {UMAP.name: UMAP}
-    protocol = named_protocol("holdout-80-20")  # of which a larger run takes more splits
-    rows = run(Grid(name, table, cells, protocol, methods=known, n_splits=splits), store, jobs=jobs)
-    for reason in sorted({row["reason"] for row in rows if row["status"] == "failed"}):
-        print(f"{name}: failed: {reason}", file=sys.stderr)
-    good = [row for row in rows if row["status"] == "ok"]
-    fits: dict[str, list[float]] = {}
-    for row in good:
-        fits.setdefault(row["trial"]["method"], []).append(row["scores"]["fit_seconds"])
-    seconds = {method: float(np.mean(of_method)) for method, of_method in fits.items()}
-    return Result(name, whole.n_samples, table, scores_by_cell(good, "accuracy"), seconds, test_to_train(good))
+def result(name: str, store: Store, most: int, splits: int, jobs: int) -> BesideLinear:
+    def grids(table: LabelledTable) -> Iterator[Grid]:
+        cells: tuple[Cell, ...] = ()
+        for method in compared():
+            counts = [k for k in (UMAP_COUNTS if method is UMAP else COUNTS) if k <= table.n_features]
+            cells += product([method], counts, named_classifiers(CLASSIFIERS), table.n_features)
+        protocol = named_protocol("holdout-80-20")  # of which a larger run takes more splits
+        yield Grid(name, table, cells, protocol, methods=METHODS | {UMAP.name: UMAP}, n_splits=splits)
+
+    return tried(BesideLinear, name, grids, store, most, jobs)
 
 
 # ---------------------------------------------------------------------- tables
 
 
-def groups(results: list[Result]) -> Iterator[tuple[str, list[Result]]]:
+def groups(results: list[BesideLinear]) -> Iterator[tuple[str, list[BesideLinear]]]:
     """Data sets with two classes, and with more."""
     for title, is_in in (("two classes", lambda one: one.n_classes == 2), ("more", lambda one: one.n_classes > 2)):
         if part := [one for one in results if is_in(one)]:
             yield title, part
 
 
-def names_of(results: list[Result]) -> list[str]:
+def names_of(results: list[BesideLinear]) -> list[str]:
     """The methods, in the order of the comparison."""
     return [method.name for method in compared() if any(method.name in one.seconds for one in results)]
 
 
-def accuracies(results: list[Result]) -> Iterator[str]:
+def accuracies(results: list[BesideLinear]) -> Iterator[str]:
     yield "**Mean accuracy, %,** over data sets, splits and three classifiers (linear SVM, five neighbours, naive"
     yield "Bayes). Where a method has fewer than K components, all it has.\n"
     for title, part in groups(results):
@@ -141,17 +114,14 @@ def accuracies(results: list[Result]) -> Iterator[str]:
         yield from markdown([f"{len(part)} data sets, {title}", *(f"K = {k}" for k in COUNTS)], rows)
 
 
-def by_data_set(results: list[Result]) -> Iterator[str]:
+def by_data_set(results: list[BesideLinear]) -> Iterator[str]:
     yield "**Two components, by data set:** mean accuracy over the classifiers, %.\n"
     listed = names_of(results)
-    rows = []
-    for one in results:
-        sizes = [f"{one.table.n_samples:,} of {one.whole:,}", f"{one.table.n_features:,}", str(one.n_classes)]
-        rows.append([one.name, *sizes, *(figure(one.mean(name, 2)) for name in listed)])
+    rows = [[one.name, *one.sizes, *(figure(one.mean(name, 2)) for name in listed)] for one in results]
     yield from markdown(["data", "rows used", "columns", "classes", *listed], rows)
 
 
-def differences(results: list[Result]) -> Iterator[str]:
+def differences(results: list[BesideLinear]) -> Iterator[str]:
     yield "**Differences**, cell by cell (data set × K × classifier): their mean in points, and the number of cells in"
     yield "which the first is significantly better / worse by the corrected t test at 5 %, after Holm over the line and"
     yield "without it.\n"
@@ -162,15 +132,13 @@ def differences(results: list[Result]) -> Iterator[str]:
     for method, other in pairs:
         for title, part in groups(results):
             found = adjusted([gap for one in part for gap in one.over(method, other).values()])
-            words = ([one.verdict for one in found], [replace(one, adjusted=one.p_value).verdict for one in found])
-            counts = [f"{of.count('better')} / {of.count('worse')}" for of in words]
-            mean = 100 * np.mean([one.mean for one in found])
-            rows.append([f"{method} against {other}", title, str(len(found)), f"{mean:+.1f}", *counts])
+            mean = f"{100 * np.mean([one.mean for one in found]):+.1f}"
+            rows.append([f"{method} against {other}", title, str(len(found)), mean, *better_and_worse(found)])
     head = ["", "classes", "cells", "mean difference", "better / worse, Holm", "without Holm"]
     yield from markdown(head, rows)
 
 
-def losses(results: list[Result]) -> Iterator[str]:
+def losses(results: list[BesideLinear]) -> Iterator[str]:
     yield f"**Where {POSTERIOR} loses:** every cell in which it is behind at 5 % before Holm's correction; in the last"
     yield "column what is left after it.\n"
     rows = []
@@ -181,15 +149,14 @@ def losses(results: list[Result]) -> Iterator[str]:
             listed = [(one.name, cell, gap) for one in part for cell, gap in one.over(POSTERIOR, other).items()]
             for (name, cell, _), gap in zip(listed, adjusted([gap for *_, gap in listed]), strict=True):
                 if gap.mean < 0 and gap.p_value < LEVEL:
-                    told = [f"{100 * gap.mean:+.1f}", f"{gap.p_value:.3f}", gap.verdict]
-                    rows.append([name, str(cell.k), cell.classifier, other, *told])
+                    rows.append([name, str(cell.k), cell.classifier, other, *beside(gap)])
     if rows:
         yield from markdown(["data", "K", "classifier", "other method", "difference", "p", "after Holm"], rows)
     else:
         yield "None.\n"
 
 
-def cost(results: list[Result]) -> Iterator[str]:
+def cost(results: list[BesideLinear]) -> Iterator[str]:
     yield "**Seconds of one fit**, mean over the data sets (one core of a busy machine).\n"
     listed = [name for name in names_of(results) if name != RAW]
     rows = [
@@ -199,29 +166,11 @@ def cost(results: list[Result]) -> Iterator[str]:
     yield from markdown(["method", "seconds"], rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--store", type=Path, help="file that keeps the results")
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--rows", type=int, default=1_000, help="rows used of larger data sets")
-    parser.add_argument("--datasets", default=",".join((*TWO_CLASSES, *MORE_CLASSES)))
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--into", type=Path, help="the page whose figures to replace")
-    options = parser.parse_args()
-    results = []
-    with opened_store(options.store) as store:
-        for name in options.datasets.split(","):
-            results.append(result(name, store, options.rows, options.splits, options.jobs))
-            print(f"{name} is done", file=sys.stderr, flush=True)
-    told = f"{options.splits} random 80/20 splits, at most {options.rows:,} rows of a data set.\n"
-    lines = [told, *(line for part in (accuracies, by_data_set, differences, losses, cost) for line in part(results))]
-    if options.into is None:
-        print("\n".join(lines))
-        return
-    before, rest = options.into.read_text(encoding="utf-8").split(BEGIN)
-    page = f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n{END}{rest.split(END)[1]}"
-    options.into.write_text(page, encoding="utf-8")
+def tables(results: list[BesideLinear], options: Namespace) -> Iterator[str]:
+    yield f"{options.splits} random 80/20 splits, at most {options.rows:,} rows of a data set.\n"
+    for part in (accuracies, by_data_set, differences, losses, cost):
+        yield from part(results)
 
 
 if __name__ == "__main__":
-    main()
+    main_of_trials(__doc__, (*TWO_CLASSES, *MORE_CLASSES), result, tables)

@@ -2,26 +2,27 @@
 
     DISCRIM_DATA=folder python examples/refinement_study.py --jobs 2 --into docs/refinement.md
 
-The folder holds the data sets as NAME.csv.gz with a column "target". Without --into the tables are printed.
+The folder holds the data sets (`discrim datasets` tells which are there). Without --into the tables are printed.
 """
 
-import argparse
-import os
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-import pandas as pd
+import study_parts
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.svm import SVC
+from study_parts import arguments, show
+from study_parts import markdown as table
 
 from discrim.classifiers.merging_rules import MERGED_SET
 from discrim.classifiers.refined_hyperplane import RefinedHyperplane
 from discrim.evaluation.protocol import Protocol, named_protocol
 from discrim.evaluation.statistics import corrected_t_test, holm, paired_t_test
+from discrim.evaluation.study import study
 from discrim.reducers.fisher_lda import FisherLDA
 
 SVM = SVC(kernel="linear", C=1.0, class_weight="balanced", max_iter=1_000_000)
@@ -30,11 +31,12 @@ EXHAUSTIVE = ["exhaustive-pairs", "exhaustive-splits"]
 RULES_ONCE = ["none", *EXHAUSTIVE]
 HALVES = (0, 5), (5, 10)
 SHORT = {"discriminant-min": "d-min", "discriminant-max": "d-max", "LDA": "LDA alone", "SVM": "SVM alone"}
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+PAPER = study("lda-refinement")
+figure = partial(study_parts.figure, digits=2)
 
 
 @dataclass(frozen=True)
-class Study:
+class Refinement:
     """A data set of the paper, the classifier refined there, and what the paper prints for it."""
 
     name: str
@@ -53,38 +55,24 @@ class Study:
 
 
 TABLES_1_AND_2 = [
-    Study("breast_w", "LDA", "discriminant-max", (94.88, 95.61, 542.10, 3.37, 94.13)),
-    Study("splice_uci_n_ie", "LDA", "discriminant-min", (81.30, 86.66, 3.03, 14.25, None)),
-    Study("banknote", "LDA", "sign", (97.27, 98.62, 4.02, 6.68, 96.06)),
-    Study("heart_statlog", "SVM", "discriminant-min", (76.91, 78.11, 3.14, 2.79, 73.95)),
-    Study("ilpd", "SVM", "discriminant-max", (61.05, 62.28, 61.30, 2.41, 59.73)),
-    Study("ecoli", "SVM", "sign", (95.45, 96.08, 9.33, 3.35, None)),
+    Refinement("breast_w", "LDA", "discriminant-max", (94.88, 95.61, 542.10, 3.37, 94.13)),
+    Refinement("splice_uci_n_ie", "LDA", "discriminant-min", (81.30, 86.66, 3.03, 14.25, None)),
+    Refinement("banknote", "LDA", "sign", (97.27, 98.62, 4.02, 6.68, 96.06)),
+    Refinement("heart_statlog", "SVM", "discriminant-min", (76.91, 78.11, 3.14, 2.79, 73.95)),
+    Refinement("ilpd", "SVM", "discriminant-max", (61.05, 62.28, 61.30, 2.41, 59.73)),
+    Refinement("ecoli", "SVM", "sign", (95.45, 96.08, 9.33, 3.35, None)),
 ]
 TABLE_3 = [  # printed: F of the smaller and of the larger class, initial and refined
-    Study("fertility", "LDA", "discriminant-min", (0.15, 0.75, 0.17, 0.84), folds=5),
-    Study("splice_uci_n_ie", "SVM", "discriminant-min", (0.72, 0.86, 0.77, 0.88)),
+    Refinement("fertility", "LDA", "discriminant-min", (0.15, 0.75, 0.17, 0.84), folds=5),
+    Refinement("splice_uci_n_ie", "SVM", "discriminant-min", (0.72, 0.86, 0.77, 0.88)),
 ]
 
 
-def read(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and labels of a data set; of ecoli the two classes the paper takes."""
-    table = pd.read_csv(Path(os.environ["DISCRIM_DATA"]) / f"{name}.csv.gz")
-    y = table.pop("target").astype(str).to_numpy()
-    X = table.to_numpy(dtype=float)
-    chosen = np.isin(y, ["cp", "im"]) if name == "ecoli" else np.ones(len(y), dtype=bool)
-    return X[chosen], y[chosen]
-
-
-def smaller_class(y: np.ndarray) -> str:
-    labels, counts = np.unique(y, return_counts=True)
-    return labels[counts.argmin()]
-
-
-def standardised_as_printed(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """All rows to mean 0 and variance 1 in the smaller class: before the split, as the paper does it."""
-    reference = X[y == smaller_class(y)]
-    kept = reference.std(axis=0) > 1e-10 * np.abs(reference).max(axis=0)
-    return (X[:, kept] - reference[:, kept].mean(axis=0)) / reference[:, kept].std(axis=0)
+def read(name: str, *, as_printed: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels; as printed all rows are standardised to the smaller class before the split."""
+    table = PAPER.part(dataset=name).tables[0]
+    rows = PAPER.rows_of(table if as_printed else replace(table, prepare=""))
+    return rows.X, rows.y
 
 
 def trial(X, y, train, test, estimator, rules, options) -> dict[str, tuple[np.ndarray, float]]:
@@ -120,14 +108,14 @@ class Outcome:
         return float(np.mean(paired_t_test(gains).statistic)), float(np.mean(corrected.statistic)), corrected.p_value[0]
 
 
-def outcome(study: Study, protocol: Protocol, rules, repetitions: int, jobs: int, **options) -> Outcome:
+def outcome(case: Refinement, protocol: Protocol, rules, repetitions: int, jobs: int, **options) -> Outcome:
     """As printed, or with features standardised inside the split as the options say."""
-    X, y = read(study.name)
-    if not options:
-        X, options = standardised_as_printed(X, y), {"reference_class": None}
+    X, y = read(case.name, as_printed=not options)
+    options = options or {"reference_class": None}
     splits = [split for seed in range(repetitions) for split in protocol.splits(y, seed)]
-    results = Parallel(jobs)(delayed(trial)(X, y, *split, study.estimator, rules, options) for split in splits)
-    small = smaller_class(y)
+    results = Parallel(jobs)(delayed(trial)(X, y, *split, case.estimator, rules, options) for split in splits)
+    labels, counts = np.unique(y, return_counts=True)
+    small = labels[counts.argmin()]
     accuracy, margin, f_measures = {}, {}, {}
     for method in results[0]:
         right = [np.mean(r[method][0] == y[test]) for r, (_, test) in zip(results, splits, strict=True)]
@@ -144,17 +132,6 @@ def f_measure(predicted: np.ndarray, actual: np.ndarray) -> float:
     return float(2 * np.sum(predicted & actual) / (np.sum(predicted) + np.sum(actual)))
 
 
-def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(head) + " |"
-    yield "| --- |" + " ---: |" * (len(head) - 1)
-    yield from ("| " + " | ".join(row) + " |" for row in rows)
-    yield ""
-
-
-def figure(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None or np.isnan(value) else f"{value:.{digits}f}"
-
-
 def short(rule: str) -> str:
     return SHORT.get(rule, rule)
 
@@ -163,14 +140,14 @@ def inverted_folds(repetitions: int, jobs: int) -> Iterator[str]:
     rules = [*FAST, "best"]
     columns = ["initial", *rules, "LDA", "SVM"]
     beside, accuracies, margins, tests = [], [], [], []
-    for study in TABLES_1_AND_2:
-        done = outcome(study, named_protocol("inverted-kfold"), rules, repetitions, jobs)
+    for case in TABLES_1_AND_2:
+        done = outcome(case, named_protocol("inverted-kfold"), rules, repetitions, jobs)
         mean = {method: scores.mean() for method, scores in done.accuracy.items()}
-        plain, corrected, _ = done.tests(study.rule, "initial")
-        name = f"{study.name}, {study.initial}"
-        ours = (mean["initial"], mean[study.rule], done.margin[study.rule], plain, mean[study.other])
-        pairs = [f"{figure(p)} / {figure(o)}" for p, o in zip(study.printed, ours, strict=True)]
-        beside.append([name, short(study.rule), *pairs, figure(corrected)])
+        plain, corrected, _ = done.tests(case.rule, "initial")
+        name = f"{case.name}, {case.initial}"
+        ours = (mean["initial"], mean[case.rule], done.margin[case.rule], plain, mean[case.other])
+        pairs = [f"{figure(p)} / {figure(o)}" for p, o in zip(case.printed, ours, strict=True)]
+        beside.append([name, short(case.rule), *pairs, figure(corrected)])
         accuracies.append([name, *[figure(mean[method]) for method in columns]])
         margins.append([name, *[figure(done.margin[rule]) for rule in rules]])
         tests.append([name, *[" / ".join(map(figure, done.tests(m, "initial")[:2])) for m in columns[1:]]])
@@ -196,24 +173,24 @@ def inverted_folds(repetitions: int, jobs: int) -> Iterator[str]:
 
 def exhaustive(jobs: int) -> Iterator[str]:
     rows = []
-    for study in TABLES_1_AND_2:
-        rules = ["none", *(r for r in EXHAUSTIVE if r == "exhaustive-pairs" or read(study.name)[0].shape[1] <= 16)]
-        done = outcome(study, named_protocol("inverted-kfold"), rules, 1, jobs)
+    for case in TABLES_1_AND_2:
+        rules = ["none", *(r for r in EXHAUSTIVE if r == "exhaustive-pairs" or read(case.name)[0].shape[1] <= 16)]
+        done = outcome(case, named_protocol("inverted-kfold"), rules, 1, jobs)
         cells = [(figure(done.accuracy[r].mean()), figure(done.margin[r])) if r in rules else "–" for r in RULES_ONCE]
-        rows.append([f"{study.name}, {study.initial}", *map(" / ".join, cells)])
+        rows.append([f"{case.name}, {case.initial}", *map(" / ".join, cells)])
     yield "**The largest margin of all**, ten folds once: accuracy, % / ρ.\n"
     yield from table(["data, initial", *map(short, RULES_ONCE)], rows)
 
 
 def f_tables(repetitions: int, jobs: int) -> Iterator[str]:
     rows = []
-    for study in TABLE_3:
-        protocol = named_protocol("inverted-kfold", n_splits=study.folds)
-        done = outcome(study, protocol, FAST, repetitions, jobs)
-        methods = ["initial", study.rule, "none", "sign", "SVM"]
+    for case in TABLE_3:
+        protocol = named_protocol("inverted-kfold", n_splits=case.folds)
+        done = outcome(case, protocol, FAST, repetitions, jobs)
+        methods = ["initial", case.rule, "none", "sign", "SVM"]
         ours = [" / ".join(map(figure, done.f_measures[method])) for method in methods]
-        printed = [" / ".join(map(figure, study.printed[i : i + 2])) for i in (0, 2)]
-        rows.append([f"{study.name}, {study.initial}, K = {study.folds}", *printed, *ours])
+        printed = [" / ".join(map(figure, case.printed[i : i + 2])) for i in (0, 2)]
+        rows.append([f"{case.name}, {case.initial}, K = {case.folds}", *printed, *ours])
     yield "**F measures** of the smaller / the larger class.\n"
     head = ["data, initial", "printed initial", "printed d-min", "initial", "d-min", "none", "sign", "SVM alone"]
     yield from table(head, rows)
@@ -221,12 +198,12 @@ def f_tables(repetitions: int, jobs: int) -> Iterator[str]:
 
 def constant_features(repetitions: int, jobs: int) -> Iterator[str]:
     rows = []
-    for study in TABLES_1_AND_2[:2]:
+    for case in TABLES_1_AND_2[:2]:
         for choice in ("drop", "scale"):
             options = {"reference_class": "minority", "constant_features": choice}
-            done = outcome(study, named_protocol("inverted-kfold"), ["none", "sign"], repetitions, jobs, **options)
+            done = outcome(case, named_protocol("inverted-kfold"), ["none", "sign"], repetitions, jobs, **options)
             cells = [figure(done.accuracy[method].mean()) for method in ("initial", "none", "sign", "SVM")]
-            rows.append([f"{study.name}, {study.initial}", f'"{choice}"', *cells])
+            rows.append([f"{case.name}, {case.initial}", f'"{choice}"', *cells])
     yield "**Features constant in the reference class**, standardised inside the split: accuracy, %.\n"
     yield from table(["data, initial", "constant_features", "initial", "none", "sign", "SVM alone"], rows)
 
@@ -234,12 +211,12 @@ def constant_features(repetitions: int, jobs: int) -> Iterator[str]:
 def holdouts(jobs: int) -> Iterator[str]:
     protocol, methods = named_protocol("holdout-80-20"), [*FAST, "LDA", "SVM"]
     names, gains, p_values = [], [], []
-    for study in TABLES_1_AND_2:
-        done = outcome(study, protocol, FAST, 1, jobs, reference_class="minority", constant_features="scale")
-        names.append([f"{study.name}, {study.initial}", figure(done.accuracy["initial"].mean())])
+    for case in TABLES_1_AND_2:
+        done = outcome(case, protocol, FAST, 1, jobs, reference_class="minority", constant_features="scale")
+        names.append([f"{case.name}, {case.initial}", figure(done.accuracy["initial"].mean())])
         gains.append([(done.accuracy[m] - done.accuracy["initial"]).mean() for m in methods])
         # the initial classifier against itself is no comparison
-        p_values.append([np.nan if m == study.initial else done.tests(m, "initial")[2] for m in methods])
+        p_values.append([np.nan if m == case.initial else done.tests(m, "initial")[2] for m in methods])
     rows = []
     for name, of_gains, of_p, of_adjusted in zip(names, gains, p_values, holm(p_values), strict=True):
         cells = [
@@ -273,17 +250,15 @@ def equals(n: int, sets: int) -> tuple[float, float]:
 
 
 def equal_methods() -> Iterator[str]:
-    rows = [[f"{n} rows", *(figure(share, 0) for share in equals(n, sets=400))] for n in (200, 500, 1000)]
+    rows = [[f"{n} rows", *(figure(share, digits=0) for share in equals(n, sets=400))] for n in (200, 500, 1000)]
     yield "**Two methods that are equally good**, 400 simulated data sets: how often a t test over ten inverted folds"
     yield "finds a difference at 5 %, in %.\n"
     yield from table(["data", "plain t", "corrected t"], rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--repetitions", type=int, default=5, help="times the inverted folds are drawn")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--into", type=Path, help="the page whose figures to replace")
     options = parser.parse_args()
     assert set(FAST) == set(MERGED_SET)
     lines = [
@@ -294,13 +269,7 @@ def main() -> None:
         *holdouts(options.jobs),
         *equal_methods(),
     ]
-    if options.into is None:
-        print("\n".join(lines))
-        return
-    before, rest = options.into.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    page = f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n{END}{after}"
-    options.into.write_text(page, encoding="utf-8")
+    show(lines, options.into)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The papers' tables and figures, done again: the tables and pictures of docs/reproduce.md.
+"""The papers' tables, figures and claims, done again: what docs/reproduce.md shows.
 
     DISCRIM_DATA=folder python examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md
 
@@ -8,34 +8,35 @@ Results are kept in the folder of stores, one file a study, so that a run that w
 
 import argparse
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
+from study_parts import arguments, markdown, show
 
-from discrim.evaluation.reproduce import Outcome, reproduced, summary
+from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Study, study, study_names
+from discrim.evaluation.summary import LEVEL
 from discrim.report.drawing import axes_for, draw
 from discrim.report.reproduction import figure_charts
 
 HEAD = ["table", "data", "splits", "cells", "near print", "mean difference", "largest", "near reference"]
+PARTS = ("tables", "figures", "claims")
 
 
-def found_in(whole: Study, store: Store, options: argparse.Namespace) -> list[Outcome]:
-    """Outcomes of the parts that are at hand, done or as they are stored."""
-    there = tuple(
+def at_hand(whole: Study, options: argparse.Namespace, kinds: Container[str]) -> Study:
+    """The tables and figures, if they are asked for, whose data are here."""
+    there = [
         one
         for one in whole.tables
-        if not whole.absent(one.dataset)
+        if ("figures" if one.drawn else "tables") in kinds
+        and not whole.absent(one.dataset)
         and (options.dataset is None or one.dataset in options.dataset)
-        and not (one.drawn and options.no_figures)
-    )
-    chosen = replace(whole, tables=there)
-    return reproduced(chosen, store, splits=options.splits, jobs=options.jobs, as_stored=options.as_stored)
+    ]
+    return replace(whole, tables=tuple(there))
 
 
 def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -44,11 +45,8 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
     if not tables:
         yield "Not run yet."
         return
-    yield "| " + " | ".join(HEAD) + " |"
-    yield "| --- | --- |" + " ---: |" * (len(HEAD) - 2)
-    for _, group in groupby(tables, key=lambda one: one.table.title):
-        yield "| " + " | ".join(row_of(list(group), whole.tolerance)) + " |"
-    yield ""
+    by_table = groupby(tables, key=lambda one: one.table.title)
+    yield from markdown(HEAD, [row_of(list(group), whole.tolerance) for _, group in by_table], names=2)
     yield f"In all: {summary(tables, whole.tolerance)}."
     missing = [one for one in tables if one.missing]
     yield from (f"\n{one.table.title}, {one.words}: no result, {one.reason}" for one in missing)
@@ -109,40 +107,69 @@ def pictures(whole: Study, outcomes: Sequence[Outcome], folder: Path) -> Iterato
         yield f"\n**{title}**, at least {fewest} splits a point\n\n![{title}](images/{path.name})"
 
 
-def written(page: str, name: str, lines: Sequence[str]) -> str:
-    """The page with what stands between the marks of that name replaced."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    if page.count(begin) != 1 or page.count(end) != 1:
-        raise ValueError(f"The page must have {begin} and {end}, each once.")
-    block = "\n".join(["", *lines, ""])
-    return re.sub(f"{re.escape(begin)}.*{re.escape(end)}", lambda _: f"{begin}\n{block}\n{end}", page, flags=re.DOTALL)
+def claimed(claims: Sequence[Claim], said: str) -> Iterator[str]:
+    """A row for each data set and one for all, a column for each method that is said to be better."""
+    tested = [one for one in claims if one.against is not None]
+    if not tested:
+        return
+    methods = list(dict.fromkeys(one.cell.method for one in tested))
+    rows = []
+    for title in [*dict.fromkeys(one.table.title for one in tested), "all"]:
+        of_table = [one for one in tested if title in ("all", one.table.title)]
+        fewest = min(one.against.n_splits for one in of_table)
+        by_method = [[one.against for one in of_table if one.cell.method == method] for method in methods]
+        rows.append([title, str(fewest), *map(counted, by_method)])
+    yield f"{said}:\n"
+    yield from markdown(["table, data", "splits", *methods], rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def counted(found) -> str:
+    if not found:
+        return ""
+    words = [one.verdict for one in found]
+    by_sign = sum(one.sign_p_value < LEVEL for one in found)
+    better, worse = words.count("better"), words.count("worse")
+    gain = 100 * np.mean([one.mean for one in found])
+    return f"{gain:+.1f}: {better} / {worse} ({by_sign}) of {len(found)}"
+
+
+SETTINGS = {
+    True: "By the paper's conventions (`--claims`)",
+    False: "As it should be used: everything inside the split, columns standardised, intercepts (`--honest`)",
+}
+
+
+def claims_of(whole: Study, store: Store, run: dict) -> Iterator[str]:
+    yield f"Gain in points over {whole.baseline} with the same K and classifier; then how many comparisons are better /"
+    yield "worse by the corrected t test at 5 % after Holm over the table, and in brackets how many the one-sided sign"
+    yield "test calls better.\n"
+    for as_printed, said in SETTINGS.items():
+        yield from claimed(judged(whole, store, as_printed=as_printed, **run), said)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    parser = arguments(__doc__)
     parser.add_argument("--stores", type=Path, default=Path("build/reproduce"), help="folder of the results")
-    parser.add_argument("--into", type=Path, help="the page whose tables and pictures to replace")
     parser.add_argument("--only", action="append", choices=study_names(), help="this study; may be given again")
+    parser.add_argument("--part", action="append", choices=PARTS, help="these alone; may be given again")
     parser.add_argument("--dataset", action="append", help="this data set; may be given again")
-    parser.add_argument(
-        "--no-figures", action="store_true", help="the tables only, which need fewer numbers of components"
-    )
     parser.add_argument("--splits", type=int, help="fewer splits than the papers have")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--as-stored", action="store_true", help="do nothing anew")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     options.stores.mkdir(parents=True, exist_ok=True)
+    run = {"splits": options.splits, "jobs": options.jobs, "as_stored": options.as_stored}
+    parts = options.part or PARTS
     for name in options.only or study_names():
         whole = study(name)
         with Store(options.stores / f"{name}.sqlite") as store:
-            outcomes = found_in(whole, store, options)
-        lines = list(lines_of(whole, outcomes))
-        if options.into is None:
-            print("\n".join([f"\n{name}\n", *lines]))
-            continue
-        lines += pictures(whole, outcomes, options.into.parent / "images")
-        page = options.into.read_text(encoding="utf-8")
-        options.into.write_text(written(page, name, lines), encoding="utf-8")
+            if set(parts) - {"claims"}:
+                outcomes = reproduced(at_hand(whole, options, parts), store, **run)
+                lines = [*lines_of(whole, outcomes)]
+                if options.into is not None:
+                    lines += pictures(whole, outcomes, options.into.parent / "images")
+                show(lines, options.into, name)
+            if "claims" in parts and whole.honest is not None:
+                show(claims_of(at_hand(whole, options, ["tables"]), store, run), options.into, f"{name} claims")
 
 
 if __name__ == "__main__":

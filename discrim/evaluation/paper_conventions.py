@@ -79,7 +79,7 @@ class ShiftedExtractor(TransformerMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> ShiftedExtractor:
         rows = np.asarray(X, dtype=np.float64)
         self.embedding_ = self._embedding(rows).fit(rows) if self.features else None
-        seen = self._seen(rows)
+        seen = self.seen(rows)
         one = EXTRACTORS[self.extractor][1](self.n_components)
         # one hold-out set chooses the shift where an extractor has no closed form
         folds = 5 if isinstance(one, PCA) else StratifiedShuffleSplit(1, test_size=0.3, random_state=0)
@@ -93,9 +93,10 @@ class ShiftedExtractor(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        return np.asarray(self.extractor_.transform(self._seen(np.asarray(X, dtype=np.float64))))
+        return np.asarray(self.extractor_.transform(self.seen(np.asarray(X, dtype=np.float64))))
 
-    def _seen(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def seen(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """What the extractor is given of the rows."""
         return rows if self.embedding_ is None else np.asarray(self.embedding_.transform(rows))
 
     def _embedding(self, rows: NDArray[Any]) -> Any:

@@ -8,8 +8,9 @@ they should be (inside the split, centred, with an intercept).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -114,11 +115,11 @@ def reproduced(
 
     as_stored : nothing is done anew; what the store has not is missing
     """
+    done = _doing(store, jobs, progress, as_stored)
     outcomes: list[Outcome] = []
     for table in study.tables:
         grids = grids_of(study, table, splits)
-        found = (rows_of(one, store) if as_stored else run(one, store, jobs=jobs, progress=progress) for one in grids)
-        draws = [_by_cell(rows) for rows in found]
+        draws = [_by_cell(done(grid)) for grid in grids]
         outcomes += [_outcome(table, cell, grids[0].table, draws) for cell in table.cells]
     return outcomes
 
@@ -140,11 +141,13 @@ def judged(
     splits: int | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    as_stored: bool = False,
 ) -> list[Claim]:
     """Every claim of the study against the baseline at the same K, Holm over each table.
 
     as_printed : by the paper's own conventions; else the methods as they should be used
     """
+    done = _doing(store, jobs, progress, as_stored)
     claims: list[Claim] = []
     if study.honest is None:
         raise ValueError(f"{study.name} makes no claims that could be judged this way.")
@@ -155,9 +158,15 @@ def judged(
         ours = {cell: _cell(cell, names, rows) for cell in table.cells if cell.method in study.claims}
         theirs = {cell: one._replace(method=names.methods[study.baseline]) for cell, one in ours.items()}
         cells = tuple(dict.fromkeys([*ours.values(), *theirs.values()]))
-        grid = _grid(table, rows, cells, splits, scale)
-        claims += _claims(table, ours, theirs, run(grid, store, jobs=jobs, progress=progress))
+        claims += _claims(table, ours, theirs, done(_grid(table, rows, cells, splits, scale)))
     return claims
+
+
+def _doing(store: Store, jobs: int | None, progress: Progress | None, as_stored: bool) -> Callable[[Grid], list[Row]]:
+    """What gives a grid's rows: as they are stored, or after doing what is missing."""
+    if as_stored:
+        return partial(rows_of, store=store)
+    return partial(run, store=store, jobs=jobs, progress=progress)
 
 
 def claiming(study: Study) -> Study:

@@ -1,31 +1,27 @@
 """The study of the default reducer: its tables say what its trials say, and a page gets them between its markers."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
+import default_reducer_study
 import numpy as np
 import pytest
+import study_parts
 
 from discrim.data import catalogue
 from discrim.evaluation.grid import Cell
 from discrim.evaluation.store import Store
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "default_reducer_study.py"
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 @pytest.fixture(scope="module")
 def script():
-    """The script as a module, with fewer methods."""
-    spec = importlib.util.spec_from_file_location("default_reducer_study", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    module.OTHERS = ("regularized-lda", "margin-subspace", "pca", "pls")
-    module.SLOW = ("pls",)
-    module.COUNTS = (1, 3)
-    yield module
-    del sys.modules[spec.name]
+    """The script with fewer methods."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(default_reducer_study, "OTHERS", ("regularized-lda", "margin-subspace", "pca", "pls"))
+        patch.setattr(default_reducer_study, "SLOW", ("pls",))
+        patch.setattr(default_reducer_study, "COUNTS", (1, 3))
+        yield default_reducer_study
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +34,13 @@ def lines(part):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in part if line.startswith("|")][2:]
 
 
-def test_rows_are_drawn_by_class_in_proportion(script):
+def test_rows_are_drawn_by_class_in_proportion():
     digits = catalogue.load("digits", download=False)
-    few = script.drawn(digits, 400)
+    few = study_parts.drawn(digits, 400)
     assert few.n_samples == 400
     shares = np.array(list(few.class_counts().values())) / np.array(list(digits.class_counts().values()))
     assert np.ptp(shares) < 0.01
-    assert script.drawn(few, 400) is few
+    assert study_parts.drawn(few, 400) is few
 
 
 def test_the_slow_method_has_half_of_the_splits(results):
@@ -93,12 +89,35 @@ def test_beside_lda_both_means_stand_in_every_cell(script, results):
 
 def test_a_page_gets_the_tables_between_its_markers(script, results, tmp_path, monkeypatch):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{script.BEGIN}\nold\n{script.END}\nafter\n", encoding="utf-8")
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     monkeypatch.setattr(script, "result", lambda name, *_: results[0] if name == "wine" else results[1])
     monkeypatch.setattr(sys, "argv", ["study", "--datasets", "wine,digits", "--into", str(page)])
     script.main()
     text = page.read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{script.BEGIN}\n")
-    assert text.endswith(f"{script.END}\nafter\n")
-    assert "old" not in text.split(script.BEGIN)[1].split("\n")
+    assert text.startswith(f"before\n{BEGIN}\n")
+    assert text.endswith(f"{END}\nafter\n")
+    assert "old" not in text.split(BEGIN)[1].split("\n")
     assert "**Mean ranks**" in text
+
+
+def test_a_page_without_the_marks_or_with_two_of_them_is_refused():
+    for page in ("nothing", f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n", f"{BEGIN}\n"):
+        with pytest.raises(ValueError, match=f"must have {BEGIN} and {END}, each once"):
+            study_parts.written(page, "figures", ["new"])
+
+
+def test_a_study_that_fails_leaves_the_page_as_it_was(tmp_path):
+    def fails():
+        yield "new"
+        raise RuntimeError("no more")
+
+    page = tmp_path / "page.md"
+    page.write_text(f"{BEGIN}\nold\n{END}\n", encoding="utf-8")
+    with pytest.raises(RuntimeError, match="no more"):
+        study_parts.show(fails(), page)
+    assert "old" in page.read_text(encoding="utf-8")
+
+
+def test_lines_are_printed_where_no_page_is_named(capsys):
+    study_parts.show(study_parts.markdown(["a", "b"], [["x", "1"]]), None)
+    assert capsys.readouterr().out == "| a | b |\n| --- | ---: |\n| x | 1 |\n\n"

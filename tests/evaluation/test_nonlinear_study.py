@@ -1,40 +1,27 @@
 """The studies behind the maps and the default's ridge: their tables say what their trials say."""
 
 import argparse
-import importlib
-import sys
-from pathlib import Path
 
+import linear_default_study
+import nonlinear_study
 import numpy as np
 import pytest
 
 from discrim.evaluation.grid import Cell
 from discrim.evaluation.store import Store
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-SCRIPTS = ("default_reducer_study", "nonlinear_study", "linear_default_study")
-
 
 @pytest.fixture(scope="module")
-def scripts():
-    """The scripts by name; supervised UMAP takes no part, since it compiles for half a minute."""
-    sys.path.insert(0, str(EXAMPLES))
-    found = {name: importlib.import_module(name) for name in SCRIPTS}
-    found["nonlinear_study"].find_spec = lambda name: None
-    yield found
-    sys.path.remove(str(EXAMPLES))
-    for name in SCRIPTS:
-        sys.modules.pop(name, None)
-
-
-@pytest.fixture(scope="module")
-def study(scripts):
-    return scripts["nonlinear_study"]
+def study():
+    """Without supervised UMAP, which compiles for half a minute, and with a quick method in the kernel's place."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nonlinear_study, "find_spec", lambda name: None)
+        patch.setattr(nonlinear_study, "KERNEL", "regularized-lda")
+        yield nonlinear_study
 
 
 @pytest.fixture(scope="module")
 def results(study, tmp_path_factory):
-    study.KERNEL = "regularized-lda"  # in its place, which is quick
     with Store(tmp_path_factory.mktemp("study") / "kept.sqlite") as store:
         return [study.result(name, store, 120, 3, 1) for name in ("wine", "breast_cancer")]
 
@@ -72,8 +59,8 @@ def test_tables_are_of_two_classes_and_of_more(study, results):
     assert all(row[4].startswith("-") for row in lines(study.losses(results))[2:])
 
 
-def test_each_ridge_is_that_of_its_rule_and_pads_begin_with_the_discriminant(scripts):
-    tried = scripts["linear_default_study"]
+def test_each_ridge_is_that_of_its_rule_and_pads_begin_with_the_discriminant():
+    tried = linear_default_study
     _, X, y, new, _ = next(tried.splits_of("wine", 100, 1))
     ridges = tried.ridges(X, y)
     path = tried.BayesErrorLDA(1).fit(X, y).path_
@@ -87,8 +74,8 @@ def test_each_ridge_is_that_of_its_rule_and_pads_begin_with_the_discriminant(scr
         np.testing.assert_array_equal(maps[what, 5][:, :2], maps[what, 2])
 
 
-def test_the_table_of_what_was_tried_counts_its_cells(scripts):
-    tried = scripts["linear_default_study"]
+def test_the_table_of_what_was_tried_counts_its_cells():
+    tried = linear_default_study
     options = argparse.Namespace(rows=100, splits=2)
     scores = tried.tried(("wine",), lambda X, y, new: [("a", 1, X, new), ("b", 1, X[:, :1], new[:, :1])], options)
     first, *_ = lines(tried.table(scores, "a"))[2:]

@@ -101,7 +101,7 @@ def test_an_extractor_sees_the_rows_or_random_features_of_them_shifted_or_not(ex
     assert plain.transform(X).shape == (90, 3)
     assert plain.embedding_ is None or plain.embedding_.transform(X).shape == (90, 500)
     assert np.abs(plain.transform(X) - shifted.transform(X)).max() > 1e-3
-    assert 0 < plain.trial_scores_["reconstruction_error"] < np.mean(plain._seen(X) ** 2)
+    assert 0 < plain.trial_scores_["reconstruction_error"] < np.mean(plain.seen(X) ** 2)
     if extractor in ("pca", "kernel-pca"):  # none gives back more than PCA of the rows as they are
         assert plain.trial_scores_["reconstruction_error"] < shifted.trial_scores_["reconstruction_error"]
 

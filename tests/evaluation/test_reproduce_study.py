@@ -1,14 +1,34 @@
 """The script behind `make study`: what it writes into the page is what the stores hold."""
 
-import runpy
-from pathlib import Path
+import re
 
+import numpy as np
 import pytest
+import reproduce_study
 
-from discrim.evaluation.reproduce import Outcome
-from discrim.evaluation.study import study
+from discrim.evaluation.reproduce import Outcome, judged
+from discrim.evaluation.store import Store
+from discrim.evaluation.study import read_study, study
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "reproduce_study.py"
+MINE = """
+title = "Mine"
+protocol = "holdout-50-50"
+splits = 6
+baseline = "PCA"
+claims = ["LDA", "MMC"]
+[methods]
+PCA = "pca"
+LDA = "regularized-lda"
+MMC = "max-margin-criterion"
+[classifiers]
+NB = "naive-bayes"
+[honest.methods]
+PCA = "pca"
+LDA = "regularized-lda"
+MMC = "max-margin-criterion"
+[honest.classifiers]
+NB = "naive-bayes"
+"""
 PAGE = "before\n<!-- lda-refinement: begin -->\nold\n<!-- lda-refinement: end -->\nafter\n"
 
 
@@ -16,13 +36,12 @@ PAGE = "before\n<!-- lda-refinement: begin -->\nold\n<!-- lda-refinement: end --
 def written(tmp_path, monkeypatch):
     monkeypatch.delenv("DISCRIM_DATA", raising=False)
     monkeypatch.setattr("discrim.data.catalogue.cache_folder", lambda: tmp_path)
-    main = runpy.run_path(str(SCRIPT))["main"]
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     (tmp_path / "images").mkdir()
 
     def ran(*options):
-        main(["--stores", str(tmp_path), "--only", "lda-refinement", "--into", str(page), *options])
+        reproduce_study.main(["--stores", str(tmp_path), "--only", "lda-refinement", "--into", str(page), *options])
         return page.read_text(encoding="utf-8")
 
     return ran
@@ -41,16 +60,15 @@ def test_the_page_says_what_the_stores_hold(written):
 
 
 def test_cells_and_figures_that_were_not_run_are_told():
-    module = runpy.run_path(str(SCRIPT))
     whole = study("max-margin-data-shifting")
     table = next(one for one in whole.tables if not one.drawn)
     done = [Outcome(table, cell, (50.0,), n_splits=1) for cell in table.cells[:2]]
     lost = Outcome(table, table.cells[2], (), reason="not tried")
     drawn = next(one for one in whole.tables if one.drawn == "shifts")
     partly = [Outcome(drawn, drawn.cells[0], (50.0,)), Outcome(drawn, drawn.cells[1], (), reason="not tried")]
-    page = "\n".join(module["lines_of"](whole, [*done, lost, *partly]))
-    assert list(module["figures"](partly)) == []
-    assert [title for title, _ in module["figures"](partly[:1])] == ["Figure 3, opencv_digits"]
+    page = "\n".join(reproduce_study.lines_of(whole, [*done, lost, *partly]))
+    assert list(reproduce_study.figures(partly)) == []
+    assert [title for title, _ in reproduce_study.figures(partly[:1])] == ["Figure 3, opencv_digits"]
     assert f"| 1 | {table.dataset} | 1 of {table.splits} | 2 of 6 | 0 of 2 |" in page
     assert "Not drawn here: Figure 2, opencv_digits; Figure 3, opencv_digits." in page
     assert "Not public or not here: table 2 has TRECVID2003" in page
@@ -60,3 +78,42 @@ def test_a_page_without_the_marks_is_refused(written, tmp_path):
     (tmp_path / "page.md").write_text("nothing")
     with pytest.raises(ValueError, match="must have <!-- lda-refinement: begin -->"):
         written("--as-stored")
+
+
+def test_the_claims_are_counted_by_data_set_and_in_all(tmp_path):
+    """Two tables of a study of our own; the counts are those that the claims themselves give."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["a", "b"], 40)
+    for name, gap in (("near.csv", 0.1), ("far.csv", 4.0)):
+        X = rng.standard_normal((80, 4)) * [5, 1, 1, 1] + gap * (labels == "b")[:, None] * [0, 1, 1, 0]
+        lines = [",".join([*(f"{value:.6f}" for value in row), label]) for row, label in zip(X, labels, strict=True)]
+        (tmp_path / name).write_text("\n".join(["w,x,y,z,class", *lines]), encoding="utf-8")
+    tables = "".join(
+        f"""
+        [[tables]]
+        name = "{number}"
+        dataset = "{name}"
+        cells = [["PCA", 1, "NB", 50.0], ["LDA", 1, "NB", 90.0], ["MMC", 1, "NB", 90.0]]
+        """
+        for number, name in enumerate(("near.csv", "far.csv"), 1)
+    )
+    (tmp_path / "mine.toml").write_text(MINE + tables, encoding="utf-8")
+    own = read_study(tmp_path / "mine.toml")
+    with Store(tmp_path / "kept.sqlite") as store:
+        claims = judged(own, store, as_printed=True, jobs=1)
+        page = "\n".join(reproduce_study.claims_of(own, store, {"splits": None, "jobs": 1}))
+        assert "\n".join(reproduce_study.claims_of(own, store, {"splits": None, "as_stored": True})) == page
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+    assert rows[0] == ["table, data", "splits", "LDA", "MMC"]
+    assert [row[:2] for row in rows[2:5]] == [["Table 1, near.csv", "6"], ["Table 2, far.csv", "6"], ["all", "6"]]
+    for row, names in zip(rows[2:5], (["near.csv"], ["far.csv"], ["near.csv", "far.csv"]), strict=True):
+        for method, cell in zip(("LDA", "MMC"), row[2:], strict=True):
+            found = [one.against for one in claims if one.cell.method == method and one.table.dataset in names]
+            gain, better, worse, signs, count = re.fullmatch(r"(\S+): (\d+) / (\d+) \((\d+)\) of (\d+)", cell).groups()
+            assert gain == f"{100 * np.mean([one.mean for one in found]):+.1f}"
+            assert int(better) == sum(one.verdict == "better" for one in found)
+            assert int(worse) == sum(one.verdict == "worse" for one in found)
+            assert int(signs) == sum(one.sign_p_value < 0.05 for one in found)
+            assert int(count) == len(found)
+    assert rows[3][2].endswith(": 1 / 0 (1) of 1")  # far apart, beside the direction of most variance
+    assert page.count("(`--claims`)") == page.count("(`--honest`)") == 1

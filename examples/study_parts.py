@@ -1,0 +1,159 @@
+"""What the studies of this folder share: trials on drawn rows, tables in Markdown, and the marks of a page."""
+
+import argparse
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from discrim.data import catalogue
+from discrim.data.labelled_table import LabelledTable
+from discrim.evaluation.grid import Cell, Grid
+from discrim.evaluation.protocol import Holdout
+from discrim.evaluation.run import opened_store, run
+from discrim.evaluation.store import Store
+from discrim.evaluation.summary import Difference, Scores, scores_by_cell, test_to_train
+
+CLASSIFIERS = ("svm", "5-nn", "naive-bayes")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What came out on one data set: accuracies of every cell by split, seconds of a fit by method."""
+
+    name: str
+    whole: int
+    table: LabelledTable
+    scores: dict[Cell, Scores]
+    seconds: dict[str, float]
+    ratio: float
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.table.class_counts())
+
+    @property
+    def sizes(self) -> list[str]:
+        """Rows used, columns and classes."""
+        return [f"{self.table.n_samples:,} of {self.whole:,}", f"{self.table.n_features:,}", str(self.n_classes)]
+
+    def percent(self, cells: Iterable[Cell | None]) -> float:
+        """Mean accuracy over cells and their splits; NaN where one is missing."""
+        found = [None if cell is None else self.scores.get(cell) for cell in cells]
+        return float(np.mean([100 * np.mean(list(one.values())) if one else np.nan for one in found]))
+
+
+Kind = TypeVar("Kind", bound=Result)
+
+
+# ---------------------------------------------------------------------- running
+
+
+def drawn(table: LabelledTable, most: int) -> LabelledTable:
+    """The table, or where it has more rows than `most` so many of them, by class in proportion."""
+    if table.n_samples <= most:
+        return table
+    (kept, _), *_ = Holdout("drawn", 1, test_share=1 - most / table.n_samples).splits(table.y, seed=0)
+    return replace(table, X=table.X[kept], y=table.y[kept])
+
+
+def tried(
+    kind: type[Kind], name: str, grids: Callable[[LabelledTable], Iterable[Grid]], store: Store, most: int, jobs: int
+) -> Kind:
+    """The grids of a data set done, and what came out; what failed is told."""
+    whole = catalogue.load(name, download=False)
+    table = drawn(whole, most)
+    rows = [row for grid in grids(table) for row in run(grid, store, jobs=jobs)]
+    for reason in sorted({f"{row['trial']['method']}: {row['reason']}" for row in rows if row["status"] == "failed"}):
+        print(f"{name}: failed: {reason}", file=sys.stderr)
+    good = [row for row in rows if row["status"] == "ok"]
+    fits: dict[str, list[float]] = defaultdict(list)
+    for row in good:
+        fits[row["trial"]["method"]].append(row["scores"]["fit_seconds"])
+    seconds = {method: float(np.mean(of_method)) for method, of_method in fits.items()}
+    return kind(name, whole.n_samples, table, scores_by_cell(good, "accuracy"), seconds, test_to_train(good))
+
+
+def arguments(description: str | None, *, jobs: bool = True) -> argparse.ArgumentParser:
+    """The arguments of every study."""
+    parser = argparse.ArgumentParser(description=str(description).splitlines()[0])
+    parser.add_argument("--into", type=Path, help="the page whose figures to replace; without it they are printed")
+    if jobs:
+        parser.add_argument("--jobs", type=int, default=1, help="processes")
+    return parser
+
+
+def main_of_trials(
+    description: str | None,
+    datasets: Sequence[str],
+    result: Callable[[str, Store, int, int, int], Kind],
+    lines: Callable[[list[Kind], argparse.Namespace], Iterable[str]],
+    *,
+    splits: int = 10,
+    rows: int = 1_000,
+) -> None:
+    """A study that tries methods on data sets, from its command line to its page.
+
+    result : what came out on a data set, by name, store, most rows, splits and processes
+    lines : the figures, of all results
+    """
+    parser = arguments(description)
+    parser.add_argument("--store", type=Path, help="file that keeps the results; only what is missing is done")
+    parser.add_argument("--splits", type=int, default=splits)
+    parser.add_argument("--rows", type=int, default=rows, help="rows used of larger data sets")
+    parser.add_argument("--datasets", default=",".join(datasets))
+    options = parser.parse_args()
+    results = []
+    with opened_store(options.store) as store:
+        for name in options.datasets.split(","):
+            results.append(result(name, store, options.rows, options.splits, options.jobs))
+            print(f"{name} is done", file=sys.stderr, flush=True)
+    show(lines(results, options), options.into)
+
+
+# ---------------------------------------------------------------------- what is shown
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, names: int = 1) -> Iterator[str]:
+    """A table whose first columns are names, the others figures."""
+    yield f"| {' | '.join(head)} |"
+    yield "|" + " --- |" * names + " ---: |" * (len(head) - names)
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield ""
+
+
+def figure(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None or np.isnan(value) else f"{value:.{digits}f}"
+
+
+def better_and_worse(found: Iterable[Difference]) -> list[str]:
+    """Cells that are better / worse by the corrected t test at 5 %, after Holm and without."""
+    found = list(found)
+    plain = [replace(one, adjusted=one.p_value) for one in found]
+    words = ([one.verdict for one in some] for some in (found, plain))
+    return [f"{of.count('better')} / {of.count('worse')}" for of in words]
+
+
+def show(lines: Iterable[str], into: Path | None, name: str = "figures") -> None:
+    """Lines between the marks of that name in a page, or on the screen as they come."""
+    if into is None:
+        for line in lines:
+            print(line, flush=True)
+    else:
+        text = list(lines)  # a study that fails leaves the page as it was
+        into.write_text(written(into.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+
+
+def written(page: str, name: str, lines: Iterable[str]) -> str:
+    """The page with what stands between the marks of that name replaced."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise ValueError(f"The page must have {begin} and {end}, each once.")
+    block = "\n".join(lines).strip("\n")
+    between = f"{re.escape(begin)}.*{re.escape(end)}"
+    return re.sub(between, lambda _: f"{begin}\n\n{block}\n\n{end}", page, flags=re.DOTALL)
