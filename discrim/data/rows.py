@@ -92,9 +92,9 @@ class LabelledRows:
         weights = np.random.default_rng(0).uniform(1, 2, self.shape[1])
         if self.is_sparse:
             return np.asarray(self.X @ weights)
-        # a matrix product may round a row by its place in the table, a sum along it does not
+        # a matrix product may round a row by its place in the table, a product of two vectors does not
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = [(self.X[part] * weights).sum(axis=1) for part in block_slices(*self.shape)]
+            sums = [np.vecdot(self.X[part], weights) for part in block_slices(*self.shape)]
         return np.concatenate(sums) if sums else np.empty(0)
 
 

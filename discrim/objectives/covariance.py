@@ -23,6 +23,13 @@ LEAST_CONDITION = 1e-14  # an inverse condition number below this is rounding
 SINGULAR = 1e-11  # a pivot below this share of a column's own variance is rounding
 
 
+def numerical_rank(scatter: Array, precision: float) -> int:
+    """Of a scatter summed in that precision."""
+    largest = float(np.diag(scatter).max(initial=0.0))
+    share = rounding_share(len(scatter), precision)
+    return int(la.lapack.dpstrf(scatter, tol=share * largest)[2]) if largest > 0 else 0
+
+
 class Covariance:
     """A symmetric matrix without negative eigenvalues (but for rounding), and its factor.
 

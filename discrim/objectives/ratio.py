@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from discrim.data.rows import LabelledRows, block_slices
 from discrim.decompositions import eigh
 from discrim.moments.class_moments import ClassMoments, rounding_share
-from discrim.objectives.covariance import ROUNDING, Covariance
+from discrim.objectives.covariance import ROUNDING, Covariance, numerical_rank
 
 Array = NDArray[np.float64]
 LEAST_WITHIN = 1e-12  # share of a direction's variance within classes below which it is rounding
@@ -52,6 +52,12 @@ class Ratio:
     def total(self) -> Array:
         """S_t/n."""
         return self.within + self.means.T @ self.means
+
+    @property
+    def class_means(self) -> Array:
+        """μ_c − μ; 0 for classes without rows."""
+        roots = np.sqrt(self.shares)[:, None]
+        return np.divide(self.means, roots, out=np.zeros_like(self.means), where=roots > 0)
 
     @property
     def means_differ(self) -> bool:
@@ -103,7 +109,8 @@ def ratio_of(moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
     ratio = _ratio(within, means, shares, n, moments.precision)
     embedding, left_out, least_kept = (None, None, 1.0) if has_ridge else _range_of(ratio)
     if has_ridge:
-        ratio = replace(ratio, rank=_rank_of(ratio))
+        is_whole = ratio.covariance().is_nonsingular  # which classes far apart may hide in the total
+        ratio = replace(ratio, rank=len(within) if is_whole else numerical_rank(ratio.total, ratio.precision))
     if embedding is not None:
         ratio = ratio.projected(embedding)
     if not varying.all():
@@ -119,16 +126,6 @@ def _ratio(within: Array, means: Array, shares: Array, weight: float, precision:
     variances = np.maximum(np.diag(within), 0.0) + np.einsum("cd,cd->d", means, means)  # rounding may be below 0
     trace = float(np.trace(within))
     return Ratio(within, means, shares, weight, variances, trace, len(within), precision=precision)
-
-
-def _rank_of(ratio: Ratio) -> int:
-    """Of the total scatter, judged on correlations as its range is."""
-    if not len(ratio.variances) or ratio.covariance().is_nonsingular:
-        return len(ratio.variances)
-    deviations = np.sqrt(ratio.variances)
-    correlations = ratio.total / deviations / deviations[:, None]
-    least = rounding_share(len(deviations), ratio.precision) * len(deviations)
-    return int(la.lapack.dpstrf(correlations, tol=least)[2])
 
 
 def _range_of(ratio: Ratio) -> tuple[Array | None, Array | None, float]:

@@ -86,7 +86,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
     cv : int, splitter or list of (training, test) row numbers, default=5
         The folds for "cv", and for the error that is reported. A number of folds divides the distinct rows of each
         class evenly, as scikit-learn's StratifiedKFold does; a repeated row stays in one fold, so that weights are
-        repetition. Accuracy is judged on up to 4,000 rows of a fold, at even steps. None, at another shrinkage: no
+        repetition. Ridges are judged on up to 1,000 rows of a fold, at even steps. None, at another shrinkage: no
         folds, a fit in half the time, and errors as statistics let expect.
     nested : bool, default=False
         Components of which the first 1, 2, … serve on their own (a little less good together than k chosen at once);

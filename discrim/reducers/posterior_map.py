@@ -32,7 +32,7 @@ from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.calibration import calibrated
 from discrim.solve.basis import Features
 from discrim.solve.class_places import class_places, simplex
-from discrim.solve.folds import GatheredFolds, hash_splitter
+from discrim.solve.folds import gathered_folds, hash_splitter
 from discrim.solve.kernel_choice import WIDTHS, Candidate, Choice, HeldOutScores, TriedKernel
 from discrim.solve.landmarks import LandmarkKernel, content_priorities
 from discrim.solve.posterior_rule import (
@@ -224,7 +224,7 @@ class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixi
                     warn_of_sample(type(self).__name__, len(total.sample), total.n_rows)
                 self._fit_rows(total.sample.among(classes))
                 return self
-            choice = choose_linear_rule(GatheredFolds(total))
+            choice = choose_linear_rule(gathered_folds(total))
             rule = linear_rule(Features.of_moments(total.moments), total.moments, choice.shrinkage)
             self._publish(classes, total.moments.total_weight, choice, choice, rule, self._seed)
         return self

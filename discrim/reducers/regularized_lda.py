@@ -37,7 +37,7 @@ class RegularizedLDA(ShrunkDiscriminant):
     cv : int, splitter or list of (training, test) row numbers, default=5
         The folds for "cv". A number of folds divides the distinct rows of each class evenly, as
         scikit-learn's StratifiedKFold does; a repeated row stays in one fold, so that weights are repetition.
-        Accuracy is judged on up to 4,000 rows of a fold, at even steps.
+        Ridges are judged on up to 1,000 rows of a fold, at even steps.
     priors : array of shape (n_classes,), "equal" or None, default=None
         Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
     class_weight : dict, "balanced" or None, default=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from discrim.objectives.ratio import Ratio, chosen_shrinkage
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
-from discrim.solve.folds import Folds, GatheredFolds, Splits, hash_splitter
+from discrim.solve.folds import Fold, Folds, gathered_folds, hash_splitter
 from discrim.solve.shrinkage_path import PathScores, score_path
 
 Array = NDArray[np.float64]
@@ -96,15 +97,15 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         except ValueError:  # is raised again where the folds are needed, if the table has no worse fault
             return basis
 
-    def _folds(self, basis: Basis) -> Splits:
+    def _folds(self, basis: Basis) -> Iterable[Fold]:
         if self._statistics is not None:
-            return GatheredFolds(self._statistics)
+            return gathered_folds(self._statistics)
         if basis.folds is not None:
             return basis.folds
         return Folds(basis.points, self.cv, self.random_state, basis.original, self._groups)
 
     def _scored_path(
-        self, basis: Basis, tried: Array, folds: Splits | None = None, *, every_count: bool = False
+        self, basis: Basis, tried: Array, folds: Iterable[Fold] | None = None, *, every_count: bool = False
     ) -> PathScores:
         """Held-out scores of each shrinkage; of some rows, and none too small, where products are all there is."""
         where = basis.to_choose_in()

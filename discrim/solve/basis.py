@@ -13,7 +13,7 @@ features (`lift`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ from discrim.objectives.ratio import Ratio, ratio_of
 from discrim.objectives.spread import Spread
 from discrim.solve.discriminants import Cost
 from discrim.solve.eigen import Spectrum, spectrum_of_matrix
-from discrim.solve.folds import Folds, Splits, Test
+from discrim.solve.folds import Fold, Folds
 
 Array = NDArray[np.float64]
 RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
@@ -74,9 +74,9 @@ class Basis(ABC):
         A = spread.matrix(moments, self.points)
         return spectrum_of_matrix(A, wanted, precision=moments.precision, definite=spread.is_definite)
 
-    def ratio(self, moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
-        """What the discriminant methods maximise; `has_ridge`: with a cost that is not singular."""
-        return ratio_of(moments, has_ridge=has_ridge)
+    def ratio(self, moments: ClassMoments) -> Ratio:
+        """What the discriminant methods maximise."""
+        return ratio_of(moments)
 
     def cost(self, ratio: Ratio, gamma: float) -> Cost:
         """Σ_γ of a ratio, as something that solves, multiplies, and has a trace of its quotient."""
@@ -104,9 +104,9 @@ class Basis(ABC):
         digits = np.finfo(X.dtype).eps * np.asarray(abs(X) @ np.abs(directions).T).max(axis=0)
         return bool((np.sqrt(np.mean(along**2, axis=0)) > 2 * digits).any())
 
-    def training_sets(self, folds: Splits) -> Iterator[tuple[Basis, ClassMoments, Test]]:
-        """Of each split a basis of its training rows, their statistics, and its test rows."""
-        return ((self, training, test) for training, test in folds.held_out)
+    def trained(self, folds: Iterable[Fold], gamma: float) -> Iterator[tuple[Fold, Ratio]]:
+        """Folds with the ratio of their training rows, for a cost with that ridge."""
+        return ((fold, fold.ratio if gamma else ratio_of(fold.training)) for fold in folds)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import functools
 import operator
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,32 +30,33 @@ from discrim.data.row_hash import HashKFold, hash_folds, row_hashes
 from discrim.data.rows import LabelledRows, projected
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import Statistics
+from discrim.objectives.ratio import Ratio, ratio_of
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class Test(Protocol):
-    """What was held out of a training set."""
+@dataclass(eq=False)
+class Fold:
+    """Statistics of training rows, and rows that were held out of them."""
 
-    @property
-    def n_rows(self) -> int:
-        """How many rows."""
+    training: ClassMoments
+    test: LabelledRows  # or a sample of those held out, where `tested` has the statistics of all
+    tested: ClassMoments | None = None
+    repeats: float = 1.0  # how often each row is held out, in all splits
 
-    def along(self, mean: Array, directions: Array) -> ClassMoments:
-        """Their statistics in the coordinates (x − mean)ᵀ directions. (`ClassMoments` of rows that are gone know.)"""
+    @functools.cached_property
+    def ratio(self) -> Ratio:
+        """What the discriminants of the training rows maximise, for a cost with a ridge."""
+        return ratio_of(self.training, has_ridge=True)
 
-
-@dataclass(frozen=True, eq=False)
-class TestRows:
-    """Rows that were held out."""
-
-    rows: LabelledRows
-    n_rows: int
-
-    def along(self, mean: Array, directions: Array) -> ClassMoments:
-        features = projected(self.rows.X, mean, directions).astype(np.float64, copy=False)
-        return ClassMoments.of_rows(replace(self.rows, X=features))
+    def along(self, directions: Array) -> ClassMoments:
+        """Statistics of the rows held out in the coordinates (x − mean in training)ᵀ directions."""
+        mean = self.training.mean
+        if self.tested is not None:
+            return self.tested.along(mean, directions)
+        features = projected(self.test.X, mean, directions).astype(np.float64, copy=False)
+        return ClassMoments.of_rows(replace(self.test, X=features))
 
 
 def _of_the_others(parts: list[ClassMoments]) -> list[ClassMoments]:
@@ -66,44 +66,19 @@ def _of_the_others(parts: list[ClassMoments]) -> list[ClassMoments]:
     return [after[0], *map(operator.add, before[:-1], after[1:]), before[-1]]
 
 
-class Splits(ABC):
-    """Training and test rows, several times; iterating gives each split's training statistics and test rows."""
-
-    training: list[ClassMoments]  # statistics of each split's training rows
-
-    @abstractmethod
-    def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]: ...
-
-    @property
-    @abstractmethod
-    def held_out(self) -> Iterator[tuple[ClassMoments, Test]]:
-        """The same with what the test rows show along directions."""
-
-
-class GatheredFolds(Splits):
+def gathered_folds(statistics: Statistics) -> list[Fold]:
     """Folds of a table whose rows are gone: their statistics are exact, of the test rows there is a sample."""
-
-    def __init__(self, statistics: Statistics) -> None:
-        classes = statistics.moments.classes
-        self.parts = [fold.among(classes) for fold in statistics.folds]
-        self.training = _of_the_others(self.parts)
-        self.statistics = statistics
-
-    def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
-        sample, asked = self.statistics.sample, self.statistics.gathering
-        assert sample is not None
-        rows = sample.among(self.parts[0].classes)
-        drawn = hash_folds(sample.hashes, asked.n_folds, asked.seed)
-        tests = (rows.some(np.flatnonzero(drawn == fold)) for fold in range(asked.n_folds))
-        return ((moments, test) for moments, test in zip(self.training, tests, strict=True) if test.shape[0])
-
-    @property
-    def held_out(self) -> Iterator[tuple[ClassMoments, Test]]:
-        return zip(self.training, self.parts, strict=True)
+    sample, asked = statistics.sample, statistics.gathering
+    parts = [part.among(statistics.moments.classes) for part in statistics.folds]
+    tests = [LabelledRows(np.empty((0, part.n_features)), np.empty(0, np.intp), part.classes) for part in parts]
+    if sample is not None:
+        rows, drawn = sample.among(parts[0].classes), hash_folds(sample.hashes, asked.n_folds, asked.seed)
+        tests = [rows.some(np.flatnonzero(drawn == fold)) for fold in range(asked.n_folds)]
+    return [Fold(*fold) for fold in zip(_of_the_others(parts), tests, parts, strict=True)]
 
 
-class Folds(Splits):
-    """Splits of labelled rows."""
+class Folds:
+    """Splits of labelled rows into training and test rows; iterating gives a `Fold` of each."""
 
     def __init__(
         self,
@@ -114,112 +89,111 @@ class Folds(Splits):
         groups: NDArray[Any] | None = None,
     ) -> None:
         self.points, self.rows = points, points.some
-        self.splits = _splits(points if original is None else original, cv, random_state, groups)
+        self.splits, self._divide = _splits(points if original is None else original, cv, random_state, groups)
+        tested = None if self._divide else np.concatenate([test for _, test in self.splits])
+        self.repeats = 1.0 if tested is None else len(tested) / len(np.unique(tested))
 
-    def __iter__(self) -> Iterator[tuple[ClassMoments, LabelledRows]]:
-        tests = (self.points.picked(test) for _, test in self.splits)
-        return zip(self.training, tests, strict=True)
-
-    @property
-    def held_out(self) -> Iterator[tuple[ClassMoments, Test]]:
-        if self.parts is not None:
-            return zip(self.training, self.parts, strict=True)
-        return ((moments, TestRows(test, test.shape[0])) for moments, test in self)
+    def __iter__(self) -> Iterator[Fold]:
+        return iter(self._folds)
 
     @functools.cached_property
-    def parts(self) -> list[ClassMoments] | None:
-        """Statistics of each split's test rows, where these divide the table."""
-        if not _divide(self.splits, self.points.shape[0]):
-            return None
-        found: list[ClassMoments] = []
-        for _, test in self.splits:
-            found.append(ClassMoments.of_rows(self.points.picked(test), near=found[0] if found else None))
-        return found
-
-    @functools.cached_property
-    def training(self) -> list[ClassMoments]:  # type: ignore[override]
-        if self.parts is None:
-            return [ClassMoments.of_rows(self.points.picked(training)) for training, _ in self.splits]
-        return _of_the_others(self.parts)
+    def _folds(self) -> list[Fold]:
+        """From one pass, where the test rows divide the table: training sets are sums of the other parts."""
+        tests = [self.points.picked(test) for _, test in self.splits]
+        if not self._divide:
+            training = [ClassMoments.of_rows(self.points.picked(rows)) for rows, _ in self.splits]
+            return [Fold(*fold, repeats=self.repeats) for fold in zip(training, tests, strict=True)]
+        parts: list[ClassMoments] = []
+        for test in tests:
+            parts.append(ClassMoments.of_rows(test, near=parts[0] if parts else None))
+        return [Fold(*fold) for fold in zip(_of_the_others(parts), tests, parts, strict=True)]
 
     @functools.cached_property
     def moments(self) -> ClassMoments | None:
         """Statistics of all rows, where those of the parts add up to them."""
-        return None if self.parts is None else self.training[0] + self.parts[0]
+        if not self._divide:
+            return None
+        first = self._folds[0]
+        assert first.tested is not None
+        return first.training + first.tested
 
 
-def _divide(splits: list[tuple[Indices, Indices]], n: int) -> bool:
-    """Whether each row is tested once, and trained on wherever it is not tested."""
-    tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=n)
-    if len(splits) < 2 or not (tested == 1).all():
-        return False
-    return all(
-        len(training) + len(test) == n and (np.bincount(np.concatenate([training, test]), minlength=n) == 1).all()
-        for training, test in splits
-    )
+def _splits(
+    points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[Any] | None
+) -> tuple[list[tuple[Indices, Indices]], bool]:
+    """(training, test) row numbers; whether each row is tested once, and trained on wherever it is not.
+
+    Folds are drawn anew with a seed, else in order; groups stay on one side.
+    """
+    n = points.shape[0]
+    if groups is not None:
+        groups = require_groups(groups, n if points.n_given is None else points.n_given, cv)
+        groups = groups if points.numbers is None else groups[points.numbers]
+        if isinstance(cv, (int, np.integer)):
+            cv = StratifiedGroupKFold(int(cv), shuffle=random_state is not None, random_state=random_state)
+    if isinstance(cv, HashKFold):
+        return _by_hash(points, cv), True
+    if isinstance(cv, (int, np.integer)):
+        fold = _fold_numbers(points, int(cv), random_state)
+        tests = [fold == number for number in range(fold.max() + 1)]
+        return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests], True
+    counts_in_the_table = not hasattr(cv, "split") or isinstance(cv, PredefinedSplit)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        given = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes, groups))
+    position = np.arange(n)
+    if counts_in_the_table and points.numbers is not None:  # of which some rows were left out
+        assert points.n_given is not None
+        position = np.full(points.n_given, -1)
+        position[points.numbers] = np.arange(n)
+    sides = [tuple(position[checked_row_numbers(part, len(position))] for part in split) for split in given]
+    splits = [(training[training >= 0], test[test >= 0]) for training, test in sides]
+    require_splits(splits)
+    is_all = lambda *parts: np.array_equal(np.sort(np.concatenate(parts)), np.arange(n))  # noqa: E731
+    divide = len(splits) > 1 and is_all(*(test for _, test in splits)) and all(is_all(*split) for split in splits)
+    return splits, divide
 
 
-def _folds_of_distinct_rows(points: LabelledRows, n_folds: int, random_state: Any) -> list[tuple[Indices, Indices]]:
-    """Each class divided evenly; copies of a row stay together, so that weights are repetition here too."""
+def _fold_numbers(points: LabelledRows, n_folds: int, random_state: Any) -> Indices:
+    """A fold for each row: each class divided evenly; copies of a row stay together, so that weights are repetition."""
     prints = points.fingerprints()
-    first = group = np.arange(len(prints))
-    if not (np.diff(np.sort(prints)) > 0).all():
-        _, first, group = np.unique(prints + 1j * points.codes, return_index=True, return_inverse=True)
-        if np.bincount(points.codes[first]).max() < 2:  # no class varies: copies are all there is to divide
-            first = group = np.arange(len(prints))
+    if (np.diff(np.sort(prints)) > 0).all():
+        return _dealt(points.codes, n_folds, random_state)
+    _, first, group = np.unique(prints + 1j * points.codes, return_index=True, return_inverse=True)
+    if np.bincount(points.codes[first]).max() < 2:  # no class varies: copies are all there is to divide
+        return _dealt(points.codes, n_folds, random_state)
     order = np.argsort(first)  # distinct rows as they came
-    fold = _fold_numbers(points.codes[first[order]], n_folds, random_state)[np.argsort(order)][group]
-    return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(fold.max() + 1)]
+    fold = np.empty(len(order), dtype=np.intp)
+    fold[order] = _dealt(points.codes[first[order]], n_folds, random_state)
+    return fold[group]
 
 
-def _fold_numbers(codes: Indices, n_folds: int, random_state: Any) -> Indices:
-    """A fold for each row: StratifiedKFold's, but where classes are too small to be in every fold.
+def _dealt(codes: Indices, n_folds: int, random_state: Any) -> Indices:
+    """StratifiedKFold's fold of each row, but where classes are too small to be in every fold.
 
     Rows are dealt class by class there, so that a fold takes one row of a class.
     """
-    counts = np.bincount(codes)
+    n, counts = len(codes), np.bincount(codes)
     require_folds(n_folds, int(counts.max()))
-    fold = np.empty(len(codes), dtype=np.intp)
+    fold = np.empty(n, dtype=np.intp)
     if counts.max() < n_folds:
-        rng = None if random_state is None else check_random_state(random_state)
-        order = np.arange(len(codes)) if rng is None else rng.permutation(len(codes))
-        fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(codes)) % min(n_folds, len(codes))
-        return fold
-    if random_state is None:
-        return _stratified(codes, counts, n_folds)
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
-        for number, (_, test) in enumerate(splitter.split(codes, codes)):
-            fold[test] = number
+        order = np.arange(n) if random_state is None else check_random_state(random_state).permutation(n)
+        fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(n) % min(n_folds, n)
+    elif random_state is None:
+        # the rows of one class after the other, as they first appear, are dealt to the folds in turn; that says how
+        # many of a class a fold takes, and it takes them in order (in scikit-learn it takes longer than statistics do)
+        first = np.zeros(len(counts), dtype=np.intp)
+        first[codes[::-1]] = np.arange(n)[::-1]
+        turns = np.argsort(np.argsort(first)).astype(np.min_scalar_type(len(counts)))[codes]  # sorted fast if short
+        by_class = np.argsort(turns, kind="stable")
+        fold[by_class] = np.sort(turns[by_class].astype(np.intp) * n_folds + np.arange(n) % n_folds) % n_folds
+    else:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class")
+            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+            for number, (_, test) in enumerate(splitter.split(codes, codes)):
+                fold[test] = number
     return fold
-
-
-def _stratified(codes: Indices, counts: Indices, n_folds: int) -> Indices:
-    """StratifiedKFold's folds, which take longer to draw there than the statistics of the rows.
-
-    The rows of all classes, one class after the other as they first appear, are dealt to the folds in turn; that says
-    how many of a class a fold takes, and it takes them in the order of the rows.
-    """
-    by_class = np.argsort(codes, kind="stable")
-    present = np.flatnonzero(counts)
-    starts = (np.cumsum(counts) - counts)[present]
-    appearing = np.argsort(by_class[starts])  # of the classes
-    ends = np.empty(len(present), dtype=np.intp)
-    ends[appearing] = np.cumsum(counts[present][appearing])
-    upto = lambda place: -((np.arange(n_folds) - place[:, None]) // n_folds)  # noqa: E731 - of each fold, before a place
-    taken = upto(ends) - upto(ends - counts[present])
-    fold = np.empty(len(codes), dtype=np.intp)
-    fold[by_class] = np.repeat(np.tile(np.arange(n_folds), len(present)), taken.ravel())
-    return fold
-
-
-def hash_splitter(cv: Any, random_state: Any) -> HashKFold | None:
-    """The folds that parts of a table can agree on: by the rows' content, for a number of them; None for other ones."""
-    cv = 5 if cv is None else cv  # as in scikit-learn
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        return HashKFold(int(cv), random_state=random_state)
-    return cv if isinstance(cv, HashKFold) else None
 
 
 def _by_hash(points: LabelledRows, cv: HashKFold) -> list[tuple[Indices, Indices]]:
@@ -232,30 +206,9 @@ def _by_hash(points: LabelledRows, cv: HashKFold) -> list[tuple[Indices, Indices
     return [split for split in splits if len(split[1])]
 
 
-def _splits(
-    points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[Any] | None = None
-) -> list[tuple[Indices, Indices]]:
-    """(training, test) row numbers. Folds are drawn anew with a seed, else in order; groups stay on one side."""
-    n = points.shape[0]
-    if groups is not None:
-        groups = require_groups(groups, n if points.n_given is None else points.n_given, cv)
-        groups = groups if points.numbers is None else groups[points.numbers]
-        if isinstance(cv, (int, np.integer)):
-            cv = StratifiedGroupKFold(int(cv), shuffle=random_state is not None, random_state=random_state)
-    if isinstance(cv, HashKFold):
-        return _by_hash(points, cv)
-    counts_in_the_table = not hasattr(cv, "split") or isinstance(cv, PredefinedSplit)
-    if isinstance(cv, (int, np.integer)):
-        return _folds_of_distinct_rows(points, int(cv), random_state)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
-        splits = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes, groups))
-    position = np.arange(n)
-    if counts_in_the_table and points.numbers is not None:  # of which some rows were left out
-        assert points.n_given is not None
-        position = np.full(points.n_given, -1)
-        position[points.numbers] = np.arange(n)
-    sides = [tuple(position[checked_row_numbers(part, len(position))] for part in split) for split in splits]
-    kept = [(training[training >= 0], test[test >= 0]) for training, test in sides]
-    require_splits(kept)
-    return kept
+def hash_splitter(cv: Any, random_state: Any) -> HashKFold | None:
+    """The folds that parts of a table can agree on: by the rows' content, for a number of them; None for other ones."""
+    cv = 5 if cv is None else cv  # as in scikit-learn
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        return HashKFold(int(cv), random_state=random_state)
+    return cv if isinstance(cv, HashKFold) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from discrim.objectives.held_out import HeldOut
 from discrim.objectives.ratio import Ratio
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, classical, principal, whitened_span
-from discrim.solve.folds import Splits
+from discrim.solve.folds import Fold
 
 Array = NDArray[np.float64]
 
@@ -36,17 +36,15 @@ class WhitenedClasses:
         return cls(axes, (ratio.means @ axes.T) / roots)
 
 
-def seen_in_folds(basis: Basis, folds: Splits, gamma: float) -> Iterator[HeldOut]:
+def seen_in_folds(basis: Basis, folds: Iterable[Fold], gamma: float) -> Iterator[HeldOut]:
     """What each fold's test rows show along the discriminants of its training rows."""
-    for inner, training, test in basis.training_sets(folds):
-        ratio = inner.ratio(training, has_ridge=gamma > 0)
-        if ratio.rank == 0 or (training.weights > 0).sum() < 2 or not ratio.means_differ or test.n_rows == 0:
+    for fold, ratio in basis.trained(folds, gamma):
+        if not ratio.means_differ:
             continue
-        found = classical(ratio, inner.cost(ratio, gamma))
-        if len(found.values):
-            classes = WhitenedClasses.of(found, ratio)
-            directions = ratio.embedded(classes.directions) * 0.5**training.exponent
-            yield HeldOut.of(classes.means, test.along(training.mean, directions))
+        classes = WhitenedClasses.of(classical(ratio, basis.cost(ratio, gamma)), ratio)
+        seen = fold.along(ratio.embedded(classes.directions) * 0.5**fold.training.exponent)
+        if len(classes.directions) and seen.n_rows:
+            yield HeldOut.of(classes.means, seen)
 
 
 def expected_of_statistics(

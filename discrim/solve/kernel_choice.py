@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.calibration import best_temperature, standard_error
-from discrim.solve.folds import Folds, Splits
+from discrim.solve.folds import Fold, Folds
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.solve.ridge_rules import RidgeRules
 
@@ -74,7 +74,9 @@ class HeldOutScores:
 
     @classmethod
     def of(cls, rows: LabelledRows, scores: Array) -> HeldOutScores:
-        return cls(scores, rows.codes, np.ones(len(rows.codes)) if rows.weights is None else rows.weights)
+        """Scores as the rules give them, γ×C×n."""
+        weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
+        return cls(np.ascontiguousarray(scores.mT), rows.codes, weights)
 
     @property
     def total_weight(self) -> float:
@@ -167,15 +169,17 @@ def _kernel_scores(
         squares = base.squares(test.X[part]) if spaces[0].kernel.name == "rbf" else None
         for number, space in enumerate(spaces):
             parts[number].append(rules[number].scores(space.features(test.X[part], squares)))
-    yield from (np.concatenate(scores, axis=1) for scores in parts)
+    yield from (np.concatenate(scores, axis=2) for scores in parts)
 
 
-def linear_scores(folds: Splits) -> Iterator[HeldOutScores]:
+def linear_scores(folds: Iterable[Fold]) -> Iterator[HeldOutScores]:
     """The same for the rows themselves, fold after fold."""
-    for training, test in folds:
-        rules = RidgeRules.of(training, RIDGES)
-        blocks = (dense_block(test.X, part) for part in block_slices(*test.shape))
-        yield HeldOutScores.of(test, np.concatenate([rules.scores(block) for block in blocks], axis=1))
+    for fold in folds:
+        if fold.test.shape[0] == 0:
+            continue
+        rules = RidgeRules.of(fold.training, RIDGES)
+        blocks = (dense_block(fold.test.X, part) for part in block_slices(*fold.test.shape))
+        yield HeldOutScores.of(fold.test, np.concatenate([rules.scores(block) for block in blocks], axis=2))
 
 
 def held_out_scores(
@@ -199,7 +203,7 @@ def held_out_scores(
             for candidate, scores in zip(group, _kernel_scores(group, rows, others, landmarks), strict=True):
                 found[candidate].append(HeldOutScores.of(others, scores))
         if number + 1 >= FOLDS_BEFORE_DROPPING:
-            running = _in_reach({one: HeldOutScores.joined(found[one]) for one in running})
+            running = _in_reach({one: HeldOutScores.joined(found[one]) for one in running}, folds.repeats)
     return found
 
 
@@ -208,9 +212,9 @@ def _sharing_scales(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]
         yield [one for one in candidates if (one.is_linear, one.scaled) == key]
 
 
-def _in_reach(found: dict[Candidate, HeldOutScores]) -> list[Candidate]:
+def _in_reach(found: dict[Candidate, HeldOutScores], repeats: float) -> list[Candidate]:
     best = max(float(scores.accuracies.max()) for scores in found.values())
-    weight = next(iter(found.values())).total_weight
+    weight = next(iter(found.values())).total_weight / repeats
     likely = (best * weight + 1) / (weight + 2)  # that no row was wrong in two folds does not say that none ever is
     least = best - HOPELESS * standard_error(likely, weight) - 1e-12
     return [one for one, scores in found.items() if scores.accuracies.max() >= least]
@@ -219,13 +223,16 @@ def _in_reach(found: dict[Candidate, HeldOutScores]) -> list[Candidate]:
 # ---------------------------------------------------------------------- the choice
 
 
-def chosen(found: dict[Candidate, list[HeldOutScores]]) -> Choice:
-    """Among all within one standard error of the best accuracy the least log loss, each at its best temperature."""
+def chosen(found: dict[Candidate, list[HeldOutScores]], repeats: float = 1.0) -> Choice:
+    """Among all within one standard error of the best accuracy the least log loss, each at its best temperature.
+
+    repeats : how often each row was held out
+    """
     n_folds = max(len(parts) for parts in found.values())
     joined = {one: HeldOutScores.joined(parts) for one, parts in found.items()}
     whole = {one: scores for one, scores in joined.items() if len(found[one]) == n_folds}
     best = max(float(scores.accuracies.max()) for scores in whole.values())
-    error = standard_error(best, next(iter(whole.values())).total_weight)
+    error = standard_error(best, next(iter(whole.values())).total_weight / repeats)
     rivals: list[tuple[float, float, Candidate, int]] = []
     for candidate, scores in whole.items():
         for number in np.flatnonzero(scores.accuracies >= best - error - 1e-12):

@@ -8,7 +8,7 @@ with the landmarks of the final rule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.basis import Basis
 from discrim.solve.choose import EXACT_SIDE, Plan
-from discrim.solve.folds import Folds, Splits
+from discrim.solve.folds import Fold, Folds
 from discrim.solve.kernel_choice import (
     Candidate,
     Choice,
@@ -84,7 +84,7 @@ def choose_kernel(folds: Folds, priorities: Indices, candidates: Sequence[Candid
     few = min(most, CHOICE_LANDMARKS)
     linear = any(candidate.is_linear for candidate in candidates)
     coordinates = _coordinates(rows.points) if linear else rows.points
-    return chosen(held_out_scores(rows, coordinates, known, candidates, few))
+    return chosen(held_out_scores(rows, coordinates, known, candidates, few), rows.repeats)
 
 
 def choose_rule(
@@ -98,10 +98,10 @@ def choose_rule(
     if _sample(folds, priorities) is None and (linear or min(distinct, most) <= CHOICE_LANDMARKS):
         return first, first
     coordinates = _coordinates(folds.points) if linear else folds.points
-    return first, chosen(held_out_scores(folds, coordinates, priorities, [first.candidate], most))
+    return first, chosen(held_out_scores(folds, coordinates, priorities, [first.candidate], most), folds.repeats)
 
 
-def choose_linear_rule(folds: Splits) -> Choice:
+def choose_linear_rule(folds: Iterable[Fold]) -> Choice:
     """Ridge and temperature of the linear rule, where statistics of the folds suffice."""
     return chosen({Candidate("linear"): list(linear_scores(folds))})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from discrim.objectives.spread import Spread
 from discrim.solve.basis import Basis, column_variances
 from discrim.solve.discriminants import RANK
 from discrim.solve.eigen import Spectrum, spectrum_of_operator
-from discrim.solve.folds import Folds, Splits, Test, TestRows
+from discrim.solve.folds import Fold, Folds
 from discrim.solve.row_space import GramRows
 
 Array = NDArray[np.float64]
@@ -62,7 +62,7 @@ class Products(Basis):
         total = spread.trace(moments, self.points) if spread.is_definite else None
         return spectrum_of_operator(spread.operator(moments, self.points), wanted, total)
 
-    def ratio(self, moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
+    def ratio(self, moments: ClassMoments) -> Ratio:
         shares = moments.weights / moments.total_weight
         means = np.sqrt(shares)[:, None] * moments.centred_means()
         within = Spread(np.full(len(shares), 1 / moments.total_weight), means[:0])
@@ -99,12 +99,13 @@ class Products(Basis):
         warn_of_choice_on_sample(len(few), len(codes))
         return GramRows.of(self.original.some(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
-    def training_sets(self, folds: Splits) -> Iterator[tuple[Basis, ClassMoments, Test]]:
+    def trained(self, folds: Iterable[Fold], gamma: float) -> Iterator[tuple[Fold, Ratio]]:
         """Of the first split only, as each costs a fit."""
         assert isinstance(folds, Folds)
         training, test = (folds.rows(index) for index in folds.splits[0])
-        basis = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
-        yield basis, basis.moments("means"), TestRows(test, test.shape[0])
+        inner = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
+        fold = Fold(inner.moments("means"), test)
+        yield fold, inner.ratio(fold.training)
 
 
 @dataclass(frozen=True, eq=False)

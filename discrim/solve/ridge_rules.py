@@ -14,7 +14,9 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.moments.class_moments import ClassMoments, rounding_share
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.covariance import numerical_rank
+from discrim.objectives.ratio import Ratio, ratio_of
 from discrim.solve.landmarks import FARTHEST
 
 Array = NDArray[np.float64]
@@ -22,60 +24,79 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RidgeRules:
-    """Weights (γ×C×d) and constants (γ×C) of the linear scores; −inf for classes without rows."""
+    """Weights (γ×C×d) and constants (γ×C) of the linear scores; −inf for classes without rows, NaN for no rule."""
 
     moments: ClassMoments
     weights: Array
     offsets: Array
 
     @classmethod
-    def of(cls, moments: ClassMoments, shrinkages: Array) -> RidgeRules:
-        present = moments.weights > 0
-        means = moments.centred_means()[present]
-        rules = _solved(moments, means, shrinkages)
-        weights = np.zeros((len(shrinkages), len(present), means.shape[1]))
-        weights[:, present] = rules
-        offsets = np.full(weights.shape[:2], -np.inf)
-        logs = np.log(moments.weights[present] / moments.total_weight)
-        offsets[:, present] = logs - 0.5 * np.einsum("cd,gcd->gc", means, rules)
+    def of(
+        cls, moments: ClassMoments, shrinkages: Array, priors: Any = None, ridged: Ratio | None = None
+    ) -> RidgeRules:
+        """From statistics, and their ratio where it is known; priors as `log_priors` takes them."""
+        ridged = ratio_of(moments, has_ridge=True) if ridged is None else ridged
+        bare = without_ridge(ridged, moments) if (shrinkages == 0).any() else None
+        weights = np.zeros((len(shrinkages), len(moments.weights), moments.n_features))
+        weights[shrinkages > 0] = ridged.embedded(_ridge_rules(ridged, shrinkages[shrinkages > 0]))
+        if bare is not None:
+            weights[shrinkages == 0] = bare.embedded(bare.covariance().solve(bare.class_means.T).T)
+        offsets = log_priors(moments, priors) - 0.5 * np.vecdot(weights, moments.centred_means())
+        offsets[shrinkages == 0] *= 1.0 if bare is not None else np.nan
         return cls(moments, weights, offsets)
 
+    @property
+    def is_rule(self) -> NDArray[np.bool_]:
+        """Whether there is one, for every γ."""
+        return np.logical_not(np.isnan(self.offsets).any(axis=1))
+
+    @property
+    def n_scores(self) -> int:
+        """Of each row."""
+        return self.offsets.size
+
     def scores(self, X: Any) -> Array:
-        """a_c(x), γ×n×C."""
-        rows = self.moments.centred(np.asarray(X, dtype=np.float64)).clip(-FARTHEST, FARTHEST)
-        n_rules, n_classes, d = self.weights.shape
-        along = rows @ self.weights.reshape(-1, d).T
-        return np.moveaxis(along.reshape(len(rows), n_rules, n_classes), 1, 0) + self.offsets[:, None]
+        """a_c(x), γ×C×n."""
+        rows = self.moments.centred(np.asarray(X, dtype=np.float64))
+        np.clip(rows, -FARTHEST, FARTHEST, out=rows)
+        scores = (self.weights.reshape(-1, rows.shape[1]) @ rows.T).reshape(*self.offsets.shape, len(rows))
+        scores += self.offsets[:, :, None]
+        return scores
 
 
-def _solved(moments: ClassMoments, means: Array, shrinkages: Array) -> Array:
-    """Σ_γ⁻¹ m_c, γ×C×d."""
-    within = moments.within / moments.total_weight
-    d = len(within)
-    reduced, diagonal, beside, reflectors, _ = la.lapack.dsytrd(within, lower=1, lwork=64 * d)
-    beside = beside if len(beside) else np.zeros(1)  # which LAPACK wants of a single number, too
-    target = _target(moments, diagonal, beside)
+def without_ridge(ridged: Ratio, moments: ClassMoments) -> Ratio | None:
+    """The ratio for a cost without a ridge: in the range of the rows; None where classes do not vary all over it."""
+    if ridged.covariance().is_nonsingular:
+        return ridged
+    if numerical_rank(ridged.within, ridged.precision) < ridged.rank:
+        return None
+    bare = ratio_of(moments)
+    return bare if bare.covariance().is_nonsingular else None
+
+
+def log_priors(moments: ClassMoments, priors: Any = None) -> Array:
+    """Of the classes that have rows: their shares (None), the same for all ("equal"), or as given; −inf for others."""
+    given = moments.weights if priors is None else np.ones(len(moments.weights)) if isinstance(priors, str) else priors
+    known = np.where(moments.weights > 0, given, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(known / known.sum())
+
+
+def _ridge_rules(ratio: Ratio, shrinkages: Array) -> Array:
+    """Σ_γ⁻¹ m_c for every γ > 0, γ×C×d."""
+    means = ratio.class_means
+    trace = ratio.trace or float(ratio.variances.sum())  # where no class varies that of S_t/n
+    d, target = means.shape[1], trace / max(ratio.rank, 1)
     if target == 0:  # all rows are equal: they tell nothing
         return np.zeros((len(shrinkages), *means.shape))
+    reduced, diagonal, beside, reflectors, _ = la.lapack.dsytrd(ratio.within, lower=1, lwork=64 * d)
+    beside = beside if len(beside) else np.zeros(1)  # which LAPACK wants of a single number, too
     turned = _turned(reduced, reflectors, means.T, "T")
-    found = np.empty((d, len(shrinkages), len(means)))
-    for number, gamma in enumerate(shrinkages):
+    found = np.empty((len(shrinkages), len(means), d))
+    for rules, gamma in zip(found, shrinkages, strict=True):
         system = (1 - gamma) * diagonal + gamma * target, (1 - gamma) * beside
-        found[:, number] = la.lapack.dptsv(*system, turned)[2]
-    return _turned(reduced, reflectors, found.reshape(d, -1), "N").reshape(found.shape).transpose(1, 2, 0)
-
-
-def _target(moments: ClassMoments, diagonal: Array, beside: Array) -> float:
-    """τ: the trace of S_w/n over the rank of the centred rows; where no class varies, that of S_t/n."""
-    share = rounding_share(len(diagonal), moments.precision)
-    trace, rank = float(diagonal.sum()), len(diagonal)
-    noise = share * diagonal.max()
-    if noise <= 0 or la.lapack.dpttrf(diagonal - noise, beside)[2] != 0:  # an eigenvalue is no larger
-        total = moments.total / moments.total_weight
-        largest = np.diag(total).max()
-        rank = int(la.lapack.dpstrf(total, tol=share * largest)[2]) if largest > 0 else 0
-        trace = trace if trace > 0 else float(np.trace(total))
-    return trace / max(1, rank)
+        rules[:] = la.lapack.dptsv(*system, turned)[2].T
+    return _turned(reduced, reflectors, found.reshape(-1, d).T, "N").T.reshape(found.shape)
 
 
 def _turned(reduced: Array, reflectors: Array, columns: Array, transposed: str) -> Array:

@@ -1,6 +1,7 @@
 """Folds: training statistics by adding the others up, for every kind of split."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
-from discrim.solve import folds as folds_module
 from discrim.solve.folds import Folds
 
 
@@ -24,7 +24,8 @@ def test_training_statistics_are_those_of_the_training_rows(cv, weighted, rng):
     points = rows(weights=rng.uniform(0.5, 2, 41) if weighted else None)
     folds = Folds(points, cv, None)
     assert len(list(folds)) == (4 if cv == 4 else 3)
-    for (training, test), (train_index, test_index) in zip(folds, folds.splits, strict=True):
+    for fold, (train_index, test_index) in zip(folds, folds.splits, strict=True):
+        training, test = fold.training, fold.test
         wanted = ClassMoments.of_rows(folds.rows(train_index))
         np.testing.assert_allclose(training.weights, wanted.weights)
         np.testing.assert_allclose(training.means, wanted.means, atol=1e-13)
@@ -63,15 +64,15 @@ def test_statistics_of_all_rows_and_of_those_held_out_come_from_the_same_pass(rn
     whole = ClassMoments.of_rows(points)
     np.testing.assert_allclose(folds.moments.within, whole.within, atol=1e-12)
     np.testing.assert_allclose(folds.moments.means, whole.means, atol=1e-14)
-    for (_, found), (_, test) in zip(folds.held_out, folds, strict=True):
-        of_rows = folds_module.TestRows(test, test.shape[0]).along(whole.mean, directions)
-        of_statistics = found.along(whole.mean, directions)
-        assert found.n_rows == test.shape[0]
+    for fold in folds:
+        of_rows, of_statistics = replace(fold, tested=None).along(directions), fold.along(directions)
+        assert fold.tested.n_rows == of_rows.n_rows == fold.test.shape[0]
         np.testing.assert_allclose(of_statistics.means, of_rows.means, atol=1e-13)
         np.testing.assert_allclose(of_statistics.within, of_rows.within, atol=1e-12)
     halves = Folds(points, ShuffleSplit(3, random_state=0), None)
     assert halves.moments is None
-    assert [test.n_rows for _, test in halves.held_out] == [len(test) for _, test in halves.splits]
+    assert all(fold.tested is None for fold in halves)
+    assert [fold.along(directions).n_rows for fold in halves] == [len(test) for _, test in halves.splits]
 
 
 def test_a_bad_cell_is_named_by_its_row_in_the_table_not_in_a_fold():
@@ -95,8 +96,8 @@ def test_given_training_rows_are_taken_as_given_also_where_the_tests_divide_the_
     points = rows(40)
     drawn = [np.random.default_rng(i).integers(0, 40, 20) for i in range(2)]
     given = [(drawn[0], np.arange(20)), (drawn[1], np.arange(20, 40))]
-    for (training, _), (train, _) in zip(Folds(points, given, None), given, strict=True):
-        np.testing.assert_array_equal(training.counts, np.bincount(points.codes[train], minlength=3))
+    for fold, (train, _) in zip(Folds(points, given, None), given, strict=True):
+        np.testing.assert_array_equal(fold.training.counts, np.bincount(points.codes[train], minlength=3))
 
 
 def test_masks_and_numbers_from_the_end():

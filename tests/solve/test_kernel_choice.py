@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from discrim.data.rows import LabelledRows
 from discrim.objectives.calibration import best_temperature
+from discrim.solve.folds import Folds
 from discrim.solve.kernel_choice import RIDGES, Candidate, HeldOutScores, chosen
+from discrim.solve.posterior_rule import choose_kernel
 
 CODES = np.arange(100) % 2
 
@@ -67,3 +70,14 @@ def test_weights_are_repetition():
     repeated = chosen({Candidate("linear"): [held_out(*listed, codes=CODES[each])]})
     assert weighted.why == repeated.why
     assert (weighted.temperature, weighted.log_loss) == pytest.approx((repeated.temperature, repeated.log_loss))
+
+
+def test_rows_held_out_again_and_again_make_nothing_more_certain(rng):
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 3
+    points = LabelledRows(X + 0.7 * np.eye(3)[y], y, np.arange(3))
+    splits = [(np.flatnonzero(np.arange(60) % 2 != part), np.flatnonzero(np.arange(60) % 2 == part)) for part in (0, 1)]
+    candidates = [Candidate("linear"), Candidate("rbf", 1.0), Candidate("rbf", 4.0)]
+    once, often = (
+        choose_kernel(Folds(points, splits * times, None), np.arange(60), candidates, 20).why for times in (1, 3)
+    )
+    assert once == often

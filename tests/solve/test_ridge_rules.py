@@ -39,7 +39,7 @@ def test_scores_are_the_formula(shape, offset, rng):
     weights = rng.uniform(0.5, 2, shape[0])
     rules = RidgeRules.of(ClassMoments.of(X, y, weights), RIDGES)
     new = rng.standard_normal((4, shape[1])) + offset
-    for gamma, scores in zip(RIDGES, rules.scores(new), strict=True):
+    for gamma, scores in zip(RIDGES, rules.scores(new).mT, strict=True):
         wanted = literal_scores(X - offset, y, weights, gamma, new - offset)
         np.testing.assert_allclose(scores, wanted, rtol=1e-6 if offset else 1e-9, atol=1e-6 if offset else 1e-9)
 
@@ -47,20 +47,22 @@ def test_scores_are_the_formula(shape, offset, rng):
 def test_a_class_without_rows_is_never_chosen(rng):
     X, y = rng.standard_normal((10, 3)), np.array([0, 2] * 5)
     moments = ClassMoments.of_rows(LabelledRows(X, y, np.arange(3)))
-    scores = RidgeRules.of(moments, RIDGES).scores(X)
+    scores = RidgeRules.of(moments, RIDGES).scores(X).mT
     assert (scores[:, :, 1] == -np.inf).all()
-    np.testing.assert_allclose(scores[:, :, [0, 2]], RidgeRules.of(ClassMoments.of(X, y), RIDGES).scores(X), rtol=1e-12)
+    np.testing.assert_allclose(
+        scores[:, :, [0, 2]], RidgeRules.of(ClassMoments.of(X, y), RIDGES).scores(X).mT, rtol=1e-12
+    )
 
 
 def test_rows_that_are_all_equal_leave_the_priors():
     X, y = np.full((8, 3), 7.3), np.array([0, 0, 0, 0, 0, 0, 1, 1])
-    scores = RidgeRules.of(ClassMoments.of(X, y), RIDGES).scores(X)
+    scores = RidgeRules.of(ClassMoments.of(X, y), RIDGES).scores(X).mT
     np.testing.assert_allclose(scores, np.broadcast_to(np.log([0.75, 0.25]), scores.shape))
 
 
 def test_classes_that_do_not_vary_are_told_apart():
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 4, axis=0)
     y = np.repeat([0, 1, 2], 4)
-    scores = RidgeRules.of(ClassMoments.of(X, y), RIDGES).scores(X)
+    scores = RidgeRules.of(ClassMoments.of(X, y), RIDGES).scores(X).mT
     assert np.isfinite(scores).all()
     assert (scores.argmax(axis=2) == y).all()

@@ -83,9 +83,8 @@ def test_what_one_standard_error_is():
     assert impossible.best() == (GAMMAS[2], 1)
 
 
-@pytest.mark.parametrize("name", ["LOSS_ROWS", "JUDGED_ROWS"])
-def test_samples_of_the_held_out_rows_take_weights_as_repetition(rng, monkeypatch, name):
-    monkeypatch.setattr(f"discrim.solve.shrinkage_path.{name}", 20)
+def test_samples_of_the_held_out_rows_take_weights_as_repetition(rng, monkeypatch):
+    monkeypatch.setattr("discrim.solve.shrinkage_path.JUDGED_ROWS", 20)
     X, y = labelled(90, 3, seed=2)
     counts = rng.integers(1, 4, 90)
     splits = [(np.arange(45), np.arange(45, 90))]
@@ -96,4 +95,49 @@ def test_samples_of_the_held_out_rows_take_weights_as_repetition(rng, monkeypatc
     scores = [score_path(folds, GAMMAS, None, every_count=False) for folds in (weighted, plain)]
     np.testing.assert_allclose(*(one.losses for one in scores), rtol=1e-9)
     np.testing.assert_allclose(*(one.accuracies for one in scores), rtol=1e-12)
-    assert [one.total_weight for one in scores] == [20 if name == "JUDGED_ROWS" else counts[45:].sum()] * 2
+    assert [one.total_weight for one in scores] == [20, 20]
+
+
+def test_splits_that_test_the_same_rows_again_make_nothing_more_certain(rng):
+    X, y = labelled(60, 3, seed=4)
+    points = LabelledRows(X, y, np.arange(3), rng.uniform(0.5, 2, 60))
+    splits = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
+    once, often = (score_path(Folds(points, splits * times, None), GAMMAS, None, every_count=False) for times in (1, 4))
+    for name in ("accuracies", "losses", "total_weight"):
+        np.testing.assert_allclose(getattr(often, name), getattr(once, name), rtol=1e-12)
+    assert once.total_weight == pytest.approx(points.weights[:20].sum() + points.weights[40:].sum())
+
+
+def test_without_a_ridge_a_rule_is_in_the_range_of_the_rows_and_none_where_classes_differ_but_do_not_vary():
+    X, y = labelled(60, 3, seed=4)
+    folds = [(np.arange(40), np.arange(40, 60))]
+    gammas, codes = np.array([0.0, 0.3]), LabelledRows(X, y, np.arange(3))
+    plain, twice, apart = (
+        score_path(Folds(replace(codes, X=table), folds, None), gammas, None, every_count=False)
+        for table in (X, np.c_[X, X[:, 0] - X[:, 1]], np.c_[X, y == 1])
+    )
+    assert 0 < twice.accuracies[0, 0] == plain.accuracies[0, 0]
+    np.testing.assert_allclose(twice.losses[0], plain.losses[0], rtol=1e-9)
+    assert (apart.accuracies[0, 0], apart.losses[0, 0]) == (-np.inf, np.inf)
+    assert apart.losses[1, 0] < plain.losses[1, 0]
+
+
+@pytest.mark.parametrize("gammas", [GAMMAS, np.array([0.0, 0.5, 1.0])])
+def test_after_all_discriminants_the_score_is_that_of_the_rule(gammas):
+    X, y = labelled(60, 5, seed=4)
+    folds = Folds(LabelledRows(0.6 * X, y, np.arange(3)), 3, None)
+    all_of_them, counts = (score_path(folds, gammas, None, every_count=every) for every in (False, True))
+    assert counts.accuracies.shape == (3, 2)
+    np.testing.assert_allclose(counts.accuracies[:, 1:], all_of_them.accuracies, rtol=1e-12)
+    np.testing.assert_allclose(counts.losses[:, 1:], all_of_them.losses, rtol=1e-9)
+    assert (counts.losses[:, 0] > counts.losses[:, 1]).all()
+
+
+def test_a_path_walked_in_parts_is_the_same(monkeypatch):
+    X, y = labelled(60, 5, seed=4)
+    folds = Folds(LabelledRows(X, y, np.arange(3)), 3, None)
+    whole = score_path(folds, GAMMAS, None, every_count=False)
+    monkeypatch.setattr("discrim.solve.shrinkage_path.LARGE_RULE", 10)
+    parts = score_path(folds, GAMMAS, None, every_count=False)
+    np.testing.assert_allclose(parts.losses, whole.losses, rtol=1e-12)
+    np.testing.assert_array_equal(parts.accuracies, whole.accuracies)

@@ -1,0 +1,62 @@
+"""How many held-out rows of a fold need to judge a ridge? Large real tables, judged on few rows to all of them.
+
+Needs the data sets in the folder that DISCRIM_DATA names. Prints the table of docs/discriminant_analysis.md.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+from discrim import BayesErrorLDA, RegularizedLDA
+from discrim.data.catalogue import load
+from discrim.solve import shrinkage_path
+
+NAMES = ("satimage", "mnist_test10k", "letter", "ocr_letters")
+ROWS = (250, 500, 1_000, 2_000, 4_000, 10**9)
+SPLITS = StratifiedShuffleSplit(5, test_size=0.2, random_state=0)
+NEIGHBOURS_OF = 2_000  # test rows, and twice as many training rows, for the neighbours in the components
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    print("| table | rows of a fold | γ (odds) | accuracy | log loss | 5-NN in BayesErrorLDA(5) |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name in sys.argv[1:] or NAMES:
+        table = load(name)
+        found: dict[int, list[tuple[float, ...]]] = {most: [] for most in ROWS}
+        for training, test in SPLITS.split(table.X, table.y):
+            scaler = StandardScaler().fit(table.X[training])
+            X, Z = scaler.transform(table.X[training]), scaler.transform(table.X[test])
+            for most in ROWS:
+                found[most].append(judged(most, X, table.y[training], Z, table.y[test]))
+        n, d = table.X.shape
+        for number, (most, splits) in enumerate(found.items()):
+            odds, accuracy, loss, neighbours = zip(*splits, strict=True)
+            title = f"{name} {n:,}×{d}" if number == 0 else ""
+            rows = f"{most:,}" if most < n else "all"
+            ridges = f"{min(odds):.2g} – {max(odds):.2g}"
+            cells = f"{100 * np.mean(accuracy):.2f} | {np.mean(loss):.4f} | {100 * np.mean(neighbours):.2f}"
+            print(f"| {title} | {rows} | {ridges} | {cells} |", flush=True)
+
+
+def judged(most: int, X: np.ndarray, y: np.ndarray, Z: np.ndarray, wanted: np.ndarray) -> tuple[float, ...]:
+    """Odds of the ridge chosen with so many rows of a fold; accuracy and log loss of its rule; neighbours' accuracy."""
+    shrinkage_path.JUDGED_ROWS = most
+    rule, reducer = RegularizedLDA().fit(X, y), BayesErrorLDA(5).fit(X, y)
+    some, others = slice(2 * NEIGHBOURS_OF), slice(NEIGHBOURS_OF)
+    neighbours = KNeighborsClassifier(5).fit(reducer.transform(X[some]), y[some])
+    return (
+        rule.shrinkage_ / (1 - rule.shrinkage_),
+        rule.score(Z, wanted),
+        log_loss(wanted, rule.predict_proba(Z), labels=rule.classes_),
+        neighbours.score(reducer.transform(Z[others]), wanted[others]),
+    )
+
+
+if __name__ == "__main__":
+    main()
