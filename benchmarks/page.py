@@ -35,7 +35,7 @@ NOTES = """
 - *Wide*: PCA is the Gram matrix XXᵀ of centred rows, a copy of the table, and a product that leads back to the columns.
   Four times as fast as scikit-learn's randomised PCA(auto) would be faster than one bare XXᵀ of 500×10,000.
 - *LDA at 10,000×100*: one bare XᵀX takes most of the time that the goal leaves.
-- *Shrinkage by cross-validation*: 24 ridges in five folds are judged on the held-out rows, up to 4,000 of a fold; that
+- *Shrinkage by cross-validation*: 24 ridges in five folds are judged on the held-out rows, up to 1,000 of a fold; that
   takes longer than the one pass that gives the statistics of all folds.
 - *The company*: beyond the one pass, supervised probabilistic PCA iterates EM, and generalised eigenvectors solve a
   problem for each ordered pair of classes, on columns×columns matrices whatever the number of rows.

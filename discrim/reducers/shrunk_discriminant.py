@@ -17,7 +17,7 @@ from discrim.objectives.ratio import Ratio, chosen_shrinkage
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
-from discrim.solve.folds import Fold, Folds, gathered_folds, hash_splitter
+from discrim.solve.folds import Folds, TrainingSet, gathered_folds, hash_splitter
 from discrim.solve.shrinkage_path import PathScores, score_path
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         except ValueError:  # is raised again where the folds are needed, if the table has no worse fault
             return basis
 
-    def _folds(self, basis: Basis) -> Iterable[Fold]:
+    def _folds(self, basis: Basis) -> Iterable[TrainingSet]:
         if self._statistics is not None:
             return gathered_folds(self._statistics)
         if basis.folds is not None:
@@ -105,7 +105,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         return Folds(basis.points, self.cv, self.random_state, basis.original, self._groups)
 
     def _scored_path(
-        self, basis: Basis, tried: Array, folds: Iterable[Fold] | None = None, *, every_count: bool = False
+        self, basis: Basis, tried: Array, folds: Iterable[TrainingSet] | None = None, *, every_count: bool = False
     ) -> PathScores:
         """Held-out scores of each shrinkage; of some rows, and none too small, where products are all there is."""
         where = basis.to_choose_in()

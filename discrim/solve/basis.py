@@ -27,7 +27,7 @@ from discrim.objectives.ratio import Ratio, ratio_of
 from discrim.objectives.spread import Spread
 from discrim.solve.discriminants import Cost
 from discrim.solve.eigen import Spectrum, spectrum_of_matrix
-from discrim.solve.folds import Fold, Folds
+from discrim.solve.folds import Folds, TrainingSet
 
 Array = NDArray[np.float64]
 RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
@@ -104,7 +104,7 @@ class Basis(ABC):
         digits = np.finfo(X.dtype).eps * np.asarray(abs(X) @ np.abs(directions).T).max(axis=0)
         return bool((np.sqrt(np.mean(along**2, axis=0)) > 2 * digits).any())
 
-    def trained(self, folds: Iterable[Fold], gamma: float) -> Iterator[tuple[Fold, Ratio]]:
+    def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
         """Folds with the ratio of their training rows, for a cost with that ridge."""
         return ((fold, fold.ratio if gamma else ratio_of(fold.training)) for fold in folds)
 

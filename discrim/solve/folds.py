@@ -37,7 +37,7 @@ Indices = NDArray[np.intp]
 
 
 @dataclass(eq=False)
-class Fold:
+class TrainingSet:
     """Statistics of training rows, and rows that were held out of them."""
 
     training: ClassMoments
@@ -66,7 +66,7 @@ def _of_the_others(parts: list[ClassMoments]) -> list[ClassMoments]:
     return [after[0], *map(operator.add, before[:-1], after[1:]), before[-1]]
 
 
-def gathered_folds(statistics: Statistics) -> list[Fold]:
+def gathered_folds(statistics: Statistics) -> list[TrainingSet]:
     """Folds of a table whose rows are gone: their statistics are exact, of the test rows there is a sample."""
     sample, asked = statistics.sample, statistics.gathering
     parts = [part.among(statistics.moments.classes) for part in statistics.folds]
@@ -74,11 +74,11 @@ def gathered_folds(statistics: Statistics) -> list[Fold]:
     if sample is not None:
         rows, drawn = sample.among(parts[0].classes), hash_folds(sample.hashes, asked.n_folds, asked.seed)
         tests = [rows.some(np.flatnonzero(drawn == fold)) for fold in range(asked.n_folds)]
-    return [Fold(*fold) for fold in zip(_of_the_others(parts), tests, parts, strict=True)]
+    return [TrainingSet(*fold) for fold in zip(_of_the_others(parts), tests, parts, strict=True)]
 
 
 class Folds:
-    """Splits of labelled rows into training and test rows; iterating gives a `Fold` of each."""
+    """Splits of labelled rows into training and test rows; iterating gives a `TrainingSet` of each."""
 
     def __init__(
         self,
@@ -93,20 +93,20 @@ class Folds:
         tested = None if self._divide else np.concatenate([test for _, test in self.splits])
         self.repeats = 1.0 if tested is None else len(tested) / len(np.unique(tested))
 
-    def __iter__(self) -> Iterator[Fold]:
+    def __iter__(self) -> Iterator[TrainingSet]:
         return iter(self._folds)
 
     @functools.cached_property
-    def _folds(self) -> list[Fold]:
+    def _folds(self) -> list[TrainingSet]:
         """From one pass, where the test rows divide the table: training sets are sums of the other parts."""
         tests = [self.points.picked(test) for _, test in self.splits]
         if not self._divide:
             training = [ClassMoments.of_rows(self.points.picked(rows)) for rows, _ in self.splits]
-            return [Fold(*fold, repeats=self.repeats) for fold in zip(training, tests, strict=True)]
+            return [TrainingSet(*fold, repeats=self.repeats) for fold in zip(training, tests, strict=True)]
         parts: list[ClassMoments] = []
         for test in tests:
             parts.append(ClassMoments.of_rows(test, near=parts[0] if parts else None))
-        return [Fold(*fold) for fold in zip(_of_the_others(parts), tests, parts, strict=True)]
+        return [TrainingSet(*fold) for fold in zip(_of_the_others(parts), tests, parts, strict=True)]
 
     @functools.cached_property
     def moments(self) -> ClassMoments | None:

@@ -12,7 +12,7 @@ from discrim.objectives.held_out import HeldOut
 from discrim.objectives.ratio import Ratio
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, classical, principal, whitened_span
-from discrim.solve.folds import Fold
+from discrim.solve.folds import TrainingSet
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class WhitenedClasses:
         return cls(axes, (ratio.means @ axes.T) / roots)
 
 
-def seen_in_folds(basis: Basis, folds: Iterable[Fold], gamma: float) -> Iterator[HeldOut]:
+def seen_in_folds(basis: Basis, folds: Iterable[TrainingSet], gamma: float) -> Iterator[HeldOut]:
     """What each fold's test rows show along the discriminants of its training rows."""
     for fold, ratio in basis.trained(folds, gamma):
         if not ratio.means_differ:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discrim.data.rows import LabelledRows, block_slices, dense_block
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.calibration import best_temperature, standard_error
-from discrim.solve.folds import Fold, Folds
+from discrim.solve.folds import Folds, TrainingSet
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.solve.ridge_rules import RidgeRules
 
@@ -172,7 +172,7 @@ def _kernel_scores(
     yield from (np.concatenate(scores, axis=2) for scores in parts)
 
 
-def linear_scores(folds: Iterable[Fold]) -> Iterator[HeldOutScores]:
+def linear_scores(folds: Iterable[TrainingSet]) -> Iterator[HeldOutScores]:
     """The same for the rows themselves, fold after fold."""
     for fold in folds:
         if fold.test.shape[0] == 0:

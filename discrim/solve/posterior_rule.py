@@ -21,7 +21,7 @@ from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.basis import Basis
 from discrim.solve.choose import EXACT_SIDE, Plan
-from discrim.solve.folds import Fold, Folds
+from discrim.solve.folds import Folds, TrainingSet
 from discrim.solve.kernel_choice import (
     Candidate,
     Choice,
@@ -101,7 +101,7 @@ def choose_rule(
     return first, chosen(held_out_scores(folds, coordinates, priorities, [first.candidate], most), folds.repeats)
 
 
-def choose_linear_rule(folds: Iterable[Fold]) -> Choice:
+def choose_linear_rule(folds: Iterable[TrainingSet]) -> Choice:
     """Ridge and temperature of the linear rule, where statistics of the folds suffice."""
     return chosen({Candidate("linear"): list(linear_scores(folds))})
 

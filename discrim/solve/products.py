@@ -21,7 +21,7 @@ from discrim.objectives.spread import Spread
 from discrim.solve.basis import Basis, column_variances
 from discrim.solve.discriminants import RANK
 from discrim.solve.eigen import Spectrum, spectrum_of_operator
-from discrim.solve.folds import Fold, Folds
+from discrim.solve.folds import Folds, TrainingSet
 from discrim.solve.row_space import GramRows
 
 Array = NDArray[np.float64]
@@ -99,12 +99,12 @@ class Products(Basis):
         warn_of_choice_on_sample(len(few), len(codes))
         return GramRows.of(self.original.some(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
-    def trained(self, folds: Iterable[Fold], gamma: float) -> Iterator[tuple[Fold, Ratio]]:
+    def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
         """Of the first split only, as each costs a fit."""
         assert isinstance(folds, Folds)
         training, test = (folds.rows(index) for index in folds.splits[0])
         inner = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
-        fold = Fold(inner.moments("means"), test)
+        fold = TrainingSet(inner.moments("means"), test)
         yield fold, inner.ratio(fold.training)
 
 

@@ -17,7 +17,7 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.calibration import standard_error
 from discrim.objectives.ratio import Ratio
 from discrim.solve.discriminants import discriminants
-from discrim.solve.folds import Fold
+from discrim.solve.folds import TrainingSet
 from discrim.solve.ridge_rules import RidgeRules, log_priors, without_ridge
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ class PathScores:
         return float(self.shrinkages[candidates[np.argmin(self.losses[candidates, k])]]), k + 1
 
 
-def score_path(folds: Iterable[Fold], shrinkages: Array, priors: Any, *, every_count: bool) -> PathScores:
+def score_path(folds: Iterable[TrainingSet], shrinkages: Array, priors: Any, *, every_count: bool) -> PathScores:
     """Scores of the nearest-centroid rule; `every_count`: after 1, 2, … discriminants, else after all."""
     found, weight, distinct = [], 0.0, 0.0
     for fold in folds:
