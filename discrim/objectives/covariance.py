@@ -38,27 +38,24 @@ class Covariance:
     """
 
     def __init__(self, matrix: Array, precision: float = 0.0, variances: Array | None = None) -> None:
-        self.matrix = matrix
-        self.precision = precision
-        self.inverse_condition = 1.0  # of the correlations, where they have a factor
+        self.matrix, self.precision, size = matrix, precision, len(matrix)
         deviations = np.sqrt(np.maximum(np.diag(matrix), 0.0))
         varies = deviations > (0.0 if variances is None else ROUNDING * np.sqrt(variances))
         self._scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
         self._correlations = matrix * self._scales[:, None] * self._scales
-        self._triangle = (self._factor() if varies.all() else None) if len(matrix) else np.empty((0, 0))
-        self.is_nonsingular = self._triangle is not None  # no column is a combination of others, whatever their scales
-
-    def _factor(self) -> Array | None:
-        """L of the correlations LLᵀ; None where they are singular."""
-        factor, broken = la.lapack.dpotrf(self._correlations, lower=1)
-        threshold = max(SINGULAR, 100 * np.sqrt(len(factor)) * self.precision)
+        self.inverse_condition = 1.0  # of the correlations, where they have a factor
+        self.is_nonsingular = size == 0  # no column is a combination of others, whatever their scales
+        self._triangle = np.empty((0, 0))  # L of the correlations LLᵀ, unless they are singular
+        if size == 0 or not varies.all():
+            return
+        self._triangle, broken = la.lapack.dpotrf(self._correlations, lower=1)
         # a pivot is the share of a column's variance that the columns before it leave unexplained
-        if broken or not float(np.diag(factor).min()) ** 2 > threshold:
-            return None
-        # many columns may each leave some of the others unexplained, and still a combination of all be next to nothing
-        self.inverse_condition, _ = la.lapack.dpocon(factor, np.abs(self._correlations).sum(axis=0).max(), uplo="L")
-        least = max(LEAST_CONDITION, rounding_share(len(factor), self.precision))
-        return factor if self.inverse_condition > least else None
+        threshold = max(SINGULAR, 100 * np.sqrt(size) * precision)
+        if not broken and float(np.diag(self._triangle).min()) ** 2 > threshold:
+            # many columns may each leave some of the others unexplained, and still a combination of all be nothing
+            norm = np.abs(self._correlations).sum(axis=0).max()
+            self.inverse_condition, _ = la.lapack.dpocon(self._triangle, norm, uplo="L")
+            self.is_nonsingular = self.inverse_condition > max(LEAST_CONDITION, rounding_share(size, precision))
 
     @cached_property
     def _root(self) -> Array:
@@ -70,21 +67,20 @@ class Covariance:
 
     def whitened(self, rows: Array) -> tuple[Array, Callable[[Array], Array]]:
         """Rows times Wᵀ, and what carries directions found there back (times W)."""
-        scaled = rows * self._scales
-        if self._triangle is not None:
-            L = self._triangle
-            return la.solve_triangular(L, scaled.T, lower=True, check_finite=False).T, self._back
-        return scaled @ self._root, self._back
-
-    def _back(self, directions: Array) -> Array:
-        if self._triangle is not None:
-            back = la.solve_triangular(self._triangle, directions.T, trans=1, lower=True, check_finite=False)
-            return back.T * self._scales
-        return (directions @ self._root.T) * self._scales
+        if not self.is_nonsingular:
+            root = self._scales[:, None] * self._root
+            return rows @ root, lambda directions: directions @ root.T
+        L, scales = self._triangle, self._scales
+        solved = la.solve_triangular(L, (rows * scales).T, lower=True, check_finite=False).T
+        return (
+            solved,
+            lambda directions: la.solve_triangular(L, directions.T, trans=1, lower=True, check_finite=False).T * scales,
+        )
 
     def whitening(self) -> Array:
         """W (r×d)."""
-        return self._back(np.eye(len(self.matrix) if self._triangle is not None else self._root.shape[1]))
+        rows, back = self.whitened(np.empty((0, len(self.matrix))))
+        return back(np.eye(rows.shape[1]))
 
     def times(self, V: Array) -> Array:
         """ΣV."""
@@ -92,12 +88,13 @@ class Covariance:
 
     def solve(self, B: Array) -> Array:
         """Σ⁻¹B, of least length in the columns' units where Σ is singular."""
-        return self._back(self.whitened(B.T)[0]).T
+        whitened, back = self.whitened(B.T)
+        return back(whitened).T
 
     def trace_of_quotient(self, scatter: Array) -> float:
         """tr(Σ⁻¹S)."""
         scaled = scatter * self._scales[:, None] * self._scales
-        if self._triangle is None:
+        if not self.is_nonsingular:
             return float(np.vdot(self._root, scaled @ self._root))
         inverse = la.lapack.dpotri(self._triangle, lower=1)[0]
         return float(2 * np.vdot(np.tril(inverse, -1), scaled) + np.diag(inverse) @ np.diag(scaled))

@@ -69,18 +69,14 @@ class HeldOut:
         """For some classes only."""
         return HeldOut(self.trained[classes], self.means[classes], self.weights[classes], self.scatter, self.freedom)
 
-    @property
-    def is_trained(self) -> NDArray[np.bool_]:
-        """Which classes were among the training rows."""
-        return np.isfinite(self.trained[:, 0])
-
 
 def inflation(held_out: Sequence[HeldOut]) -> float:
     """κ² = max(1, mean over held-out rows and dimensions of (z − training class mean)²)."""
     total = weight = 0.0
     for part in held_out:
-        known = part.is_trained & (part.weights > 0)
-        gaps = part.means[known] - part.trained[known]
+        gaps = part.means - part.trained
+        known = np.isfinite(gaps[:, 0])  # among the training rows and held out
+        gaps = gaps[known]
         total += float(np.trace(part.scatter) + part.weights[known] @ np.vecdot(gaps, gaps))
         weight += float(part.weights[known].sum()) * part.scatter.shape[0]
     return max(1.0, total / weight) if weight > 0 else 1.0

@@ -76,13 +76,9 @@ class Ratio:
         """γ τ."""
         return gamma * self.trace / max(self.rank, 1)
 
-    def within_along(self, directions: Array) -> Array:
-        """Directions (rows) times S_w/n."""
-        return np.asarray(self.within @ directions.T).T
-
     def total_along(self, directions: Array) -> Array:
         """Directions (rows) times S_t/n, without forming it: classes far apart would drown the rest."""
-        return self.within_along(directions) + (directions @ self.means.T) @ self.means
+        return (self.within @ directions.T).T + (directions @ self.means.T) @ self.means
 
     def projected(self, directions: Array) -> Ratio:
         """The same of the rows projected on directions that are orthonormal."""
@@ -109,7 +105,9 @@ def ratio_of(moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
     ratio = _ratio(within, means, shares, n, moments.precision)
     embedding, left_out, least_kept = (None, None, 1.0) if has_ridge else _range_of(ratio)
     if has_ridge:
-        is_whole = ratio.covariance().is_nonsingular  # which classes far apart may hide in the total
+        noise = rounding_share(len(within), ratio.precision) * ratio.variances.max(initial=0.0)
+        # where no column is rounding, and the classes vary all over; which classes far apart may hide in the total
+        is_whole = ratio.variances.min(initial=np.inf) > noise and ratio.covariance().is_nonsingular
         ratio = replace(ratio, rank=len(within) if is_whole else numerical_rank(ratio.total, ratio.precision))
     if embedding is not None:
         ratio = ratio.projected(embedding)

@@ -49,7 +49,7 @@ class Pairing:
         """Error between each two of the classes, each fold in a subspace of its own."""
 
         def subspace(part: HeldOut) -> Array:
-            known = part.is_trained
+            known = np.isfinite(part.trained[:, 0])  # the classes among the training rows
             return self.subspace(part.trained[known] / self.inflation, self.priors[known], 0)
 
         return held_out_pair_errors(self.held_out, subspace, len(self.priors))

@@ -152,7 +152,7 @@ def within_shares(within: Array, total: Array) -> tuple[Array, Array]:
 
 def standardised(directions: Array, ratio: Ratio) -> Array:
     """Directions (rows) of unit deviation within classes, or in total where they have none within."""
-    of_within = np.einsum("kd,kd->k", ratio.within_along(directions), directions)
+    of_within = np.einsum("dk,kd->k", ratio.within @ directions.T, directions)
     of_total = np.einsum("kd,kd->k", ratio.total_along(directions), directions)
     return directions / np.sqrt(np.where(of_within > COLLAPSED * of_total, of_within, of_total))[:, None]
 

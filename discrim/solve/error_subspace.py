@@ -118,37 +118,26 @@ def least(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple
 
 
 def descended(objective: Objective, state: SubspaceDescent, max_iter: int) -> SubspaceDescent:
-    """Downhill for some steps, or until the slopes vanish."""
+    """Downhill for some steps, or until the slopes vanish; where f would rise, half the step the next time."""
     for turn in range(max_iter):
         lengths = np.linalg.norm(state.slopes, axis=(1, 2))
         if (lengths <= SETTLED).all():
             break
-        state.steps = np.minimum(state.steps, LARGEST_ANGLE / np.maximum(lengths, 1e-300))
-        state = _stepped(objective, state, lengths, turn)
+        taken = np.minimum(state.steps, LARGEST_ANGLE / np.maximum(lengths, 1e-300))
+        B = orthonormal(state.B - taken[:, None, None] * state.slopes)
+        values, gradients = objective(B)
+        slopes = tangent(B, gradients)
+        moved, changed = ((new - old).reshape(len(B), -1) for new, old in ((B, state.B), (slopes, state.slopes)))
+        # Barzilai and Borwein's two step lengths, in turn
+        both = np.abs(np.vecdot(moved, changed))
+        above, below = (np.vecdot(moved, moved), both) if turn % 2 else (both, np.vecdot(changed, changed))
+        steps = above / np.maximum(below, 1e-300)
+        uphill = ~(values <= state.values - ENOUGH * taken * lengths**2 + ROUNDING * np.abs(state.values))
+        if uphill.any():
+            B[uphill], values[uphill], slopes[uphill] = state.B[uphill], state.values[uphill], state.slopes[uphill]
+            steps[uphill] = taken[uphill] / 2
+        state = SubspaceDescent(B, values, slopes, steps)
     return state
-
-
-def _stepped(objective: Objective, state: SubspaceDescent, lengths: Array, turn: int) -> SubspaceDescent:
-    """One step of each, or, where f would rise, half the step for the next time."""
-    B = orthonormal(state.B - state.steps[:, None, None] * state.slopes)
-    values, gradients = objective(B)
-    slopes = tangent(B, gradients)
-    goal = state.values - ENOUGH * state.steps * lengths**2 + ROUNDING * np.abs(state.values)
-    downhill = values <= goal
-    steps = _curvature_step(B - state.B, slopes - state.slopes, turn)
-    if not downhill.all():
-        uphill = ~downhill
-        B[uphill], values[uphill], slopes[uphill] = state.B[uphill], state.values[uphill], state.slopes[uphill]
-        steps[uphill] = state.steps[uphill] / 2
-    return SubspaceDescent(B, values, slopes, steps)
-
-
-def _curvature_step(moves: Array, changes: Array, turn: int) -> Array:
-    """Barzilai and Borwein's two step lengths, in turn."""
-    moved, changed = moves.reshape(len(moves), -1), changes.reshape(len(changes), -1)
-    both = np.abs(np.vecdot(moved, changed))
-    above, below = (np.vecdot(moved, moved), both) if turn % 2 else (both, np.vecdot(changed, changed))
-    return above / np.maximum(below, 1e-300)
 
 
 def tangent(B: Array, gradients: Array) -> Array:

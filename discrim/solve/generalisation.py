@@ -53,7 +53,7 @@ def expected_of_statistics(
     """What statistics let expect; nothing where Σ_γ is singular (S_w/n itself is the metric then)."""
     if found.cost is None:
         return ()
-    within = ratio.within_along(classes.directions) @ classes.directions.T
+    within = classes.directions @ (ratio.within @ classes.directions.T)
     trace = found.cost.trace_of_quotient(ratio.within)
     expected = HeldOut.expected(classes.means, within, trace, ratio.shares, ratio.weight, gamma)
     return () if expected is None else (expected,)

@@ -7,7 +7,7 @@ With S_w/n = Q T Qᵀ, T tridiagonal, every γ costs one tridiagonal system: a q
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class RidgeRules:
     ) -> RidgeRules:
         """From statistics, and their ratio where it is known; priors as `log_priors` takes them."""
         ridged = ratio_of(moments, has_ridge=True) if ridged is None else ridged
-        bare = without_ridge(ridged, moments) if (shrinkages == 0).any() else None
+        bare = without_ridge(ridged) if (shrinkages == 0).any() else None
         weights = np.zeros((len(shrinkages), len(moments.weights), moments.n_features))
         weights[shrinkages > 0] = ridged.embedded(_ridge_rules(ridged, shrinkages[shrinkages > 0]))
         if bare is not None:
@@ -64,13 +64,14 @@ class RidgeRules:
         return scores
 
 
-def without_ridge(ridged: Ratio, moments: ClassMoments) -> Ratio | None:
+def without_ridge(ridged: Ratio) -> Ratio | None:
     """The ratio for a cost without a ridge: in the range of the rows; None where classes do not vary all over it."""
-    if ridged.covariance().is_nonsingular:
-        return ridged
+    if ridged.rank == len(ridged.variances):
+        return ridged if ridged.covariance().is_nonsingular else None
     if numerical_rank(ridged.within, ridged.precision) < ridged.rank:
         return None
-    bare = ratio_of(moments)
+    span = la.eigh(ridged.total, driver="evd", check_finite=False)[1][:, -ridged.rank :].T
+    bare = replace(ridged.projected(span), embedding=ridged.embedded(span))
     return bare if bare.covariance().is_nonsingular else None
 
 

@@ -119,7 +119,7 @@ class _CentroidRules:
     def of(cls, moments: ClassMoments, shrinkages: Array, priors: Any, ridged: Ratio) -> _CentroidRules:
         found = []
         for gamma in shrinkages:
-            ratio = ridged if gamma else without_ridge(ridged, moments)
+            ratio = ridged if gamma else without_ridge(ridged)
             directions = np.empty((0, moments.n_features))
             if ratio is not None:
                 directions = ratio.embedded(discriminants(ratio.means, ratio.covariance(gamma)).directions)
