@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.decompositions import eigh
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import numerical_rank
 from discrim.objectives.ratio import Ratio, ratio_of
@@ -70,7 +71,7 @@ def without_ridge(ridged: Ratio) -> Ratio | None:
         return ridged if ridged.covariance().is_nonsingular else None
     if numerical_rank(ridged.within, ridged.precision) < ridged.rank:
         return None
-    span = la.eigh(ridged.total, driver="evd", check_finite=False)[1][:, -ridged.rank :].T
+    span = eigh(ridged.total)[1][:, -ridged.rank :].T
     bare = replace(ridged.projected(span), embedding=ridged.embedded(span))
     return bare if bare.covariance().is_nonsingular else None
 
