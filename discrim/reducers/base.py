@@ -56,6 +56,7 @@ from discrim.moments.gather import (
 from discrim.moments.pairwise import has_gaps, pairwise_moments
 from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.reducers.callbacks import CallbackSupportMixin, heard
+from discrim.reducers.vip import importances, labels_explained
 from discrim.solve.basis import Basis, Features
 from discrim.solve.choose import Plan, choose
 from discrim.solve.eigen import with_fixed_signs
@@ -76,6 +77,7 @@ class Solution:
     explained_variance_ratio_: Array
     rank_: int
     solver_: str
+    _labels_explained: Array | None = None  # by each component beyond those before it
     is_resolved: bool = True  # whether these coordinates show all that matters of the directions
     found: Any = None
 
@@ -153,8 +155,10 @@ class Reducer(
     rank_: int
     n_features_in_: int
     _total_weight: float
+    _labels_explained: Array | None = None
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     _supervised = True
+    _knows_spread = True  # whether its statistics tell how all rows spread along the components
     _spans_class_means = False  # whether all directions it looks for are no more than classes, less one
     # of the classes' totals: weights to pool their scatters with, where they differ and are known before the pass
     _scatter_weights: Callable[[Array], Array | None] | None = None
@@ -447,7 +451,7 @@ class Reducer(
             solution = self._solve(basis, moments, request)
         else:
             say_once(said)
-        return solution.lifted(basis, coordinates.rows.X.dtype), basis.mean(moments), moments
+        return self._in_features(solution, basis, moments, coordinates.rows.X.dtype)
 
     def _solve_gaps(self, rows: LabelledRows) -> tuple[Solution, Array, ClassMoments]:
         """The solution from pairwise statistics of rows with missing cells, which is all that is to be had of them."""
@@ -456,7 +460,16 @@ class Reducer(
         moments = pairwise_moments(self._weighted(rows))
         basis = Features.of_moments(moments, f"{moments.n_rows} rows with missing cells: pairwise statistics")
         solution = self._solve(basis, moments, plain_count(self.n_components))
-        return solution.lifted(basis, rows.X.dtype), moments.mean, moments
+        return self._in_features(solution, basis, moments, rows.X.dtype)
+
+    def _in_features(
+        self, solution: Solution, basis: Basis, moments: ClassMoments, dtype: np.dtype[Any]
+    ) -> tuple[Solution, Array, ClassMoments]:
+        """The solution in the features, their mean, and the statistics."""
+        if self._supervised and self._knows_spread:
+            explained = labels_explained(solution.components_, basis, moments)
+            solution = replace(solution, _labels_explained=explained)
+        return solution.lifted(basis, dtype), basis.mean(moments), moments
 
     def _keep(self, solution: Solution, mean: Array, moments: ClassMoments) -> None:
         parts = [solution] if solution.found is None else [solution, solution.found]
@@ -487,7 +500,7 @@ class Reducer(
             require_two_classes(self, moments.classes)
         basis = Features.of_moments(moments)
         solution = self._solve(basis, moments, plain_count(self.n_components))
-        self._keep(solution.lifted(basis, self._statistics.dtype), moments.mean, moments)
+        self._keep(*self._in_features(solution, basis, moments, self._statistics.dtype))
 
     def __getattr__(self, name: str) -> Any:
         # reached only where an attribute is not there: the solution of a stream may not have been found yet
@@ -511,6 +524,16 @@ class Reducer(
         return "components_" in vars(self) or self._statistics is not None
 
     # ------------------------------------------------------------------ use
+
+    @fitted_property
+    def vip_(self) -> Array:
+        """Importance of every feature, √(d Σ_h SS_h w_jh² / Σ_h SS_h): SS_h is what component h tells of the labels."""
+        if self._labels_explained is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no vip_: its fit does not gather what each component tells of the labels. "
+                "VIPDisplay.from_estimator(model, X, y).values.vip reckons it from the rows."
+            )
+        return importances(self.components_, self._labels_explained)
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """(x − mean_)ᵀ components_ for every row.

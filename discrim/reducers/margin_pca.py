@@ -95,6 +95,7 @@ class MarginPCA(SpreadReducer):
         "enemies": named("each", "any"),
         "ties": named(*TIES),
     }
+    _knows_spread = False  # scatters are pooled by pairs, or not at all
 
     def __init__(
         self,

@@ -97,6 +97,7 @@ class MarginSubspace(Reducer):
     """
 
     _spans_class_means = True
+    _knows_spread = False  # the margins take no scatter
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": COUNT,
         "C": POSITIVE,

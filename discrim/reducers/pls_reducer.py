@@ -14,6 +14,7 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import Solution, fitted_property
 from discrim.reducers.nearest_centroid import NearestCentroid
+from discrim.reducers.vip import importances
 from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count, require_rank
 from discrim.solve.partial_least_squares import LeastSquaresComponents
@@ -51,6 +52,7 @@ class PLSReducer(NearestCentroid):
 
     x_weights_: Array
     eigenvalues_: Array
+    _knows_spread = False  # it is of no use: what they explain are the eigenvalues
 
     @abstractmethod
     def _components(self, ratio: Ratio, basis: Basis, wanted: int) -> tuple[LeastSquaresComponents, Any]:
@@ -89,6 +91,5 @@ class PLSReducer(NearestCentroid):
 
     @fitted_property
     def vip_(self) -> Array:
-        """√(d Σ_h SS_h w_jh² / Σ_h SS_h) for every feature; the squares sum to the number of features."""
-        shares = self.eigenvalues_ / self.eigenvalues_.sum()
-        return np.sqrt(len(self.x_weights_) * (self.x_weights_**2 @ shares))
+        """√(d Σ_h SS_h w_jh² / Σ_h SS_h) for every feature, w_h the weights; the squares sum to d."""
+        return importances(self.x_weights_.T, self.eigenvalues_)

@@ -14,11 +14,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discrim.moments.class_moments import ClassMoments
+from discrim.reducers.vip import importances, labels_explained
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.drawing import Display
-from discrim.report.fitted import Array, Codes, class_codes, feature_names, loadings_of, name_of, reducer_of, scores_of
+from discrim.report.fitted import Array, Codes, feature_names, loadings_of, name_of, reducer_of, scores_of
 from discrim.report.loadings import spectrum_places
-from discrim.report.spectrum import decorrelated
+from discrim.solve.basis import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +61,8 @@ def directions_of(estimator: Any, called: str) -> Array:
 
 def explained_by(components: Array, y: ArrayLike) -> Array:
     """SS_h/n: the variance of the one-hot labels that each component explains beyond those before it."""
-    classes, (codes,) = class_codes(y)
-    members = np.eye(len(classes))[codes]
-    unit = decorrelated(components - components.mean(axis=0))
-    return (((unit.T @ (members - members.mean(axis=0))) / len(codes)) ** 2).sum(axis=1)
-
-
-def importances(directions: Array, explained: Array) -> Array:
-    """VIP of each feature from k×d directions and what each explains."""
-    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
-    unit = directions / np.where(lengths > 0, lengths, 1.0)
-    total = explained.sum()
-    if not total > 0:
-        raise ValueError("The components explain nothing of the labels. Pass the rows and labels that were fitted.")
-    return np.sqrt(unit.shape[1] * (explained / total) @ unit**2)
+    moments = ClassMoments.of(components, np.asarray(y))
+    return labels_explained(np.eye(components.shape[1]), Features.of_moments(moments), moments)
 
 
 def vip_chart(values: VIPValues, count: int = 12) -> Chart:

@@ -78,6 +78,10 @@ class Basis(ABC):
         """What the discriminant methods maximise."""
         return ratio_of(moments)
 
+    def within_along(self, directions: Array, moments: ClassMoments) -> Array:
+        """Directions (rows) times S_w/n."""
+        return directions @ moments.within / moments.total_weight
+
     def cost(self, ratio: Ratio, gamma: float) -> Cost:
         """Σ_γ of a ratio, as something that solves, multiplies, and has a trace of its quotient."""
         return ratio.covariance(gamma)
