@@ -76,6 +76,28 @@ class AccuracyCurveValues:
     def of_classifier(self, classifier: str) -> Iterable[AccuracyCurve]:
         return (curve for curve in self.curves if curve.classifier == classifier)
 
+    def chart(
+        self,
+        classifier: str | None = None,
+        methods: Iterable[str] | None = None,
+        most_shown: int | None = None,
+    ) -> Chart:
+        """The curves of one classifier; of more than `most_shown` methods the rest wait in the legend."""
+        classifier = one_of(classifier, self.classifiers, "classifier")
+        wanted = [one_of(name, self.methods, "method") for name in (methods or self.methods)]
+        curves = {curve.method: curve for curve in self.of_classifier(classifier)}
+        drawn = [curves[name] for name in wanted if name in curves]
+        counts = sorted({int(k) for curve in drawn if curve.method != RAW for k in curve.k}) or [1]
+        ends = np.array([counts[0], max(counts[-1], counts[0] + 1)], dtype=np.float64)
+        lines = [curve for curve in drawn if curve.method != RAW]
+        marks = [mark for curve in drawn if curve.method == RAW for mark in _level(curve, ends)]
+        for at, curve in enumerate(lines):
+            marks += _curve_marks(curve, at, most_shown is None or at < most_shown)
+        marks = sorted(marks, key=lambda mark: mark.part != "bands")  # bands lie below all lines
+        ticks = {float(k): str(k) for k in _with_room(counts)}
+        across = Axis("components", ticks=ticks, log=True)
+        return Chart(tuple(marks), across, Axis(f"{self.metric_in_words} (%)"), classifier)
+
 
 def _curve(method: str, classifier: str, by_k: dict[int, Scores], ratio: float) -> AccuracyCurve:
     counts = sorted(by_k)
@@ -87,29 +109,6 @@ def _curve(method: str, classifier: str, by_k: dict[int, Scores], ratio: float) 
     means = np.array([one.mean() for one in values])
     sizes = np.array([len(one) for one in values])
     return AccuracyCurve(method, classifier, np.array(counts), means, low, high, sizes)
-
-
-def accuracy_chart(
-    values: AccuracyCurveValues,
-    classifier: str | None = None,
-    methods: Iterable[str] | None = None,
-    most_shown: int | None = None,
-) -> Chart:
-    """The curves of one classifier; of more than `most_shown` methods the rest wait in the legend."""
-    classifier = one_of(classifier, values.classifiers, "classifier")
-    wanted = [one_of(name, values.methods, "method") for name in (methods or values.methods)]
-    curves = {curve.method: curve for curve in values.of_classifier(classifier)}
-    drawn = [curves[name] for name in wanted if name in curves]
-    counts = sorted({int(k) for curve in drawn if curve.method != RAW for k in curve.k}) or [1]
-    ends = np.array([counts[0], max(counts[-1], counts[0] + 1)], dtype=np.float64)
-    lines = [curve for curve in drawn if curve.method != RAW]
-    marks = [mark for curve in drawn if curve.method == RAW for mark in _level(curve, ends)]
-    for at, curve in enumerate(lines):
-        marks += _curve_marks(curve, at, most_shown is None or at < most_shown)
-    marks = sorted(marks, key=lambda mark: mark.part != "bands")  # bands lie below all lines
-    ticks = {float(k): str(k) for k in _with_room(counts)}
-    across = Axis("components", ticks=ticks, log=True)
-    return Chart(tuple(marks), across, Axis(f"{values.metric_in_words} (%)"), classifier)
 
 
 def _with_room(counts: list[int]) -> list[int]:
@@ -164,25 +163,11 @@ class AccuracyCurveDisplay(Display):
 
     Intervals are Student's, corrected for the rows that splits share. Raw features are a level, not a curve.
 
-    Parameters
-    ----------
-    values : AccuracyCurveValues
-        What is to be drawn; `from_comparison` makes it.
+    {parameters}
 
-    Attributes
-    ----------
-    values : AccuracyCurveValues
-        What is drawn.
-    chart_ : Chart
-        The description of what was drawn.
-    ax_ : matplotlib.axes.Axes
-        Where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of `ax_`.
+    {attributes}
     artists_ : dict of dict
         By what they are ("lines", "bands") and by method, what matplotlib made; no bands where there is one split.
-    legend_ : matplotlib.legend.Legend
-        The legend.
 
     Examples
     --------
@@ -205,15 +190,7 @@ class AccuracyCurveDisplay(Display):
             What `compare` gave, or rows of results of one data set.
         metric : str, default=None
             Which score; None for the comparison's own.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        AccuracyCurveDisplay
-            The display, drawn.
+        {drawn}
         """
         return cls(AccuracyCurveValues.of(results, metric)).plot(ax, **kwargs)
 
@@ -229,8 +206,7 @@ class AccuracyCurveDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
+        {ax}
         classifier : str, default=None
             Whose scores; None for the first there is.
         methods : iterable of str, default=None
@@ -238,9 +214,6 @@ class AccuracyCurveDisplay(Display):
         **kwargs : dict
             For matplotlib's `plot` of the lines.
 
-        Returns
-        -------
-        AccuracyCurveDisplay
-            The display, drawn.
+        {returns}
         """
-        return self._draw(accuracy_chart(self.values, classifier, methods), ax, "lines", kwargs)
+        return self._draw(self.values.chart(classifier, methods), ax, "lines", kwargs)

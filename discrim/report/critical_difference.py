@@ -101,6 +101,37 @@ class CriticalDifferenceValues:
         outcomes = [[[one.outcome(a, b) for b in shared] for a in shared] for one in tables.values()]
         return cls.of(means, shared, list(tables), outcomes=outcomes)
 
+    def chart(self) -> Chart:
+        """Mean ranks, the best on top; bars at the right join methods that do not differ, a ruler is the difference."""
+        rows = np.arange(len(self.methods))
+        ranks, critical = self.mean_ranks, self.critical_difference
+        edge = float(ranks.max()) + 0.3
+        marks = [
+            Mark("line", "ruler", [1, 1 + critical], [-0.75, -0.75], colour=1, size=3),
+            Mark(
+                "text",
+                "ruler name",
+                [1.0],
+                [-1.15],
+                texts=[f"critical difference {critical:.2f}"],
+                anchor="start",
+                colour=1,
+            ),
+        ]
+        for row, (method, rank) in enumerate(zip(self.methods, ranks.tolist(), strict=True)):
+            marks.append(Mark("line", "stems", [1, rank], [row, row], name=method, colour="line", size=1))
+        marks.append(Mark("points", "ranks", ranks, rows, colour=0, symbol=0, size=10, tip="mean rank {x:.2f}"))
+        for at, (first, last) in enumerate(self.groups):
+            across, name = [edge + 0.2 * at] * 2, f"{self.methods[first]} to {self.methods[last]}"
+            marks.append(Mark("line", "bars", across, [first - 0.2, last + 0.2], name=name, colour="ink", size=5))
+        names: dict[float, str] = {
+            row: f"{method}  {rank:.2f}" for row, method, rank in zip(rows.tolist(), self.methods, ranks, strict=True)
+        }
+        high = max(edge + 0.2 * len(self.groups), 1 + critical) + 0.1
+        up = Axis(limits=(len(rows) - 0.4, -1.6), ticks=names)
+        height = 1.5 + 0.36 * len(rows)
+        return Chart(tuple(marks), Axis("mean rank", limits=(0.85, high), whole=True), up, height=height)
+
 
 def alike(ranks: Array, critical: float) -> tuple[tuple[int, int], ...]:
     """The largest runs of ascending ranks, of at least two, that lie within the critical difference."""
@@ -131,63 +162,18 @@ def _at_chosen(rows: Sequence[Mapping[str, Any]], classifier: str, metric: str) 
     return _Chosen(chosen, test_to_train(good))
 
 
-def ranks_chart(values: CriticalDifferenceValues) -> Chart:
-    """Mean ranks, the best on top; bars at the right join methods that do not differ, a ruler has the difference."""
-    rows = np.arange(len(values.methods))
-    ranks, critical = values.mean_ranks, values.critical_difference
-    edge = float(ranks.max()) + 0.3
-    marks = [
-        Mark("line", "ruler", [1, 1 + critical], [-0.75, -0.75], colour=1, size=3),
-        Mark(
-            "text",
-            "ruler name",
-            [1.0],
-            [-1.15],
-            texts=[f"critical difference {critical:.2f}"],
-            anchor="start",
-            colour=1,
-        ),
-    ]
-    for row, (method, rank) in enumerate(zip(values.methods, ranks.tolist(), strict=True)):
-        marks.append(Mark("line", "stems", [1, rank], [row, row], name=method, colour="line", size=1))
-    marks.append(Mark("points", "ranks", ranks, rows, colour=0, symbol=0, size=10, tip="mean rank {x:.2f}"))
-    for at, (first, last) in enumerate(values.groups):
-        across, name = [edge + 0.2 * at] * 2, f"{values.methods[first]} to {values.methods[last]}"
-        marks.append(Mark("line", "bars", across, [first - 0.2, last + 0.2], name=name, colour="ink", size=5))
-    names: dict[float, str] = {
-        row: f"{method}  {rank:.2f}" for row, method, rank in zip(rows.tolist(), values.methods, ranks, strict=True)
-    }
-    high = max(edge + 0.2 * len(values.groups), 1 + critical) + 0.1
-    up = Axis(limits=(len(rows) - 0.4, -1.6), ticks=names)
-    height = 1.5 + 0.36 * len(rows)
-    return Chart(tuple(marks), Axis("mean rank", limits=(0.85, high), whole=True), up, height=height)
-
-
 class CriticalDifferenceDisplay(Display):
     """Mean ranks of methods over data sets, best on top; a bar joins methods that do not differ (Nemenyi's test).
 
     Two mean ranks differ where they lie farther apart than the critical difference, drawn as a ruler above them.
 
-    Parameters
-    ----------
-    values : CriticalDifferenceValues
-        What is to be drawn; `from_scores` makes it.
+    {parameters}
 
-    Attributes
-    ----------
-    values : CriticalDifferenceValues
-        What is drawn.
-    chart_ : Chart
-        The description of what was drawn.
-    ax_ : matplotlib.axes.Axes
-        Where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of `ax_`.
+    {attributes}
     artists_ : dict of dict
         By what they are, what matplotlib made: the "stems" by method, the "ranks" and the "ruler" under the name "",
         and the "bars", one for each group of methods that do not differ, by its first and last.
-    legend_ : None
-        There is no legend.
+        `plot` hands on its arguments to `scatter` of the ranks.
 
     Examples
     --------
@@ -196,6 +182,8 @@ class CriticalDifferenceDisplay(Display):
     >>> CriticalDifferenceDisplay.from_scores(scores, ["a", "b", "c"]).values.mean_ranks
     array([1.  , 2.25, 2.75])
     """
+
+    _styled = "ranks"
 
     @classmethod
     def from_scores(
@@ -220,15 +208,7 @@ class CriticalDifferenceDisplay(Display):
             The names of the rows; None for numbers.
         level : float, default=0.05
             Of Nemenyi's test.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            The display, drawn.
+        {drawn}
         """
         return cls(CriticalDifferenceValues.of(scores, methods, datasets, alpha=level)).plot(ax, **kwargs)
 
@@ -252,15 +232,7 @@ class CriticalDifferenceDisplay(Display):
             Whose scores.
         metric : str, default="accuracy"
             Which score.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            The display, drawn.
+        {drawn}
         """
         values = CriticalDifferenceValues.of_rows(by_data, classifier, metric=metric)
         if values is None:
@@ -269,20 +241,3 @@ class CriticalDifferenceDisplay(Display):
                 f"the classifier {classifier!r}; {len(by_data)} data sets came. Add data sets, or another classifier."
             )
         return cls(values).plot(ax, **kwargs)
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            For matplotlib's `scatter` of the ranks.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            The display, drawn.
-        """
-        return self._draw(ranks_chart(self.values), ax, "ranks", kwargs)

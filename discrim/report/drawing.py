@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from textwrap import dedent, indent
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -32,17 +35,90 @@ LONGEST_NAME = 40
 MOST_IN_LEGEND = 20
 
 
+# What the docstrings of all displays have in common, in place of a line {with this name}
+IN_COMMON = {
+    "parameters": """\
+        Parameters
+        ----------
+        values : {values}
+            What is to be drawn; the methods `from_…` make it.""",
+    "attributes": """\
+        Attributes
+        ----------
+        values : {values}
+            What is drawn.
+        chart_ : Chart
+            The description of what was drawn.
+        ax_ : matplotlib.axes.Axes
+            Where it was drawn.
+        figure_ : matplotlib.figure.Figure
+            The figure of `ax_`.
+        legend_ : matplotlib.legend.Legend or None
+            The legend, where there is one.""",
+    "fitted": """\
+        estimator : estimator
+            A fitted transformer, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            The rows it was fitted on.
+        y : array-like of shape (n_samples,)
+            Their classes.""",
+    "ax": """\
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.""",
+    "returns": """\
+        Returns
+        -------
+        self : object
+            The display, drawn.""",
+    "drawn": """\
+        {ax}
+        **kwargs : dict
+            As in `plot`.
+
+        {returns}""",
+}
+
+_PLACE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
+
+
 class Display:
     """Values, and where they were drawn.
+
+    A display states how its values come about (`from_…`), and which part of their chart `plot` can style; where the
+    chart has options, `plot` says which.
 
     Parameters
     ----------
     values : object
-        What is to be drawn.
+        What is to be drawn; has a `chart`.
     """
+
+    _styled: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        functions = [getattr(one, "__func__", one) for one in vars(cls).values()]
+        for one in (cls, *filter(inspect.isfunction, functions)):
+            one.__doc__ = _whole_docstring(one.__doc__, f"{cls.__name__.removesuffix('Display')}Values")
 
     def __init__(self, values: Any) -> None:
         self.values = values
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None for a new figure.
+        **kwargs : dict
+            For the artists of matplotlib that the display's description names.
+
+        Returns
+        -------
+        self : object
+            The display, drawn.
+        """
+        return self._draw(self.values.chart(), ax, self._styled, kwargs)
 
     def _draw(self, chart: Chart, ax: Any, part: str, style: dict[str, Any]) -> Self:
         """Draw the chart; `style` goes to the marks of that part."""
@@ -52,6 +128,13 @@ class Display:
         self.artists_ = draw(chart, self.ax_, {part: style})
         self.legend_ = self.ax_.get_legend()
         return self
+
+
+def _whole_docstring(text: str | None, values: str) -> str | None:
+    """A docstring with what all displays have in common; None where Python keeps no docstrings."""
+    while text is not None and _PLACE.search(text):
+        text = _PLACE.sub(lambda place: indent(dedent(IN_COMMON[place[2]]), place[1]), text)
+    return text and text.replace("{values}", values)
 
 
 def draw(chart: Chart, ax: Any, styles: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -1,10 +1,4 @@
-"""Which features matter over all components together: variable influence on projection, for any linear reduction.
-
-    VIP_j = √(d Σ_h SS_h w_jh² / Σ_h SS_h) ,    w_h the unit direction of component h ,    Σ_j VIP_j² = d
-
-SS_h is the variance of the one-hot labels that component h explains beyond those before it. The scores of PLS are
-uncorrelated, so that this is the usual SS_h = ‖t_h‖²‖q_h‖² there, and w_h are its weights; elsewhere w_h are loadings.
-"""
+"""Which features matter over all components together: `vip_` where a fit has it, else the same from its rows."""
 
 from __future__ import annotations
 
@@ -19,7 +13,7 @@ from discrim.reducers.vip import importances, labels_explained
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, feature_names, loadings_of, name_of, reducer_of, scores_of
-from discrim.report.loadings import spectrum_places
+from discrim.report.loadings import features_chart, spectrum_places
 from discrim.solve.basis import Features
 
 
@@ -49,6 +43,12 @@ class VIPValues:
         """Numbers of the most important features, the first first."""
         return np.argsort(-self.vip, kind="stable")[:count]
 
+    def chart(self, count: int = 12) -> Chart:
+        """The most important features as bars; where the features are a spectrum, all of them as a line over it."""
+        one = Mark("upright", "one", [1.0], [1.0], colour="soft", dash="dash")
+        across = Axis("importance (VIP)")
+        return features_chart(self.feature_names, self.vip, self.top(count), across, self.method, one, 2)
+
 
 def directions_of(estimator: Any, called: str) -> Array:
     """What each component is made of, as rows: the weights of PLS, loadings elsewhere."""
@@ -65,50 +65,22 @@ def explained_by(components: Array, y: ArrayLike) -> Array:
     return labels_explained(np.eye(components.shape[1]), Features.of_moments(moments), moments)
 
 
-def vip_chart(values: VIPValues, count: int = 12) -> Chart:
-    """The most important features as bars; where the features are a spectrum, all of them as a line over it."""
-    places = spectrum_places(values.feature_names)
-    if places is not None:
-        line = Mark("line", "line", places, values.vip, colour=0, size=1.5, tip="{x}: {y:.2f}")
-        one = Mark("level", "one", y=[1.0], colour="soft", dash="dash")
-        return Chart((one, line), Axis("feature"), Axis("importance (VIP)"), values.method)
-    top = values.top(count)
-    bars = Mark("bars", "bars", values.vip[top], np.arange(len(top)), colour=0, size=0.7, tip="{x:.2f}")
-    up = Axis(ticks={at: values.feature_names[number] for at, number in enumerate(top)}, limits=(len(top) - 0.4, -0.6))
-    one = Mark("upright", "one", [1.0], colour="soft", dash="dash")
-    height = 1.4 + 0.28 * max(len(top), 4)
-    return Chart((bars, one), Axis("importance (VIP)"), up, values.method, height=height)
-
-
 class VIPDisplay(Display):
     """Which features matter over all components together (variable influence on projection, VIP).
 
     √(d Σ_h SS_h w_jh² / Σ_h SS_h): the squared unit directions of the components, weighted by the variance of the
     labels that each explains beyond those before it. The mean of the squares is 1 (dashed); features above are usually
-    looked at. For `PLSDA` and `SparsePLSDA` this is `vip_`, for PLSRegression the same; for every other linear
-    transformer its loadings take the place of the weights, so that features should be in one unit (a StandardScaler).
+    looked at. `values.vip` has it of every feature; it is `vip_` where a fit has that. For PLS the directions are its
+    weights; for every other linear transformer they are its loadings, so that features should be in one unit (a
+    StandardScaler).
 
-    Parameters
-    ----------
-    values : VIPValues
-        What is to be drawn; `from_estimator` makes it.
+    {parameters}
 
-    Attributes
-    ----------
-    values : VIPValues
-        What is drawn; `values.vip` has the importance of every feature.
+    {attributes}
     features_ : tuple of str
         The names of the features drawn, the most important first; of a spectrum all, in its order.
-    chart_ : Chart
-        The description of what was drawn.
-    ax_ : matplotlib.axes.Axes
-        Where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of `ax_`.
     artists_ : dict of dict
         By what they are ("bars" or "line", "one"), what matplotlib made, under the name "".
-    legend_ : None
-        There is no legend.
 
     References
     ----------
@@ -142,15 +114,7 @@ class VIPDisplay(Display):
             Their classes.
         names : sequence of str, default=None
             Of the columns; None for a data frame's own, or f0, f1, ….
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        VIPDisplay
-            The display, drawn.
+        {drawn}
         """
         return cls(VIPValues.of(estimator, X, y, names=names)).plot(ax, **kwargs)
 
@@ -159,19 +123,15 @@ class VIPDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
+        {ax}
         count : int, default=12
             How many features, the most important ones.
         **kwargs : dict
             For matplotlib's bars or line.
 
-        Returns
-        -------
-        VIPDisplay
-            The display, drawn.
+        {returns}
         """
         values, whole = self.values, spectrum_places(self.values.feature_names) is not None
         top = range(len(values.vip)) if whole else values.top(count)
         self.features_ = tuple(values.feature_names[at] for at in top)
-        return self._draw(vip_chart(values, count), ax, "line" if whole else "bars", kwargs)
+        return self._draw(values.chart(count), ax, "line" if whole else "bars", kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -91,6 +91,41 @@ class LoadingsValues:
         numbers = np.argsort(-np.linalg.norm(ends, axis=1), kind="stable")[:count]
         return numbers, ends[numbers]
 
+    def chart(self, kind: str, component: int = 0, count: int = 12) -> Chart:
+        """The features that matter most as bars; where the features are a spectrum, all of them as a line over it."""
+        table = self.table(kind)
+        component = number_of(component, len(self.component_names), "Component")
+        title = f"{self.method}, {self.component_names[component]}"
+        what = "correlation with the component" if kind == "structure" else "loading"
+        limits = (-1.0, 1.0) if kind == "structure" else None
+        zero = Mark("upright", "zero", [0.0], [0.0])
+        top = self.top(component, count, by=kind)
+        return features_chart(self.feature_names, table[component], top, Axis(what, limits=limits), title, zero, 3)
+
+    def arrows_chart(self, first: int = 0, second: int = 1, count: int = 12) -> Chart:
+        """A circle of correlations: an arrow for each feature most correlated with the two components."""
+        names = self.component_names
+        first, second = (number_of(at, len(names), "Component") for at in (first, second))
+        numbers, ends = self.arrows(first, second, count)
+        angle = np.linspace(0, 2 * np.pi, 121)
+        marks = [
+            Mark("line", "circle", np.cos(angle), np.sin(angle), colour="line", size=1),
+            Mark("arrows", "arrows", ends[:, 0], ends[:, 1], colour=0, size=1.5),
+        ]
+        for side, anchor in ((-1, "end"), (1, "start")):
+            mine = np.flatnonzero((ends[:, 0] >= 0) == (side > 0))
+            heights = apart(ends[mine, 1], NAME_GAP, most=1.1)
+            across = np.stack([ends[mine, 0], np.full(len(mine), side * BESIDE), np.full(len(mine), np.nan)], axis=1)
+            up = np.stack([ends[mine, 1], heights, heights], axis=1)
+            marks.append(Mark("line", "leaders", across.ravel(), up.ravel(), name=anchor, colour="line", size=0.8))
+            texts = [f" {self.feature_names[at]} " for at in numbers[mine]]
+            marks.append(Mark("text", "names", across[:, 1], heights, name=anchor, texts=texts, anchor=anchor))
+        room = [side * (2.1 if (side * ends[:, 0] > 0).any() else BESIDE) for side in (-1, 1)]  # for the names
+        ticks = {at: f"{at:g}" for at in (-1.0, -0.5, 0.0, 0.5, 1.0)}
+        across_axis = Axis(f"correlation with {names[first]}", limits=(room[0], room[1]), ticks=ticks)
+        up_axis = Axis(f"correlation with {names[second]}", limits=(-1.2, 1.2), ticks=ticks)
+        return Chart(tuple(marks), across_axis, up_axis, self.method, equal=True)
+
 
 def spectrum_places(names: tuple[str, ...]) -> Array | None:
     """The numbers that features are called, where they are enough and in order; None elsewhere."""
@@ -103,49 +138,21 @@ def spectrum_places(names: tuple[str, ...]) -> Array | None:
     return places if ordered and np.isfinite(places).all() else None
 
 
-def loadings_chart(values: LoadingsValues, kind: str, component: int = 0, count: int = 12) -> Chart:
-    """The features that matter most as bars; where the features are a spectrum, all of them as a line over it."""
-    table = values.table(kind)
-    component = number_of(component, len(values.component_names), "Component")
-    title = f"{values.method}, {values.component_names[component]}"
-    what = "correlation with the component" if kind == "structure" else "loading"
-    limits = (-1.0, 1.0) if kind == "structure" else None
-    if values.spectrum is not None:
-        line = Mark("line", "line", values.spectrum, table[component], colour=0, size=1.5, tip="{x}: {y:.3f}")
-        marks = (Mark("level", "zero", y=[0.0], colour="soft"), line)
-        return Chart(marks, Axis("feature"), Axis(what, limits=limits), title)
-    top = values.top(component, count, by=kind)
-    lengths, places = table[component][top], np.arange(len(top))
-    hues = [0 if length >= 0 else 1 for length in lengths]
-    bars = Mark("bars", "bars", lengths, places, colour=hues, size=0.7, tip="{x:.3f}")
-    up = Axis(ticks={at: values.feature_names[number] for at, number in enumerate(top)}, limits=(len(top) - 0.4, -0.6))
-    height = 1.4 + 0.28 * max(len(top), 4)
-    return Chart((bars, Mark("upright", "zero", [0.0])), Axis(what, limits=limits), up, title, height=height)
+def features_chart(
+    names: tuple[str, ...], heights: Array, top: Codes, what: Axis, title: str, rule: Mark, digits: int
+) -> Chart:
+    """The features of `top` as bars; where the features are a spectrum, all of them as a line over it.
 
-
-def arrows_chart(values: LoadingsValues, first: int = 0, second: int = 1, count: int = 12) -> Chart:
-    """A circle of correlations: an arrow for each feature most correlated with the two components."""
-    names = values.component_names
-    first, second = (number_of(at, len(names), "Component") for at in (first, second))
-    numbers, ends = values.arrows(first, second, count)
-    angle = np.linspace(0, 2 * np.pi, 121)
-    marks = [
-        Mark("line", "circle", np.cos(angle), np.sin(angle), colour="line", size=1),
-        Mark("arrows", "arrows", ends[:, 0], ends[:, 1], colour=0, size=1.5),
-    ]
-    for side, anchor in ((-1, "end"), (1, "start")):
-        mine = np.flatnonzero((ends[:, 0] >= 0) == (side > 0))
-        heights = apart(ends[mine, 1], NAME_GAP, most=1.1)
-        across = np.stack([ends[mine, 0], np.full(len(mine), side * BESIDE), np.full(len(mine), np.nan)], axis=1)
-        up = np.stack([ends[mine, 1], heights, heights], axis=1)
-        marks.append(Mark("line", "leaders", across.ravel(), up.ravel(), name=anchor, colour="line", size=0.8))
-        texts = [f" {values.feature_names[at]} " for at in numbers[mine]]
-        marks.append(Mark("text", "names", across[:, 1], heights, name=anchor, texts=texts, anchor=anchor))
-    room = [side * (2.1 if (side * ends[:, 0] > 0).any() else BESIDE) for side in (-1, 1)]  # for the names
-    ticks = {at: f"{at:g}" for at in (-1.0, -0.5, 0.0, 0.5, 1.0)}
-    across_axis = Axis(f"correlation with {names[first]}", limits=(room[0], room[1]), ticks=ticks)
-    up_axis = Axis(f"correlation with {names[second]}", limits=(-1.2, 1.2), ticks=ticks)
-    return Chart(tuple(marks), across_axis, up_axis, values.method, equal=True)
+    rule : upright, at a height to compare with
+    """
+    places = spectrum_places(names)
+    if places is not None:
+        line = Mark("line", "line", places, heights, colour=0, size=1.5, tip=f"{{x}}: {{y:.{digits}f}}")
+        return Chart((replace(rule, kind="level", colour="soft"), line), Axis("feature"), what, title)
+    hues = [0 if height >= 0 else 1 for height in heights[top]]
+    bars = Mark("bars", "bars", heights[top], np.arange(len(top)), colour=hues, size=0.7, tip=f"{{x:.{digits}f}}")
+    up = Axis(ticks={at: names[number] for at, number in enumerate(top)}, limits=(len(top) - 0.4, -0.6))
+    return Chart((bars, rule), what, up, title, height=1.4 + 0.28 * max(len(top), 4))
 
 
 def correlations(scores: Array, X: Any) -> Array:
@@ -173,25 +180,11 @@ class LoadingsDisplay(Display):
     coefficients, the correlation of each feature with the component, are the usual way to read LDA. Where the features
     are a spectrum (their names are numbers in order, at least 20), all of them are drawn, as a line over it.
 
-    Parameters
-    ----------
-    values : LoadingsValues
-        What is to be drawn; `from_estimator` makes it.
+    {parameters}
 
-    Attributes
-    ----------
-    values : LoadingsValues
-        What is drawn.
-    chart_ : Chart
-        The description of what was drawn.
-    ax_ : matplotlib.axes.Axes
-        Where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of `ax_`.
+    {attributes}
     artists_ : dict of dict
         By what they are ("bars", "line" or "arrows"), what matplotlib made, under the name "".
-    legend_ : None
-        There is no legend.
     features_ : tuple of str
         The names of the features drawn, the most important first; of a spectrum all, in its order.
 
@@ -217,15 +210,7 @@ class LoadingsDisplay(Display):
             Rows over which features and components are correlated.
         names : sequence of str, default=None
             Of the columns; None for a data frame's own, or f0, f1, ….
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        LoadingsDisplay
-            The display, drawn.
+        {drawn}
         """
         return cls(LoadingsValues.of(estimator, X, names=names)).plot(ax, **kwargs)
 
@@ -243,8 +228,7 @@ class LoadingsDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
+        {ax}
         kind : {"loadings", "structure", "arrows"}, default=None
             None for loadings where the transformer tells them, else structure coefficients.
         component : int, default=0
@@ -256,19 +240,16 @@ class LoadingsDisplay(Display):
         **kwargs : dict
             For matplotlib's bars, line or arrows.
 
-        Returns
-        -------
-        LoadingsDisplay
-            The display, drawn.
+        {returns}
         """
         values = self.values
         if kind is None:
             kind = "structure" if values.loadings is None else "loadings"
         values.table(kind)
         if kind == "arrows":
-            chart, numbers = arrows_chart(values, component, other, count), values.arrows(component, other, count)[0]
+            chart, numbers = values.arrows_chart(component, other, count), values.arrows(component, other, count)[0]
         else:
-            chart = loadings_chart(values, kind, component, count)
+            chart = values.chart(kind, component, count)
             numbers = values.top(component, count, by=kind)
         whole = values.spectrum is not None and kind != "arrows"
         self.features_ = values.feature_names if whole else tuple(values.feature_names[at] for at in numbers)

@@ -92,6 +92,32 @@ class MarginValues:
             found[self.classes[number]] = before, after
         return found
 
+    def chart(self, most_classes: int | None = None) -> Chart:
+        """Boxes of each class's margins among the features and on the components; of the largest classes only."""
+        counts = np.bincount(self.codes, minlength=len(self.classes))
+        largest = np.argsort(-counts, kind="stable")[:most_classes]
+        numbers = [int(number) for number in np.sort(largest) if counts[number]]
+        pairs = [self.of_class(number) for number in numbers]
+        names = [self.classes[number] for number in numbers]
+        marks = [
+            *_boxes([before for before, _ in pairs], -0.18, "soft", "features"),
+            *_boxes([after for _, after in pairs], 0.18, 0, "components"),
+            Mark("upright", "border", [0.0], colour="ink"),
+        ]
+        ends = np.concatenate([mark.x for mark in marks if mark.part == "whiskers"])
+        low, high = float(np.nanmin(ends, initial=0.0)), float(np.nanmax(ends, initial=1.0))
+        width = high - low
+        told = [f"{100 * before:.0f} → {100 * after:.0f} %" for before, after in map(self.shares.__getitem__, names)]
+        right, rows = np.full(len(names) + 1, high + 0.38 * width), np.arange(-1, len(names))
+        marks.append(Mark("text", "above 0", right, rows, texts=["above 0", *told], anchor="end", colour="soft"))
+        up = Axis(limits=(len(names) - 0.4, -1.4), ticks=dict(enumerate(names)))
+        noun = "rows not fitted" if self.held_out else "fitted rows"
+        across = Axis(f"relative margin of {noun}", limits=(low - 0.04 * width, high + 0.4 * width))
+        shares = [100 * float((part > 0).mean()) if len(part) else np.nan for part in (self.before, self.after)]
+        said = f"Above 0: {shares[0]:.1f} % of the rows in the features, {shares[1]:.1f} % on the components"
+        said += f"; {len(self.codes)} of {self.n_rows} rows, drawn by chance." if self.is_sampled else "."
+        return Chart(tuple(marks), across, up, self.method, height=1.6 + 0.6 * max(2, len(names)), told=said)
+
 
 def relative_margins(X: Any, codes: Codes, X_test: Any, codes_test: Codes) -> Array:
     """m of each test row towards the class means of X; NaN for a row whose class X does not have.
@@ -120,33 +146,6 @@ def _taken(X: Any, rows: Codes) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def margin_chart(values: MarginValues, most_classes: int | None = None) -> Chart:
-    """Boxes of each class's margins among the features and on the components; of the largest classes, where limited."""
-    counts = np.bincount(values.codes, minlength=len(values.classes))
-    largest = np.argsort(-counts, kind="stable")[:most_classes]
-    numbers = [int(number) for number in np.sort(largest) if counts[number]]
-    pairs = [values.of_class(number) for number in numbers]
-    names = [values.classes[number] for number in numbers]
-    marks = [
-        *_boxes([before for before, _ in pairs], -0.18, "soft", "features"),
-        *_boxes([after for _, after in pairs], 0.18, 0, "components"),
-        Mark("upright", "border", [0.0], colour="ink"),
-    ]
-    ends = np.concatenate([mark.x for mark in marks if mark.part == "whiskers"])
-    low, high = float(np.nanmin(ends, initial=0.0)), float(np.nanmax(ends, initial=1.0))
-    width = high - low
-    told = [f"{100 * before:.0f} → {100 * after:.0f} %" for before, after in map(values.shares.__getitem__, names)]
-    right, rows = np.full(len(names) + 1, high + 0.38 * width), np.arange(-1, len(names))
-    marks.append(Mark("text", "above 0", right, rows, texts=["above 0", *told], anchor="end", colour="soft"))
-    up = Axis(limits=(len(names) - 0.4, -1.4), ticks=dict(enumerate(names)))
-    noun = "rows not fitted" if values.held_out else "fitted rows"
-    across = Axis(f"relative margin of {noun}", limits=(low - 0.04 * width, high + 0.4 * width))
-    shares = [100 * float((part > 0).mean()) if len(part) else np.nan for part in (values.before, values.after)]
-    said = f"Above 0: {shares[0]:.1f} % of the rows in the features, {shares[1]:.1f} % on the components"
-    said += f"; {len(values.codes)} of {values.n_rows} rows, drawn by chance." if values.is_sampled else "."
-    return Chart(tuple(marks), across, up, values.method, height=1.6 + 0.6 * max(2, len(names)), told=said)
-
-
 def _boxes(margins: list[Array], shift: float, hue: int | str, name: str) -> list[Mark]:
     """The middle half of each class as a box, 90 % as whiskers, the median a stroke; `shift` off the class's place."""
     low, first, middle, third, high = np.array([np.quantile(one, QUANTILES) for one in margins]).reshape(-1, 5).T
@@ -167,27 +166,15 @@ class MarginDisplay(Display):
         m(x) = min over o ≠ c of  (‖x − μ_o‖² − ‖x − μ_c‖²) / ‖μ_o − μ_c‖²
 
     1 at the own class's mean, 0 halfway to the nearest other one, below 0 where another is nearer. Boxes hold the
-    middle half of the rows, whiskers 90 %; the share of rows above 0 stands at the right.
+    middle half of the rows, whiskers 90 %; the share of rows above 0 stands at the right
+    (`values.shares`, by class, before and after).
 
-    Parameters
-    ----------
-    values : MarginValues
-        What is to be drawn; `from_estimator` makes it.
+    {parameters}
 
-    Attributes
-    ----------
-    values : MarginValues
-        What is drawn; `values.shares` has the shares of rows above 0 by class, before and after.
-    chart_ : Chart
-        The description of what was drawn.
-    ax_ : matplotlib.axes.Axes
-        Where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of `ax_`.
+    {attributes}
     artists_ : dict of dict
         By what they are ("boxes", "whiskers", "medians") and where ("features", "components"), what matplotlib made.
-    legend_ : matplotlib.legend.Legend
-        The legend.
+        `plot` hands on its arguments to `barh` of the boxes.
 
     Examples
     --------
@@ -198,6 +185,8 @@ class MarginDisplay(Display):
     >>> sorted(shown.values.shares)
     ['0', '1', '2']
     """
+
+    _styled = "boxes"
 
     @classmethod
     def from_estimator(
@@ -217,12 +206,7 @@ class MarginDisplay(Display):
 
         Parameters
         ----------
-        estimator : estimator
-            A fitted transformer, or a pipeline that ends in one.
-        X : array-like of shape (n_samples, n_features)
-            The rows it was fitted on.
-        y : array-like of shape (n_samples,)
-            Their classes.
+        {fitted}
         X_test : array-like of shape (n_test, n_features), default=None
             The rows to judge; None for those fitted.
         y_test : array-like of shape (n_test,), default=None
@@ -231,32 +215,7 @@ class MarginDisplay(Display):
             How many of the first components count; None for all.
         most_rows : int, default=1000
             Of more rows a sample is judged, the same every time.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        MarginDisplay
-            The display, drawn.
+        {drawn}
         """
         values = MarginValues.of(estimator, X, y, X_test, y_test, n_components=n_components, most_rows=most_rows)
         return cls(values).plot(ax, **kwargs)
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            For matplotlib's `barh` of the boxes.
-
-        Returns
-        -------
-        MarginDisplay
-            The display, drawn.
-        """
-        return self._draw(margin_chart(self.values), ax, "boxes", kwargs)

@@ -82,6 +82,40 @@ class MonitoringValues:
         order = np.argsort(-far, kind="stable")
         return order[far[order] > 1]
 
+    def chart(self) -> Chart:
+        """T² across, SPE up, the two limits, and the names of the rows farthest beyond."""
+        beyond = np.zeros(len(self.ids), dtype=bool)
+        beyond[self.beyond] = True
+        marks = []
+        for part, inside, hue in (("within", ~beyond, 0), ("beyond", beyond, 1)):
+            names = [self.ids[at] for at in np.flatnonzero(inside)]
+            legend = f"{part} the limits: {len(names)}"
+            tip, hover = "T² {x:.2f}, SPE {y:.3g}", {"row": names}
+            marks.append(
+                Mark(
+                    *("points", part, self.t2[inside], self.spe[inside]),
+                    legend=legend,
+                    colour=hue,
+                    symbol=hue,
+                    size=5,
+                    tip=tip,
+                    hover=hover,
+                )
+            )
+        named = self.beyond[:MOST_NAMED]
+        texts = [f" {self.ids[at]}" for at in named]
+        marks.append(Mark("text", "names", self.t2[named], self.spe[named], texts=texts, anchor="start"))
+        told = f"{100 * self.level:g} % limit"
+        marks.append(Mark("upright", "T² limit", [self.t2_limit], legend=told, colour="soft", dash="dash"))
+        marks.append(Mark("level", "SPE limit", y=[self.spe_limit], colour="soft", dash="dash"))
+        pairs = (self.t2, self.t2_limit), (self.spe, self.spe_limit)
+        tops = [1.12 * max(float(given.max()), limit) or 1.0 for given, limit in pairs]
+        across, up = (
+            Axis("Hotelling's T²", limits=(0.0, tops[0])),
+            Axis("squared residual (SPE)", limits=(0.0, tops[1])),
+        )
+        return Chart(tuple(marks), across, up, f"{self.method}: {'fitted' if self.fitted else 'new'} rows")
+
 
 def t2_limit(n: int, k: int, level: float, *, fitted: bool) -> float:
     """Of T² over n fitted rows and k components: of these rows themselves (beta), or of new ones (F).
@@ -121,69 +155,22 @@ def row_ids(X: Any, given: Any = None) -> tuple[str, ...]:
     return ids
 
 
-def monitoring_chart(values: MonitoringValues) -> Chart:
-    """T² across, SPE up, the two limits, and the names of the rows farthest beyond."""
-    beyond = np.zeros(len(values.ids), dtype=bool)
-    beyond[values.beyond] = True
-    marks = []
-    for part, inside, hue in (("within", ~beyond, 0), ("beyond", beyond, 1)):
-        names = [values.ids[at] for at in np.flatnonzero(inside)]
-        legend = f"{part} the limits: {len(names)}"
-        tip, hover = "T² {x:.2f}, SPE {y:.3g}", {"row": names}
-        marks.append(
-            Mark(
-                *("points", part, values.t2[inside], values.spe[inside]),
-                legend=legend,
-                colour=hue,
-                symbol=hue,
-                size=5,
-                tip=tip,
-                hover=hover,
-            )
-        )
-    named = values.beyond[:MOST_NAMED]
-    texts = [f" {values.ids[at]}" for at in named]
-    marks.append(Mark("text", "names", values.t2[named], values.spe[named], texts=texts, anchor="start"))
-    told = f"{100 * values.level:g} % limit"
-    marks.append(Mark("upright", "T² limit", [values.t2_limit], legend=told, colour="soft", dash="dash"))
-    marks.append(Mark("level", "SPE limit", y=[values.spe_limit], colour="soft", dash="dash"))
-    tops = [1.12 * max(float(given.max()), limit) or 1.0 for given, limit in _pairs(values)]
-    across, up = Axis("Hotelling's T²", limits=(0.0, tops[0])), Axis("squared residual (SPE)", limits=(0.0, tops[1]))
-    return Chart(tuple(marks), across, up, f"{values.method}: {'fitted' if values.fitted else 'new'} rows")
-
-
-def _pairs(values: MonitoringValues) -> tuple[tuple[Array, float], tuple[Array, float]]:
-    return (values.t2, values.t2_limit), (values.spe, values.spe_limit)
-
-
 class MonitoringDisplay(Display):
     """Rows that do not fit a linear model: Hotelling's T² and the squared residual of each, with their limits.
 
     T² says how extreme a row is among the components, SPE (Q) how much of it they do not explain. Limits are those that
     a share `level` of normal rows stays below: for T² by the beta distribution (fitted rows) or F (new rows), for SPE
-    by Box's scaled chi-squared. So 5 % of good rows are beyond each limit, too.
+    by Box's scaled chi-squared. So 5 % of good rows are beyond each limit, too. `values` has `t2`, `spe`, `t2_limit`,
+    `spe_limit` and `ids`.
 
-    Parameters
-    ----------
-    values : MonitoringValues
-        What is to be drawn; `from_estimator` makes it.
+    {parameters}
 
-    Attributes
-    ----------
-    values : MonitoringValues
-        What is drawn: `t2`, `spe`, `t2_limit`, `spe_limit`, `ids`.
+    {attributes}
     beyond_ : tuple of str
         Ids of the rows beyond a limit, the farthest first.
-    chart_ : Chart
-        The description of what was drawn.
-    ax_ : matplotlib.axes.Axes
-        Where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of `ax_`.
     artists_ : dict of dict
-        By what they are ("within", "beyond", "names", "T² limit", "SPE limit"), what matplotlib made, under "".
-    legend_ : matplotlib.legend.Legend
-        The legend.
+        By what they are ("within", "beyond", "names", "T² limit", "SPE limit"), what matplotlib made, under "". `plot`
+        hands on its arguments to `scatter` of the rows beyond.
 
     References
     ----------
@@ -202,6 +189,12 @@ class MonitoringDisplay(Display):
     >>> shown.beyond_[0]
     '121'
     """
+
+    _styled = "beyond"
+
+    @property
+    def beyond_(self) -> tuple[str, ...]:
+        return tuple(self.values.ids[at] for at in self.values.beyond)
 
     @classmethod
     def from_estimator(
@@ -229,32 +222,6 @@ class MonitoringDisplay(Display):
             What the judged rows are called; None for a data frame's index, or row numbers.
         level : float, default=0.95
             The share of good rows that stays below each limit.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        MonitoringDisplay
-            The display, drawn.
+        {drawn}
         """
         return cls(MonitoringValues.of(estimator, X, X_new, ids=ids, level=level)).plot(ax, **kwargs)
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            For matplotlib's points beyond the limits.
-
-        Returns
-        -------
-        MonitoringDisplay
-            The display, drawn.
-        """
-        self.beyond_ = tuple(self.values.ids[at] for at in self.values.beyond)
-        return self._draw(monitoring_chart(self.values), ax, "beyond", kwargs)

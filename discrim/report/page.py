@@ -23,20 +23,16 @@ from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.sentences import in_components
 from discrim.evaluation.summary import METRICS, Line
-from discrim.report.accuracy_curves import AccuracyCurveValues, accuracy_chart
+from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.answer import MARKS, answer_of, p_in_words, points
 from discrim.report.chart import Chart
 from discrim.report.confusions import Confusions
-from discrim.report.critical_difference import CriticalDifferenceValues, ranks_chart
+from discrim.report.critical_difference import CriticalDifferenceValues
 from discrim.report.fitted import natural
-from discrim.report.loadings import arrows_chart, loadings_chart
-from discrim.report.margin_distribution import margin_chart
 from discrim.report.payload import Words, as_json, features_json, figure_json
 from discrim.report.permuted_scores import permutation_chart
-from discrim.report.projection import projection_chart
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
 from discrim.report.results import Results
-from discrim.report.spectrum import spectrum_chart
 
 SHORT = 60  # characters of a name in running text
 MOST_CLASSES = 24  # that are drawn by name
@@ -123,26 +119,26 @@ def _drawn(
     blocks = []
     for one, look in zip(results, looks, strict=True):
         figures = {"curves": _curves(one), "map": _maps(look), "features": _features(look), "circle": _circles(look)}
-        figures["margins"] = (((at,), margin_chart(fit.margins, MOST_CLASSES)) for at, fit in enumerate(look.refits))
+        figures["margins"] = (((at,), fit.margins.chart(MOST_CLASSES)) for at, fit in enumerate(look.refits))
         figures["spectrum"] = _spectra(look, one.metric)
         figures["permutations"] = _permuted(one)
         charts = {name: figure_json(choices, words) for name, choices in figures.items()}
         blocks.append({"figures": charts, "features": features_json([fit.loadings for fit in look.refits])})
-    ranks = figure_json((((at,), ranks_chart(one)) for at, one in enumerate(overall.values())), words)
+    ranks = figure_json((((at,), one.chart()) for at, one in enumerate(overall.values())), words)
     return {"blocks": blocks, "ranks": ranks, "words": words.all}
 
 
 def _curves(results: Results) -> Choices:
     values, methods = AccuracyCurveValues.of(results), list(dict.fromkeys(line.method for line in results.lines))
     for at, classifier in enumerate(dict.fromkeys(line.classifier for line in results.lines)):
-        yield (at,), accuracy_chart(values, classifier, methods, most_shown=MOST_CURVES)
+        yield (at,), values.chart(classifier, methods, most_shown=MOST_CURVES)
 
 
 def _maps(look: Looks) -> Choices:
     for at, one in enumerate(look.maps):
         for view, shown in enumerate(one.views):
             k = len(shown.projection.component_names)
-            chart = projection_chart(shown.projection, range(k), hover=_hover(shown, look), most_classes=MOST_CLASSES)
+            chart = shown.projection.chart(range(k), hover=_hover(shown, look), most_classes=MOST_CLASSES)
             right = f"{100 * shown.confusions.accuracy:.1f} %"
             seen = f"Five neighbours on {in_components(k)} are right on {right} of the new rows"
             told = (*_how_it_is_drawn(chart), "; ".join(filter(None, [seen, chart.told])))
@@ -170,19 +166,19 @@ def _features(look: Looks) -> Choices:
         kinds = ("structure", "loadings") if fit.loadings.loadings is not None else ("structure",)
         for component in range(len(fit.loadings.component_names)):
             for number, kind in enumerate(kinds):
-                yield (at, component, number), loadings_chart(fit.loadings, kind, component)
+                yield (at, component, number), fit.loadings.chart(kind, component)
 
 
 def _circles(look: Looks) -> Choices:
     for at, fit in enumerate(look.refits):
         if len(fit.loadings.component_names) > 1:
-            yield (at,), arrows_chart(fit.loadings, count=ARROWS)
+            yield (at,), fit.loadings.arrows_chart(count=ARROWS)
 
 
 def _spectra(look: Looks, metric: str) -> Choices:
     for at, fit in enumerate(look.refits):
         seen = {k: 1 - mean for k, mean in fit.line.curve.items()} if metric == "accuracy" else None
-        yield (at,), spectrum_chart(fit.spectrum, seen)
+        yield (at,), fit.spectrum.chart(seen)
 
 
 def _permuted(results: Results) -> Choices:

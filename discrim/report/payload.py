@@ -39,61 +39,51 @@ class Words:
 
 def chart_json(chart: Chart, words: Words) -> dict[str, Any]:
     """A chart; what is as usual is left out."""
-    plain = {
-        "equal": chart.equal,
-        "turns": chart.turns,
-        "key": chart.key,
-        "told": chart.told,
-    }
     return {
         "marks": [_mark(mark, words) for mark in chart.marks],
         "x": _axis(chart.x, words),
         "y": _axis(chart.y, words),
         "height": chart.height,
-        **_unusual(plain),
+        **_unusual(equal=chart.equal, turns=chart.turns, key=chart.key, told=chart.told),
     }
 
 
 def _mark(mark: Mark, words: Words) -> dict[str, Any]:
-    places = {name: as_drawn(place) for name in "xyz" if (place := getattr(mark, name)) is not None}
-    if mark.kind == "bars" and np.any(mark.base):
-        places["base"] = short_numbers(mark.base)
-    plain = {
-        "dash": "" if mark.dash == "solid" else mark.dash,
-        "tip": mark.tip,
-        "anchor": "" if mark.anchor == "middle" else mark.anchor,
-        "hidden": not mark.shown,
-    }
-    texts = {
-        "name": words.number(mark.name) if mark.name else None,
-        "legend": words.number(mark.legend) if mark.legend else None,
-        "texts": [words.number(text) for text in mark.texts] or None,
-        "hover": {label: [words.number(one) for one in told] for label, told in mark.hover.items()} or None,
-        "symbol": mark.symbol,
-    }
-    colour = mark.colour if isinstance(mark.colour, int | str) else list(mark.colour)
-    look = {"colour": colour, "size": mark.size, "opacity": mark.opacity}
     return {
         "kind": mark.kind,
-        **places,
-        **look,
-        **_unusual(plain),
-        **{name: value for name, value in texts.items() if value is not None},
+        **{name: as_drawn(place) for name in "xyz" if (place := getattr(mark, name)) is not None},
+        "colour": mark.colour if isinstance(mark.colour, int | str) else list(mark.colour),
+        "size": mark.size,
+        "opacity": mark.opacity,
+        **_unusual(
+            base=short_numbers(mark.base) if mark.kind == "bars" and np.any(mark.base) else None,
+            dash=mark.dash if mark.dash != "solid" else None,
+            tip=mark.tip,
+            anchor=mark.anchor if mark.anchor != "middle" else None,
+            hidden=not mark.shown,
+            name=words.number(mark.name) if mark.name else None,
+            legend=words.number(mark.legend) if mark.legend else None,
+            texts=[words.number(text) for text in mark.texts],
+            hover={label: [words.number(one) for one in told] for label, told in mark.hover.items()},
+            symbol=mark.symbol,
+        ),
     }
 
 
 def _axis(axis: Axis, words: Words) -> dict[str, Any]:
-    plain = {"log": axis.log, "whole": axis.whole, "hidden": not axis.shown}
-    found: dict[str, Any] = {"title": words.number(axis.title), **_unusual(plain)}
-    if axis.limits is not None:
-        found["limits"] = short_numbers(axis.limits)
+    ticks = None
     if axis.ticks is not None:
-        found["ticks"] = [short_numbers(list(axis.ticks)), [words.number(label) for label in axis.ticks.values()]]
-    return found
+        ticks = [short_numbers(list(axis.ticks)), [words.number(label) for label in axis.ticks.values()]]
+    limits = None if axis.limits is None else short_numbers(axis.limits)
+    return {
+        "title": words.number(axis.title),
+        **_unusual(log=axis.log, whole=axis.whole, hidden=not axis.shown, ticks=ticks, limits=limits),
+    }
 
 
-def _unusual(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value}
+def _unusual(**values: Any) -> dict[str, Any]:
+    """What is there: neither None nor False nor empty, but 0, which is the number of a word or of a symbol."""
+    return {name: value for name, value in values.items() if value or (value == 0 and value is not False)}
 
 
 def features_json(loadings: Sequence[LoadingsValues]) -> dict[str, Any]:

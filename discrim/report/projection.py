@@ -135,50 +135,49 @@ class ProjectionValues:
         ]
         return f"{' and '.join(drawn)} rows drawn, by chance" if any(one.is_sampled for one in self.parts) else ""
 
+    def chart(
+        self,
+        components: Sequence[int] = (0, 1),
+        *,
+        outlines: bool = True,
+        hover: Sequence[Mapping[str, Sequence[str]]] = ({}, {}),
+        most_classes: int | None = None,
+    ) -> Chart:
+        """Rows on one component (class above class), two, or three.
 
-def projection_chart(
-    values: ProjectionValues,
-    components: Sequence[int] = (0, 1),
-    *,
-    outlines: bool = True,
-    hover: Sequence[Mapping[str, Sequence[str]]] = ({}, {}),
-    most_classes: int | None = None,
-) -> Chart:
-    """Rows on one component (class above class), two, or three.
-
-    hover : for the fitted and for the new rows, what is said of each row that there is, by label
-    most_classes : classes beyond the largest so many are drawn alike; None for no limit
-    """
-    k = len(values.component_names)
-    chosen = tuple(number_of(at, k, "Component") for at in components) if k > 1 else (0,)
-    large = _largest(values, most_classes)
-    rest = sorted(set(range(len(values.classes))) - set(large))
-    groups = [[number] for number in large] + ([rest] if rest else [])
-    placed = values.placed if len(chosen) == 2 else None
-    marks: list[Mark] = [] if placed is None else placed.lines(values.train.means[:, chosen])
-    for at, part in enumerate(values.parts):
-        pale = at == 0 and values.test is not None
-        marks += [_points(values, part, group, chosen, pale, hover[at]) for group in groups]
-        if at == 0 and outlines and len(chosen) == 2 and placed is None:
-            marks += [_outline(values, number, chosen) for number in large if np.isfinite(part.means[number]).all()]
-    if placed is not None:
-        marks.append(placed.names(chosen, large))
-    elif len(chosen) == 2 and len(values.classes) > MOST_IN_LEGEND:
-        marks.append(_names_at_means(values, chosen, large))
-    told = values.told
-    title = values.method + (f" ({told.removesuffix(', by chance')})" if told else "")
-    key = "pale: fitted rows" if values.test is not None else ""
-    if len(chosen) == 3:
-        return Chart(_in_a_cube(values, marks, chosen), *_no_axes(), title=title, equal=True, key=key, told=told)
-    across = Axis(values.labels[chosen[0]])
-    if len(chosen) == 1:
-        up = Axis(ticks=dict(enumerate(values.classes)), limits=(-0.6, len(values.classes) - 0.4))
-        return Chart(tuple(marks), across, up, title, key=key, told=told)
-    up = Axis(values.labels[chosen[1]])
-    if placed is not None:
-        across, up = (axis._replace(limits=ROUND) for axis in (across, up))
-        told = "; ".join(filter(None, [placed.told, told]))
-    return Chart(tuple(marks), across, up, title, equal=True, key=key, told=told)
+        hover : for the fitted and for the new rows, what is said of each row that there is, by label
+        most_classes : classes beyond the largest so many are drawn alike; None for no limit
+        """
+        k = len(self.component_names)
+        chosen = tuple(number_of(at, k, "Component") for at in components) if k > 1 else (0,)
+        large = _largest(self, most_classes)
+        rest = sorted(set(range(len(self.classes))) - set(large))
+        groups = [[number] for number in large] + ([rest] if rest else [])
+        placed = self.placed if len(chosen) == 2 else None
+        marks: list[Mark] = [] if placed is None else placed.lines(self.train.means[:, chosen])
+        for at, part in enumerate(self.parts):
+            pale = at == 0 and self.test is not None
+            marks += [_points(self, part, group, chosen, pale, hover[at]) for group in groups]
+            if at == 0 and outlines and len(chosen) == 2 and placed is None:
+                marks += [_outline(self, number, chosen) for number in large if np.isfinite(part.means[number]).all()]
+        if placed is not None:
+            marks.append(placed.names(chosen, large))
+        elif len(chosen) == 2 and len(self.classes) > MOST_IN_LEGEND:
+            marks.append(_names_at_means(self, chosen, large))
+        told = self.told
+        title = self.method + (f" ({told.removesuffix(', by chance')})" if told else "")
+        key = "pale: fitted rows" if self.test is not None else ""
+        if len(chosen) == 3:
+            return Chart(_in_a_cube(self, marks, chosen), *_no_axes(), title=title, equal=True, key=key, told=told)
+        across = Axis(self.labels[chosen[0]])
+        if len(chosen) == 1:
+            up = Axis(ticks=dict(enumerate(self.classes)), limits=(-0.6, len(self.classes) - 0.4))
+            return Chart(tuple(marks), across, up, title, key=key, told=told)
+        up = Axis(self.labels[chosen[1]])
+        if placed is not None:
+            across, up = (axis._replace(limits=ROUND) for axis in (across, up))
+            told = "; ".join(filter(None, [placed.told, told]))
+        return Chart(tuple(marks), across, up, title, equal=True, key=key, told=told)
 
 
 def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -273,25 +272,11 @@ class ProjectionDisplay(Display):
     holds 95 % of its rows where they are normal; it is that of the fitted rows. With one component, classes lie one
     above the other.
 
-    Parameters
-    ----------
-    values : ProjectionValues
-        What is to be drawn; `from_estimator` makes it.
+    {parameters}
 
-    Attributes
-    ----------
-    values : ProjectionValues
-        What is drawn.
-    chart_ : Chart
-        The description of what was drawn.
-    ax_ : matplotlib.axes.Axes
-        Where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of `ax_`.
+    {attributes}
     artists_ : dict of dict
         By what they are ("points", "fitted", "outlines", "names") and by class, what matplotlib made.
-    legend_ : matplotlib.legend.Legend or None
-        The legend; None with more than 20 classes, which are named at their means.
 
     Examples
     --------
@@ -320,27 +305,14 @@ class ProjectionDisplay(Display):
 
         Parameters
         ----------
-        estimator : estimator
-            A fitted transformer, or a pipeline that ends in one.
-        X : array-like of shape (n_samples, n_features)
-            The rows it was fitted on.
-        y : array-like of shape (n_samples,)
-            Their classes.
+        {fitted}
         X_test : array-like of shape (n_test, n_features), default=None
             Other rows.
         y_test : array-like of shape (n_test,), default=None
             The classes of the other rows.
         most_points : int, default=2000
             Of more rows a sample is drawn, the same every time.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        ProjectionDisplay
-            The display, drawn.
+        {drawn}
         """
         values = ProjectionValues.of(estimator, X, y, X_test, y_test, most_points=most_points)
         return cls(values).plot(ax, **kwargs)
@@ -350,8 +322,7 @@ class ProjectionDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
+        {ax}
         components : sequence of int, default=(0, 1)
             Which two or three components, counted from 0.
         outlines : bool, default=True
@@ -359,9 +330,6 @@ class ProjectionDisplay(Display):
         **kwargs : dict
             For matplotlib's `scatter` of the points.
 
-        Returns
-        -------
-        ProjectionDisplay
-            The display, drawn.
+        {returns}
         """
-        return self._draw(projection_chart(self.values, components, outlines=outlines), ax, "points", kwargs)
+        return self._draw(self.values.chart(components, outlines=outlines), ax, "points", kwargs)

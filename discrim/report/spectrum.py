@@ -87,6 +87,57 @@ class SpectrumValues:
             "variance" if maximises_variance(estimator) else "objective",
         )
 
+    @property
+    def shares_drawn(self) -> Array | None:
+        """The shares told, or those of the eigenvalues."""
+        if self.shares is not None or self.eigenvalues is None:
+            return self.shares
+        return self.eigenvalues / (np.abs(self.eigenvalues).sum() or 1.0)
+
+    def chart(self, observed: Mapping[int, float] | None = None) -> Chart:
+        """What each component is worth, in percent.
+
+        observed : the error on new rows for numbers of components; where it is known the predicted one, which is of the
+            fitted rows and flatters, is not drawn
+        """
+        k = np.arange(1, len(self.scores) + 1)
+        shares = self.shares_drawn
+        marks = []
+        if shares is not None:
+            pads = len(k) if self.padding is None else self.padding
+            hues = [5 if at < pads else "line" for at in range(len(k))]
+            legend = f"share of the {self.worth}"
+            marks.append(
+                Mark(
+                    "columns",
+                    "shares",
+                    k,
+                    100 * shares,
+                    legend=legend,
+                    colour=hues,
+                    size=0.7,
+                    opacity=0.7,
+                    tip=SHARE_TIP,
+                )
+            )
+        between = "variance between classes"
+        tip = "component {x}: {y:.1f} % of its variance lies between classes"
+        marks.append(
+            Mark("points", "scores", k, 100 * self.scores, legend=between, colour=1, symbol=1, size=7, tip=tip)
+        )
+        if observed:
+            counts, errors, told = list(observed), 100 * np.array(list(observed.values())), "error on new rows, first k"
+        else:
+            counts, errors, told = list(k), 100 * self.predicted_error, "predicted error (flatters)"
+        tip = "first {x}: {y:.1f} % wrong"
+        marks.append(Mark("line", "errors", counts, errors, legend=told, colour=0, symbol=0, tip=tip))
+        if self.chosen is not None:
+            chosen = f"chosen: {self.chosen}"
+            marks.append(Mark("upright", "chosen", [self.chosen + 0.5], legend=chosen, colour="soft", dash="dash"))
+        told = "" if self.padding is None else f"Components from {self.padding + 1} on are padding: PCA of what is left"
+        across = Axis("component", limits=(0.4, max(len(k), *counts) + 0.6), whole=True)
+        return Chart(tuple(marks), across, Axis("%", limits=(0, _top(marks))), self.method, told=told)
+
 
 def decorrelated(centred: Array) -> Array:
     """Columns of mean square 1, the first k of which span what the first k came with; 0 for one that adds nothing."""
@@ -100,48 +151,8 @@ def decorrelated(centred: Array) -> Array:
     return result
 
 
-def spectrum_chart(values: SpectrumValues, observed: Mapping[int, float] | None = None) -> Chart:
-    """What each component is worth, in percent.
-
-    observed : the error on new rows for numbers of components; where it is known the predicted one, which is of the
-        fitted rows and flatters, is not drawn
-    """
-    k = np.arange(1, len(values.scores) + 1)
-    shares = _shares(values)
-    marks = []
-    if shares is not None:
-        pads = len(k) if values.padding is None else values.padding
-        hues = [5 if at < pads else "line" for at in range(len(k))]
-        legend = f"share of the {values.worth}"
-        marks.append(
-            Mark("columns", "shares", k, 100 * shares, legend=legend, colour=hues, size=0.7, opacity=0.7, tip=SHARE_TIP)
-        )
-    between = "variance between classes"
-    tip = "component {x}: {y:.1f} % of its variance lies between classes"
-    marks.append(Mark("points", "scores", k, 100 * values.scores, legend=between, colour=1, symbol=1, size=7, tip=tip))
-    if observed:
-        counts, errors, told = list(observed), 100 * np.array(list(observed.values())), "error on new rows, first k"
-    else:
-        counts, errors, told = list(k), 100 * values.predicted_error, "predicted error (flatters)"
-    tip = "first {x}: {y:.1f} % wrong"
-    marks.append(Mark("line", "errors", counts, errors, legend=told, colour=0, symbol=0, tip=tip))
-    if values.chosen is not None:
-        chosen = f"chosen: {values.chosen}"
-        marks.append(Mark("upright", "chosen", [values.chosen + 0.5], legend=chosen, colour="soft", dash="dash"))
-    told = "" if values.padding is None else f"Components from {values.padding + 1} on are padding: PCA of what is left"
-    across = Axis("component", limits=(0.4, max(len(k), *counts) + 0.6), whole=True)
-    return Chart(tuple(marks), across, Axis("%", limits=(0, _top(marks))), values.method, told=told)
-
-
 def _top(marks: list[Mark]) -> float:
     return 1.06 * max((float(np.nanmax(mark.y)) for mark in marks if np.size(mark.y)), default=1.0) or 1.0
-
-
-def _shares(values: SpectrumValues) -> Array | None:
-    if values.shares is not None or values.eigenvalues is None:
-        return values.shares
-    total = np.abs(values.eigenvalues).sum()
-    return values.eigenvalues / total if total > 0 else values.eigenvalues
 
 
 class SpectrumDisplay(Display):
@@ -151,26 +162,12 @@ class SpectrumDisplay(Display):
     classes, a line for the predicted error after the first k. That error is apparent (of the rows fitted): it flatters
     and never rises, and no k should be chosen by it. Grey columns are padding, beyond the discriminants there are.
 
-    Parameters
-    ----------
-    values : SpectrumValues
-        What is to be drawn; `from_estimator` makes it.
+    {parameters}
 
-    Attributes
-    ----------
-    values : SpectrumValues
-        What is drawn.
-    chart_ : Chart
-        The description of what was drawn.
-    ax_ : matplotlib.axes.Axes
-        Where it was drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of `ax_`.
+    {attributes}
     artists_ : dict of dict
         By what they are ("shares", "scores", "errors", "chosen"), what matplotlib made, under the name "". No shares
-        where the transformer tells neither shares nor eigenvalues.
-    legend_ : matplotlib.legend.Legend
-        The legend.
+        where the transformer tells neither shares nor eigenvalues. `plot` hands on its arguments to `bar` of these.
 
     Examples
     --------
@@ -181,6 +178,8 @@ class SpectrumDisplay(Display):
     >>> len(shown.artists_["shares"][""])
     13
     """
+
+    _styled = "shares"
 
     @classmethod
     def from_estimator(
@@ -198,42 +197,12 @@ class SpectrumDisplay(Display):
 
         Parameters
         ----------
-        estimator : estimator
-            A fitted transformer, or a pipeline that ends in one.
-        X : array-like of shape (n_samples, n_features)
-            The rows it was fitted on.
-        y : array-like of shape (n_samples,)
-            Their classes.
+        {fitted}
         chosen : int, default=None
             A number of components to mark.
         most_components : int, default=50
             Components beyond are not drawn.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            As in `plot`.
-
-        Returns
-        -------
-        SpectrumDisplay
-            The display, drawn.
+        {drawn}
         """
         values = SpectrumValues.of(estimator, X, y, chosen=chosen, most_components=most_components)
         return cls(values).plot(ax, **kwargs)
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None for a new figure.
-        **kwargs : dict
-            For matplotlib's `bar` of the shares.
-
-        Returns
-        -------
-        SpectrumDisplay
-            The display, drawn.
-        """
-        return self._draw(spectrum_chart(self.values), ax, "shares", kwargs)

@@ -26,7 +26,7 @@ from discrim import (
 from discrim.report.drawing import COLOURS, NAMED, colour, marker, plain
 from discrim.report.loadings import LoadingsValues
 from discrim.report.projection import ProjectionValues
-from discrim.report.spectrum import SpectrumValues, spectrum_chart
+from discrim.report.spectrum import SpectrumValues
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -224,7 +224,7 @@ def test_eigenvalues_without_shares_are_drawn_as_shares_and_nothing_as_nothing(p
 def test_an_error_that_was_seen_takes_the_place_of_the_predicted_one(parts):
     X, y, *_ = parts
     values = SpectrumValues.of(PCA(3).fit(X), X, y)
-    (line,) = spectrum_chart(values, {1: 0.5, 3: 0.25}).of("errors")
+    (line,) = values.chart({1: 0.5, 3: 0.25}).of("errors")
     assert (list(line.x), list(line.y)) == ([1, 3], [50, 25])
     assert line.legend == "error on new rows, first k"
 

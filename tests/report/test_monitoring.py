@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, PLSDA, MonitoringDisplay, RegularizedLDA
-from discrim.report.monitoring import MonitoringValues, monitoring_chart, spe_limit, t2_limit
+from discrim.report.monitoring import MonitoringValues, spe_limit, t2_limit
 
 pytest.importorskip("matplotlib").use("Agg")
 X, Y = labelled(40, 6, 3, seed=2)
@@ -91,7 +91,7 @@ def test_sparse_rows_have_the_same():
 def test_where_nothing_is_left_no_row_is_beyond_for_its_rounding():
     values = MonitoringValues.of(PCA().fit(X), X, level=0.999)
     assert (values.spe <= values.spe_limit).all()
-    assert monitoring_chart(values).marks
+    assert values.chart().marks
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from discrim import FisherLDA, PosteriorMap
 from discrim.report.placed_classes import PlacedClasses
-from discrim.report.projection import ProjectionValues, projection_chart
+from discrim.report.projection import ProjectionValues
 from discrim.report.refits import CLASSIFIERS_VIEW, looks_of
 
 
@@ -48,7 +48,7 @@ def test_the_chart_has_names_beside_the_places_and_lines_between_the_rows_of_con
     X = rng.standard_normal((120, 3)) + np.array([[0, 0, 0], [1.5, 0, 0], [0, 6, 0], [6, 6, 0]])[y]
     model = make_pipeline(StandardScaler(), PosteriorMap(2, kernel="linear", sharpness="tempered")).fit(X, y)
     values = ProjectionValues.of(model, X, y)
-    chart = projection_chart(values)
+    chart = values.chart()
     (names,) = chart.of("names")
     assert list(names.texts) == ["0", "1", "2", "3"]
     shown = np.stack([names.x, names.y], axis=1)
