@@ -34,6 +34,7 @@ from discrim.cli.tables_by_name import (
     labelled_sample,
     say_where_labels_are,
 )
+from discrim.data.table_error import plural
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
@@ -165,7 +166,7 @@ def compare(
         if html is not None:
             write_html(found, html, Origin(typed_command(), data, reading.words))
         if store is not None:
-            say(f"{len(found.rows)} results are kept in {store}.")
+            say(f"{plural(len(found.rows), 'result')} are kept in {store}.")
         if as_json:
             print_json(found)
         else:
@@ -191,7 +192,8 @@ def kept_until_shown(store: Path | None) -> Iterator[Path]:
     except BaseException:
         with suppress(Exception), Store(name, read_only=True) as kept:
             if len(kept):
-                say(f"{len(kept)} results are kept in {name}: with --store {name} the same command goes on from there.")
+                said = f"{plural(len(kept), 'result')} are kept in {name}"
+                say(f"{said}: with --store {name} the same command goes on from there.")
                 raise
         remove_store(name)
         raise
@@ -218,7 +220,7 @@ def _show_so_far(found: Comparison, *, as_json: bool) -> None:
     splits = len({row["trial"]["split"] for row in found.rows})
     if found.rows and not as_json:
         show_comparison(found)
-    say(f"{splits} of {total} splits were finished.")
+    say(f"{splits} of {plural(total, 'split')} were finished.")
 
 
 def _next_step(found: Comparison, data: str, reading: Reading) -> str:

@@ -21,6 +21,7 @@ from discrim.cli.screen import say
 from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled, say_where_labels_are
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
+from discrim.data.table_error import plural
 from discrim.data.tables import write_table
 from discrim.engines.table_files import FileTable, gather_files, transform_files
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
@@ -88,10 +89,12 @@ def project(
     elif out is not None:
         ids: dict[str, Any] = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
         write_table(out, ids | _columns(fitted, table.X) | {table.target: table.y})
-        say(f"{table.n_samples} rows × {components} components, and the labels, are in {out}.")
+        say(f"{plural(table.n_samples, 'row')} × {plural(components, 'component')}, and the labels, are in {out}.")
     if loadings is not None:
         write_table(loadings, {"feature": np.array(features, dtype=object)} | weights)
-        say(f"The weights of {len(features)} features in {components} components are in {loadings}.")
+        say(
+            f"The weights of {plural(len(features), 'feature')} in {plural(components, 'component')} are in {loadings}."
+        )
 
 
 def _fitted(table: LabelledTable, reduction: Method, components: int, scale: str, impute: str | None) -> Any:
@@ -139,7 +142,7 @@ def apply(
     columns = _columns(fitted, X)
     named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
     write_table(out, named_ids | columns)
-    say(f"{X.shape[0]} rows × {len(columns)} components are in {out}.")
+    say(f"{plural(X.shape[0], 'row')} × {plural(len(columns), 'component')} are in {out}.")
 
 
 def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
@@ -167,7 +170,8 @@ def project_parts(data: str, reading: Reading, reduction: Any, components: int, 
     table = files_by_name(data, reading)
     with _bar("Gathering", table) as moved:
         total = gather_files(gathering_of(model), table, moved)
-    say(f"{total.n_rows} rows × {total.n_features} columns in {len(total.parts)} files were gathered.")
+    size = f"{plural(total.n_rows, 'row')} × {plural(total.n_features, 'column')}"
+    say(f"{size} in {plural(len(total.parts), 'file')} were gathered.")
     return fitted_on(model, total), table
 
 
@@ -177,7 +181,8 @@ def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
     with _bar("Writing", table) as moved:
         n_rows = transform_files(model.transform, names, table, out, seal, moved)
-    say(f"{n_rows} rows × {len(names)} components are in {out}, a file for each of {len(table.parts())}.")
+    size = f"{plural(n_rows, 'row')} × {plural(len(names), 'component')}"
+    say(f"{size} are in {out}, a file for each of {len(table.parts())}.")
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from discrim.data.table_error import plural
 from discrim.evaluation import run
 from discrim.evaluation.comparison import Comparison, record
 from discrim.evaluation.methods import METHODS
@@ -107,8 +108,9 @@ def heading(found: Comparison) -> str:
     table = grid.table
     splits = max((line.n_splits for line in found.lines), default=0)
     return (
-        f"{grid.name}: {table.n_samples} rows × {table.n_features} features, {len(table.class_counts())} classes; "
-        f"{grid.protocol.name}, {splits} splits, scale {grid.scale}"
+        f"{grid.name}: {table.n_samples} rows × {plural(table.n_features, 'feature')}, "
+        f"{len(table.class_counts())} classes; "
+        f"{grid.protocol.name}, {plural(splits, 'split')}, scale {grid.scale}"
     )
 
 

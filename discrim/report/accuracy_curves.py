@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discrim.data.table_error import plural
 from discrim.evaluation.statistics import corrected_interval
 from discrim.evaluation.summary import METRICS, Scores, require_metric, scores_by_cell, test_to_train
 from discrim.report.chart import Axis, Chart, Mark, one_of
@@ -140,7 +141,7 @@ def _curve_marks(curve: AccuracyCurve, at: int, shown: bool) -> list[Mark]:
 
 def _level(curve: AccuracyCurve, ends: Array) -> list[Mark]:
     """Raw features: one score, whatever the number of components."""
-    legend, score = f"{curve.method} ({curve.k[-1]} features)", np.full(2, 100 * curve.mean[-1])
+    legend, score = f"{curve.method} ({plural(int(curve.k[-1]), 'feature')})", np.full(2, 100 * curve.mean[-1])
     tip = "{y:.1f} %"
     line = Mark("line", "lines", ends, score, name=curve.method, legend=legend, colour="soft", dash="dash", tip=tip)
     return [*_band(curve, ends, "soft", 0.1), line]

@@ -16,7 +16,8 @@ from discrim.report.fitted import scores_of as component_scores
 MOST_COMPONENTS = 10
 KINDS = ("loadings", "structure", "arrows")
 LEAST_OF_A_SPECTRUM = 20  # features, below which ordered numbers for names are no spectrum
-BESIDE, NAME_GAP = 1.12, 0.17  # where the names of arrows stand, and how far from each other
+BESIDE = 1.12  # where the names of arrows stand
+NAME_GAP, ALL_GAPS = 0.24, 2.1  # how far from each other, on a narrow screen too; and from the lowest to the highest
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,14 +115,14 @@ class LoadingsValues:
         ]
         for side, anchor in ((-1, "end"), (1, "start")):
             mine = np.flatnonzero((ends[:, 0] >= 0) == (side > 0))
-            heights = apart(ends[mine, 1], NAME_GAP, most=1.1)
+            heights = apart(ends[mine, 1], min(NAME_GAP, ALL_GAPS / max(1, len(mine) - 1)), most=1.1)
             across = np.stack([ends[mine, 0], np.full(len(mine), side * BESIDE), np.full(len(mine), np.nan)], axis=1)
             up = np.stack([ends[mine, 1], heights, heights], axis=1)
             marks.append(Mark("line", "leaders", across.ravel(), up.ravel(), name=anchor, colour="line", size=0.8))
             texts = [f" {self.feature_names[at]} " for at in numbers[mine]]
             marks.append(Mark("text", "names", across[:, 1], heights, name=anchor, texts=texts, anchor=anchor))
         room = [side * (2.1 if (side * ends[:, 0] > 0).any() else BESIDE) for side in (-1, 1)]  # for the names
-        ticks = {at: f"{at:g}" for at in (-1.0, -0.5, 0.0, 0.5, 1.0)}
+        ticks = {at: f"{at:g}".replace("-", "−") for at in (-1.0, -0.5, 0.0, 0.5, 1.0)}
         across_axis = Axis(f"correlation with {names[first]}", limits=(room[0], room[1]), ticks=ticks)
         up_axis = Axis(f"correlation with {names[second]}", limits=(-1.2, 1.2), ticks=ticks)
         return Chart(tuple(marks), across_axis, up_axis, self.method, equal=True)

@@ -160,6 +160,7 @@ function draw(element) {
   const chart = chartsOf(element)[choiceOf(element)];
   const figure = element.closest("figure");
   element.hidden = !chart;
+  figure.querySelectorAll(`[data-of="${element.dataset.chart}"]`).forEach((said) => { said.hidden = !chart; });
   if (!chart) return;
   const turn = figure.querySelector("[data-turn]");
   if (turn) turn.parentElement.hidden = !chart.turns;
@@ -219,7 +220,7 @@ function search(figure) {
     table.tBodies[0].replaceChildren(...found.slice(0, 20).map((at) => row(["th", "td"], [names[at], ...values.map((one) => one[at].toFixed(3))])));
   }
   figure.querySelector("[data-count]").textContent = !values ? "there is no room on this page for all features of this method"
-    : !wanted ? `${names.length} features${left ? ` (the most important; ${left} are left out)` : ""}`
+    : !wanted ? `${names.length} feature${names.length === 1 ? "" : "s"}${left ? ` (the most important; ${left} are left out)` : ""}`
     : `${found.length} found${found.length > 20 ? ", the 20 largest are shown" : ""}`;
 }
 
