@@ -136,6 +136,10 @@ def texts_apart(x: Array, y: Array, texts: Sequence[str], inch: float) -> Array:
     return heights
 
 
+def shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def number_of(at: int, count: int, noun: str) -> int:
     """A position among `count` things, or an error that says which there are."""
     if not -count <= at < count:

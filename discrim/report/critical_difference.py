@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from discrim.evaluation.grid import Cell
 from discrim.evaluation.statistics import friedman_test, mean_ranks, nemenyi_critical_difference
 from discrim.evaluation.summary import LEVEL, Scores, difference, lines_of, scores_by_cell, test_to_train
-from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.chart import Axis, Chart, Mark, shortened
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array
 
 TIE = 1e-12
+NAME = 20  # letters of a method, so that its rank has room behind it
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,8 @@ class CriticalDifferenceValues:
             across, name = [edge + 0.2 * at] * 2, f"{self.methods[first]} to {self.methods[last]}"
             marks.append(Mark("line", "bars", across, [first - 0.2, last + 0.2], name=name, colour="ink", size=5))
         names: dict[float, str] = {
-            row: f"{method}  {rank:.2f}" for row, method, rank in zip(rows.tolist(), self.methods, ranks, strict=True)
+            row: f"{shortened(method, NAME)}  {rank:.2f}"
+            for row, method, rank in zip(rows.tolist(), self.methods, ranks, strict=True)
         }
         high = max(edge + 0.2 * len(self.groups), 1 + critical) + 0.1
         up = Axis(limits=(len(rows) - 0.4, -1.6), ticks=names)

@@ -68,7 +68,7 @@ IN_COMMON = {
     "returns": """\
         Returns
         -------
-        self : object
+        {display}
             The display, drawn.""",
     "drawn": """\
         {ax}
@@ -98,7 +98,7 @@ class Display:
     def __init_subclass__(cls) -> None:
         functions = [getattr(one, "__func__", one) for one in vars(cls).values()]
         for one in (cls, *filter(inspect.isfunction, functions)):
-            one.__doc__ = _whole_docstring(one.__doc__, f"{cls.__name__.removesuffix('Display')}Values")
+            one.__doc__ = _whole_docstring(one.__doc__, cls.__name__)
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -115,7 +115,7 @@ class Display:
 
         Returns
         -------
-        self : object
+        Display
             The display, drawn.
         """
         return self._draw(self.values.chart(), ax, self._styled, kwargs)
@@ -130,11 +130,12 @@ class Display:
         return self
 
 
-def _whole_docstring(text: str | None, values: str) -> str | None:
+def _whole_docstring(text: str | None, display: str) -> str | None:
     """A docstring with what all displays have in common; None where Python keeps no docstrings."""
+    parts = {**IN_COMMON, "display": display}
     while text is not None and _PLACE.search(text):
-        text = _PLACE.sub(lambda place: indent(dedent(IN_COMMON[place[2]]), place[1]), text)
-    return text and text.replace("{values}", values)
+        text = _PLACE.sub(lambda place: indent(dedent(parts[place[2]]), place[1]), text)
+    return text and text.replace("{values}", f"{display.removesuffix('Display')}Values")
 
 
 def draw(chart: Chart, ax: Any, styles: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

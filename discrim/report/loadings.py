@@ -16,7 +16,8 @@ from discrim.report.fitted import scores_of as component_scores
 MOST_COMPONENTS = 10
 KINDS = ("loadings", "structure", "arrows")
 LEAST_OF_A_SPECTRUM = 20  # features, below which ordered numbers for names are no spectrum
-BESIDE = 1.12  # where the names of arrows stand
+BESIDE, LEAST_ROOM = 1.12, 0.98  # where the names of arrows stand, and room for them
+LETTER, LONGEST_NAME = 0.0135, 24  # the width of a letter as a share of the chart's, and how many are shown
 NAME_GAP, ALL_GAPS = 0.24, 2.1  # how far from each other, on a narrow screen too; and from the lowest to the highest
 
 
@@ -121,11 +122,20 @@ class LoadingsValues:
             marks.append(Mark("line", "leaders", across.ravel(), up.ravel(), name=anchor, colour="line", size=0.8))
             texts = [f" {self.feature_names[at]} " for at in numbers[mine]]
             marks.append(Mark("text", "names", across[:, 1], heights, name=anchor, texts=texts, anchor=anchor))
-        room = [side * (2.1 if (side * ends[:, 0] > 0).any() else BESIDE) for side in (-1, 1)]  # for the names
+        room = _room_for_names(marks)
         ticks = {at: f"{at:g}".replace("-", "−") for at in (-1.0, -0.5, 0.0, 0.5, 1.0)}
-        across_axis = Axis(f"correlation with {names[first]}", limits=(room[0], room[1]), ticks=ticks)
+        across_axis = Axis(f"correlation with {names[first]}", limits=room, ticks=ticks)
         up_axis = Axis(f"correlation with {names[second]}", limits=(-1.2, 1.2), ticks=ticks)
         return Chart(tuple(marks), across_axis, up_axis, self.method, equal=True)
+
+
+def _room_for_names(marks: list[Mark]) -> tuple[float, float]:
+    """How far the axis goes to the left and right of the circle, so that the names beside it have room."""
+    texts = {mark.name: mark.texts for mark in marks if mark.part == "names"}
+    letters = [max((min(len(text), LONGEST_NAME) for text in texts[side]), default=0) for side in ("end", "start")]
+    width = 2 * BESIDE / (1 - LETTER * sum(letters))
+    left, right = (BESIDE + max(LETTER * width * some, LEAST_ROOM if some else 0.0) for some in letters)
+    return -left, right
 
 
 def spectrum_places(names: tuple[str, ...]) -> Array | None:

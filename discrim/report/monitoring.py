@@ -16,11 +16,13 @@ import scipy.linalg as la
 from scipy import stats
 
 from discrim.data.rows import block_slices, dense_block
-from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.chart import Axis, Chart, Mark, texts_apart
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, name_of, rows_seen, scores_of
 
 MOST_NAMED = 20
+WIDE, HIGH = 4.6, 4.0  # inches of the chart
+BESIDE, LETTER = 0.06, 0.08  # inches from a row to its name, and of a letter
 NOTHING_LEFT = 1e-20  # of the mean square of the rows: a residual of rounding alone
 
 
@@ -102,19 +104,24 @@ class MonitoringValues:
                     hover=hover,
                 )
             )
-        named = self.beyond[:MOST_NAMED]
-        texts = [f" {self.ids[at]}" for at in named]
-        marks.append(Mark("text", "names", self.t2[named], self.spe[named], texts=texts, anchor="start"))
         told = f"{100 * self.level:g} % limit"
         marks.append(Mark("upright", "T² limit", [self.t2_limit], legend=told, colour="soft", dash="dash"))
         marks.append(Mark("level", "SPE limit", y=[self.spe_limit], colour="soft", dash="dash"))
         pairs = (self.t2, self.t2_limit), (self.spe, self.spe_limit)
         tops = [1.12 * max(float(given.max()), limit) or 1.0 for given, limit in pairs]
-        across, up = (
-            Axis("Hotelling's T²", limits=(0.0, tops[0])),
-            Axis("squared residual (SPE)", limits=(0.0, tops[1])),
-        )
+        marks.append(self._names(*tops))
+        across = Axis("Hotelling's T²", limits=(0.0, tops[0]))
+        up = Axis("squared residual (SPE)", limits=(0.0, tops[1]))
         return Chart(tuple(marks), across, up, f"{self.method}: {'fitted' if self.fitted else 'new'} rows")
+
+    def _names(self, widest: float, highest: float) -> Mark:
+        """Of the rows farthest beyond, beside them; one moves up where another stands."""
+        named = self.beyond[:MOST_NAMED]
+        texts = [self.ids[at] for at in named]
+        across, up = WIDE * self.t2[named] / widest + BESIDE, HIGH * self.spe[named] / highest  # in inches
+        middles = across + LETTER * np.array([len(text) for text in texts], dtype=np.float64) / 2
+        heights = texts_apart(middles, up, texts, inch=1.0)
+        return Mark(*("text", "names", widest / WIDE * across, highest / HIGH * heights), texts=texts, anchor="start")
 
 
 def t2_limit(n: int, k: int, level: float, *, fitted: bool) -> float:

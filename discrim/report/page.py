@@ -25,7 +25,7 @@ from discrim.evaluation.sentences import in_components
 from discrim.evaluation.summary import METRICS, Line
 from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.answer import MARKS, answer_of, p_in_words, points
-from discrim.report.chart import Chart
+from discrim.report.chart import Chart, shortened
 from discrim.report.confusions import Confusions
 from discrim.report.critical_difference import CriticalDifferenceValues
 from discrim.report.fitted import natural
@@ -34,7 +34,6 @@ from discrim.report.permuted_scores import permutation_chart
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
 from discrim.report.results import Results
 
-SHORT = 60  # characters of a name in running text
 MOST_CLASSES = 24  # that are drawn by name
 MOST_CURVES = 8  # that are shown from the start
 ARROWS = 8
@@ -265,10 +264,6 @@ def _template(name: str) -> Any:
 def require_libraries() -> None:
     """Refuse where a page could not be written for want of a library, before results are waited for."""
     _needed("jinja2")
-
-
-def shortened(text: str, most: int = SHORT) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _file(folder: str, name: str) -> str:

@@ -5,10 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pages import HOSTILE
+from pages import HOSTILE, made_up, trees
 
 from discrim.report import page as page_module
-from discrim.report.page import content_policy
+from discrim.report.page import content_policy, write_report
 from discrim.report.refits import looks_of
 from discrim.report.results import Results
 
@@ -319,6 +319,15 @@ def test_menus_of_margins_features_and_spectrum(opened, page):
     assert chart(tab, "features").evaluate("(e) => e.layout.xaxis.title.text") == "loading"
     told = figure(tab, "margins").locator("[data-told]").inner_text()
     assert re.search(r"Above 0: [\d.]+ % of the rows in the features, [\d.]+ % on the components", told)
+
+
+def test_nothing_is_said_of_arrows_where_there_is_one_component(opened, tmp_path):
+    write_report([made_up(trees(), "wood", [("fisher-lda", 1, 0.9), ("pca", 2, 0.6)])], tmp_path / "report.html")
+    tab = opened(tmp_path / "report.html")
+    for method, there in enumerate((False, True)):
+        choose(tab, "features", "method", str(method))
+        assert figure(tab, "features").locator('[data-chart="circle"]').is_visible() == there
+        assert figure(tab, "features").get_by_text("The arrows are the features").is_visible() == there
 
 
 def column(tab, at):

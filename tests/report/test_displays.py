@@ -1,5 +1,6 @@
 """Displays: what they draw is what their values say, artist by artist."""
 
+import re
 import sys
 from itertools import combinations
 
@@ -23,6 +24,7 @@ from discrim import (
     VIPDisplay,
     compare,
 )
+from discrim.registry import PUBLIC
 from discrim.report.drawing import COLOURS, NAMED, colour, marker, plain
 from discrim.report.loadings import LoadingsValues
 from discrim.report.projection import ProjectionValues
@@ -33,6 +35,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.colors import to_hex  # noqa: E402
 
+LEFT_OUT = {"SA01", "SA04", "ES01", "EX01"}  # of numpydoc's rules: links between pages, long summaries, examples
 NAMES = np.array(["ash", "birch", "cedar"])
 
 
@@ -270,6 +273,16 @@ def test_names_of_arrows_do_not_lie_on_each_other():
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
+def test_long_names_of_arrows_stay_within_the_chart(parts):
+    X, y, *_ = parts
+    names = [f"{'very ' * 3}long name {at}" for at in range(6)]
+    shown = drawn(LoadingsDisplay.from_estimator(FisherLDA(2).fit(X, y), X, names=names, kind="arrows"))
+    within = shown.ax_.get_window_extent()
+    boxes = [text.get_window_extent() for side in shown.artists_["names"].values() for text in side]
+    assert len(boxes) == 6
+    assert all(within.x0 <= box.x0 and box.x1 <= within.x1 for box in boxes)
+
+
 def test_what_is_not_told_cannot_be_drawn(parts):
     X, *_ = parts
     values = LoadingsValues.of(Halving(), X)
@@ -389,6 +402,22 @@ def test_methods_stand_at_their_mean_ranks_and_bars_join_those_alike():
     assert bars
 
 
+def test_the_rank_behind_a_long_name_is_whole():
+    shown = CriticalDifferenceDisplay.from_scores([[0.9, 0.8], [0.8, 0.7]], ["a" * 40, "short"])
+    names = [label.get_text() for label in shown.ax_.get_yticklabels()]
+    assert names == ["a" * 19 + "… 1.00", "short 2.00"]
+
+
+def test_names_of_rows_beyond_do_not_lie_on_each_other():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    X[:5] = [0, 0, 0, 40] + 0.1 * rng.normal(size=(5, 4))  # five rows far off, side by side
+    shown = drawn(MonitoringDisplay.from_estimator(PCA(2).fit(X[5:]), X[5:], X))
+    boxes = [text.get_window_extent() for text in shown.artists_["names"][""]]
+    assert len(boxes) >= 5
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
 def test_ranks_come_from_results_of_several_data_sets_or_say_what_is_missing(comparison):
     by_data = {"first": comparison.rows, "second": comparison.rows}
     shown = CriticalDifferenceDisplay.from_results(by_data, "5-nn")
@@ -452,6 +481,20 @@ def test_hostile_names_stay_text():
     drawn(VIPDisplay.from_estimator(model, X, hostile, names=["$x^{", "_y\n\n", "z" * 300]))
     drawn(MonitoringDisplay.from_estimator(model, X, ids=["$x^{", "_y\n\n", "z" * 300] * 20, level=0.5))
     drawn(CriticalDifferenceDisplay.from_scores([[2, 1], [1, 2], [2, 1]], ["$a_{", "_b"]))
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name.endswith("Display")])
+def test_what_displays_have_in_common_is_in_each_docstring(name):
+    validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed").validate
+    kind = getattr(discrim, name)
+    for method in ["plot", *(one for one in vars(kind) if one.startswith("from_"))]:
+        said = getattr(kind, method).__doc__
+        assert not re.search(r"^ *\{\w+\}$", said, re.MULTILINE)
+        assert "ax : matplotlib.axes.Axes, default=None" in said
+        found = validate(f"discrim.{name}.{method}")["errors"]
+        assert not [told for told in found if told[0] not in LEFT_OUT]
+    assert f"values : {name.removesuffix('Display')}Values\n" in kind.__doc__
+    assert "figure_ : matplotlib.figure.Figure" in kind.__doc__
 
 
 def test_no_two_classes_look_alike_and_neighbours_differ_in_both():
