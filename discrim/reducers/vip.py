@@ -56,11 +56,8 @@ def _decorrelated(points: Array, covariance: Array) -> Array:
     correlation = covariance / np.outer(scale, scale)
     correlation[~varies] = correlation[:, ~varies] = 0.0
     correlation[np.diag_indices(len(scale))] = 1.0
-    try:
-        factor = la.cholesky(correlation, lower=True)
-    except la.LinAlgError:
-        factor = np.zeros_like(correlation)
-    if np.diag(factor).min(initial=1.0) <= NOTHING_NEW:
+    factor, failed = la.lapack.dpotrf(correlation, lower=1)
+    if failed or np.diag(factor).min(initial=1.0) <= NOTHING_NEW:
         factor, varies = _factor_of_what_is_new(correlation, varies)
     return np.asarray(la.solve_triangular(factor, (points / scale).T, lower=True).T * varies)
 
