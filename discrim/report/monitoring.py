@@ -22,7 +22,7 @@ from discrim.report.fitted import Array, Codes, name_of, rows_seen, scores_of
 
 MOST_NAMED = 20
 WIDE, HIGH = 4.6, 4.0  # inches of the chart
-BESIDE, LETTER = 0.06, 0.08  # inches from a row to its name, and of a letter
+BESIDE, LETTER = 0.02, 0.08  # inches from a row to its name, and of a letter
 NOTHING_LEFT = 1e-20  # of the mean square of the rows: a residual of rounding alone
 
 
@@ -117,7 +117,7 @@ class MonitoringValues:
     def _names(self, widest: float, highest: float) -> Mark:
         """Of the rows farthest beyond, beside them; one moves up where another stands."""
         named = self.beyond[:MOST_NAMED]
-        texts = [self.ids[at] for at in named]
+        texts = [f" {self.ids[at]}" for at in named]
         across, up = WIDE * self.t2[named] / widest + BESIDE, HIGH * self.spe[named] / highest  # in inches
         middles = across + LETTER * np.array([len(text) for text in texts], dtype=np.float64) / 2
         heights = texts_apart(middles, up, texts, inch=1.0)
