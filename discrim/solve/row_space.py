@@ -21,6 +21,8 @@ from discrim.solve.eigen import Spectrum, spectrum_of_factor
 
 Array = NDArray[np.float64]
 LEADING = 1e-6  # the squaring moves the largest directions by 1e-16 / this, and hides what lies below 1e-8
+SAFE = 1e-150, 1e250  # sums of squares that lose nothing
+NEAR = 8.0  # up to here a mean, squared, in variances around it, is taken off the Gram matrix instead of the rows
 DENSE_CELLS = 2**22  # a sparse table no larger than this may be made dense to resolve small directions
 
 
@@ -29,8 +31,8 @@ class GramRows(Basis):
     """Span of the centred rows H from their Gram matrix: HHᵀ = RᵀR (pivoted Cholesky), V = H_pivotsᵀ R⁻¹."""
 
     centre: Array  # mean of the rows in their features
-    rows: Any  # H times 2^−exponent, or the sparse rows that `offset` is implicitly taken from
-    offset: Array | None
+    rows: Any  # H times 2^−exponent, or rows whose mean is still to be taken off
+    shares: Array | None  # of these rows in that mean
     exponent: int
     pivots: NDArray[np.intp]
     triangle: Array
@@ -40,18 +42,17 @@ class GramRows(Basis):
         """Of dense rows, or of sparse ones, which stay so."""
         near, pilot = points.near_origin()
         margins = margins.moved(pilot)
-        moments = ClassMoments.of_rows(near.unlabelled(), keep="means")
-        rows, offset = _rows_and_offset(near, margins, moments)
-        gram, squared = _gram_matrix(rows, offset)
+        rows, shares, mean, exponent = _rows_and_shares(near, margins.landmarks)
+        gram, squared = _gram_matrix(rows, shares)
         require_representable(gram, points.X)  # of numbers near the largest even differences lie beyond it
         pivots, triangle, Y = _pivoted(gram, squared)
         steps = np.diag(triangle)
         # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction
         known = len(steps) >= len(Y) - 1
         least = steps.min(initial=np.inf) / max(steps.max(initial=0.0), 1e-300) if known else 0.0
-        can_resolve = offset is None or rows.shape[0] * rows.shape[1] <= DENSE_CELLS
+        can_resolve = not near.is_sparse or rows.shape[0] * rows.shape[1] <= DENSE_CELLS
         unresolved = "" if least >= RESOLVED or can_resolve else ", in which the smallest directions are lost"
-        coordinates, landmarks = _in_units(Y, near.shape[0], moments.exponent)
+        coordinates, landmarks = _in_units(Y, near.shape[0], exponent)
         return cls(
             points=near.moved(coordinates),
             margins=replace(margins, landmarks=landmarks if margins.landmarks is not None else None),
@@ -60,10 +61,10 @@ class GramRows(Basis):
             keeps_leading=least >= LEADING,
             is_resolved=least >= RESOLVED,
             can_resolve=can_resolve,
-            centre=moments.mean if pilot is None else moments.mean + pilot,
+            centre=mean if pilot is None else mean + pilot,
             rows=rows,
-            offset=offset,
-            exponent=moments.exponent,
+            shares=shares,
+            exponent=exponent,
             pivots=pivots,
             triangle=triangle,
         )
@@ -74,18 +75,18 @@ class GramRows(Basis):
     def lift(self, directions: Array) -> Array:
         combination = np.zeros((len(directions), self.rows.shape[0]))
         combination[:, self.pivots] = la.solve_triangular(self.triangle, directions.T, check_finite=False).T
+        if self.shares is not None:
+            combination -= np.outer(combination.sum(axis=1), self.shares)
         lifted = np.asarray(combination @ self.rows)
-        if self.offset is not None:
-            lifted -= np.outer(combination.sum(axis=1), self.offset)
         # R⁻¹ costs a few digits of orthogonality: one Newton step gives them back to orthonormal directions
         with np.errstate(over="ignore", invalid="ignore"):  # of discriminants in units of 1e-300
-            kept = directions @ directions.T
-        if np.abs(kept - np.eye(len(kept))).max(initial=0.0) < 1e-12:
-            lifted = lifted - 0.5 * (lifted @ lifted.T - kept) @ lifted
+            kept, unit = directions @ directions.T, np.eye(len(directions))
+        if np.abs(kept - unit).max(initial=0.0) < 1e-12:
+            lifted = (unit - 0.5 * (lifted @ lifted.T - kept)) @ lifted
         return lifted
 
     def feature_variances(self, moments: ClassMoments) -> Array:
-        if self.offset is not None:
+        if self.shares is not None:
             return column_variances(self.original, moments.exponent)
         H, weights = self.rows[: self.points.shape[0]], self.points.weights
         squares = np.einsum("ij,ij->j", H, H if weights is None else H * weights[:, None])
@@ -104,18 +105,17 @@ class SingularRows(Basis):
         """Of rows that are made dense."""
         near, pilot = points.near_origin()
         margins = margins.moved(pilot)
-        moments = ClassMoments.of_rows(near.unlabelled(), keep="means")
-        H = _centred_rows(near, margins.landmarks, moments)
+        H, mean, exponent = _centred_rows(near, margins.landmarks)
         Q, R = la.qr(H.T, mode="economic", check_finite=False)
         left, singular, right = svd(R)
         rank = int((singular > max(H.shape) * np.finfo(np.float64).eps * singular[0]).sum())
-        coordinates, landmarks = _in_units(right[:rank].T * singular[:rank], near.shape[0], moments.exponent)
+        coordinates, landmarks = _in_units(right[:rank].T * singular[:rank], near.shape[0], exponent)
         return cls(
             points=near.moved(coordinates),
             margins=replace(margins, landmarks=landmarks if margins.landmarks is not None else None),
             original=near,
             how=f"{how} (QR and SVD: small directions are wanted)",
-            centre=moments.mean if pilot is None else moments.mean + pilot,
+            centre=mean if pilot is None else mean + pilot,
             vectors=Q @ left[:, :rank],
         )
 
@@ -134,46 +134,70 @@ class SingularRows(Basis):
         return column_variances(self.original, moments.exponent)
 
 
-def _rows_and_offset(points: LabelledRows, margins: Margins, moments: ClassMoments) -> tuple[Any, Array | None]:
-    """Centred rows (and landmarks), or sparse rows as they are and the mean to be taken off, times 2^−exponent."""
-    if not points.is_sparse:
-        return _centred_rows(points, margins.landmarks, moments), None
-    rows = points.X.astype(np.float64)
-    if margins.landmarks is not None:
-        rows = sp.vstack([rows, sp.csr_array(margins.landmarks)]).tocsr()
-    return rows * 0.5**moments.exponent, np.ldexp(moments.mean, -moments.exponent)
+def _rows_and_shares(points: LabelledRows, landmarks: Array | None) -> tuple[Any, Array | None, Array, int]:
+    """Rows (and landmarks) times 2^−exponent; their shares in the mean that is still to be taken off; it; exponent."""
+    n, X = points.shape[0], points.X
+    counted = np.ones(n) if points.weights is None else points.weights / points.weights.max()
+    if points.is_sparse:
+        moments = ClassMoments.of_rows(points.unlabelled(), keep="means")
+        rows = X.astype(np.float64)
+        if landmarks is not None:
+            rows, counted = (
+                sp.vstack([rows, sp.csr_array(landmarks)]).tocsr(),
+                np.append(counted, np.zeros(len(landmarks))),
+            )
+        return rows * 0.5**moments.exponent, counted / counted.sum(), moments.mean, moments.exponent
+    if points.weights is None and landmarks is None and isinstance(X, np.ndarray) and X.dtype == np.float64:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            mean, size = (counted / n) @ X, float(np.vdot(X, X))
+            of_mean = n * float(mean @ mean)
+            if SAFE[0] < size < SAFE[1] and of_mean <= NEAR * (size - of_mean):
+                return X, counted / n, mean, 0
+    H, mean, exponent = _centred_rows(points, landmarks)
+    return H, None, mean, exponent
 
 
-def _centred_rows(points: LabelledRows, landmarks: Array | None, moments: ClassMoments) -> Array:
-    """Rows (and landmarks) around the mean, times 2^−exponent."""
-    X = dense_block(points.X, slice(None))
+def _centred_rows(points: LabelledRows, landmarks: Array | None) -> tuple[Array, Array, int]:
+    """Rows (and landmarks), made dense, around the mean, times 2^−exponent; that mean, and the exponent."""
+    X, n = dense_block(points.X, slice(None)), points.shape[0]
     stacked = X if landmarks is None else np.concatenate([X, landmarks])
+    counted = np.ones(n) if points.weights is None else points.weights
+    origin = X[0].astype(np.float64)  # taken off first, so that the mean of what is left keeps its digits
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        H = np.subtract(stacked, origin, dtype=np.float64)
+        if SAFE[0] < float(np.vdot(H, H)) < SAFE[1]:
+            offset = (counted @ H[:n]) / counted.sum()
+            H -= offset
+            return H, origin + offset, 0
+    moments = ClassMoments.of_rows(points.unlabelled(), keep="means")  # finds the unit, or a cell that is no number
     H = np.subtract(stacked, moments.origin, dtype=np.float64)
     H -= moments.mean_offset
-    return np.ldexp(H, -moments.exponent, out=H) if moments.exponent else H
+    return np.ldexp(H, -moments.exponent, out=H), moments.mean, moments.exponent
 
 
-def _gram_matrix(rows: Any, offset: Array | None) -> tuple[Array, float]:
+def _gram_matrix(rows: Any, shares: Array | None) -> tuple[Array, float]:
     """HHᵀ, and the largest square that took part in it, which says how much of it is rounding."""
-    if offset is None:
-        gram = rows @ rows.T
-        return gram, float(np.diag(gram).max(initial=0.0))
-    products = (rows @ rows.T).toarray()
-    along = np.asarray(rows @ offset)
-    gram = products - along[:, None] - along + offset @ offset
-    return gram, float(np.diag(products).max(initial=0.0))
+    gram = rows @ rows.T
+    gram = gram.toarray() if sp.issparse(gram) else gram
+    squared = float(np.diag(gram).max(initial=0.0))
+    if shares is not None:
+        with_mean = gram @ shares
+        gram -= with_mean[:, None]
+        gram += shares @ with_mean - with_mean
+    return gram, squared
 
 
 def _pivoted(gram: Array, squared: float) -> tuple[NDArray[np.intp], Array, Array]:
-    """Pivots, R and the coordinates Y, YYᵀ = HHᵀ, by Cholesky's decomposition with pivoting."""
+    """Pivots, R (its upper triangle) and the coordinates Y, YYᵀ = HHᵀ, by Cholesky's decomposition with pivoting."""
     largest = float(np.diag(gram).max(initial=0.0))
     tolerance = len(gram) * float(np.finfo(np.float64).eps) * max(largest, squared)
-    upper, pivots, rank, _ = la.lapack.dpstrf(gram, tol=tolerance, overwrite_a=True)
+    # (transposed, in Fortran's order, it need not be copied)
+    upper, pivots, rank, _ = la.lapack.dpstrf(gram.T, tol=tolerance, overwrite_a=True)
     rank = int(rank) if largest > 0 else 0
     order = np.asarray(pivots, dtype=np.intp) - 1
-    Y = np.zeros((len(gram), rank))
-    Y[order] = np.triu(upper[:rank]).T
-    return order[:rank], np.triu(upper[:rank, :rank]), Y
+    Y = np.empty((len(gram), rank))
+    Y[order] = np.tril(upper[:rank].T)
+    return order[:rank], upper[:rank, :rank], Y  # what lies below the diagonal is nobody's
 
 
 def _in_units(Y: Array, n_rows: int, exponent: int) -> tuple[Array, Array]:
