@@ -160,7 +160,7 @@ def reducers():
 def test_the_walk_from_rows_to_directions_is_written_once(reducer):
     for step in ("fit", "partial_fit", "transform", "inverse_transform"):
         owner = next(kind for kind in reducer.__mro__ if step in vars(kind))
-        assert owner is Reducer, f"{reducer.__name__} has a {step} of its own, from {owner.__name__}"
+        assert owner in Reducer.__mro__, f"{reducer.__name__} has a {step} of its own, from {owner.__name__}"
 
 
 def test_an_estimator_is_abstract_or_final():

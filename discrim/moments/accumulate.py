@@ -48,7 +48,7 @@ class Foreknown:
 
     weights: Array
     means: Array
-    squares: Array  # of each column: its deviations from the class means, squared and summed
+    squares: Array | None = None  # of each column: its deviations from the class means, squared and summed
 
 
 class ClassSums:
@@ -77,13 +77,16 @@ class ClassSums:
         self.emphasis = np.ones(rows.n_classes) if emphasis is None else emphasis
         self._even = emphasis is None or bool((emphasis == 1).all())
         self._is_small = rows.shape[0] * rows.shape[1] <= ALL_CELLS  # all rows can be looked at beforehand
-        self._buffer: NDArray[Any] = np.empty((0, rows.shape[1]))
+        self._blocks = list(block_slices(*rows.shape))
+        longest = self._blocks[0].stop if self._blocks else 0
+        self._buffer: NDArray[Any] = np.empty((longest, rows.shape[1]), self.dtype)  # of one block, near the processor
         self._row_weights, unit = rows.weights, 1.0
         if rows.weights is not None and len(rows.weights):
             unit = float(2.0 ** np.frexp(rows.weights.max())[1])  # float32 ends at 1e38
             self._row_weights = rows.weights / unit
             if foreknown is not None:
-                self.known = Foreknown(foreknown.weights / unit, foreknown.means, foreknown.squares / unit)
+                squares = None if foreknown.squares is None else foreknown.squares / unit
+                self.known = Foreknown(foreknown.weights / unit, foreknown.means, squares)
         self.counts = np.bincount(rows.codes, minlength=rows.n_classes)
         self.weights = np.bincount(rows.codes, self._row_weights, minlength=rows.n_classes).astype(np.float64)
         if rows.is_sparse and keep == "means":
@@ -115,31 +118,31 @@ class ClassSums:
         if rows.shape[0] == 0:
             return np.zeros(shape)
         if self.keep == "each":  # no class may lose digits: means of all rows, at the cost of a pass
-            of_all = ClassSums(rows, "means")
-            return np.ldexp(of_all.pilots + of_all.remainders, of_all.exponent - self.exponent)
+            whole = ClassSums(rows, "means")
+            return np.ldexp(whole.pilots + whole.remainders, whole.exponent - self.exponent)
         is_sampled = self.keep == "pooled" and rows.n_classes <= FEW_CLASSES
-        behind: Any
-        if known is None:
-            behind, pilots, squares = self._sampled() if is_sampled else (None, self._first_rows(), None)
-        else:
-            behind, pilots, squares = known.weights, known.means, known.squares
-            if (new := behind == 0).any():
-                found = self._sampled()[1] if is_sampled else self._first_rows()
-                pilots = np.where(new[:, None], found, pilots)
-        if squares is not None and not self._is_small:
-            of_means = (self.emphasis * behind) @ pilots**2
-            most = NEAR[self.dtype][0] * squares
+        found = known
+        if known is None or (known.weights == 0).any():
+            found = (
+                self._sampled()
+                if is_sampled
+                else Foreknown(self.weights, self._rows_at(_firsts(rows.codes, rows.n_classes)))
+            )
+        assert found is not None
+        if known is not None and found is not known:
+            new = (known.weights == 0)[:, None]
+            found = Foreknown(known.weights, np.where(new, found.means, known.means), known.squares)
+        pilots = found.means
+        if found.squares is not None and not self._is_small:
+            of_means = (self.emphasis * found.weights) @ pilots**2
+            most = NEAR[self.dtype][0] * found.squares
             near = of_means <= most
             # rounding of W b bᵀ moves directions by the largest of its columns times all of them, not as one column
             if 4 * of_means[near].sum() * of_means[near].max(initial=0.0) <= most.max(initial=0.0) ** 2:
                 pilots = np.where(near, 0.0, pilots)
         return pilots
 
-    def _first_rows(self) -> Array:
-        """A row of each class, which is near enough for most of them."""
-        return self._rows_at(_firsts(self.rows.codes, self.rows.n_classes))
-
-    def _sampled(self) -> tuple[Array, Array, Array]:
+    def _sampled(self) -> Foreknown:
         """Of some rows all over the table: the weight of each class, the means, and the squares around these."""
         rows, n_classes = self.rows, self.rows.n_classes
         n, wanted = rows.shape[0], SAMPLED * n_classes
@@ -155,7 +158,7 @@ class ClassSums:
         means = _class_sums(some, codes, weights, n_classes) / np.where(mass > 0, mass, 1.0)[:, None]
         some -= means[codes]
         squares = np.einsum("ij,ij->j", some, some if weights is None else some * weights[:, None])
-        return mass, base + means, squares
+        return Foreknown(mass, base + means, squares)
 
     def _rows_at(self, where: NDArray[np.intp]) -> Array:
         rows = dense_block(self.rows.X, where).astype(np.float64, copy=False)
@@ -167,7 +170,8 @@ class ClassSums:
         if scatter is None:
             return True
         squares = np.diagonal(scatter, axis1=-2, axis2=-1)
-        squares = squares if self.known is None else squares + self.known.squares
+        if self.known is not None and self.known.squares is not None:
+            squares = squares + self.known.squares
         return bool((self._of_means <= NEAR[self.dtype][1] * squares).all())
 
     # ------------------------------------------------------------------ around them
@@ -179,7 +183,7 @@ class ClassSums:
         triangle: Any = np.zeros((d, d), order="F") if self.keep == "pooled" else None
         self.each = np.zeros((n_classes, d, d)) if self.keep == "each" else None
         around = self.pilots if self.pilots.any() else None
-        for part in block_slices(*self.rows.shape):
+        for part in self._blocks:
             weights = None if self._row_weights is None else self._row_weights[part]
             block = self._minus_pilots(part, around)
             if n_classes <= FEW_CLASSES:
@@ -224,7 +228,7 @@ class ClassSums:
             block = np.ldexp(block, -self.exponent)
         if pilots is None and block.dtype == self.dtype and block.flags.c_contiguous:
             return block
-        out = self._buffer_of(block.shape)
+        out = self._buffer[: len(block)]
         if pilots is None:
             np.copyto(out, block)
             return out
@@ -240,12 +244,7 @@ class ClassSums:
         if weights is None:
             return block
         factors = np.sqrt(weights)[:, None].astype(block.dtype, copy=False)
-        return np.multiply(block, factors, out=self._buffer_of(block.shape))
-
-    def _buffer_of(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        if len(self._buffer) < shape[0] or self._buffer.dtype != self.dtype:
-            self._buffer = np.empty(shape, self.dtype)
-        return self._buffer[: shape[0]]
+        return np.multiply(block, factors, out=self._buffer[: len(block)])
 
     def _sum_sparse(self) -> None:
         """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
@@ -267,11 +266,11 @@ class ClassSums:
         if self._size >= low or not self._size < high:
             return not self._size < high
         around = self.pilots.astype(self.dtype, copy=False)
-        return any(self._minus_pilots(part, around).any() for part in block_slices(*self.rows.shape))
+        return any(self._minus_pilots(part, around).any() for part in self._blocks)
 
     def _rescale(self) -> None:
         """Take the power of two at which the largest deviation is about 1 (and no entry overflows)."""
-        blocks = (dense_block(self.rows.X, part) for part in block_slices(*self.rows.shape))
+        blocks = (dense_block(self.rows.X, part) for part in self._blocks)
         ends = [(block.min(axis=0), block.max(axis=0)) for block in blocks]
         least, most = np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
         deviation = float((most - least).max())

@@ -144,18 +144,31 @@ class ClassMoments:
         doubles=False: single-precision rows are squared as such, twice as fast, where no direction is lost by it.
         near: other rows of the same classes, whose means tell where these are.
         """
-        if rows.X.dtype == np.float32 and not doubles and keep != "means" and not rows.is_sparse:
-            found = cls._summed(rows, keep, emphasis, doubles=False)
-            if found._shows_every_direction():
-                return found
-        return cls._summed(rows, keep, emphasis, doubles=True, near=near)
+        is_single = rows.X.dtype == np.float32 and not doubles and keep != "means" and not rows.is_sparse
+        foreknown = None if near is None or keep != "pooled" or is_single else near._foreknown(rows.classes)
+        sums = ClassSums(rows, keep, emphasis=emphasis, doubles=not is_single, foreknown=foreknown)
+        found = cls(
+            rows.classes,
+            sums.weights,
+            sums.counts,
+            sums.pilots,
+            sums.remainders,
+            sums.emphasis,
+            sums.pooled,
+            sums.each,
+            sums.exponent,
+            float(np.finfo(np.float32 if is_single else np.float64).eps),
+        )
+        if is_single and not found._shows_every_direction():
+            return cls.of_rows(rows, keep=keep, emphasis=emphasis, near=near)
+        return found
 
     def with_rows(self, rows: LabelledRows) -> ClassMoments:
         """These statistics and those of more rows, which are taken around the class means so far."""
         keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
         if rows.shape[0] == 0 and np.isin(rows.classes, self.classes).all():
             return self
-        return self + self._summed(rows, keep, None, doubles=True, near=self)
+        return self + self.of_rows(rows, keep=keep, near=self)
 
     def _foreknown(self, classes: NDArray[Any]) -> Foreknown | None:
         """What is known of these classes beforehand: their weights, their means, and how far all rows spread."""
@@ -168,31 +181,6 @@ class ClassMoments:
             at = np.searchsorted(self.classes, classes[known])
         weights[known], means[known] = self.weights[at], (self.pilots + self.remainders)[at]
         return Foreknown(weights, means, np.diag(self.pooled).copy())
-
-    @classmethod
-    def _summed(
-        cls,
-        rows: LabelledRows,
-        keep: str,
-        emphasis: Array | None,
-        *,
-        doubles: bool,
-        near: ClassMoments | None = None,
-    ) -> ClassMoments:
-        foreknown = None if near is None or keep != "pooled" else near._foreknown(rows.classes)
-        sums = ClassSums(rows, keep, emphasis=emphasis, doubles=doubles, foreknown=foreknown)
-        return cls(
-            rows.classes,
-            sums.weights,
-            sums.counts,
-            sums.pilots,
-            sums.remainders,
-            sums.emphasis,
-            sums.pooled,
-            sums.each,
-            sums.exponent,
-            float(np.finfo(np.float64 if doubles else np.float32).eps),
-        )
 
     def _shows_every_direction(self) -> bool:
         """Whether rounding hides no direction in which the rows vary."""

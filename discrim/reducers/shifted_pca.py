@@ -70,7 +70,7 @@ class ShiftedPCA(SpreadReducer):
         for shift in shifts:
             fitted = copy(model)
             fitted.shift = shift
-            fitted._keep(*fitted._solve_rows(coordinates))
+            fitted._keep(*fitted._solve_rows(rows, coordinates))
             yield fitted
 
 

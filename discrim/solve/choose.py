@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discrim.data.fit_messages import refuse_large_sparse
 from discrim.data.rows import LabelledRows
@@ -22,6 +22,7 @@ class Plan:
 
     basis: str
     reason: str
+    leading: bool = field(default=False, kw_only=True)  # whether the largest directions are all that is wanted
 
     def build(self, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
         """The rows in these coordinates; `resolve` asks for directions below 1e-3 of the largest too."""
@@ -29,7 +30,9 @@ class Plan:
             return Features.of(points, margins, self.reason)
         if self.basis == "products":
             return Products.of(points, margins, self.reason)
-        return (SingularRows if resolve else GramRows).of(points, margins, self.reason)
+        if resolve:
+            return SingularRows.of(points, margins, self.reason)
+        return GramRows.of(points, margins, self.reason, leading=self.leading)
 
 
 def choose(

@@ -38,11 +38,11 @@ class GramRows(Basis):
     triangle: Array
 
     @classmethod
-    def of(cls, points: LabelledRows, margins: Margins, how: str) -> GramRows:
-        """Of dense rows, or of sparse ones, which stay so."""
+    def of(cls, points: LabelledRows, margins: Margins, how: str, *, leading: bool = False) -> GramRows:
+        """Of dense rows, or of sparse ones, which stay so; `leading`: the largest directions are all that is wanted."""
         near, pilot = points.near_origin()
         margins = margins.moved(pilot)
-        rows, shares, mean, exponent = _rows_and_shares(near, margins.landmarks)
+        rows, shares, mean, exponent = _rows_and_shares(near, margins.landmarks, leading)
         gram, squared = _gram_matrix(rows, shares)
         require_representable(gram, points.X)  # of numbers near the largest even differences lie beyond it
         pivots, triangle, Y = _pivoted(gram, squared)
@@ -134,7 +134,9 @@ class SingularRows(Basis):
         return column_variances(self.original, moments.exponent)
 
 
-def _rows_and_shares(points: LabelledRows, landmarks: Array | None) -> tuple[Any, Array | None, Array, int]:
+def _rows_and_shares(
+    points: LabelledRows, landmarks: Array | None, leading: bool
+) -> tuple[Any, Array | None, Array, int]:
     """Rows (and landmarks) times 2^−exponent; their shares in the mean that is still to be taken off; it; exponent."""
     n, X = points.shape[0], points.X
     counted = np.ones(n) if points.weights is None else points.weights / points.weights.max()
@@ -147,7 +149,8 @@ def _rows_and_shares(points: LabelledRows, landmarks: Array | None) -> tuple[Any
                 np.append(counted, np.zeros(len(landmarks))),
             )
         return rows * 0.5**moments.exponent, counted / counted.sum(), moments.mean, moments.exponent
-    if points.weights is None and landmarks is None and isinstance(X, np.ndarray) and X.dtype == np.float64:
+    is_plain = points.weights is None and landmarks is None and isinstance(X, np.ndarray) and X.dtype == np.float64
+    if leading and is_plain:  # a few digits of the smallest directions may go, and the copy with them
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             mean, size = (counted / n) @ X, float(np.vdot(X, X))
             of_mean = n * float(mean @ mean)
@@ -164,13 +167,13 @@ def _centred_rows(points: LabelledRows, landmarks: Array | None) -> tuple[Array,
     counted = np.ones(n) if points.weights is None else points.weights
     origin = X[0].astype(np.float64)  # taken off first, so that the mean of what is left keeps its digits
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        H = np.subtract(stacked, origin, dtype=np.float64)
+        H = np.subtract(stacked, origin, dtype=np.float64, order="C")
         if SAFE[0] < float(np.vdot(H, H)) < SAFE[1]:
             offset = (counted @ H[:n]) / counted.sum()
             H -= offset
             return H, origin + offset, 0
     moments = ClassMoments.of_rows(points.unlabelled(), keep="means")  # finds the unit, or a cell that is no number
-    H = np.subtract(stacked, moments.origin, dtype=np.float64)
+    H = np.subtract(stacked, moments.origin, dtype=np.float64, order="C")
     H -= moments.mean_offset
     return np.ldexp(H, -moments.exponent, out=H), moments.mean, moments.exponent
 

@@ -1,0 +1,279 @@
+"""Fits whose rows come in parts: their statistics add up, and the solution is found when it is asked for.
+
+`statistics` of parts, a stream by `partial_fit`, a Dask collection and Spark all come down to `fit_statistics`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from discrim.data.check import labelled_rows, require_known_labels, require_two_classes, unchanged_on_failure
+from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
+from discrim.data.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
+from discrim.data.rows import LabelledRows
+from discrim.moments.class_moments import ClassMoments
+from discrim.moments.gather import NO_PARTS, Gatherer, Gathering, Statistics, statistics_of_rows
+from discrim.moments.row_sample import SAMPLE_ROWS
+from discrim.reducers.solution import Solution
+from discrim.reducers.vip import labels_explained
+from discrim.solve.basis import Basis, Features
+
+Array = NDArray[np.float64]
+
+
+class streamed:  # noqa: N801 - used as a decorator
+    """A method that exists only where the estimator's statistics add up; elsewhere the error says why it does not."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:
+        if instance is None:
+            return self.method
+        if (why := instance._why_not_streamed()) is not None:
+            raise AttributeError(f"{owner.__name__} has no {self.method.__name__} here: {why}")
+        return self.method.__get__(instance, owner)
+
+
+class StatisticsEstimator(BaseEstimator, ABC):
+    """What a reducer does with statistics instead of rows."""
+
+    n_components: Any
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
+    _supervised = True
+    _knows_spread = True  # whether its statistics tell how all rows spread along the components
+    _statistics: Statistics | None = None  # of a stream, and of a fit by statistics
+    _declared: NDArray[Any] | None = None  # the labels a stream may bring
+
+    # ------------------------------------------------------------------ what a method states
+
+    @abstractmethod
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+        """The directions, posed in the basis's coordinates."""
+
+    def _kept_statistics(self, *, streaming: bool) -> str:
+        """Which scatters the objective needs: "pooled", "each" or "means"."""
+        return "pooled"
+
+    def _why_not_streamed(self) -> str | None:
+        """Why the statistics do not add up, None where they do."""
+        return None
+
+    def _require_weighted(self, moments: ClassMoments) -> None:
+        """Raise where the statistics are not those that a method's own parameters ask for."""
+
+    # ------------------------------------------------------------------ what every reducer does
+
+    @abstractmethod
+    def _solve_rows(self, rows: LabelledRows) -> tuple[Solution, Array, ClassMoments]:
+        """The solution in the features, their mean, and the statistics."""
+
+    @abstractmethod
+    def _keep(self, solution: Solution, mean: Array, moments: ClassMoments) -> None:
+        """The fitted attributes."""
+
+    def _in_features(
+        self, solution: Solution, basis: Basis, moments: ClassMoments, dtype: np.dtype[Any]
+    ) -> tuple[Solution, Array, ClassMoments]:
+        """The solution in the features, their mean, and the statistics."""
+        if self._supervised and self._knows_spread:
+            explained = labels_explained(solution.components_, basis, moments)
+            solution = replace(solution, _labels_explained=explained)
+        return solution.lifted(basis, dtype), basis.mean(moments), moments
+
+    def statistics(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        part: str = "",
+    ) -> Statistics:
+        """What a part of a table has to say to a fit; the statistics of parts add up, in any order.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            A part of the rows.
+        y : array of shape (n_samples,), default=None
+            Their labels; PCA needs none.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+        part : str, default=""
+            What the part is called, in errors and to tell it from another part with the very same rows.
+
+        Returns
+        -------
+        statistics : Statistics
+            To be added to those of the other parts, and given to `fit_statistics`.
+        """
+        gatherer = Gatherer(self._gathering(), part)
+        gatherer.add(X, y, sample_weight)
+        return gatherer.statistics()
+
+    def fit_statistics(self, total: Statistics | ClassMoments) -> Self:
+        """Find the directions from gathered statistics alone.
+
+        Parameters
+        ----------
+        total : Statistics or ClassMoments
+            The sum of `statistics(X, y)` of all parts of a table, gathered with the same parameters; or, where no folds
+            and no rows are needed, `ClassMoments.of(X, y, sample_weight)` or a sum of such.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator. A `partial_fit` goes on from these statistics. Methods that look at the rows
+            themselves are fitted on the sample in the statistics, and `solver_` says so.
+        """
+        gathering = self._gathering()
+        with unchanged_on_failure(self):
+            if isinstance(total, ClassMoments):
+                total = self._of_moments(total, gathering)
+            total.gathering.sufficing_for(gathering)
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = total.n_features
+            if total.names is not None:
+                self.feature_names_in_ = np.array(total.names, dtype=object)
+            self._declared = None
+            if self._supervised:
+                require_two_classes(self, total.moments.classes)
+            if self._why_not_streamed() is None:
+                self._hold(total)
+                self._require_solution()
+            else:
+                self._fit_sample(total)
+        return self
+
+    def _gathering(self) -> Gathering:
+        """What a fit needs of every part of a table: moments where they suffice, else a sample of rows."""
+        check_parameters(self)
+        factors = getattr(self, "class_weight", None)
+        asked = Gathering(
+            type(self).__name__, self._supervised, class_weight=factors if isinstance(factors, dict) else None
+        )
+        if self._why_not_streamed() is not None:
+            return replace(asked, keep="means", sample_rows=SAMPLE_ROWS, class_weight=None)
+        return replace(asked, keep=self._kept_statistics(streaming=True))
+
+    def _of_moments(self, moments: ClassMoments, gathering: Gathering) -> Statistics:
+        if (why := self._why_not_streamed()) is not None:
+            raise ValueError(f"{type(self).__name__} cannot be fitted on ClassMoments: {why}")
+        self._require_weighted(moments)
+        asked = replace(gathering, n_folds=0, sample_rows=0)
+        if gathering.sample_rows:
+            raise ValueError(
+                f"{type(self).__name__} chooses by cross-validation, and ClassMoments hold no folds. Gather the parts "
+                "with the estimator's own statistics(X, y), or pass a number for shrinkage."
+            )
+        return Statistics(asked, None, np.dtype(np.float64), (moments,), None, None, NO_PARTS)
+
+    def _fit_sample(self, total: Statistics) -> None:
+        """The fit of a method that looks at rows: of the sampled ones, and said so."""
+        assert total.sample is not None
+        rows = total.sample.among(total.moments.classes)
+        if not total.sample.is_whole:
+            warn_of_sample(type(self).__name__, len(total.sample), total.n_rows)
+        self._statistics = None
+        solution, mean, _ = self._solve_rows(rows)
+        said = (
+            f"{solution.solver_}; on {len(total.sample)} different rows of {total.n_rows}, those of least content hash"
+        )
+        self._keep(replace(solution, solver_=said), mean, total.moments)
+
+    @streamed
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add rows to the statistics; the directions are found when they are first asked for.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            A part of the rows.
+        y : array of shape (n_samples,), default=None
+            Their labels; PCA needs none.
+        classes : array, default=None
+            All labels the stream may bring, if others are to be refused.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        self : object
+            The estimator with the rows so far.
+        """
+        gathering = self._gathering()
+        so_far = self._statistics
+        if so_far is None and self.__sklearn_is_fitted__():
+            warn_of_stream_after_fit(self)
+        with unchanged_on_failure(self):
+            rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised, reset=so_far is None)
+            require_streamable_sparse(rows.X)
+            if classes is not None or so_far is None:
+                self._declared = None if classes is None else np.asarray(classes)
+            if self._supervised and self._declared is not None:
+                require_known_labels(rows.classes, self._declared)
+            if so_far is not None:
+                gathering = so_far.gathering.sufficing_for(gathering)
+            names = getattr(self, "feature_names_in_", None)
+            self._hold(statistics_of_rows(gathering, rows, None if names is None else tuple(names), so_far))
+        return self
+
+    def _hold(self, statistics: Statistics) -> None:
+        """Statistics whose solution is not found yet."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
+            delattr(self, name)
+        self._statistics = statistics
+
+    def _require_solution(self) -> None:
+        """Raise where there was no fit; of statistics, the solution is found when it is first asked for."""
+        check_is_fitted(self)
+        if "components_" in vars(self) or self._statistics is None:
+            return
+        moments = self._statistics.moments
+        wanted = self._gathering()  # parameters may have been set anew since
+        if (why := self._why_not_streamed()) is not None:
+            raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {why}")
+        self._statistics.gathering.sufficing_for(wanted)
+        if self._supervised:
+            require_two_classes(self, moments.classes)
+        basis = Features.of_moments(moments)
+        solution = self._solve(basis, moments, plain_count(self.n_components))
+        self._keep(*self._in_features(solution, basis, moments, self._statistics.dtype))
+
+    def __getattr__(self, name: str) -> Any:
+        # reached only where an attribute is not there: the solution of a stream may not have been found yet
+        if name == "classes_" and not self._supervised:
+            raise AttributeError(f"{type(self).__name__} uses no labels and has no classes_.")
+        is_found = name.endswith("_") and not name.startswith("_") and not name.endswith("_in_")
+        if is_found and self._statistics is not None:
+            try:
+                self._require_solution()
+            except ValueError as error:
+                raise AttributeError(str(error)) from error
+            if name in vars(self):
+                return vars(self)[name]
+        return object.__getattribute__(self, name)  # with its own words
+
+    def __dir__(self) -> list[str]:
+        hasattr(self, "components_")  # of a stream, found now
+        return list(super().__dir__())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "components_" in vars(self) or self._statistics is not None
