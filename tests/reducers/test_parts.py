@@ -188,7 +188,7 @@ def test_methods_on_rows_are_fitted_on_the_sample(make, monkeypatch):
     whole = fit_parts(make(), parts_of(X, y))
     assert "on 300 different rows of 300, those of least content hash" in whole.solver_
     assert largest_angle(whole.components_, make().fit(X, y).components_) < 1e-6
-    monkeypatch.setattr("discrim.reducers.base.SAMPLE_ROWS", 200)
+    monkeypatch.setattr("discrim.reducers.streaming.SAMPLE_ROWS", 200)
     with pytest.warns(UserWarning, match="fitted on 200 different rows of the 300 that were gathered"):
         sampled = fit_parts(make(), parts_of(X, y))
     assert "on 200 different rows of 300" in sampled.solver_
