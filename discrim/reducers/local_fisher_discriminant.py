@@ -68,8 +68,8 @@ class LocalFisherDiscriminant(Reducer):
 
     References
     ----------
-    Sugiyama, "Dimensionality reduction of multimodal labeled data by local Fisher discriminant analysis" (2007),
-    equations 10 to 13; the local scaling is that of Zelnik-Manor and Perona (2005).
+    Sugiyama, "Dimensionality reduction of multimodal labeled data by local Fisher discriminant analysis" (2007);
+    the local scaling is that of Zelnik-Manor and Perona (2005).
 
     Examples
     --------

@@ -64,7 +64,7 @@ class LogisticPCA(AlternatingReducer):
     References
     ----------
     Rish, Grabarnik, Cecchi, Pereira and Gordon, "Closed-form supervised dimensionality reduction with generalized
-    linear models" (2008), section 3: Gaussian rows, multinomial labels; here with orthonormal W, and exact steps.
+    linear models" (2008), for Gaussian rows and multinomial labels; here with orthonormal W, and exact steps.
 
     Examples
     --------

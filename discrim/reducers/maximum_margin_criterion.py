@@ -54,7 +54,7 @@ class MaximumMarginCriterion(SpreadReducer):
 
     References
     ----------
-    Li, Jiang and Zhang, "Efficient and robust feature extraction by maximum margin criterion" (2006), equation 9.
+    Li, Jiang and Zhang, "Efficient and robust feature extraction by maximum margin criterion" (2006).
 
     Examples
     --------

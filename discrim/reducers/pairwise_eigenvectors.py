@@ -81,7 +81,7 @@ class PairwiseEigenvectors(Reducer):
 
     References
     ----------
-    Karampatziakis and Mineiro, "Discriminative features via generalized eigenvectors" (2014), algorithm 1.
+    Karampatziakis and Mineiro, "Discriminative features via generalized eigenvectors" (2014).
 
     Examples
     --------

@@ -90,7 +90,7 @@ class ScreenedPCA(SpreadReducer):
 
     References
     ----------
-    Bair, Hastie, Paul and Tibshirani, "Prediction by supervised principal components" (2006), section 2, with F in the
+    Bair, Hastie, Paul and Tibshirani, "Prediction by supervised principal components" (2006), with F in the
     place of the univariate regression coefficient.
 
     Examples

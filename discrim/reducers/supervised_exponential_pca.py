@@ -88,8 +88,9 @@ class SupervisedExponentialPCA(Reducer):
 
     References
     ----------
-    Guo, "Supervised exponential family principal component analysis via convex optimization" (2008), the relaxed
-    problem over M for Gaussian rows and multinomial labels; here by projected steps instead of a bundle method.
+    Y. Guo, "Supervised exponential family principal component analysis via convex optimization", Advances in Neural
+    Information Processing Systems 21 (2008): the relaxation 0 ⪯ M ⪯ I, tr M = k. Here for Gaussian rows and multinomial
+    labels, by projected steps instead of a bundle method; docs/company.md says what was settled.
 
     Examples
     --------

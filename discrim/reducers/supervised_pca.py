@@ -56,7 +56,7 @@ class SupervisedPCA(MeansFirstReducer):
     References
     ----------
     Barshan, Ghodsi, Azimifar and Zolghadri Jahromi, "Supervised principal component analysis: visualization,
-    classification and regression on subspaces and submanifolds" (2011), algorithm 1; its kernel form is algorithm 3.
+    classification and regression on subspaces and submanifolds" (2011).
 
     Examples
     --------

@@ -73,8 +73,8 @@ class SupervisedProbabilisticPCA(Reducer):
 
     References
     ----------
-    Yu, Yu, Tresp, Kriegel and Wu, "Supervised probabilistic principal component analysis" (2006), section 3.
-    Tipping and Bishop, "Probabilistic principal component analysis" (1999), equations 7 and 8, for one noise.
+    Yu, Yu, Tresp, Kriegel and Wu, "Supervised probabilistic principal component analysis" (2006).
+    Tipping and Bishop, "Probabilistic principal component analysis" (1999), for one noise.
 
     Examples
     --------
