@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -20,8 +19,7 @@ from discrim.data.table_error import plural
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.run import opened_store
 from discrim.evaluation.study import Study, read_study, study, study_names
-from discrim.report.reproduction import figure as with_deviation
-from discrim.report.reproduction import write_reproduction
+from discrim.report.reproduction import printed_line, write_reproduction
 
 
 @ending_cleanly
@@ -130,15 +128,11 @@ def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:
     for name in ("printed", "ours", "difference", "reference"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in outcomes:
-        cell, shown = one.cell, one.measure.shown
-        far = one.near_print(tolerance) is False
-        off = "–" if math.isnan(one.off) else f"{one.off:+{shown}}"
+        cell, line = one.cell, printed_line(one, tolerance)
         table.add_row(
-            *map(Text, (cell.method, str(cell.k or "all"), cell.classifier, cell.measure)),
-            Text(with_deviation(cell.printed, cell.printed_deviation, shown)),
-            Text(with_deviation(one.ours, one.deviation, shown)),
-            Text(f"{off}{' !' if far else '  '}", style="yellow" if far else ""),
-            Text(with_deviation(cell.reference, cell.reference_deviation, shown)),
+            *map(Text, (cell.method, str(cell.k or "all"), cell.classifier, cell.measure, line.printed, line.ours)),
+            Text(f"{line.off}{' !' if line.far else '  '}", style="yellow" if line.far else ""),
+            Text(line.reference),
         )
     return table
 

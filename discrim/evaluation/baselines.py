@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,26 +32,29 @@ class _Baseline(TransformerMixin, BaseEstimator):
         return np.asarray(self.fitted_.transform(X))
 
 
-class PartialLeastSquares(_Baseline):
-    """PLS regression of the class indicators on X; the features are its X-scores."""
+class _OnIndicators(_Baseline):
+    """A regression of the class indicators on X; the features are what it makes of X."""
 
-    def __init__(self, n_components: int = 2) -> None:
-        self.n_components = n_components
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> PartialLeastSquares:
-        self.fitted_ = PLSRegression(self.n_components, scale=False).fit(X, indicators(y))
-        return self
-
-
-class CanonicalCorrelations(_Baseline):
-    """Canonical correlation analysis of X and the class indicators; the features are X's canonical variables."""
+    _regression: type
 
     def __init__(self, n_components: int = 1) -> None:
         self.n_components = n_components
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> CanonicalCorrelations:
-        self.fitted_ = CCA(self.n_components, scale=False).fit(X, indicators(y))
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        self.fitted_ = self._regression(self.n_components, scale=False).fit(X, indicators(y))
         return self
+
+
+class PartialLeastSquares(_OnIndicators):
+    """PLS regression of the class indicators on X; the features are its X-scores."""
+
+    _regression = PLSRegression
+
+
+class CanonicalCorrelations(_OnIndicators):
+    """Canonical correlation analysis of X and the class indicators; the features are X's canonical variables."""
+
+    _regression = CCA
 
 
 class NeighborhoodComponents(_Baseline):

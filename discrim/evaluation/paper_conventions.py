@@ -345,9 +345,13 @@ PAPER_CLASSIFIERS: dict[str, Classifier] = {
 }
 
 
+ALL_METHODS = METHODS | PAPER_METHODS
+ALL_CLASSIFIERS = CLASSIFIERS | PAPER_CLASSIFIERS
+
+
 def any_method(name: str) -> Method:
-    return named(name, METHODS | PAPER_METHODS, "method")
+    return named(name, ALL_METHODS, "method")
 
 
 def any_classifier(name: str) -> Classifier:
-    return named(name, CLASSIFIERS | PAPER_CLASSIFIERS, "classifier")
+    return named(name, ALL_CLASSIFIERS, "classifier")

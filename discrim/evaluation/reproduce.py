@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.grid import Cell, Grid
 from discrim.evaluation.measures import MEASURES, Measure
-from discrim.evaluation.methods import METHODS, named
-from discrim.evaluation.paper_conventions import PAPER_CLASSIFIERS, PAPER_METHODS
+from discrim.evaluation.methods import named
+from discrim.evaluation.paper_conventions import ALL_CLASSIFIERS, ALL_METHODS, any_method
 from discrim.evaluation.run import Progress, rows_of, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
@@ -128,8 +127,7 @@ def fitted_features(study: Study, table: PrintedTable, cell: PrintedCell) -> tup
     """Features and labels of the rows that the first split holds out, by the method of a cell: to be looked at."""
     rows = study.rows_of(table)
     train, test = next(iter(table.splitting(rows.n_samples).splits(rows.y)))
-    method = named(table.names.methods[cell.method], METHODS | PAPER_METHODS, "method")
-    model = method.estimator(cell.k, 0).fit(rows.X[train], rows.y[train])
+    model = any_method(table.names.methods[cell.method]).estimator(cell.k, 0).fit(rows.X[train], rows.y[train])
     return np.asarray(model.transform(rows.X[test])), rows.y[test]
 
 
@@ -205,7 +203,7 @@ def _grid(
 ) -> Grid:
     """The paper's splits, or the first few of them: two of ten folds are not two folds."""
     fewer = None if splits is None else min(splits, table.splits)
-    known: dict[str, Any] = {"methods": METHODS | PAPER_METHODS, "classifiers": CLASSIFIERS | PAPER_CLASSIFIERS}
+    known: dict[str, Any] = {"methods": ALL_METHODS, "classifiers": ALL_CLASSIFIERS}
     return Grid(table.dataset, rows, cells, table.splitting(rows.n_samples), scale, seed, n_splits=fewer, **known)
 
 

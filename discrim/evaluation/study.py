@@ -205,8 +205,8 @@ def read_study(path: str | Path, name: str = "") -> Study:
 
 
 _OF_ALL = ("protocol", "splits", "draws", "prepare", "measure")
-_OF_A_TABLE = {one.name for one in fields(PrintedTable)} | {"methods", "classifiers", "measure"}
-_OF_A_FIGURE = _OF_A_TABLE - {"cells"} | {"counts", "take", "measures"}
+_OF_A_TABLE = {one.name for one in fields(PrintedTable)} | {"methods", "classifiers", "measure", "features"}
+_OF_A_FIGURE = _OF_A_TABLE - {"cells"} | {"counts", "take", "measures", "shifts"}
 
 
 def _study(listed: dict[str, Any], name: str, folder: Path) -> Study:
@@ -249,8 +249,14 @@ def _cell(listed: list[Any], measure: str) -> PrintedCell:
 
 
 def _figure(one: dict[str, Any]) -> PrintedTable:
-    """All points of a figure: `take` says of which methods and classifiers, `counts` for which K."""
+    """All points of a figure: `take` says of which methods (`shifts`: each so shifted) and classifiers, `counts` for
+    which K."""
     (methods, classifiers), counts = one.pop("take"), one.pop("counts")
+    if shifts := one.pop("shifts", ()):
+        known = one["names"].methods
+        shifted = {(m, s): f"{m} {s:g}" if s else m for m in methods for s in shifts}
+        one["methods"] = {name: known[m] + (f" shifted by {s:g}" if s else "") for (m, s), name in shifted.items()}
+        methods = list(shifted.values())
     measures = one.pop("measures", [one.pop("measure", "accuracy")])
     one.pop("measure", None)
     counts = range(1, counts + 1) if isinstance(counts, int) else counts
@@ -259,8 +265,11 @@ def _figure(one: dict[str, Any]) -> PrintedTable:
 
 
 def _made(one: dict[str, Any], cells: list[PrintedCell]) -> PrintedTable:
-    common: Names = one.pop("names")
-    names = Names({**common.methods, **one.pop("methods", {})}, {**common.classifiers, **one.pop("classifiers", {})})
+    """The table; {features} in a method's name is what the data set says of them."""
+    common, features = one.pop("names"), one.pop("features", "")
+    methods = {**common.methods, **one.pop("methods", {})}
+    methods = {name: method.replace("{features}", features) for name, method in methods.items()}
+    names = Names(methods, {**common.classifiers, **one.pop("classifiers", {})})
     for cell in cells:
         named(cell.method, dict(names.methods), "method of the study")
         named(cell.classifier, dict(names.classifiers), "classifier of the study")

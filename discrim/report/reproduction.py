@@ -135,7 +135,7 @@ def _columns(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
 
 
 class PrintedLine(NamedTuple):
-    """A cell as the page says it; numbers to sort by stand beside their words."""
+    """A cell as pages and the screen say it; numbers to sort by stand beside their words."""
 
     outcome: Outcome
     printed: str
@@ -179,7 +179,7 @@ def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, a
         some = list(group)
         drawn = list(figure_charts(study, some[0].table, some)) if some[0].table.drawn else []
         charts[f"part-{len(parts)}"] = figure_json((((at,), chart) for at, (_, chart) in enumerate(drawn)), words)
-        lines = [_line(one, study.tolerance) for one in some]
+        lines = [printed_line(one, study.tolerance) for one in some]
         menu = [name for name, _ in drawn]
         parts.append(Part(title, lines, summary(some, study.tolerance), menu, some[0].table.drawn))
     agreement = agreement_chart(outcomes)
@@ -196,7 +196,8 @@ def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, a
     )
 
 
-def _line(one: Outcome, tolerance: float) -> PrintedLine:
+def printed_line(one: Outcome, tolerance: float) -> PrintedLine:
+    """A cell's figures in words."""
     shown, cell = one.measure.shown, one.cell
     return PrintedLine(
         one,
