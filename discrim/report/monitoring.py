@@ -22,7 +22,7 @@ from discrim.report.fitted import Array, Codes, name_of, rows_seen, scores_of
 
 MOST_NAMED = 20
 WIDE, HIGH = 4.6, 4.0  # inches of the chart
-BESIDE, LETTER = 0.02, 0.08  # inches from a row to its name, and of a letter
+BESIDE, LETTER = 0.06, 0.08  # inches from a row to its name, and of a letter
 NOTHING_LEFT = 1e-20  # of the mean square of the rows: a residual of rounding alone
 
 

@@ -281,6 +281,8 @@ def test_long_names_of_arrows_stay_within_the_chart(parts):
     boxes = [text.get_window_extent() for side in shown.artists_["names"].values() for text in side]
     assert len(boxes) == 6
     assert all(within.x0 <= box.x0 and box.x1 <= within.x1 for box in boxes)
+    short = LoadingsDisplay.from_estimator(FisherLDA(2).fit(X, y), X, names=list("abcdef"), kind="arrows")
+    assert short.ax_.get_xlim() == pytest.approx((-2.1, 2.1))  # a name of a few letters has room on a phone, too
 
 
 def test_what_is_not_told_cannot_be_drawn(parts):
