@@ -62,6 +62,7 @@ class Method:
     seeded : whether it takes random_state
     default : whether it is compared where no methods are named; default_rows : up to how many rows of the table
     laws : exceptions to what the law tests ask of every method
+    written : of an estimator that the caller passed all its parameters, which identify its trials
     """
 
     name: str
@@ -78,6 +79,7 @@ class Method:
     default_rows: float = float("inf")
     note: str = ""
     laws: Mapping[str, bool] = field(default_factory=dict)
+    written: str = ""
 
     def estimator(self, n_components: int, seed: int) -> Any:
         """An unfitted transformer with that many components."""
@@ -98,6 +100,11 @@ class Method:
     def judges(self, classifiers: Iterable[str]) -> tuple[str, ...]:
         """Names of the classifiers that judge its features."""
         return tuple(classifiers)
+
+    @property
+    def own_classifier(self) -> Any:
+        """The classifier of a pipeline that ends in one, which judges it; else None."""
+        return None
 
 
 def found(target: str) -> Any:

@@ -14,9 +14,10 @@ from study_parts import CLASSIFIERS, Result, better_and_worse, figure, main_of_t
 
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.grid import Cell, Grid, product
+from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import named_methods
 from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.result import Cell
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference, nemenyi_p_values
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference

@@ -18,9 +18,10 @@ from study_parts import CLASSIFIERS, Result, better_and_worse, figure, main_of_t
 
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.grid import Cell, Grid, product
+from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import METHODS, Method, named_methods
 from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.result import Cell
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference
 from discrim.registry import never

@@ -13,8 +13,9 @@ import numpy as np
 
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.grid import Cell, Grid
+from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Holdout
+from discrim.evaluation.result import Cell
 from discrim.evaluation.run import opened_store, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import Difference, Scores, scores_by_cell, test_to_train
@@ -69,12 +70,12 @@ def tried(
     whole = catalogue.load(name, download=False)
     table = drawn(whole, most)
     rows = [row for grid in grids(table) for row in run(grid, store, jobs=jobs)]
-    for reason in sorted({f"{row['trial']['method']}: {row['reason']}" for row in rows if row["status"] == "failed"}):
+    for reason in sorted({f"{row.cell.method}: {row.reason}" for row in rows if row.status == "failed"}):
         print(f"{name}: failed: {reason}", file=sys.stderr)
-    good = [row for row in rows if row["status"] == "ok"]
+    good = [row for row in rows if row.ok]
     fits: dict[str, list[float]] = defaultdict(list)
     for row in good:
-        fits[row["trial"]["method"]].append(row["scores"]["fit_seconds"])
+        fits[row.cell.method].append(row.scores["fit_seconds"])
     seconds = {method: float(np.mean(of_method)) for method, of_method in fits.items()}
     return kind(name, whole.n_samples, table, scores_by_cell(good, "accuracy"), seconds, test_to_train(good))
 

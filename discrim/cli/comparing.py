@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from discrim.cli.exit_codes import SOME_FAILED, TerminatedError, ending_cleanly, require_apart
+from discrim.cli.exit_codes import SOME_FAILED, ending_cleanly, require_apart
 from discrim.cli.options import (
     Data,
     Jobs,
@@ -39,8 +34,7 @@ from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.protocol import PROTOCOLS
-from discrim.evaluation.run import lock_of, remove_store
-from discrim.evaluation.store import Store
+from discrim.evaluation.run import kept_results, lock_of
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.answer import project_command
 from discrim.report.page import Origin
@@ -138,7 +132,7 @@ def compare(
     else:
         table, grouping = labelled_in_groups(data, reading, groups)
         say_where_labels_are(table, reading, data)
-    with kept_until_shown(store) as kept, progress_bar(f"comparing on {data_name(data)}") as progress:
+    with kept_results(store) as kept, progress_bar(f"comparing on {data_name(data)}") as progress:
         found = compared(
             table,
             methods=listed(methods),
@@ -175,31 +169,6 @@ def compare(
         raise typer.Exit(SOME_FAILED)
 
 
-@contextmanager
-def kept_until_shown(store: Path | None) -> Iterator[Path]:
-    """The store; without one a temporary one, which is there until the answer is shown, and named if it is not."""
-    if store is not None:
-        try:
-            yield store
-        except (KeyboardInterrupt, TerminatedError):
-            say(f"All finished trials are kept in {store}: the same command goes on from there.")
-            raise
-        return
-    number, name = tempfile.mkstemp(prefix="discrim-", suffix=".sqlite")
-    os.close(number)
-    try:
-        yield Path(name)
-    except BaseException:
-        with suppress(Exception), Store(name, read_only=True) as kept:
-            if len(kept):
-                said = f"{plural(len(kept), 'result')} are kept in {name}"
-                say(f"{said}: with --store {name} the same command goes on from there.")
-                raise
-        remove_store(name)
-        raise
-    remove_store(name)
-
-
 def listed(names: str) -> list[str]:
     """Names between commas."""
     return [name.strip() for name in names.split(",") if name.strip()]
@@ -217,7 +186,7 @@ def counts_of(components: str) -> str | list[int]:
 
 def _show_so_far(found: Comparison, *, as_json: bool) -> None:
     total = found.grid.protocol.n_splits
-    splits = len({row["trial"]["split"] for row in found.rows})
+    splits = len({row.split for row in found.rows})
     if found.rows and not as_json:
         show_comparison(found)
     say(f"{splits} of {plural(total, 'split')} were finished.")

@@ -49,14 +49,15 @@ def ending_cleanly(command: Callable[..., None]) -> Callable[..., None]:
         previous = signal.signal(signal.SIGTERM, _terminate)
         try:
             command(*arguments, **options)
-        except KeyboardInterrupt:
-            _end("Stopped.", INTERRUPTED)
-        except TerminatedError:
-            _end("Ended by SIGTERM.", TERMINATED)
-        except BrokenPipeError:
-            raise  # the reader of our output has gone
+        except KeyboardInterrupt as stop:
+            _end(stop, "Stopped.", INTERRUPTED)
+        except TerminatedError as stop:
+            _end(stop, "Ended by SIGTERM.", TERMINATED)
+        except (BrokenPipeError, SystemExit) as gone:  # the reader of our output; rich makes a SystemExit of it
+            _tell_notes(gone)
+            raise
         except EXPECTED as error:
-            _end(f"discrim: {in_words(error, _options_of(command))}", REFUSED)
+            _end(error, f"discrim: {in_words(error, _options_of(command))}", REFUSED)
         finally:
             signal.signal(signal.SIGTERM, previous)
 
@@ -67,12 +68,12 @@ def in_words(error: Exception, options: Mapping[str, str] | None = None) -> str:
     """The error as a sentence that names the file, where there is one, and speaks in the command's options."""
     if isinstance(error, TableError):
         return error.on_the_command_line(options or {})
-    if not isinstance(error, OSError) or error.filename is None:
+    if not isinstance(error, OSError) or error.errno is None:
         return _in_options(str(error), options or {}) or type(error).__name__
     told = error.strerror or "it cannot be read or written"
-    if error.errno is not None and told == os.strerror(error.errno):
+    if told == os.strerror(error.errno):
         told = _IN_WORDS.get(error.errno, told)  # where the operating system's own words say little
-    return f"{error.filename}: {told}."
+    return f"{told}." if error.filename is None else f"{error.filename}: {told}."
 
 
 def _in_options(message: str, options: Mapping[str, str]) -> str:
@@ -102,7 +103,13 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     raise TerminatedError
 
 
-def _end(message: str, code: int) -> NoReturn:
+def _tell_notes(error: BaseException) -> None:
+    for note in getattr(error, "__notes__", ()):
+        print(_in_options(note, {"store": "--store"}), file=sys.stderr, flush=True)
+
+
+def _end(error: BaseException, message: str, code: int) -> NoReturn:
+    _tell_notes(error)
     print(message, file=sys.stderr, flush=True)
     raise typer.Exit(code)
 

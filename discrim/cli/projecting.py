@@ -10,14 +10,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TimeElapsedColumn
 from scipy.sparse import issparse
 from sklearn.pipeline import make_pipeline
 
 from discrim.cli.exit_codes import ending_cleanly, require_apart
 from discrim.cli.options import Data, FileFormat, Reading, Scale, with_options
-from discrim.cli.screen import say
+from discrim.cli.screen import bar, rows_times, say
 from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled, say_where_labels_are
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
@@ -89,12 +88,11 @@ def project(
     elif out is not None:
         ids: dict[str, Any] = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
         write_table(out, ids | _columns(fitted, table.X) | {table.target: table.y})
-        say(f"{plural(table.n_samples, 'row')} × {plural(components, 'component')}, and the labels, are in {out}.")
+        say(f"{rows_times(table.n_samples, components, 'component')}, and the labels, are in {out}.")
     if loadings is not None:
         write_table(loadings, {"feature": np.array(features, dtype=object)} | weights)
-        say(
-            f"The weights of {plural(len(features), 'feature')} in {plural(components, 'component')} are in {loadings}."
-        )
+        weighted = f"{plural(len(features), 'feature')} in {plural(components, 'component')}"
+        say(f"The weights of {weighted} are in {loadings}.")
 
 
 def _fitted(table: LabelledTable, reduction: Method, components: int, scale: str, impute: str | None) -> Any:
@@ -142,7 +140,7 @@ def apply(
     columns = _columns(fitted, X)
     named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
     write_table(out, named_ids | columns)
-    say(f"{plural(X.shape[0], 'row')} × {plural(len(columns), 'component')} are in {out}.")
+    say(f"{rows_times(X.shape[0], len(columns), 'component')} are in {out}.")
 
 
 def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
@@ -170,7 +168,7 @@ def project_parts(data: str, reading: Reading, reduction: Any, components: int, 
     table = files_by_name(data, reading)
     with _bar("Gathering", table) as moved:
         total = gather_files(gathering_of(model), table, moved)
-    size = f"{plural(total.n_rows, 'row')} × {plural(total.n_features, 'column')}"
+    size = rows_times(total.n_rows, total.n_features, "column")
     say(f"{size} in {plural(len(total.parts), 'file')} were gathered.")
     return fitted_on(model, total), table
 
@@ -181,21 +179,19 @@ def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
     with _bar("Writing", table) as moved:
         n_rows = transform_files(model.transform, names, table, out, seal, moved)
-    size = f"{plural(n_rows, 'row')} × {plural(len(names), 'component')}"
-    say(f"{size} are in {out}, a file for each of {len(table.parts())}.")
+    say(f"{rows_times(n_rows, len(names), 'component')} are in {out}, a file for each of {len(table.parts())}.")
 
 
 @contextmanager
 def _bar(verb: str, table: FileTable) -> Iterator[Any]:
     """A bar in rows, with the bytes so far; nothing where nobody looks."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     known = table.dataset.count_rows() if "parquet" in str(table.dataset.format.default_extname) else None
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task, seen = progress.add_task(verb, total=known), 0
+    with bar(verb, known, TimeElapsedColumn()) as update:
+        seen = 0
 
         def moved(part: str, rows: int, n_bytes: int) -> None:
             nonlocal seen
             seen += n_bytes
-            progress.update(task, advance=rows, description=f"{verb} {part} ({seen / 2**20:.0f} MiB)")
+            update(advance=rows, description=f"{verb} {part} ({seen / 2**20:.0f} MiB)")
 
         yield moved

@@ -6,15 +6,16 @@ import json
 import math
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -41,12 +42,18 @@ def say(message: str) -> None:
 
 
 @contextmanager
+def bar(what: str, total: int | None, clock: ProgressColumn) -> Iterator[Callable[..., None]]:
+    """A bar on stderr; where that is no terminal, nothing. What it gives takes `Progress.update`'s arguments."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), clock)
+    with Progress(*columns, console=side, transient=True, disable=not side.is_terminal) as shown:
+        yield partial(shown.update, shown.add_task(escape(what), total=total))
+
+
+@contextmanager
 def progress_bar(what: str) -> Iterator[run.Progress]:
-    """A bar with the time left on stderr; where that is no terminal, nothing."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=side, transient=True, disable=not side.is_terminal) as bar:
-        task = bar.add_task(escape(what), total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    """A bar in trials with the time left."""
+    with bar(what, None, TimeRemainingColumn()) as update:
+        yield lambda done, total: update(completed=done, total=total)
 
 
 def show_comparison(found: Comparison, next_step: str = "") -> None:
@@ -64,7 +71,7 @@ def show_comparison(found: Comparison, next_step: str = "") -> None:
         out.print(Text(recall_in_words(found.verdict)))
     if next_step:
         out.print(Text(next_step), soft_wrap=True)
-    for line in notes(found.rows):
+    for line in notes(found):
         say(line)
 
 
@@ -107,11 +114,14 @@ def heading(found: Comparison) -> str:
     grid = found.grid
     table = grid.table
     splits = max((line.n_splits for line in found.lines), default=0)
-    return (
-        f"{grid.name}: {table.n_samples} rows × {plural(table.n_features, 'feature')}, "
-        f"{len(table.class_counts())} classes; "
-        f"{grid.protocol.name}, {plural(splits, 'split')}, scale {grid.scale}"
-    )
+    size, classes = rows_times(table.n_samples, table.n_features, "feature"), len(table.class_counts())
+    how = f"{grid.protocol.name}, {plural(splits, 'split')}, scale {grid.scale}"
+    return f"{grid.name}: {size}, {classes} classes; {how}"
+
+
+def rows_times(n_rows: int, count: int, noun: str) -> str:
+    """How large a table is."""
+    return f"{plural(n_rows, 'row')} × {plural(count, noun)}"
 
 
 def _cells(line: Line, beside: Iterable[str], p_values: bool) -> list[Text]:
@@ -129,19 +139,12 @@ def _difference(found: Difference | None, with_p: bool) -> Text:
     return Text(f"{100 * found.mean:+.1f} {mark}{p_value}", style=style)
 
 
-def notes(rows: Iterable[dict[str, Any]]) -> list[str]:
+def notes(found: Comparison) -> list[str]:
     """Failures, skips and doubts, each reason once with how often it came."""
-    counted: Counter[tuple[str, str, str]] = Counter()
-    for row in rows:
-        reasons = [(row["status"], row["reason"])] if row["status"] != "ok" else []
-        reasons += [("doubtful", note) for note in row["notes"]]
-        counted.update((status, row["trial"]["method"], reason) for status, reason in reasons)
-    lines = [
-        f"{status}: {method}, {count} trial{'' if count == 1 else 's'}: {reason}"
-        for (status, method, reason), count in sorted(counted.items())
-    ]
-    said = {row["trial"]["method"] for row in rows}
-    return lines + [f"note: {name} is {METHODS[name].note}" for name in METHODS if name in said and METHODS[name].note]
+    lines = [f"{one.status}: {one.method}, {plural(one.trials, 'trial')}: {one.reason}" for one in found.notes]
+    tried = {row.cell.method for row in found.rows}
+    noted = [method for name, method in METHODS.items() if name in tried and method.note]
+    return lines + [f"note: {method.name} is {method.note}" for method in noted]
 
 
 def print_json(found: Comparison) -> None:
@@ -158,29 +161,14 @@ def print_json(found: Comparison) -> None:
         "seed": grid.seed,
         "metric": found.metric,
         "answer": found.answer,
-        "verdict": _values(found.verdict),
+        "verdict": found.verdict,
         "permutations": _permutations(found.permutations),
         "lines": [record(line) | {"curve": line.curve} for line in found.lines],
-        "failures": [{**row["trial"], "reason": row["reason"]} for row in found.failures],
-        "skips": [{**row["trial"], "reason": row["reason"]} for row in found.skips],
+        "failures": [{**row.trial, "reason": row.reason} for row in found.failures],
+        "skips": [{**row.trial, "reason": row.reason} for row in found.skips],
     }
     every_sign = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    print(json.dumps(_without_nan(document), ensure_ascii=not every_sign, indent=1, allow_nan=False))
-
-
-def _values(verdict: Verdict | None) -> dict[str, Any] | None:
-    """The verdict as JSON knows it."""
-    if verdict is None:
-        return None
-    facts = asdict(verdict)
-    for name in ("recommended", "best", "linear"):
-        cell = getattr(verdict, name)
-        facts[name] = None if cell is None else cell._asdict()
-    for name in ("against_raw", "against_pca"):
-        if facts[name] is not None:
-            facts[name]["other"] = getattr(verdict, name).other._asdict()
-    facts["confusion"] = None if verdict.confusion is None else verdict.confusion.tolist()
-    return facts
+    print(json.dumps(_plain(document), ensure_ascii=not every_sign, indent=1, allow_nan=False))
 
 
 def _permutations(tested: PermutationTest | None) -> dict[str, Any] | None:
@@ -188,15 +176,21 @@ def _permutations(tested: PermutationTest | None) -> dict[str, Any] | None:
     if tested is None:
         return None
     facts = {**tested.cell._asdict(), "metric": tested.metric, "score": tested.score, "p_value": tested.p_value}
-    return facts | {"exchanged": tested.exchanged, "splits": tested.n_splits, "permuted": tested.permuted.tolist()}
+    return facts | {"exchanged": tested.exchanged, "splits": tested.n_splits, "permuted": tested.permuted}
 
 
-def _without_nan(value: Any) -> Any:
-    """Numbers that are none as null, which is what JSON knows."""
+def _plain(value: Any) -> Any:
+    """As JSON knows it: tuples with names and dataclasses by name, arrays as lists, numbers that are none as null."""
+    if is_dataclass(value):
+        value = {one.name: getattr(value, one.name) for one in fields(value)}
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
+        return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_nan(one) for one in value]
+        return [_plain(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.data.check import checked_weights, is_absent
+from discrim.data.check_parameters import WHOLE, is_number
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison, so_far
-from discrim.evaluation.grid import Cell
-from discrim.evaluation.permutation import checked_permutations, permutation_test, require_exchange
+from discrim.evaluation.permutation import permutation_test, require_exchange
 from discrim.evaluation.plan import labelled_table, planned, refined, require_identity
+from discrim.evaluation.result import Cell
 from discrim.evaluation.run import Progress, opened_store, run
 from discrim.evaluation.summary import require_metric
 from discrim.evaluation.verdict import metric_for
@@ -122,7 +123,8 @@ def compare(
     """
     table = X if isinstance(X, LabelledTable) else labelled_table(X, y, filled=impute is not None)
     require_metric(metric, also=("auto",))
-    n_permutations = checked_permutations(permutations)
+    _require_whole(n_splits=n_splits, per_class=per_class, most_rows=most_rows, seed=seed, n_jobs=n_jobs)
+    _require_whole(seed=seed, permutations=permutations, least=0)
     weights = None if sample_weight is None else checked_weights(sample_weight, table.X)
     if groups is not None and np.shape(groups) != (table.n_samples,):
         raise ValueError(
@@ -146,7 +148,7 @@ def compare(
         seed=seed,
     )
     require_identity(grid, store)
-    if n_permutations:
+    if permutations:
         require_exchange(grid)
     metric = metric_for(grid.table.class_counts(), metric)
     with opened_store(store) as kept:
@@ -159,14 +161,21 @@ def compare(
                 if more is None:
                     break
                 found = Comparison(more, run(more, kept, **done), metric)
-            if n_permutations and found.verdict is not None:
-                found = _tested(found, found.verdict.recommended, n_permutations, n_jobs, progress)
+            if permutations and found.verdict is not None:
+                found = _tested(found, found.verdict.recommended, permutations, n_jobs, progress)
         except BaseException as stop:
             if on_stop is not None and not isinstance(stop, Exception):
                 # a comparison that was finished outlasts the stop of its refinement
                 on_stop(so_far(grid, kept, metric) if found is None else found)
             raise
     return found
+
+
+def _require_whole(*, least: int | None = None, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None and not (is_number(value, WHOLE) and (least is None or value >= least)):
+            span = "" if least is None else f" from {least} on"
+            raise ValueError(f"{name}={value!r} came; possible are whole numbers{span}.")
 
 
 def _require_groups_present(groups: Any) -> None:

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from discrim.evaluation.grid import Grid, unpacked
+from discrim.evaluation.grid import Grid
+from discrim.evaluation.methods import Method
 from discrim.evaluation.permutation import PermutationTest
+from discrim.evaluation.result import Cell, Result, RunFacts
 from discrim.evaluation.run import rows_of
 from discrim.evaluation.sentences import in_components, percent
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, Line, lines_of, scores_by_cell
-from discrim.evaluation.trial import Row
 from discrim.evaluation.verdict import UNBALANCED, Verdict, verdict_of
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What came out: `verdict` for the answer, `table()` for all of it.
+class Note(NamedTuple):
+    """Trials of one method that failed, were skipped or are doubtful for one reason."""
 
-    Attributes
-    ----------
-    grid : Grid
-        What was tried.
-    rows : list of dict
-        A result for each trial that was done.
-    metric : str
-        The score that decides.
-    permutations : PermutationTest or None
-        Whether the recommended pipeline's score is more than chance; None where that was not asked for.
-    """
+    status: str
+    method: str
+    trials: int
+    reason: str
 
-    grid: Grid
-    rows: list[Row]
-    metric: str = "accuracy"
-    permutations: PermutationTest | None = None
+
+class JudgedRun:
+    """What follows from the results of one run: lines, verdict, remarks and notes."""
+
+    rows: Sequence[Result]
+    metric: str
+    permutations: PermutationTest | None
+    facts: RunFacts | None
+    methods: Mapping[str, Method]
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -54,8 +53,55 @@ class Comparison:
     @cached_property
     def verdict(self) -> Verdict | None:
         """What to take, how well it does, and whether reducing helps; None where no reduction has results."""
-        nonlinear = [name for name, method in self.grid.methods.items() if not method.linear]
-        return verdict_of(self.rows, self.metric, self.grid.about, nonlinear)
+        nonlinear = [name for name, method in self.methods.items() if not method.linear]
+        return verdict_of(self.rows, self.metric, self.facts, nonlinear)
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """On which rows and by which score the comparison was made, and what of it was not finished."""
+        said = () if self.facts is None else remarks_of(self.rows, self.facts, self.metric)
+        return said if self.permutations is None else (*said, str(self.permutations))
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """What failed, was skipped, or is doubtful; each reason once."""
+        counted: Counter[tuple[str, str, str]] = Counter()
+        for row in self.rows:
+            reasons = [("doubtful", note) for note in row.notes] + ([] if row.ok else [(row.status, row.reason)])
+            counted.update((status, row.cell.method, reason) for status, reason in reasons)
+        return [Note(status, method, count, why) for (status, method, why), count in sorted(counted.items())]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(JudgedRun):
+    """What came out: `verdict` for the answer, `table()` for all of it.
+
+    Attributes
+    ----------
+    grid : Grid
+        What was tried.
+    rows : list of Result
+        A result for each trial that was done.
+    metric : str
+        The score that decides.
+    permutations : PermutationTest or None
+        Whether the recommended pipeline's score is more than chance; None where that was not asked for.
+    facts : RunFacts
+        What no single trial says: classes, labels, how many splits were asked for.
+    methods : mapping of str to Method
+        What the names of the methods stand for.
+    """
+
+    grid: Grid
+    rows: list[Result]
+    metric: str = "accuracy"
+    permutations: PermutationTest | None = None
+    facts: RunFacts = field(init=False, repr=False)
+    methods: Mapping[str, Method] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", self.grid.facts)
+        object.__setattr__(self, "methods", self.grid.methods)
 
     @property
     def answer(self) -> str:
@@ -63,19 +109,13 @@ class Comparison:
         said = "No reduction could be judged: every trial failed or was skipped."
         return " ".join([said if self.verdict is None else str(self.verdict), *self.remarks])
 
-    @cached_property
-    def remarks(self) -> tuple[str, ...]:
-        """On which rows and by which score the comparison was made, and what of it was not finished."""
-        said = remarks_of(self.rows, self.grid.about, self.metric)
-        return said if self.permutations is None else (*said, str(self.permutations))
+    @property
+    def failures(self) -> list[Result]:
+        return [row for row in self.rows if row.status == "failed"]
 
     @property
-    def failures(self) -> list[Row]:
-        return [row for row in self.rows if row["status"] == "failed"]
-
-    @property
-    def skips(self) -> list[Row]:
-        return [row for row in self.rows if row["status"] == "skipped"]
+    def skips(self) -> list[Result]:
+        return [row for row in self.rows if row.status == "skipped"]
 
     def table(self) -> Any:
         """The lines as a pandas data frame."""
@@ -115,32 +155,26 @@ def record(line: Line) -> dict[str, Any]:
 def so_far(grid: Grid, store: Store, metric: str = "accuracy") -> Comparison:
     """What the store has of the grid, for the splits that every cell was tried on."""
     rows = rows_of(grid, store)
-    tried: dict[int, int] = {}
-    for row in rows:
-        tried[row["trial"]["split"]] = tried.get(row["trial"]["split"], 0) + 1
-    whole = {split for split, count in tried.items() if count == len(grid.cells)}
-    return Comparison(grid, [row for row in rows if row["trial"]["split"] in whole], metric)
+    tried = Counter(row.split for row in rows)
+    return Comparison(grid, [row for row in rows if tried[row.split] == len(grid.cells)], metric)
 
 
-def remarks_of(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any] | None, metric: str) -> tuple[str, ...]:
+def remarks_of(rows: Sequence[Result], facts: RunFacts, metric: str) -> tuple[str, ...]:
     """What a reader must know beside the verdict: the sample, the score that decided, what was not finished."""
-    if about is None:
-        return ()
-    said = []
-    counts = np.bincount(unpacked(about["codes"]))
-    if about["n_rows"] > counts.sum():
-        how = "each class in its proportion" if about.get("groups") is None else "whole groups drawn at random"
-        said.append(f"Compared on {counts.sum():,} of {about['n_rows']:,} rows, {how}.")
+    said, counts = [], np.bincount(facts.codes)
+    if facts.n_rows > counts.sum():
+        how = "each class in its proportion" if facts.groups is None else "whole groups drawn at random"
+        said.append(f"Compared on {counts.sum():,} of {facts.n_rows:,} rows, {how}.")
     share = counts.max() / counts.sum()
     if share > UNBALANCED:
-        largest = about["classes"][int(counts.argmax())]
+        largest = facts.classes[int(counts.argmax())]
         said.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[metric]} decides.")
-    return (*said, *left_out(rows, metric), *unfinished(rows, about))
+    return (*said, *left_out(rows, metric), *unfinished(rows, facts.n_splits))
 
 
-def left_out(rows: Sequence[Mapping[str, Any]], metric: str) -> tuple[str, ...]:
+def left_out(rows: Sequence[Result], metric: str) -> tuple[str, ...]:
     """Which pipelines have results on fewer splits than others, in words: the verdict is not about these."""
-    found = scores_by_cell([row for row in rows if row["status"] == "ok"], metric)
+    found = scores_by_cell([row for row in rows if row.ok], metric)
     most = max(map(len, found.values()), default=0)
     short = [
         f"{cell.method} with {in_components(cell.k)} and {cell.classifier} ({len(by_split)} of {most})"
@@ -153,17 +187,15 @@ def left_out(rows: Sequence[Mapping[str, Any]], metric: str) -> tuple[str, ...]:
     return (f"Not judged, for want of results on some splits: {', '.join(short[:5])}{more}.",)
 
 
-def unfinished(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> tuple[str, ...]:
+def unfinished(rows: Sequence[Result], asked: int) -> tuple[str, ...]:
     """Which lines rest on fewer splits than were asked for, in words; empty where the run came to its end."""
-    asked = int(about["n_splits"])
-    tried: dict[tuple[str, str, int], set[int]] = {}
+    tried: dict[Cell, set[int]] = defaultdict(set)
     for row in rows:
-        trial = row["trial"]
-        tried.setdefault((trial["method"], trial["classifier"], trial["k"]), set()).add(trial["split"])
+        tried[row.cell].add(row.split)
     short = {cell: len(splits) for cell, splits in tried.items() if len(splits) < asked}
     if not short:
         return ()
-    lines = sorted({f"{method} with {classifier}" for method, classifier, _ in short})
+    lines = sorted({f"{cell.method} with {cell.classifier}" for cell in short})
     fewest, most = min(short.values()), max(short.values())
     told = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     which = (

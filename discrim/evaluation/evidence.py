@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.grid import Cell
+from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.summary import LEVEL, scores_by_cell, test_to_train
 
@@ -26,9 +26,9 @@ class Evidence:
     nonlinear: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]], metric: str, nonlinear: Iterable[str] = ()) -> Evidence:
+    def of(cls, rows: Iterable[Result], metric: str, nonlinear: Iterable[str] = ()) -> Evidence:
         """Cells with fewer splits than others (too few rows, a failure, an interruption) take no part."""
-        good = [row for row in rows if row["status"] == "ok"]
+        good = [row for row in rows if row.ok]
         scores = scores_by_cell(good, metric)
         most = max((len(by_split) for by_split in scores.values()), default=0)
         whole = {cell: by_split for cell, by_split in scores.items() if len(by_split) == most}

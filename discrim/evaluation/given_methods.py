@@ -26,14 +26,12 @@ class GivenMethod(Method):
     model : the estimator, never fitted itself
     parameter : the name by which its number of components is set; empty where it has none, and is taken as it is
     classifies : whether it ends in a classifier, and so is judged by its own predictions
-    written : the estimator with all its parameters, which identifies its trials
     fixed : how many components it gives where that cannot be set
     """
 
     model: Any = None
     parameter: str = ""
     classifies: bool = False
-    written: str = ""
     fixed: int = 0
 
     def counts(self, asked: Iterable[int], n_features: int) -> tuple[int, ...]:

@@ -2,21 +2,19 @@
 
 A trial says all that its result depends on: the content of the table, the split, the scale, the method, K, the
 classifier, and the version of discrim. So equal trials are done once, whichever run asks for them. What a reader of
-results needs beside the trials (classes, labels, how many splits were asked for) is kept once per run: `Grid.about`.
+results needs beside the trials (classes, labels, how many splits were asked for) is kept once per run: `Grid.facts`.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,27 +26,11 @@ from discrim.evaluation.canonical import trial_key
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
 from discrim.evaluation.methods import METHODS, Method, Sizes, directions_of_rows, named
 from discrim.evaluation.protocol import Grouped, Protocol, Split, codes_in_order
+from discrim.evaluation.result import Cell, RunFacts, Setting
+from discrim.evaluation.trial import TrialRows, Work
 
 DENSE_CELLS = 20_000_000  # sparse tables up to this size are made dense (160 MB), so that every method can take part
 AUTOMATIC = (1, 2, 5, 10)
-
-
-class Cell(NamedTuple):
-    """One combination to be tried on every split, by names."""
-
-    method: str
-    k: int
-    classifier: str
-
-
-class Work(NamedTuple):
-    """What one worker does at once: all cells of a method on one split. `wanted` are those not done yet."""
-
-    method: Method
-    classifiers: Mapping[str, Classifier]
-    split: int
-    cells: tuple[Cell, ...]
-    wanted: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +67,11 @@ class Grid:
         X = self.table.X
         return X.toarray() if issparse(X) and X.shape[0] * X.shape[1] <= DENSE_CELLS else X
 
-    @property
-    def steps(self) -> list[Any]:
-        """What is done to the rows of every split before a reduction, fitted on its training rows."""
-        return preprocessing(self.scale, self.impute, sparse=issparse(self.rows))
+    @cached_property
+    def trial_rows(self) -> TrialRows:
+        """The rows as trials have them, classes by number: classifiers compare numbers faster than text."""
+        steps = preprocessing(self.scale, self.impute, sparse=issparse(self.rows))
+        return TrialRows(self.rows, self.facts.codes, self.sample_weight, steps, self.seed)
 
     @cached_property
     def splits(self) -> list[Split]:
@@ -116,56 +99,49 @@ class Grid:
             yield Work(known, classifiers, split, cells, tuple(trials))
 
     def _classifier(self, method: Method, name: str) -> Classifier:
-        return getattr(method, "own_classifier", None) or named(name, self.classifiers, "classifier")
+        return method.own_classifier or named(name, self.classifiers, "classifier")
 
     @cached_property
-    def about(self) -> dict[str, Any]:
-        """What no single trial says, for those who read the results: classes, labels, groups, what was asked for."""
+    def facts(self) -> RunFacts:
+        """What no single trial says, for those who read the results."""
         classes, codes = np.unique(self.table.y, return_inverse=True)
-        groups = self.protocol.groups if isinstance(self.protocol, Grouped) else None
-        return {
-            "classes": classes.tolist(),
-            "codes": packed(codes),
-            "groups": None if groups is None else packed(np.array(groups)),
-            "n_features": self.table.n_features,
-            "n_splits": len(self.splits),
-            "cells": len(self.cells),
-            "n_rows": self.table.n_samples if self.sample is None else self.sample[0],
-            "sample": None if self.sample is None else packed(self.sample[1]),
-            "weights": None if self.sample_weight is None else self.sample_weight.tolist(),
-        }
-
-    @cached_property
-    def run_key(self) -> str:
-        return trial_key(self._common)
+        n_rows, sample = (self.table.n_samples, None) if self.sample is None else self.sample
+        return RunFacts(
+            tuple(classes.tolist()),
+            codes,
+            len(self.splits),
+            self.table.n_features,
+            len(self.cells),
+            n_rows,
+            np.array(self.protocol.groups) if isinstance(self.protocol, Grouped) else None,
+            sample,
+            self.sample_weight,
+        )
 
     def _trial(self, cell: Cell, split: int) -> dict[str, Any]:
-        given = getattr(self.methods[cell.method], "written", "") if cell.method in self.methods else ""
-        return {**self._common, **cell._asdict(), "split": split, **({"estimator": given} if given else {})}
-
-    @cached_property
-    def _common(self) -> dict[str, Any]:
+        written = self.methods[cell.method].written if cell.method in self.methods else ""
         return {
-            "data": self.name,
-            "digest": self.table.digest(),
-            "protocol": self.protocol.name,
-            "protocol_size": self.protocol.size,
-            "scale": self.scale,
-            "impute": self.impute or "",
-            "seed": self.seed,
-            "discrim": version("discrim"),
-            "groups": _digest_of(self.protocol.groups) if isinstance(self.protocol, Grouped) else "",
-            "weights": "" if self.sample_weight is None else _digest_of(self.sample_weight.tolist()),
+            **self.setting._asdict(),
+            **cell._asdict(),
+            "split": split,
+            **({"estimator": written} if written else {}),
         }
 
-
-def packed(codes: NDArray[Any]) -> str:
-    """Small whole numbers as short text."""
-    return base64.b85encode(zlib.compress(np.ascontiguousarray(codes, dtype="<u4").tobytes(), 9)).decode("ascii")
-
-
-def unpacked(text: str) -> NDArray[np.intp]:
-    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype="<u4").astype(np.intp)
+    @cached_property
+    def setting(self) -> Setting:
+        """What the trials have in common."""
+        return Setting(
+            data=self.name,
+            digest=self.table.digest(),
+            protocol=self.protocol.name,
+            protocol_size=self.protocol.size,
+            scale=self.scale,
+            impute=self.impute or "",
+            seed=self.seed,
+            discrim=version("discrim"),
+            groups=_digest_of(self.protocol.groups) if isinstance(self.protocol, Grouped) else "",
+            weights="" if self.sample_weight is None else _digest_of(self.sample_weight.tolist()),
+        )
 
 
 def _digest_of(values: Iterable[Any]) -> str:

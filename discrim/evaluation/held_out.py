@@ -7,6 +7,7 @@ A pipeline that is chosen for its score looks better than it is: the choice was 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -15,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.grid import Cell, unpacked
 from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, protocol_of
+from discrim.evaluation.result import Cell, Result, RunFacts, unpacked
 
 BOOTSTRAPS = 200
 Array = NDArray[np.float64]
@@ -79,33 +80,31 @@ class HeldOutLabels:
     weights: Array
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]], about: Mapping[str, Any] | None) -> HeldOutLabels | None:
-        """From rows of one run and what was kept of it; None where rows do not tell what was said of test rows."""
-        found: dict[Cell, dict[int, str]] = {}
+    def of(cls, rows: Iterable[Result], facts: RunFacts | None) -> HeldOutLabels | None:
+        """From the results of one run; None where they do not tell what was said of test rows."""
+        found: dict[Cell, dict[int, str]] = defaultdict(dict)
         trial: Mapping[str, Any] = {}
         for row in rows:
-            if row["status"] == "ok" and "labels" in row["scores"]:
-                trial = row["trial"]
-                cell = Cell(trial["method"], trial["k"], trial["classifier"])
-                found.setdefault(cell, {})[trial["split"]] = row["scores"]["labels"]
-        if not found or about is None or trial["protocol"] not in (*PROTOCOLS, LEAVE_ONE_OUT):
+            if row.ok and "labels" in row.scores:
+                trial = row.trial
+                found[row.cell][row.split] = row.scores["labels"]
+        if not found or facts is None or trial["protocol"] not in (*PROTOCOLS, LEAVE_ONE_OUT):
             return None
         most = max(len(by_split) for by_split in found.values())
         whole = {cell: by_split for cell, by_split in found.items() if len(by_split) == most}
         numbers = sorted(set.intersection(*(set(by_split) for by_split in whole.values())))
-        codes, groups = unpacked(about["codes"]), about["groups"]
-        grouping = None if groups is None else unpacked(groups)
-        protocol = protocol_of(trial["protocol"], trial["protocol_size"], max(numbers, default=0) + 1, grouping)
-        splits = list(islice(protocol.splits(codes, trial["seed"]), max(numbers, default=0) + 1))
+        n_splits, n_rows = max(numbers, default=0) + 1, len(facts.codes)
+        protocol = protocol_of(trial["protocol"], trial["protocol_size"], n_splits, facts.groups)
+        splits = list(islice(protocol.splits(facts.codes, trial["seed"]), n_splits))
         return cls(
             tuple(whole),
-            tuple(about["classes"]),
-            codes,
+            facts.classes,
+            facts.codes,
             [splits[number][1] for number in numbers],
             [splits[number][0] for number in numbers],
             [np.column_stack([unpacked(whole[cell][number]) for cell in whole]) for number in numbers],
-            np.arange(len(codes)) if grouping is None else grouping,
-            np.ones(len(codes)) if about.get("weights") is None else np.array(about["weights"]),
+            np.arange(n_rows) if facts.groups is None else facts.groups,
+            np.ones(n_rows) if facts.weights is None else facts.weights,
         )
 
     def confusion(self, cell: Cell) -> NDArray[np.intp]:
@@ -132,7 +131,7 @@ class HeldOutLabels:
         pooled: tuple[Array, ...] | None = None
         for test, labels in zip(self.tests, self.labels, strict=True):
             inside.append(_scores(metric, *self._counts(draws[:, test] * self.weights[test], test, labels, metric)))
-            left_out = np.where(draws[:, test] == 0, self.weights[test], 0.0)
+            left_out = np.where(draws[:, test] == 0, self.weights[test] / self._chance_left_out()[test], 0.0)
             outside = self._counts(left_out, test, labels, metric)
             pooled = outside if pooled is None else tuple(a + b for a, b in zip(pooled, outside, strict=True))
         assert pooled is not None
@@ -142,11 +141,26 @@ class HeldOutLabels:
         low, high = np.quantile(found, [0.025, 0.975])
         return HonestScore(float(found.mean()), float(low), float(high))
 
+    @property
+    def _alone(self) -> bool:
+        """Whether every row is a group of its own."""
+        return len(np.unique(self.groups)) == len(self.groups)
+
+    def _chance_left_out(self) -> Array:
+        """How likely no bootstrap draw takes a row: of 2 rows of a class one in 4, of many one in e.
+
+        Divided by it, left-out rows count as much, class beside class, as all rows do; a small class would count less.
+        """
+        if not self._alone:
+            return np.ones(len(self.codes))  # whole groups are drawn, each as likely as the others
+        sizes = np.bincount(self.codes, minlength=len(self.classes))[self.codes]
+        return np.maximum((1 - 1 / sizes) ** sizes, np.finfo(float).tiny)
+
     def _draws(self, random: np.random.Generator) -> Array:
         """How often each row is drawn in each bootstrap sample: whole groups, or rows class by class."""
         drawn = np.zeros((BOOTSTRAPS, len(self.codes)))
-        alone = len(np.unique(self.groups)) == len(self.groups)
-        for members in [np.flatnonzero(self.codes == code) for code in range(len(self.classes))] if alone else [None]:
+        by_class = [np.flatnonzero(self.codes == code) for code in range(len(self.classes))]
+        for members in by_class if self._alone else [None]:
             units = np.unique(self.groups) if members is None else members
             counts = random.multinomial(len(units), np.full(len(units), 1 / len(units)), size=BOOTSTRAPS)
             if members is None:
@@ -200,4 +214,4 @@ def _mean_over_parts(parts: Array) -> Array:
     drawn = np.isfinite(parts).sum(axis=0)
     usual = np.where(np.isfinite(parts), parts, 0.0).sum(axis=0) / np.where(drawn > 0, drawn, np.nan)
     filled = np.where(np.isfinite(parts), parts, usual)[:, drawn > 0]
-    return np.asarray(filled.mean(axis=1))
+    return np.minimum(filled.mean(axis=1), 1.0)  # but for rounding it is

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import paired_t_test, sign_test
 from discrim.evaluation.study import PrintedCell
-from discrim.evaluation.trial import Row
 
 LEVEL = 0.05
 Near = Callable[[PrintedCell, float, float], bool]  # of a printed cell, our figure, the study's tolerance
@@ -37,42 +37,42 @@ class Measure:
     paired: bool = False
 
 
-def _accuracies(rows: list[Row]) -> NDArray[np.float64]:
-    return np.array([100 * row["scores"]["accuracy"] for row in rows])
+def _accuracies(rows: list[Result]) -> NDArray[np.float64]:
+    return np.array([100 * row.scores["accuracy"] for row in rows])
 
 
-def _differences(rows: list[Row], others: list[Row]) -> NDArray[np.float64]:
+def _differences(rows: list[Result], others: list[Result]) -> NDArray[np.float64]:
     """Points of accuracy above the other's, for each split that both have."""
     by_split: dict[int, list[float]] = defaultdict(list)
     for of in (rows, others):
         for row in of:
-            by_split[row["trial"]["split"]].append(100 * row["scores"]["accuracy"])
+            by_split[row.split].append(100 * row.scores["accuracy"])
     return np.array([ours - theirs for ours, theirs in (both for both in by_split.values() if len(both) == 2)])
 
 
-def _t_statistic(rows: list[Row], others: list[Row]) -> Any:
+def _t_statistic(rows: list[Result], others: list[Result]) -> Any:
     differences = _differences(rows, others)
     return float(paired_t_test(differences).statistic) if len(differences) > 1 else []
 
 
-def _sign_test(rows: list[Row], others: list[Row]) -> Any:
+def _sign_test(rows: list[Result], others: list[Result]) -> Any:
     differences = _differences(rows, others)
     return float(sign_test(differences).p_value) if len(differences) else []
 
 
-def _f_measure(rows: list[Row], *, smaller: bool) -> Any:
+def _f_measure(rows: list[Result], *, smaller: bool) -> Any:
     """2TP / (2TP + FP + FN) over all test rows of all folds, of the smaller or the larger class."""
     if not rows:
         return []
     hits, actual, predicted = (
-        np.sum([row["scores"][name] for row in rows], axis=0) for name in ("hits", "actual", "predicted")
+        np.sum([row.scores[name] for row in rows], axis=0) for name in ("hits", "actual", "predicted")
     )
     at = actual.argmin() if smaller else actual.argmax()
     return float(2 * hits[at] / (actual[at] + predicted[at]))
 
 
-def _score(name: str) -> Callable[[list[Row]], NDArray[np.float64]]:
-    return lambda rows: np.array([row["scores"][name] for row in rows if name in row["scores"]])
+def _score(name: str) -> Callable[[list[Result]], NDArray[np.float64]]:
+    return lambda rows: np.array([row.scores[name] for row in rows if name in row.scores])
 
 
 def _in_points(cell: PrintedCell, ours: float, tolerance: float) -> bool:

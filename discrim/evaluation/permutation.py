@@ -9,17 +9,19 @@ not chosen again: the test is exact for a pipeline that was fixed beforehand, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.grid import Cell, Grid, Work
-from discrim.evaluation.protocol import Grouped, Protocol, Split
+from discrim.data.table_error import plural
+from discrim.evaluation.grid import Grid
+from discrim.evaluation.protocol import Protocol, Split
+from discrim.evaluation.result import Cell
 from discrim.evaluation.sentences import in_components, in_p, percent
-from discrim.evaluation.trial import evaluate
+from discrim.evaluation.trial import TrialRows, Work, evaluate
 from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
 
 Array = NDArray[np.float64]
@@ -58,33 +60,20 @@ class PermutationTest:
         shown = "more than chance" if self.p_value <= 0.05 else "not shown to be more than chance"
         return (
             f"Permutation test: {self.cell.method} with {in_components(self.cell.k)} and {self.cell.classifier} has "
-            f"{percent(self.score)} on {self.n_splits} split{'' if self.n_splits == 1 else 's'}; with permuted "
+            f"{percent(self.score)} on {plural(self.n_splits, 'split')}; with permuted "
             f"{self.exchanged}{typical} {self.as_high} of {len(self.permuted)} times as much, so it is {shown} "
             f"({in_p(self.p_value)})."
         )
-
-
-def checked_permutations(permutations: Any) -> int:
-    """A number of permutations; 0 for no test."""
-    whole = isinstance(permutations, (int, np.integer)) and not isinstance(permutations, bool)
-    if not whole or permutations < 0:
-        raise ValueError(
-            f"permutations={permutations!r} came; possible are whole numbers from 0 on, such as 200 (0: no test)."
-        )
-    return int(permutations)
 
 
 def permutation_test(
     grid: Grid, cell: Cell, metric: str, permutations: int, *, jobs: int | None = 1, progress: Any = None
 ) -> PermutationTest:
     """The cell's score over the grid's first splits, and the same with labels permuted so many times."""
-    codes = np.unique(grid.table.y, return_inverse=True)[1]
-    groups = np.asarray(grid.protocol.groups) if isinstance(grid.protocol, Grouped) else None
+    codes, groups = grid.facts.codes, grid.facts.groups
     n_splits = min(MOST_SPLITS, len(grid.splits))
     work = next(grid.work([{**cell._asdict(), "split": 0}]))._replace(cells=(cell,))
-    score = Score(
-        grid.protocol, grid.rows, codes, groups, grid.sample_weight, grid.steps, grid.seed, work, metric, n_splits
-    )
+    score = Score(grid.protocol, grid.trial_rows, groups, work, metric, n_splits)
     found = np.full(permutations + 1, np.nan)  # the first with the labels as they are
     for done, (number, answer) in enumerate(results(score, range(permutations + 1), number_of_jobs(jobs))):
         found[number] = np.nan if isinstance(answer, WorkerLostError) else answer
@@ -101,29 +90,25 @@ class Score:
     """Called with the number of a permutation: the pipeline's mean score; with 0, of the labels as they came."""
 
     protocol: Protocol
-    X: Any
-    codes: NDArray[np.intp]
-    groups: NDArray[Any] | None
-    weights: Array | None
-    steps: list[Any]
-    seed: int
+    rows: TrialRows
+    groups: NDArray[np.intp] | None
     work: Work
     metric: str
     n_splits: int
 
     def __call__(self, number: int) -> float:
-        y = self.codes
+        y, seed = self.rows.y, self.rows.seed
         if number:
-            y = permuted_labels(y, self.groups, np.random.default_rng(np.random.SeedSequence((self.seed, number))))
+            y = permuted_labels(y, self.groups, np.random.default_rng(np.random.SeedSequence((seed, number))))
         try:
-            splits = list(islice(self.protocol.splits(y, self.seed), self.n_splits))
+            splits = list(islice(self.protocol.splits(y, seed), self.n_splits))
         except ValueError:  # groups that exchanged their labels may leave a class in one of them
             return np.nan
-        return float(np.mean([self._on(y, at, split) for at, split in enumerate(splits)]))
+        return float(np.mean([self._on(replace(self.rows, y=y), at, split) for at, split in enumerate(splits)]))
 
-    def _on(self, y: NDArray[np.intp], at: int, split: Split) -> float:
-        row = evaluate(self.work._replace(split=at), self.X, y, self.weights, split, self.steps, self.seed)[0]
-        return float(row["scores"].get(self.metric, np.nan))
+    def _on(self, rows: TrialRows, at: int, split: Split) -> float:
+        (result,) = evaluate(self.work._replace(split=at), rows, split)
+        return float(result.scores.get(self.metric, np.nan))
 
 
 def permuted_labels(codes: NDArray[np.intp], groups: NDArray[Any] | None, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -142,10 +127,8 @@ def permuted_labels(codes: NDArray[np.intp], groups: NDArray[Any] | None, rng: n
 
 def require_exchange(grid: Grid) -> None:
     """Raise where groups are so nearly of one label each that permuting inside them changes next to nothing."""
-    if not isinstance(grid.protocol, Grouped):
-        return
-    codes, groups = np.unique(grid.table.y, return_inverse=True)[1], np.asarray(grid.protocol.groups)
-    if _one_label_each(codes, groups):
+    codes, groups = grid.facts.codes, grid.facts.groups
+    if groups is None or _one_label_each(codes, groups):
         return
     counts = np.zeros((groups.max() + 1, codes.max() + 1))
     np.add.at(counts, (groups, codes), 1)

@@ -15,7 +15,6 @@ from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.given_methods import GivenMethod, as_methods
 from discrim.evaluation.grid import (
-    Cell,
     Grid,
     automatic_counts,
     checked_counts,
@@ -25,7 +24,7 @@ from discrim.evaluation.grid import (
 )
 from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.protocol import grouped, named_protocol
-from discrim.evaluation.trial import split_data
+from discrim.evaluation.result import Cell
 from discrim.reducers.pca import PCA
 
 DEFAULT_SPLITS = 20
@@ -65,13 +64,17 @@ def planned(
     chosen = tuple(_with_fixed_count(one, grid) for one in as_methods(methods, part.n_samples))
     chosen += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in chosen})
     judges = named_classifiers([classifiers] if isinstance(classifiers, str) else list(classifiers))
+    if not judges:
+        raise ValueError("No classifier is named. Name one or more, 'default' or 'all'.")
     cells = product(chosen, _counts(n_components, grid), judges, part.n_features)
     return replace(grid, methods=METHODS | {one.name: one for one in chosen}, cells=cells)
 
 
 def _counts(asked: str | int | Iterable[int], grid: Grid) -> tuple[int, ...]:
-    if not isinstance(asked, str):
-        return checked_counts([asked] if isinstance(asked, (int, np.integer)) else asked, grid.table)
+    if isinstance(asked, Iterable) and not isinstance(asked, str):
+        return checked_counts(asked, grid.table)
+    if isinstance(asked, (int, np.integer)):
+        return checked_counts([asked], grid.table)
     if asked != "auto":
         raise ValueError(f"n_components={asked!r}. Pass whole numbers, or 'auto'.")
     return automatic_counts(training_sizes(grid.table, grid.protocol, grid.seed))
@@ -104,7 +107,7 @@ def _with_fixed_count(method: Method, grid: Grid) -> Method:
     if not isinstance(method, GivenMethod) or method.parameter:
         return method
     first = next(iter(grid.protocol.splits(grid.table.y, grid.seed)))
-    data = split_data(grid.rows, grid.table.y, first, grid.steps, grid.seed)
+    data = grid.trial_rows.split(0, first)
     return method.with_fixed_count(data.train, data.y_train)
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, LeaveOneGroupOut, StratifiedGroupKFold
 
-from discrim.data.table_error import Advice, TableError
+from discrim.data.table_error import Advice, TableError, plural
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]
@@ -61,10 +61,8 @@ class Protocol(ABC):
 
     def ratio(self, y: ArrayLike) -> float:
         """n_test / n_train over all splits together."""
-        codes, labels = codes_in_order(y)
-        counts = np.bincount(codes, minlength=len(labels))
-        self._check_class_counts(counts, labels)
-        return self._ratio_of_counts(counts)
+        n_train, n_test = np.sum([(len(train), len(test)) for train, test in self.splits(y)], axis=0)
+        return float(n_test / n_train)
 
     @property
     def size(self) -> int | None:
@@ -79,9 +77,6 @@ class Protocol(ABC):
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         """One mask of the training rows for each split."""
 
-    @abstractmethod
-    def _ratio_of_counts(self, counts: Indices) -> float: ...
-
     def _check_class_counts(self, counts: Indices, labels: list[Hashable]) -> None:
         if len(labels) < 2:
             found = f"only the class {labels[0]!r}" if labels else "no rows"
@@ -90,8 +85,7 @@ class Protocol(ABC):
         if counts.min() < least:
             label, count = labels[int(counts.argmin())], int(counts.min())
             raise TableError(
-                f"{self.name}: class {label!r} has {count} row{'' if count == 1 else 's'}, but every class "
-                f"needs at least {least}.",
+                f"{self.name}: class {label!r} has {plural(count, 'row')}, but every class needs at least {least}.",
                 *self._remedies(count),
                 Advice("leave out classes so small", {"min_class_size": least}),
                 "merge the class with another",
@@ -118,10 +112,6 @@ class Holdout(Protocol):
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         n_train = np.bincount(codes) - self._test_counts(np.bincount(codes))
         return _drawn_masks(codes, n_train, seed, self.n_splits)
-
-    def _ratio_of_counts(self, counts: Indices) -> float:
-        n_test = self._test_counts(counts).sum()
-        return float(n_test / (counts.sum() - n_test))
 
     def _test_counts(self, counts: Indices) -> Indices:
         """Whole numbers nearest to the share of each class with the right total, and one row on each side."""
@@ -165,9 +155,6 @@ class KFolds(Protocol):
         fold[by_class] = np.arange(len(codes)) % self.n_splits
         return fold
 
-    def _ratio_of_counts(self, counts: Indices) -> float:
-        return float(self.n_splits - 1) if self.inverted else 1.0 / (self.n_splits - 1)
-
 
 @dataclass(frozen=True)
 class FewShot(Protocol):
@@ -190,10 +177,6 @@ class FewShot(Protocol):
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         n_train = np.full(codes.max() + 1, self.per_class)
         return _drawn_masks(codes, n_train, seed, self.n_splits)
-
-    def _ratio_of_counts(self, counts: Indices) -> float:
-        n_train = self.per_class * len(counts)
-        return float((counts.sum() - n_train) / n_train)
 
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -295,10 +278,6 @@ class Grouped(Protocol):
         else:  # more than are needed, since some may leave a class without training rows, also where few are wanted
             splitter = GroupShuffleSplit(100 + 4 * self.n_splits, test_size=self.test_share, random_state=seed)
         return splitter.split(codes, codes, groups)
-
-    def _ratio_of_counts(self, counts: Indices) -> float:
-        share = self.test_share if self.name.startswith("holdout") else 1 / self.n_splits
-        return share / (1 - share)
 
 
 def grouped(protocol: Protocol, groups: ArrayLike) -> Grouped:

@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.grid import Cell, Grid
+from discrim.evaluation.grid import Grid
 from discrim.evaluation.measures import MEASURES, Measure
 from discrim.evaluation.methods import named
 from discrim.evaluation.paper_conventions import ALL_CLASSIFIERS, ALL_METHODS, any_method
+from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.run import Progress, rows_of, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
 from discrim.evaluation.summary import Difference, adjusted, difference, scores_by_cell, test_to_train
-from discrim.evaluation.trial import Row
 
-RowsByCell = Mapping[Cell, list[Row]]
+RowsByCell = Mapping[Cell, list[Result]]
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,9 @@ def judged(
     return claims
 
 
-def _doing(store: Store, jobs: int | None, progress: Progress | None, as_stored: bool) -> Callable[[Grid], list[Row]]:
+def _doing(
+    store: Store, jobs: int | None, progress: Progress | None, as_stored: bool
+) -> Callable[[Grid], list[Result]]:
     """What gives a grid's rows: as they are stored, or after doing what is missing."""
     if as_stored:
         return partial(rows_of, store=store)
@@ -174,9 +176,9 @@ def claiming(study: Study) -> Study:
 
 
 def _claims(
-    table: PrintedTable, ours: dict[PrintedCell, Cell], theirs: dict[PrintedCell, Cell], rows: list[Row]
+    table: PrintedTable, ours: dict[PrintedCell, Cell], theirs: dict[PrintedCell, Cell], rows: list[Result]
 ) -> list[Claim]:
-    good = [row for row in rows if row["status"] == "ok"]
+    good = [row for row in rows if row.ok]
     by_cell = _by_cell(rows)
     scores, ratio = scores_by_cell(good, "accuracy"), test_to_train(good)
     found = adjusted([difference(scores.get(ours[cell], {}), scores.get(theirs[cell], {}), ratio) for cell in ours])
@@ -190,10 +192,10 @@ def _claims(
 def _outcome(table: PrintedTable, cell: PrintedCell, rows: LabelledTable, draws: list[RowsByCell]) -> Outcome:
     needed = [_cell(one, table.names, rows) for one in _with_opponent(cell, table)]
     measure = named(cell.measure, MEASURES, "measure")
-    figures = [measure.of(*([row for row in draw[one] if row["status"] == "ok"] for one in needed)) for draw in draws]
+    figures = [measure.of(*([row for row in draw[one] if row.ok] for one in needed)) for draw in draws]
     found = tuple(float(one) for of_draw in figures for one in np.atleast_1d(np.asarray(of_draw)))
     failed = sum(_n_failed(draw[needed[0]]) for draw in draws)
-    why = Counter(row["reason"] for draw in draws for one in needed for row in draw[one] if row["status"] != "ok")
+    why = Counter(row.reason for draw in draws for one in needed for row in draw[one] if not row.ok)
     reason = "" if found else next(iter(dict(why.most_common(1))), "not tried")
     return Outcome(table, cell, found, failed, reason, max(_n_splits(draw[needed[0]]) for draw in draws))
 
@@ -219,20 +221,19 @@ def _with_opponent(cell: PrintedCell, table: PrintedTable) -> list[PrintedCell]:
     return [cell, table.opponent(cell)] if _paired(cell) else [cell]
 
 
-def _by_cell(rows: Iterable[Row]) -> RowsByCell:
-    found: dict[Cell, list[Row]] = defaultdict(list)
+def _by_cell(rows: Iterable[Result]) -> RowsByCell:
+    found: dict[Cell, list[Result]] = defaultdict(list)
     for row in rows:
-        trial = row["trial"]
-        found[Cell(trial["method"], trial["k"], trial["classifier"])].append(row)
+        found[row.cell].append(row)
     return found
 
 
-def _n_failed(rows: list[Row]) -> int:
-    return sum(row["status"] == "failed" for row in rows)
+def _n_failed(rows: list[Result]) -> int:
+    return sum(row.status == "failed" for row in rows)
 
 
-def _n_splits(rows: list[Row]) -> int:
-    return len({row["trial"]["split"] for row in rows if row["status"] == "ok"})
+def _n_splits(rows: list[Result]) -> int:
+    return len({row.split for row in rows if row.ok})
 
 
 # ---------------------------------------------------------------------- in a line

@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 
-from discrim.evaluation.grid import Grid, Work
+from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Split
+from discrim.evaluation.result import Result
 from discrim.evaluation.store import Store
-from discrim.evaluation.trial import Row, evaluate, versions
+from discrim.evaluation.trial import TrialRows, Work, evaluate
 from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
 
 Progress = Callable[[int, int], None]  # trials done, trials in all
@@ -35,7 +33,7 @@ def run(
     progress: Progress | None = None,
     retry_failed: bool = False,
     wait: float = 0.0,
-) -> list[Row]:
+) -> list[Result]:
     """The grid's rows, after doing those that the store does not have.
 
     jobs : processes; None for one per core
@@ -45,21 +43,20 @@ def run(
     """
     progress = progress or (lambda done, total: None)
     with run_lock(store.path, wait=wait):
-        store.put_run(grid.run_key, grid.about)
+        store.put_run(grid.setting.run_key, grid.facts)
         wanted = store.missing(grid.trials, retry_failed=retry_failed)
         finished, total = len(grid.trials) - len(wanted), len(grid.trials)
         progress(finished, total)
-        codes = np.unique(grid.table.y, return_inverse=True)[1]  # classifiers compare numbers faster than text
-        job = partial(_rows_of, grid.rows, codes, grid.sample_weight, grid.splits, grid.steps, grid.seed)
+        job = partial(_results_of, grid.trial_rows, grid.splits)
         for work, answer in results(job, list(grid.work(wanted)), number_of_jobs(jobs)):
-            for row in _lost(work, answer) if isinstance(answer, WorkerLostError) else answer:
-                store.put(row)
+            for result in work.failed(answer) if isinstance(answer, WorkerLostError) else answer:
+                store.put(result)
             finished += len(work.wanted)
             progress(finished, total)
     return rows_of(grid, store)
 
 
-def rows_of(grid: Grid, store: Store) -> list[Row]:
+def rows_of(grid: Grid, store: Store) -> list[Result]:
     """What the store has of the grid."""
     return store.rows(grid.keys)
 
@@ -89,21 +86,41 @@ def run_lock(store_path: str | os.PathLike[str], *, wait: float = 0.0) -> Iterat
 
 
 @contextmanager
-def opened_store(path: str | os.PathLike[str] | None) -> Iterator[Store]:
-    """The store at `path`; for None one in the folder for temporary files, gone when the block ends well."""
+def kept_results(path: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """Where results are kept: `path`, or for None a temporary file, which is gone when the block ends well.
+
+    Where the block ends in an error or is stopped, a note of the error says where they are.
+    """
     if path is not None:
-        with Store(path) as kept:
-            yield kept
+        try:
+            yield Path(path)
+        except BaseException as stop:
+            if not isinstance(stop, Exception):
+                stop.add_note(f"All finished trials are kept in {path}: the same command goes on from there.")
+            raise
         return
     number, name = tempfile.mkstemp(prefix="discrim-", suffix=".sqlite")
     os.close(number)
     try:
-        with Store(name) as kept:
-            yield kept
+        yield Path(name)
     except BaseException as error:
-        error.add_note(f"What was done is kept in {name}: go on with it as the store.")
+        count = 0
+        with suppress(Exception), Store(name, read_only=True) as kept:
+            count = len(kept)
+        if count:
+            where = f"with store={name!r} the same command goes on from there"
+            error.add_note(f"{count} results are kept in {name}: {where}.")
+        else:
+            remove_store(name)
         raise
     remove_store(name)
+
+
+@contextmanager
+def opened_store(path: str | os.PathLike[str] | None) -> Iterator[Store]:
+    """The store at `path`; for None a temporary one."""
+    with kept_results(None) if path is None else nullcontext(path) as place, Store(place) as kept:
+        yield kept
 
 
 def remove_store(path: str | os.PathLike[str]) -> None:
@@ -113,16 +130,8 @@ def remove_store(path: str | os.PathLike[str]) -> None:
             os.unlink(f"{os.fspath(path)}{ending}")
 
 
-def _rows_of(
-    X: Any, y: NDArray[Any], weights: NDArray[Any] | None, splits: list[Split], steps: list[Any], seed: int, work: Work
-) -> list[Row]:
+def _results_of(rows: TrialRows, splits: list[Split], work: Work) -> list[Result]:
     try:
-        return evaluate(work, X, y, weights, splits[work.split], steps, seed)
-    except Exception as error:  # before any method was reached, so it is the fate of all of them
-        return _lost(work, error)
-
-
-def _lost(work: Work, error: Exception) -> list[Row]:
-    said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    common = {"scores": {}, "seconds": 0.0, "status": "failed", "reason": said, "notes": [], "versions": versions()}
-    return [{"trial": trial, **common} for trial in work.wanted]
+        return evaluate(work, rows, splits[work.split])
+    except Exception as error:  # before any method was reached
+        return work.failed(error)

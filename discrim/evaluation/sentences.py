@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from discrim.data.table_error import plural
 from discrim.evaluation.summary import METRICS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def _first_sentence(found: Verdict, n_features: int) -> str:
         return ""
     ours = f"{in_components(found.recommended.k)} by {found.recommended.method}"
     classify = "classifies" if found.recommended.k == 1 else "classify"
-    theirs = f"the {n_features} raw features (with {raw.other.classifier})"
+    theirs = f"the {plural(n_features, 'raw feature')} (with {raw.other.classifier})"
     gap = in_points(raw.difference)
     shown = f"; a difference of {in_points(raw.detectable)} could have been shown."
     return {
@@ -38,7 +39,7 @@ def _first_sentence(found: Verdict, n_features: int) -> str:
         COSTS: f"Reducing to {ours} costs {gap}: {theirs} classify better ({in_p(raw.p_value)}).",
         AS_WELL: f"Raw features do as well: {ours} {_beside(raw)} {theirs}"
         + (", in every split." if math.isnan(raw.detectable) else shown),
-        NOT_SHOWN: f"No difference to {theirs} can be shown with this many rows ({_could_be_shown(raw)}): "
+        NOT_SHOWN: f"No difference to {theirs} can be shown with this many rows and splits ({_could_be_shown(raw)}): "
         f"{ours} {_beside(raw)} them.",
     }[raw.finding]
 
@@ -111,7 +112,7 @@ def in_points(difference: float) -> str:
 
 
 def in_components(k: int) -> str:
-    return f"{k} component{'' if k == 1 else 's'}"
+    return plural(k, "component")
 
 
 def percent(score: float) -> str:

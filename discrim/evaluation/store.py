@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import math
 import os
 import sqlite3
 import time
@@ -25,10 +24,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from discrim.evaluation.canonical import canonical_json, plain_value, sort_key, trial_key
+from discrim.evaluation.result import Result, RunFacts
 
 _APPLICATION = 0x64736372  # "dscr", at its place in the header of the file
 _VERSION = 2
-_STATUSES = ("ok", "failed", "skipped")
 _FIELDS = ("trial", "scores", "seconds", "status", "reason", "notes", "versions")
 _JSON = ("trial", "scores", "notes", "versions")
 _SCHEMA = (
@@ -80,9 +79,9 @@ class Store:
                 self._connection.close()
                 raise
 
-    def put(self, row: Mapping[str, Any]) -> bool:
-        """Store a row, once and for all when this returns. False: the trial was there already, with status ok."""
-        values = _as_columns(row)
+    def put(self, result: Result) -> bool:
+        """Store a result, once and for all when this returns. False: the trial was there already, with status ok."""
+        values = _as_columns(result)
         with self._explained():
             return self._connection.execute(_PUT, values).rowcount > 0
 
@@ -93,29 +92,29 @@ class Store:
             done = {key for (key,) in self._connection.execute(f"SELECT key FROM results{unwanted}")}
         return [trial for key, trial in {trial_key(trial): trial for trial in trials}.items() if key not in done]
 
-    def rows(self, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """All rows, or those with these keys, by their trials, numbers as numbers: the same rows make the same list."""
+    def rows(self, keys: Collection[str] | None = None) -> list[Result]:
+        """All results, or those with these keys, by their trials: the same results make the same list."""
         with self._explained():
             found = self._connection.execute(f"SELECT key, {', '.join(_FIELDS)}, digest FROM results ORDER BY key")
             rows = [self._row(*values) for values in found if keys is None or values[0] in keys]
-        return sorted(rows, key=lambda row: sort_key(row["trial"]))
+        return sorted(rows, key=lambda row: sort_key(row.trial))
 
-    def put_run(self, key: str, about: Mapping[str, Any]) -> None:
-        """Keep what the trials of a run have in common; what was kept for the same key is replaced."""
-        text = canonical_json(about)
+    def put_run(self, key: str, facts: RunFacts) -> None:
+        """Keep what no trial of a run says; what was kept for the same key is replaced."""
+        text = canonical_json(facts.written())
         with self._explained():
             self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", (key, text, _digest(key, text)))
 
-    def runs(self) -> dict[str, dict[str, Any]]:
+    def runs(self) -> dict[str, RunFacts]:
         """What was kept of every run, by its key."""
         with self._explained():
             found = self._connection.execute("SELECT key, about, digest FROM runs").fetchall()
         for key, about, digest in found:
             if _digest(key, about) != digest:
                 raise StoreError(f"{self.path} is damaged: what it says of the run {key!r} was changed.{_RESCUE}")
-        return {key: json.loads(about) for key, about, _ in found}
+        return {key: RunFacts.read(json.loads(about)) for key, about, _ in found}
 
-    def _row(self, key: Any, *values: Any) -> dict[str, Any]:
+    def _row(self, key: Any, *values: Any) -> Result:
         *columns, digest = values
         if _digest(key, *columns) != digest or hashlib.sha256(columns[0].encode()).hexdigest() != key:
             told = str(columns[0])[:200]
@@ -123,7 +122,7 @@ class Store:
                 f"{self.path} is damaged: the row with key {key!r} was changed. Its trial: {told}{_RESCUE}"
             )
         row = dict(zip(_FIELDS, columns, strict=True))
-        return {"key": key, **row, **{name: json.loads(row[name]) for name in _JSON}}
+        return Result(**row | {name: json.loads(row[name]) for name in _JSON})
 
     def __len__(self) -> int:
         with self._explained():
@@ -260,23 +259,15 @@ def _log_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
-def _as_columns(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A row's values in the order of the table's columns, checked."""
-    if set(row) - {"key", "notes"} != set(_FIELDS) - {"notes"}:
-        raise ValueError(f"A result row has the fields {', '.join(_FIELDS)}; these came: {', '.join(sorted(row))}.")
-    status, reason, seconds = row["status"], row["reason"] or "", float(row["seconds"])
-    if status not in _STATUSES:
-        raise ValueError(f"status={status!r}; possible are {', '.join(_STATUSES)}.")
-    if status != "ok" and not reason:
-        raise ValueError(f"A trial that {status.replace('skipped', 'was skipped')} needs a reason; none came.")
-    if not (math.isfinite(seconds) and seconds >= 0):
-        raise ValueError(f"seconds={seconds}; a finite time of at least 0 is needed.")
-    trial = canonical_json(row["trial"])
+def _as_columns(result: Result) -> tuple[Any, ...]:
+    """A result's values in the order of the table's columns."""
+    trial = canonical_json(result.trial)
     key = hashlib.sha256(trial.encode()).hexdigest()
     # Scores may be NaN or infinite, and stay so; a trial's description may not.
-    scores = json.dumps(plain_value(row["scores"], "scores", finite=False), sort_keys=True, ensure_ascii=False)
-    notes = json.dumps(plain_value(row.get("notes", []), "notes"), ensure_ascii=False)
-    columns = (key, trial, scores, seconds, status, str(reason), notes, canonical_json(row["versions"]))
+    scores = json.dumps(plain_value(result.scores, "scores", finite=False), sort_keys=True, ensure_ascii=False)
+    notes = json.dumps(plain_value(result.notes, "notes"), ensure_ascii=False)
+    seconds, versions = float(result.seconds), canonical_json(result.versions)
+    columns = (key, trial, scores, seconds, result.status, result.reason, notes, versions)
     return *columns, _digest(*columns)
 
 

@@ -67,9 +67,6 @@ class AllRows(Protocol):
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         yield np.ones(len(codes), dtype=bool)
 
-    def _ratio_of_counts(self, counts: Indices) -> float:
-        return 1.0
-
 
 @dataclass(frozen=True)
 class PrintedTable:

@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.grid import Cell
+from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm, sign_test
 
 METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "mean F measure"}
 LEVEL = 0.05
-Row = Mapping[str, Any]
 Scores = dict[int, float]  # by split
 
 
@@ -62,10 +60,10 @@ class Line:
     against_raw: Difference | None = None
 
 
-def lines_of(rows: Iterable[Row], metric: str = "accuracy") -> list[Line]:
+def lines_of(rows: Iterable[Result], metric: str = "accuracy") -> list[Line]:
     """The lines, best first; of equals the one with fewer components."""
     require_metric(metric)
-    good = [row for row in rows if row["status"] == "ok"]
+    good = [row for row in rows if row.ok]
     ratio = test_to_train(good)
     scores = scores_by_cell(good, metric)
     seconds = _mean_seconds(good)
@@ -87,19 +85,18 @@ def require_metric(metric: str, also: tuple[str, ...] = ()) -> None:
         raise ValueError(f"No score is named {metric!r}. There are: {', '.join((*METRICS, *also))}.")
 
 
-def scores_by_cell(good: Iterable[Row], metric: str) -> dict[Cell, Scores]:
+def scores_by_cell(good: Iterable[Result], metric: str) -> dict[Cell, Scores]:
     """The score of every split, for each cell."""
     scores: dict[Cell, Scores] = defaultdict(dict)
     for row in good:
-        trial = row["trial"]
-        if metric in row["scores"]:
-            scores[Cell(trial["method"], trial["k"], trial["classifier"])][trial["split"]] = row["scores"][metric]
+        if metric in row.scores:
+            scores[row.cell][row.split] = row.scores[metric]
     return dict(scores)
 
 
-def test_to_train(good: Iterable[Row]) -> float:
+def test_to_train(good: Iterable[Result]) -> float:
     """n_test/n_train over the splits there are."""
-    sizes = {row["trial"]["split"]: (row["scores"]["n_test"], row["scores"]["n_train"]) for row in good}
+    sizes = {row.split: (row.scores["n_test"], row.scores["n_train"]) for row in good}
     n_test, n_train = (sum(column) for column in zip(*sizes.values(), strict=True)) if sizes else (0, 1)
     return n_test / n_train
 
@@ -163,12 +160,12 @@ def _differences(lines: list[Line], scores: Mapping[Cell, Scores], ratio: float,
     return adjusted(found)
 
 
-def _mean_seconds(good: Iterable[Row]) -> dict[str, float]:
+def _mean_seconds(good: Iterable[Result]) -> dict[str, float]:
     """Seconds of one fit of each method, averaged over the splits; of the slowest K where each has its own fit."""
     longest: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for row in good:
-        of_split = longest[row["trial"]["method"]]
-        of_split[row["trial"]["split"]] = max(of_split[row["trial"]["split"]], row["scores"]["fit_seconds"])
+        of_split = longest[row.cell.method]
+        of_split[row.split] = max(of_split[row.split], row.scores["fit_seconds"])
     return {method: float(np.mean(list(of_split.values()))) for method, of_split in longest.items()}
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,52 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from discrim.data.table_error import plural
 from discrim.evaluation.classifiers import Classifier
-from discrim.evaluation.grid import Cell, Work, packed
 from discrim.evaluation.methods import Method, Sizes
 from discrim.evaluation.protocol import Split
+from discrim.evaluation.result import Cell, Result, packed
 
-Row = dict[str, Any]
+
+class Work(NamedTuple):
+    """What one worker does at once: all cells of a method on one split. `wanted` are those not done yet."""
+
+    method: Method
+    classifiers: Mapping[str, Classifier]
+    split: int
+    cells: tuple[Cell, ...]
+    wanted: tuple[dict[str, Any], ...]
+
+    def failed(self, error: BaseException) -> list[Result]:
+        """The fate of all of them, where it was met before any was reached."""
+        return [
+            Result(trial, status="failed", reason=_in_one_line(error), versions=versions()) for trial in self.wanted
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class TrialRows:
+    """What all trials of a run are done on.
+
+    steps : unfitted transformers that come before every reduction
+    seed : of random methods, which draw anew in each split
+    """
+
+    X: Any
+    y: NDArray[Any]
+    weights: NDArray[Any] | None
+    steps: list[Any]
+    seed: int
+
+    def split(self, number: int, split: Split) -> SplitData:
+        """The two parts of a split, after the steps that were fitted on the training part (weighted, if they can)."""
+        train, test = split
+        parts = self.X[train], self.X[test]
+        weights = (None, None) if self.weights is None else (self.weights[train], self.weights[test])
+        for step in self.steps:
+            fresh = fitted(clone(step), parts[0], None, weights[0])
+            parts = fresh.transform(parts[0]), fresh.transform(parts[1])
+        return SplitData(*parts, self.y[train], self.y[test], seed_of(self.seed, number), *weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,34 +112,11 @@ class SplitData:
         return Sizes(n_rows, n_features, len(self.classes))
 
 
-def evaluate(
-    work: Work,
-    X: Any,
-    y: NDArray[Any],
-    weights: NDArray[Any] | None,
-    split: Split,
-    steps: Sequence[Any],
-    seed: int,
-) -> list[Row]:
-    """The rows of the wanted trials; `steps` are unfitted transformers that come before every reduction."""
-    wanted = {Cell(trial["method"], trial["k"], trial["classifier"]): trial for trial in work.wanted}
-    data = split_data(X, y, split, steps, seed_of(seed, work.split), weights)
-    counts = sorted({cell.k for cell in work.cells})
-    features = features_by_count(work.method, counts, data)
-    return [_row(trial, features[cell.k], work.classifiers[cell.classifier], data) for cell, trial in wanted.items()]
-
-
-def split_data(
-    X: Any, y: NDArray[Any], split: Split, steps: Sequence[Any], seed: int, weights: NDArray[Any] | None = None
-) -> SplitData:
-    """The two parts of a split, after the steps that were fitted on the training part (weighted, where they can be)."""
-    train, test = split
-    parts = X[train], X[test]
-    weighted = (None, None) if weights is None else (weights[train], weights[test])
-    for step in steps:
-        fresh = fitted(clone(step), parts[0], None, weighted[0])
-        parts = fresh.transform(parts[0]), fresh.transform(parts[1])
-    return SplitData(*parts, y[train], y[test], seed, *weighted)
+def evaluate(work: Work, rows: TrialRows, split: Split) -> list[Result]:
+    """The results of the wanted trials."""
+    data = rows.split(work.split, split)
+    features = features_by_count(work.method, sorted({cell.k for cell in work.cells}), data)
+    return [_result(trial, features[trial["k"]], work.classifiers[trial["classifier"]], data) for trial in work.wanted]
 
 
 def seed_of(seed: int, split: int) -> int:
@@ -113,59 +130,48 @@ def seed_of(seed: int, split: int) -> int:
 def features_by_count(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
     """Features for every K, by one fit where the components are nested."""
     if method.build is None:
-        return {k: TrialFeatures(data.train, data.test) for k in counts}
+        return dict.fromkeys(counts, TrialFeatures(data.train, data.test))
+    why = ""
     if issparse(data.train) and not method.takes_sparse:
-        why = TrialFeatures(
-            status="skipped", reason=f"{method.name} needs dense rows, and the table is sparse and large"
-        )
-        return dict.fromkeys(counts, why)
-    if data.train_weight is not None and not takes_weights(method.estimator(1, 0)):
-        why = TrialFeatures(status="skipped", reason=f"{method.name} takes no sample_weight")
-        return dict.fromkeys(counts, why)
+        why = f"{method.name} needs dense rows, and the table is sparse and large"
+    elif data.train_weight is not None and not takes_weights(method.estimator(1, 0)):
+        why = f"{method.name} takes no sample_weight"
+    if why:
+        return dict.fromkeys(counts, TrialFeatures(status="skipped", reason=why))
     most = method.most_components(data.sizes)
     beyond = TrialFeatures(status="skipped", reason=_too_many(method, most, data.sizes))
     possible = [k for k in counts if k <= most]
     found = _fitted_for(method, possible, data) if method.resizes and possible else _one_by_one(method, possible, data)
+    # more components than the rows have: nothing failed, where fewer can be had
     most_found = max((k for k, one in found.items() if one.status == "ok"), default=np.inf)
-    found = {k: _skipped(one) if one.refused and k > most_found else one for k, one in found.items()}
+    for k, one in found.items():
+        if one.refused and k > most_found:
+            found[k] = replace(one, status="skipped")
     return {k: found.get(k, beyond) for k in counts}
 
 
 def _too_many(method: Method, most: int, sizes: Sizes) -> str:
     return (
-        f"{method.name} has at most {most} component{'' if most == 1 else 's'} for {sizes.n_rows} training rows, "
-        f"{sizes.n_features} features and {sizes.n_classes} classes"
+        f"{method.name} has at most {plural(most, 'component')} for {plural(sizes.n_rows, 'training row')}, "
+        f"{plural(sizes.n_features, 'feature')} and {sizes.n_classes} classes"
     )
 
 
 def _one_by_one(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
     """A fit for each K up to that from which on they are nested, and one for the rest."""
     alone = [k for k in counts if k < method.nested_from(data.sizes)]
-    return {k: _fitted(method, k, data) for k in alone} | _nested(method, counts[len(alone) :], data)
+    return {k: _fitted_for(method, [k], data)[k] for k in alone} | _nested(method, counts[len(alone) :], data)
 
 
 def _nested(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
     """One fit at the largest K that the rows allow; a larger one that was refused is skipped with what was said."""
     found: dict[int, TrialFeatures] = {}
     for at, largest in reversed(list(enumerate(counts))):
-        found[largest] = _fitted(method, largest, data)
-        if found[largest].status == "ok":
-            smaller = {k: _first(found[largest], k) for k in counts[:at]}
-            return {**found, **smaller}
+        found |= _fitted_for(method, [largest], data)
+        if (whole := found[largest]).status == "ok":
+            first = {k: replace(whole, train=whole.train[:, :k], test=whole.test[:, :k]) for k in counts[:at]}
+            return found | first
     return found
-
-
-def _first(features: TrialFeatures, k: int) -> TrialFeatures:
-    return replace(features, train=features.train[:, :k], test=features.test[:, :k])
-
-
-def _skipped(features: TrialFeatures) -> TrialFeatures:
-    """More components than the rows have: nothing failed, where fewer can be had."""
-    return replace(features, status="skipped")
-
-
-def _fitted(method: Method, k: int, data: SplitData) -> TrialFeatures:
-    return _fitted_for(method, [k], data)[k]
 
 
 def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
@@ -198,16 +204,11 @@ def takes_weights(model: Any) -> bool:
 # ---------------------------------------------------------------------- classification
 
 
-def _row(trial: Row, features: TrialFeatures, classifier: Classifier, data: SplitData) -> Row:
-    """The result row of one trial."""
+def _result(trial: Mapping[str, Any], features: TrialFeatures, classifier: Classifier, data: SplitData) -> Result:
     began = time.perf_counter()
     status, reason, notes, scores = features.status, features.reason, [*features.notes], {}
-    if status == "ok" and issparse(features.train) and not classifier.takes_sparse:
-        status, reason = "skipped", f"{classifier.name} needs dense rows, and the table is sparse and large"
-    elif status == "ok" and len(data.y_train) < classifier.least_rows:
-        status, reason = "skipped", f"{classifier.name} needs {classifier.least_rows} training rows or more"
-    elif status == "ok" and data.test_weight is not None and not data.test_weight.any():
-        status, reason = "skipped", "no test row of this split has a weight"  # every score would be 0/0
+    if status == "ok" and (why := _not_judged(features, classifier, data)):
+        status, reason = "skipped", why
     elif status == "ok":
         try:
             with _noted() as doubts:
@@ -224,20 +225,23 @@ def _row(trial: Row, features: TrialFeatures, classifier: Classifier, data: Spli
             sizes = {"n_train": len(data.y_train), "n_test": len(data.y_test)}
             called = {"labels": packed(np.searchsorted(data.classes, predicted))}
             scores |= {**features.scores, **sizes, "fit_seconds": features.seconds} | called | margin_of(model)
-    return {
-        "trial": trial,
-        "scores": scores,
-        "seconds": time.perf_counter() - began,
-        "status": status,
-        "reason": reason,
-        "notes": notes,
-        "versions": versions(),
-    }
+    return Result(trial, scores, time.perf_counter() - began, status, reason, notes, versions())
+
+
+def _not_judged(features: TrialFeatures, classifier: Classifier, data: SplitData) -> str:
+    """Why the classifier cannot judge the features; empty where it can."""
+    if issparse(features.train) and not classifier.takes_sparse:
+        return f"{classifier.name} needs dense rows, and the table is sparse and large"
+    if len(data.y_train) < classifier.least_rows:
+        return f"{classifier.name} needs {classifier.least_rows} training rows or more"
+    if data.test_weight is not None and not data.test_weight.any():
+        return "no test row of this split has a weight"  # every score would be 0/0
+    return ""
 
 
 def classification_scores(
     actual: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any], weights: NDArray[Any] | None = None
-) -> Row:
+) -> dict[str, Any]:
     """Accuracy, balanced accuracy, mean F over classes, and the counts (by class) from which any of them follow."""
     # scikit-learn's confusion_matrix gives the same, and takes longer than some of the classifiers
     cells = np.searchsorted(classes, actual) * len(classes) + np.searchsorted(classes, predicted)
@@ -255,7 +259,7 @@ def classification_scores(
     }
 
 
-def margin_of(model: Any) -> Row:
+def margin_of(model: Any) -> dict[str, float]:
     """A refined hyperplane's margin belongs to its scores."""
     return {"margin": float(model.margin_)} if np.isscalar(getattr(model, "margin_", None)) else {}
 
@@ -271,7 +275,7 @@ def _noted() -> Iterator[list[str]]:
     notes += sorted({f"did not converge: {str(one.message).splitlines()[0]}" for one in caught})
 
 
-def _in_one_line(error: Exception) -> str:
+def _in_one_line(error: BaseException) -> str:
     """The error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
 

@@ -15,7 +15,7 @@ within ±2 points; else the sentence says how large a difference could have been
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discrim.evaluation.evidence import Array, Evidence
-from discrim.evaluation.grid import Cell
 from discrim.evaluation.held_out import HeldOutLabels, HonestScore
+from discrim.evaluation.result import Cell, Result, RunFacts
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, sentences
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
 from discrim.evaluation.summary import LEVEL
@@ -142,53 +142,48 @@ def metric_for(counts: Mapping[Any, float], metric: str) -> str:
 
 
 def verdict_of(
-    rows: Sequence[Mapping[str, Any]],
-    metric: str,
-    about: Mapping[str, Any] | None = None,
-    nonlinear: Iterable[str] = (),
+    rows: Sequence[Result], metric: str, facts: RunFacts | None = None, nonlinear: Iterable[str] = ()
 ) -> Verdict | None:
-    """The verdict on the rows of one run; None where no reduction has results.
+    """The verdict on the results of one run; None where no reduction has results.
 
-    about : what was kept of the run (`Grid.about`): without it there is no honest score, no confusion, no majority
+    facts : what was kept of the run: without it there is no honest score, no confusion, no majority
     nonlinear : names of the methods that are no linear map of the features
     """
     evidence = Evidence.of(rows, metric, nonlinear)
     if not evidence.reductions or evidence.n_splits == 0:
         return None
     chosen, best = evidence.recommended(evidence.scores), evidence.best_of(evidence.reductions)
-    held_out = HeldOutLabels.of(rows, about)
-    honest, majority = _honest(evidence, held_out, metric), np.array([])
-    if held_out is not None:
-        majority = held_out.majority_scores(metric)
+    held_out = HeldOutLabels.of(rows, facts)
+    honest = _honest(evidence, held_out, metric)
+    majority = np.array([]) if held_out is None else held_out.majority_scores(metric)
     against_raw, against_pca = contrasts(evidence, chosen)
-    finding = _finding(evidence, chosen, against_raw, majority)
     cell, linear = evidence.cells[chosen], _linear_instead(evidence, chosen)
     low, high = _interval(evidence.scores[chosen], evidence.ratio)
-    confusion = None if held_out is None or cell not in held_out.cells else held_out.confusion(cell)
     classes = () if held_out is None else held_out.classes
+    confusion = None if held_out is None or cell not in held_out.cells else held_out.confusion(cell)
     found = Verdict(
-        cell,
-        float(evidence.scores[chosen].mean()),
-        low,
-        high,
-        honest,
-        evidence.cells[best],
-        float(evidence.scores[best].mean()),
-        None if linear is None else evidence.cells[linear],
-        np.nan if linear is None else float(evidence.scores[linear].mean()),
-        float(majority.mean()) if len(majority) else np.nan,
-        against_raw,
-        against_pca,
-        finding,
-        (),
-        metric,
-        _n_methods(evidence, evidence.reductions),
-        classes,
-        confusion,
-        {} if confusion is None else _recall(classes, confusion),
+        recommended=cell,
+        score=float(evidence.scores[chosen].mean()),
+        low=low,
+        high=high,
+        honest=honest,
+        best=evidence.cells[best],
+        best_score=float(evidence.scores[best].mean()),
+        linear=None if linear is None else evidence.cells[linear],
+        linear_score=np.nan if linear is None else float(evidence.scores[linear].mean()),
+        majority=float(majority.mean()) if len(majority) else np.nan,
+        against_raw=against_raw,
+        against_pca=against_pca,
+        finding=_finding(evidence, chosen, against_raw, majority, honest),
+        sentences=(),
+        metric=metric,
+        n_methods=_n_methods(evidence, evidence.reductions),
+        classes=classes,
+        confusion=confusion,
+        recall={} if confusion is None else _recall(classes, confusion),
     )
     n_features = next((evidence.cells[at].k for at in evidence.of_method("raw")), 0)
-    return Verdict(**{**vars(found), "sentences": sentences(found, n_features)})
+    return replace(found, sentences=sentences(found, n_features))
 
 
 def _linear_instead(evidence: Evidence, chosen: int) -> int | None:
@@ -199,55 +194,52 @@ def _linear_instead(evidence: Evidence, chosen: int) -> int | None:
 
 def contrasts(evidence: Evidence, chosen: int) -> tuple[Contrast | None, Contrast | None]:
     """The chosen pipeline beside the best line of raw features and the best line of PCA, adjusted together."""
-    if evidence.n_splits < 2:
-        return None, None
-    families = [evidence.of_method("raw"), evidence.of_method("pca")]
-    if evidence.cells[chosen].method == "pca":
-        families[1] = []
-    found = [_contrast(evidence, chosen, family) if family else None for family in families]
-    adjusted = holm([np.nan if one is None else one.p_value for one in found])
-    n_tests = sum(one is not None for one in found)
-    raw, pca = (
-        None if one is None else _judged(evidence, chosen, one, float(p), n_tests)
-        for one, p in zip(found, adjusted, strict=True)
-    )
+    beside = [evidence.of_method("raw"), evidence.of_method("pca")]
+    families = [members for members in beside if members and chosen not in members] if evidence.n_splits > 1 else []
+    others = [evidence.best_of(members) for members in families]
+    p_values = holm([_p_value(evidence, chosen, *pair) for pair in zip(others, families, strict=True)])
+    found = [
+        _contrast(evidence, chosen, other, float(p), len(others)) for other, p in zip(others, p_values, strict=True)
+    ]
+    raw, pca = (next((one for one in found if one.other.method == name), None) for name in ("raw", "pca"))
     return raw, pca
 
 
-def _contrast(evidence: Evidence, chosen: int, family: Sequence[int]) -> Contrast:
-    other = evidence.best_of(family)
-    values = evidence.scores[chosen] - evidence.scores[other]
-    low, high = _interval(values, evidence.ratio)
-    test = corrected_t_test(values, evidence.ratio)
+def _p_value(evidence: Evidence, chosen: int, other: int, family: Sequence[int]) -> float:
+    """Of the corrected t test, times how many methods the better side was chosen from."""
+    test = corrected_t_test(evidence.scores[chosen] - evidence.scores[other], evidence.ratio)
     rest = [at for at in evidence.reductions if at not in family]
     looked_at = _n_methods(evidence, rest if test.mean > 0 else family)
-    p_value = min(1.0, test.p_value * looked_at) if test.standard_error > 0 else 1.0
-    return Contrast(evidence.cells[other], test.mean, low, high, p_value, np.nan, "")
+    return min(1.0, test.p_value * looked_at) if test.standard_error > 0 else 1.0
 
 
-def _judged(evidence: Evidence, chosen: int, found: Contrast, p_value: float, n_tests: int) -> Contrast:
-    values = evidence.scores[chosen] - evidence.scores[evidence.cells.index(found.other)]
-    error = corrected_t_test(values, evidence.ratio).standard_error
+def _contrast(evidence: Evidence, chosen: int, other: int, p_value: float, n_tests: int) -> Contrast:
+    values = evidence.scores[chosen] - evidence.scores[other]
+    test, (low, high) = corrected_t_test(values, evidence.ratio), _interval(values, evidence.ratio)
     looked_at = _n_methods(evidence, evidence.reductions)
-    reach = stats.t.isf(LEVEL / 2 / looked_at / n_tests, len(values) - 1) * error
-    detectable = float(reach) if error > 0 else np.nan
+    reach = stats.t.isf(LEVEL / 2 / looked_at / n_tests, len(values) - 1) * test.standard_error
+    detectable = float(reach) if test.standard_error > 0 else np.nan
     if p_value < LEVEL:
-        finding = HELPS if found.difference > 0 else COSTS
+        finding = HELPS if test.mean > 0 else COSTS
     else:
-        finding = AS_WELL if found.low >= -MARGIN and found.high <= MARGIN else NOT_SHOWN
-    return Contrast(found.other, found.difference, found.low, found.high, p_value, detectable, finding)
+        finding = AS_WELL if low >= -MARGIN and high <= MARGIN else NOT_SHOWN
+    return Contrast(evidence.cells[other], test.mean, low, high, p_value, detectable, finding)
 
 
 def _n_methods(evidence: Evidence, members: Iterable[int]) -> int:
     return len({evidence.cells[at].method for at in members})
 
 
-def _finding(evidence: Evidence, chosen: int, raw: Contrast | None, majority: Array) -> str:
+def _finding(
+    evidence: Evidence, chosen: int, raw: Contrast | None, majority: Array, honest: HonestScore | None = None
+) -> str:
     """What reducing does; where neither a reduction nor raw features beat the largest class there is no signal."""
     if raw is not None and raw.finding in (HELPS, COSTS):
         return raw.finding
+    # two splits show nothing, however high the scores: rows that had no part in the choice tell all the same
+    told = honest is not None and len(majority) > 0 and honest.low > majority.mean()
     # with more test rows than training rows the corrected test shows next to nothing, so its silence says nothing
-    if len(majority) > 1 and len(majority) == evidence.n_splits and evidence.ratio <= 1:
+    if not told and len(majority) > 1 and len(majority) == evidence.n_splits and evidence.ratio <= 1:
         best = [evidence.best_of(some) for some in (evidence.reductions, evidence.of_method("raw")) if some]
         if not any(_beats(evidence, at, majority) for at in (chosen, *best)):
             return NO_SIGNAL
@@ -277,7 +269,5 @@ def _interval(values: Array, ratio: float) -> tuple[float, float]:
 
 def _recall(classes: Sequence[str], confusion: NDArray[np.intp]) -> dict[str, float]:
     totals = confusion.sum(axis=1)
-    return {
-        name: float(hits / total) if total else np.nan
-        for name, hits, total in zip(classes, np.diag(confusion), totals, strict=True)
-    }
+    shares = np.diag(confusion) / np.where(totals > 0, totals, np.nan)
+    return dict(zip(classes, shares.tolist(), strict=True))

@@ -140,6 +140,8 @@ def _in_worker(parent: int, job: Callable[[Parcel], Any], at: int, parcel: Parce
 
 def _leave_to_parent(parent: int) -> None:
     """Ctrl-C is the main process's to answer; and when that is gone, however it went, so is this one."""
+    if os.getpid() == parent:  # no worker: joblib starts none inside another pool's process, say
+        return
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if any(thread.name == "discrim-parent" for thread in threading.enumerate()):
         return

@@ -55,7 +55,7 @@ class AccuracyCurveValues:
         rows = getattr(results, "rows", results)
         wanted = str(metric or getattr(results, "metric", "accuracy"))
         require_metric(wanted)
-        good = [row for row in (rows() if callable(rows) else rows) if row["status"] == "ok"]
+        good = [row for row in (rows() if callable(rows) else rows) if row.ok]
         ratio = test_to_train(good)
         by_curve: dict[tuple[str, str], dict[int, Scores]] = defaultdict(dict)
         for cell, by_split in scores_by_cell(good, wanted).items():

@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline
 
 from discrim.data import catalogue
 from discrim.data.preprocessing import preprocessing
-from discrim.evaluation.grid import Cell
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.result import Cell
 from discrim.evaluation.sentences import COSTS, HELPS, in_components, percent
 from discrim.evaluation.summary import METRICS, Line
 from discrim.evaluation.verdict import Contrast, Verdict

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.evaluation.grid import Cell
+from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.statistics import friedman_test, mean_ranks, nemenyi_critical_difference
 from discrim.evaluation.summary import LEVEL, Scores, difference, lines_of, scores_by_cell, test_to_train
 from discrim.report.chart import Axis, Chart, Mark, shortened
@@ -85,7 +85,7 @@ class CriticalDifferenceValues:
 
     @classmethod
     def of_rows(
-        cls, by_data: Mapping[str, Sequence[Mapping[str, Any]]], classifier: str, *, metric: str = "accuracy"
+        cls, by_data: Mapping[str, Sequence[Result]], classifier: str, *, metric: str = "accuracy"
     ) -> CriticalDifferenceValues | None:
         """From rows of results, by data set; each method at the K chosen for it on that data set.
 
@@ -157,8 +157,8 @@ class _Chosen:
         return 1 if found.mean > 0 else -1
 
 
-def _at_chosen(rows: Sequence[Mapping[str, Any]], classifier: str, metric: str) -> _Chosen:
-    good = [row for row in rows if row["status"] == "ok" and row["trial"]["classifier"] == classifier]
+def _at_chosen(rows: Sequence[Result], classifier: str, metric: str) -> _Chosen:
+    good = [row for row in rows if row.ok and row.cell.classifier == classifier]
     scores = scores_by_cell(good, metric)
     chosen = {line.method: scores[Cell(line.method, line.k, classifier)] for line in lines_of(good, metric)}
     return _Chosen(chosen, test_to_train(good))
@@ -217,7 +217,7 @@ class CriticalDifferenceDisplay(Display):
     @classmethod
     def from_results(
         cls,
-        by_data: Mapping[str, Sequence[Mapping[str, Any]]],
+        by_data: Mapping[str, Sequence[Result]],
         classifier: str,
         *,
         metric: str = "accuracy",

@@ -1,5 +1,7 @@
 """`compare` from Python: what comes out, what is kept, what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +21,6 @@ from discrim.evaluation.comparison import Comparison, so_far
 from discrim.evaluation.plan import labelled_table, planned, stratified_sample
 from discrim.evaluation.run import remove_store, run
 from discrim.evaluation.store import Store
-from discrim.evaluation.trial import split_data
 
 SMALL = {"methods": ["regularized-lda"], "n_components": [1, 2], "n_splits": 4, "n_jobs": 1}
 
@@ -91,7 +92,7 @@ def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
             run(grid, store, jobs=1, progress=stop)
         assert len(store) == 8
         part = so_far(grid, store)
-    assert {row["trial"]["split"] for row in part.rows} == {0, 1}
+    assert {row.split for row in part.rows} == {0, 1}
     assert {line.n_splits for line in part.lines} == {2}
 
 
@@ -115,6 +116,15 @@ def test_where_nothing_worked_there_is_no_best():
         ({"n_components": "many"}, "n_components='many'"),
         ({"n_components": [0, 2]}, "at least 1"),
         ({"n_components": [14]}, "only 13 features"),
+        ({"n_components": None}, "n_components=None. Pass whole numbers"),
+        ({"n_components": 2.5}, "n_components=2.5. Pass whole numbers"),
+        ({"classifiers": []}, "No classifier is named"),
+        ({"n_splits": 2.5}, "n_splits=2.5 came; possible are whole numbers"),
+        ({"n_splits": "5"}, "n_splits='5' came"),
+        ({"n_jobs": 1.5}, "n_jobs=1.5 came"),
+        ({"most_rows": 60.5}, "most_rows=60.5 came"),
+        ({"seed": -1}, "seed=-1 came; possible are whole numbers from 0 on"),
+        ({"protocol": "few-shot", "per_class": 2.5}, "per_class=2.5 came"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_done(wine, options, message, monkeypatch):
@@ -217,18 +227,14 @@ def test_whole_weights_are_repeated_rows_for_fitting_and_for_scoring(wine):
     weights = np.where(y == 0, 3.0, 1.0)
     options = {"methods": ["fisher-lda", "pls"], "classifiers": ["naive-bayes", "5-nn"], "n_components": [2]}
     found = compare(X, y, sample_weight=weights, n_splits=3, n_jobs=1, scale="none", **options)
-    assert {row["reason"] for row in found.skips} == {"pls takes no sample_weight"}
-    assert any("5-nn takes no sample_weight" in note for row in found.rows for note in row["notes"])
-    row = next(
-        row
-        for row in found.rows
-        if (row["trial"]["method"], row["trial"]["classifier"]) == ("fisher-lda", "naive-bayes")
-    )
-    train, test = found.grid.splits[row["trial"]["split"]]
+    assert {row.reason for row in found.skips} == {"pls takes no sample_weight"}
+    assert any("5-nn takes no sample_weight" in note for row in found.rows for note in row.notes)
+    row = next(row for row in found.rows if (row.cell.method, row.cell.classifier) == ("fisher-lda", "naive-bayes"))
+    train, test = found.grid.splits[row.split]
     train, test = (np.repeat(part, weights[part].astype(int)) for part in (train, test))
     reducer = FisherLDA(2).fit(X[train], y[train])
     model = GaussianNB().fit(reducer.transform(X[train]), y[train])
-    assert row["scores"]["accuracy"] == pytest.approx(model.score(reducer.transform(X[test]), y[test]))
+    assert row.scores["accuracy"] == pytest.approx(model.score(reducer.transform(X[test]), y[test]))
 
 
 def test_rows_of_weight_0_have_no_part_in_the_scales(wine):
@@ -236,7 +242,7 @@ def test_rows_of_weight_0_have_no_part_in_the_scales(wine):
     weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0)
     grid = planned(labelled_table(X, y), "wine", "pca", sample_weight=weights, n_splits=1)
     train, test = grid.splits[0]
-    data = split_data(X, y, (train, test), grid.steps, 0, weights)
+    data = replace(grid.trial_rows, y=y, weights=weights).split(0, (train, test))
     counted = StandardScaler().fit(X[train][weights[train] > 0])
     np.testing.assert_allclose(data.train, counted.transform(X[train]), atol=1e-12)
     np.testing.assert_allclose(data.test, counted.transform(X[test]), atol=1e-12)
@@ -342,11 +348,11 @@ def test_missing_cells_are_filled_inside_each_split(wine):
     train, test = found.grid.splits[0]
     filled = np.where(np.isnan(X), np.nanmedian(X[train], axis=0), X)
     steps = StandardScaler().fit(filled[train])
-    row = next(row for row in found.rows if row["trial"]["method"] == "raw" and row["trial"]["classifier"] == "5-nn")
+    row = next(row for row in found.rows if row.cell.method == "raw" and row.cell.classifier == "5-nn")
     model = KNeighborsClassifier(5).fit(steps.transform(filled[train]), y[train])
     expected = model.score(steps.transform(filled[test]), y[test])
-    assert row["trial"]["split"] == 0
-    assert row["scores"]["accuracy"] == pytest.approx(expected)
+    assert row.split == 0
+    assert row.scores["accuracy"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
@@ -377,15 +383,15 @@ def test_a_split_whose_test_rows_have_no_weight_is_skipped_and_said():
     X, y, groups = random.normal(size=(60, 3)), np.arange(60) % 2, np.arange(60) // 12
     asked = {"methods": ["pca"], "classifiers": ["naive-bayes"], "n_components": [1], "n_jobs": 1}
     found = compare(X, y, groups=groups, sample_weight=np.where(groups == 2, 0.0, 1.0), **asked)
-    assert {row["reason"] for row in found.skips} == {"no test row of this split has a weight"}
-    assert all(np.isfinite(row["scores"]["accuracy"]) for row in found.rows if row["status"] == "ok")
+    assert {row.reason for row in found.skips} == {"no test row of this split has a weight"}
+    assert all(np.isfinite(row.scores["accuracy"]) for row in found.rows if row.status == "ok")
     assert np.isfinite(found.verdict.score)
 
 
 def test_pipelines_without_results_on_every_split_are_named(found):
     rows = [
-        {**row, "status": "failed"}
-        if row["trial"]["method"] == "regularized-lda" and row["trial"]["k"] == 2 and row["trial"]["split"] == 0
+        replace(row, status="failed", reason="no")
+        if row.cell.method == "regularized-lda" and row.cell.k == 2 and row.split == 0
         else row
         for row in found.rows
     ]

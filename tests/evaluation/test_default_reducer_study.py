@@ -8,7 +8,7 @@ import pytest
 import study_parts
 
 from discrim.data import catalogue
-from discrim.evaluation.grid import Cell
+from discrim.evaluation.result import Cell
 from discrim.evaluation.store import Store
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"

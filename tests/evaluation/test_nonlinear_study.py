@@ -7,7 +7,7 @@ import nonlinear_study
 import numpy as np
 import pytest
 
-from discrim.evaluation.grid import Cell
+from discrim.evaluation.result import Cell
 from discrim.evaluation.store import Store
 
 

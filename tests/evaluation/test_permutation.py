@@ -7,9 +7,9 @@ import pytest
 
 from discrim import compare
 from discrim.cli.screen import print_json
-from discrim.evaluation.grid import Cell
 from discrim.evaluation.permutation import PermutationTest, permutation_test, permuted_labels, require_exchange
 from discrim.evaluation.plan import labelled_table, planned
+from discrim.evaluation.result import Cell
 from discrim.report.page import Origin, page
 from discrim.report.permuted_scores import permutation_chart
 from discrim.report.results import Results
@@ -54,7 +54,7 @@ def test_the_score_is_that_of_the_comparison_on_the_same_splits():
     found = compare(X, y, methods="pls-da", classifiers="1-nn", n_components=[1], n_splits=3, permutations=4, n_jobs=1)
     tested = found.permutations
     cell = found.verdict.recommended
-    mine = [r["scores"]["accuracy"] for r in found.rows if [r["trial"][name] for name in cell._fields] == list(cell)]
+    mine = [r.scores["accuracy"] for r in found.rows if [r.trial[name] for name in cell._fields] == list(cell)]
     assert tested.cell == cell
     assert tested.score == pytest.approx(np.mean(mine))
     assert len(tested.permuted) == 4

@@ -17,6 +17,7 @@ from discrim.evaluation.paper_conventions import any_classifier
 from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.reproduce import Outcome, grids_of, judged, reproduced, summary
+from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import corrected_t_test, holm, sign_test
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import MADE_UP, Names, PrintedCell, PrintedTable, Study, study
@@ -115,7 +116,7 @@ def test_two_of_ten_inverted_folds_are_the_first_two_of_ten(store):
     whole, few = reproduced(study, store, jobs=1), reproduced(study, store, splits=2, jobs=1)
     assert [one.figures for one in few] == [one.figures[:2] for one in whole]
     assert [len(one.figures) for one in whole] == [10] * len(CELLS)
-    sizes = {(row["scores"]["n_train"], row["scores"]["n_test"]) for row in store.rows()}
+    sizes = {(row.scores["n_train"], row.scores["n_test"]) for row in store.rows()}
     assert sizes == {(8, 72)}  # of 80 rows a tenth to learn from, where two folds would be halves
 
 
@@ -169,11 +170,11 @@ def test_t_and_f_measures_are_their_definitions():
         y, guess = rng.integers(0, 2, 40) * rng.integers(0, 2, 40), rng.integers(0, 2, 40)  # 1 is the smaller class
         counts = {name: np.bincount(of, minlength=2).tolist() for name, of in (("actual", y), ("predicted", guess))}
         hits = [int(np.sum((y == c) & (guess == c))) for c in (0, 1)]
-        rows.append({"trial": {"split": split}, "scores": {"accuracy": np.mean(y == guess), "hits": hits, **counts}})
-        initial.append({"trial": {"split": split}, "scores": {"accuracy": rng.uniform()}})
+        rows.append(Result({"split": split}, {"accuracy": np.mean(y == guess), "hits": hits, **counts}))
+        initial.append(Result({"split": split}, {"accuracy": rng.uniform()}))
         actual.append(y)
         predicted.append(guess)
-    first, second = ([100 * row["scores"]["accuracy"] for row in of] for of in (rows, initial))
+    first, second = ([100 * row.scores["accuracy"] for row in of] for of in (rows, initial))
     assert MEASURES["t"].of(rows, initial[::-1]) == pytest.approx(stats.ttest_rel(first, second).statistic)
     wins = sum(ours > theirs for ours, theirs in zip(first, second, strict=True))
     p_value = stats.binomtest(wins, len(first), alternative="greater").pvalue

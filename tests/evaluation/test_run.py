@@ -1,6 +1,7 @@
 """Runs: only what is missing is done, the answer does not depend on how often a run was stopped or on its workers."""
 
 import errno
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -33,7 +34,7 @@ def grid(n_splits=3, methods=("pca", "fisher-lda", "raw"), protocol="holdout-80-
 def scores(rows):
     """What must not depend on how the run went: all but the seconds."""
     timed = {"fit_seconds"}
-    return [(row["key"], {k: v for k, v in row["scores"].items() if k not in timed}, row["status"]) for row in rows]
+    return [(row.key, {k: v for k, v in row.scores.items() if k not in timed}, row.status) for row in rows]
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_a_run_does_every_trial_and_a_rerun_none(store, monkeypatch):
     whole = grid()
     rows = run(whole, store, jobs=1)
     assert len(rows) == len(whole.trials) == 3 * (2 * 2 + 1) * 2
-    assert {row["status"] for row in rows} == {"ok"}
+    assert {row.status for row in rows} == {"ok"}
     seen = []
     monkeypatch.setattr("discrim.evaluation.run.evaluate", None)  # nothing is left to be done by it
     assert scores(run(grid(), store, jobs=1, progress=lambda *step: seen.append(step))) == scores(rows)
@@ -59,7 +60,7 @@ def test_a_longer_run_extends_a_shorter_one(store):
     second = run(grid(n_splits=3), store, jobs=1, progress=lambda done, total: steps.append((done, total)))
     assert steps[0] == (20, 30)
     assert steps[-1] == (30, 30)
-    assert set(dict.fromkeys(row["key"] for row in first)) < {row["key"] for row in second}
+    assert set(dict.fromkeys(row.key for row in first)) < {row.key for row in second}
 
 
 def test_stopped_anywhere_and_resumed_the_rows_are_the_same(tmp_path):
@@ -102,10 +103,10 @@ def test_a_failed_trial_is_kept_and_can_be_tried_again(store, monkeypatch):
 
     monkeypatch.setitem(METHODS, "pca", Method("pca", "", Broken))
     rows = run(grid(), store, jobs=1)
-    assert [row["trial"]["method"] for row in rows if row["status"] == "failed"] == ["pca"] * 12
+    assert [row.cell.method for row in rows if row.status == "failed"] == ["pca"] * 12
     monkeypatch.undo()
     assert scores(run(grid(), store, jobs=1)) == scores(rows)
-    assert all(row["status"] == "ok" for row in run(grid(), store, jobs=1, retry_failed=True))
+    assert all(row.status == "ok" for row in run(grid(), store, jobs=1, retry_failed=True))
 
 
 def test_a_second_run_on_the_store_is_refused(store):
@@ -122,7 +123,7 @@ def test_a_class_too_small_for_the_protocol_is_refused_at_once():
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_every_protocol_runs(name, store):
     rows = run(grid(n_splits=2, protocol=name), store, jobs=1)
-    assert {row["status"] for row in rows} == {"ok"}
+    assert {row.status for row in rows} == {"ok"}
 
 
 def test_automatic_counts():
@@ -219,3 +220,15 @@ def test_that_something_is_compiled_is_said_once_and_what_comes_from_the_cache_i
     command = [sys.executable, "-c", textwrap.dedent(code)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr.count("compiling once") == 1
+
+
+def _in_two_processes(number):
+    return sorted(answer for _, answer in results(abs, [-number, -2, -1], 2))
+
+
+def test_where_no_worker_can_be_started_the_work_is_done_and_the_process_lives():
+    """joblib starts none in a process of another pool: what a worker does when its parent is gone must not happen."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_in_two_processes, (3,)).get(timeout=60) == [1, 2, 3]
+        time.sleep(1.5)  # longer than a worker takes to see that its parent is gone
+        assert pool.apply_async(_in_two_processes, (4,)).get(timeout=60) == [1, 2, 4]

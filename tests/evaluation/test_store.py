@@ -13,12 +13,14 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 import discrim
 from discrim.evaluation import store as store_module
+from discrim.evaluation.result import Result, RunFacts
 from discrim.evaluation.run import StoreInUseError, run_lock
 from discrim.evaluation.store import Store, StoreError, trial_key
 
@@ -32,8 +34,8 @@ VERSIONS = {"discrim": "0.1.0", "numpy": "2.4"}
 
 def row(trial, status="ok", **changed):
     reason = "" if status == "ok" else "it did not work"
-    base = {"trial": trial, "scores": {"accuracy": 0.5}, "seconds": 0.25, "status": status, "reason": reason}
-    return {**base, "notes": [], "versions": VERSIONS, **changed}
+    base = {"scores": {"accuracy": 0.5}, "seconds": 0.25, "status": status, "reason": reason}
+    return Result(trial, **{**base, "notes": [], "versions": VERSIONS, **changed})
 
 
 @pytest.fixture
@@ -54,9 +56,10 @@ def test_rows_come_back_as_they_were_put(path):
     trial = {"data": "größe ✓", "k": 5, "options": {"b": [1, 2.5, None, True], "a": "x"}}
     scores = {"accuracy": 0.1 + 0.2, "tiny": 5e-324}
     with Store(path) as store:
-        assert store.put(row(trial, scores=scores, seconds=1.5, reason=None))
+        assert store.put(row(trial, scores=scores, seconds=1.5))
         (found,) = store.rows()
-    assert found == {**row(trial, scores=scores, seconds=1.5, reason=""), "key": trial_key(trial)}
+    assert found == row(trial, scores=scores, seconds=1.5)
+    assert found.key == trial_key(trial)
     with Store(path, read_only=True) as again:
         assert again.rows() == [found]
         assert len(again) == 1
@@ -67,7 +70,7 @@ def test_scores_that_are_no_finite_numbers_stay_what_they_are(path):
     with Store(path) as store:
         store.put(row({"k": 1}, scores=scores))
     with Store(path, read_only=True) as store:
-        found = store.rows()[0]["scores"]
+        found = dict(store.rows()[0].scores)
     assert math.isnan(found.pop("nan"))
     assert found == {"up": math.inf, "down": -math.inf, "none": None, "np": 0.5, "n": 3}
 
@@ -93,7 +96,7 @@ def test_rows_are_in_one_order_whoever_finished_first(tmp_path):
                 store.put(row(trial))
             tables.append(store.rows())
     assert all(table == tables[0] for table in tables)
-    assert [(found["trial"]["data"], found["trial"]["k"]) for found in tables[0]] == [
+    assert [(found.trial["data"], found.trial["k"]) for found in tables[0]] == [
         (data, k) for data in ("a", "b", "ä") for k in (None, 1, 2.5, 10, "1", "auto", [2], [10], [10, 1], {"a": 1})
     ]
 
@@ -144,13 +147,9 @@ def test_trials_that_have_no_canonical_form(path, trial, words):
         ({"extra": 1}, "extra"),
     ],
 )
-def test_rows_that_make_no_sense(path, changed, words):
-    with Store(path) as store:
-        with pytest.raises(ValueError, match=words):
-            store.put(row({"k": 1}, **changed))
-        assert len(store) == 0
-    with Store(path) as store, pytest.raises(ValueError, match="fields"):
-        store.put({"trial": {"k": 1}})
+def test_results_that_make_no_sense(changed, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        row({"k": 1}, **changed)
 
 
 # --- what is missing ------------------------------------------------------------------------------------------
@@ -174,22 +173,22 @@ def test_a_good_result_is_never_overwritten_a_failure_may_be(path):
         assert not store.put(row({"k": 1}, scores={"accuracy": 0.1}))
         assert not store.put(row({"k": 1}, "failed"))
         (found,) = store.rows()
-    assert found["status"] == "ok"
-    assert found["reason"] == ""
-    assert found["scores"] == {"accuracy": 0.9}
+    assert found.status == "ok"
+    assert found.reason == ""
+    assert found.scores == {"accuracy": 0.9}
 
 
 # --- durability -----------------------------------------------------------------------------------------------
 
 WRITER = """
     import sys
+    from discrim.evaluation.result import Result
     from discrim.evaluation.store import Store
     path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with Store(path) as store:
         for i in range(count):
             trial = {"writer": name, "i": i}
-            store.put({"trial": trial, "scores": {"x": i, "pad": "p" * (i % 700)}, "seconds": 0.0, "status": "ok",
-                       "reason": "", "versions": {}})
+            store.put(Result(trial, {"x": i, "pad": "p" * (i % 700)}))
             print(i, flush=True)
 """
 
@@ -208,7 +207,7 @@ def test_kill_9_at_random_moments_loses_nothing_acknowledged(path):
         process.stdout.close()
         done = {int(line) for line in seen if line.endswith("\n") and line.strip()}
         with Store(path, read_only=True) as store:
-            stored = {found["trial"]["i"] for found in store.rows() if found["trial"]["writer"] == str(turn)}
+            stored = {found.trial["i"] for found in store.rows() if found.trial["writer"] == str(turn)}
         assert done <= stored
         assert stored == set(range(len(stored)))
         assert len(stored) - len(done) <= 1
@@ -225,7 +224,7 @@ def test_two_writers_at_once_lose_and_spoil_nothing(path):
         _, complaint = writer.communicate(timeout=60)
         assert writer.returncode == 0, complaint
     with Store(path) as store:
-        assert {(r["trial"]["writer"], r["trial"]["i"]) for r in store.rows()} == {
+        assert {(r.trial["writer"], r.trial["i"]) for r in store.rows()} == {
             (name, i) for name in "ab" for i in range(150)
         }
 
@@ -287,13 +286,13 @@ def test_a_file_that_may_not_grow_is_an_oserror_that_names_the_path(path):
     process = script(
         """
         import resource, sys
+        from discrim.evaluation.result import Result
         from discrim.evaluation.store import Store
         with Store(sys.argv[1]) as store:
             resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
             for i in range(100):
                 try:
-                    store.put({"trial": {"i": i}, "scores": {"pad": "x" * 4000}, "seconds": 0, "status": "ok",
-                               "reason": "", "versions": {}})
+                    store.put(Result({"i": i}, {"pad": "x" * 4000}))
                 except OSError as error:
                     assert error.filename == sys.argv[1], repr(error)
                     break
@@ -306,7 +305,7 @@ def test_a_file_that_may_not_grow_is_an_oserror_that_names_the_path(path):
     out, complaint = process.communicate(timeout=60)
     assert process.returncode == 0, complaint
     with Store(path) as store:
-        assert {found["trial"]["i"] for found in store.rows()} == {int(line) for line in out.split()}
+        assert {found.trial["i"] for found in store.rows()} == {int(line) for line in out.split()}
         assert len(store) > 0
 
 
@@ -462,9 +461,19 @@ def test_damage_that_sqlite_itself_cannot_spell_is_named(path):
 
 def test_what_is_kept_of_a_run_comes_back_and_is_checked(path):
     with Store(path) as store:
-        store.put_run("one", {"classes": ["a", "b"], "n_splits": 3})
-        store.put_run("one", {"classes": ["a", "b"], "n_splits": 5})
-        assert store.runs() == {"one": {"classes": ["a", "b"], "n_splits": 5}}
+        facts = RunFacts(
+            ("a", "b"), np.array([0, 1, 1]), 3, 4, 2, 9, np.array([0, 2, 5]), np.array([1, 4, 8]), np.ones(3)
+        )
+        store.put_run("one", facts)
+        store.put_run("one", replace(facts, n_splits=5))
+        (found,) = store.runs().values()
+        for one in fields(facts):
+            np.testing.assert_array_equal(
+                getattr(found, one.name), 5 if one.name == "n_splits" else getattr(facts, one.name)
+            )
+        store.put_run("two", RunFacts(("a",), np.array([0]), 5))
+        assert [getattr(store.runs()["two"], name) for name in ("groups", "sample", "weights")] == [None] * 3
+        store._connection.execute("DELETE FROM runs WHERE key = 'two'")
         store._connection.execute("UPDATE runs SET about = replace(about, '5', '6')")
         with pytest.raises(StoreError, match="damaged: what it says of the run 'one'"):
             store.runs()

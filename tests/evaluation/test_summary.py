@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
 from discrim.evaluation.summary import difference, lines_of
 
@@ -12,11 +13,12 @@ RATIO = 20 / 80
 def rows(method, k, accuracies, classifier="svm", status="ok", splits=None):
     numbers = range(len(accuracies)) if splits is None else splits
     return [
-        {
-            "trial": {"method": method, "k": k, "classifier": classifier, "split": split},
-            "scores": {"accuracy": accuracy, "f1": 1 - accuracy, "n_test": 20, "n_train": 80, "fit_seconds": 0.1 * k},
-            "status": status,
-        }
+        Result(
+            {"method": method, "k": k, "classifier": classifier, "split": split},
+            {"accuracy": accuracy, "f1": 1 - accuracy, "n_test": 20, "n_train": 80, "fit_seconds": 0.1 * k},
+            status=status,
+            reason="" if status == "ok" else "no",
+        )
         for split, accuracy in zip(numbers, accuracies, strict=True)
     ]
 

@@ -16,9 +16,9 @@ from sklearn.svm import LinearSVC
 from discrim import FisherLDA, PosteriorMap
 from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare
-from discrim.evaluation.grid import Cell, Work
 from discrim.evaluation.methods import METHODS, Method
-from discrim.evaluation.trial import classification_scores, evaluate, features_by_count, seed_of, split_data
+from discrim.evaluation.result import Cell
+from discrim.evaluation.trial import TrialRows, Work, classification_scores, evaluate, features_by_count, seed_of
 
 TRAIN, TEST = np.arange(0, 150, 2), np.arange(1, 150, 2)
 
@@ -33,7 +33,7 @@ def rows_of(method, counts, X, y, classifiers=("svm",), train=TRAIN, test=TEST, 
     cells = tuple(Cell(method, k, classifier) for k in counts for classifier in classifiers)
     trials = tuple({**cell._asdict(), "split": 0} for cell in cells)
     work = Work(METHODS[method], CLASSIFIERS, 0, cells, trials)
-    return evaluate(work, X, y, None, (train, test), preprocessing(scale, sparse=issparse(X)), seed=0)
+    return evaluate(work, TrialRows(X, y, None, preprocessing(scale, sparse=issparse(X)), 0), (train, test))
 
 
 def test_scores_are_those_of_a_plain_pipeline(iris):
@@ -41,12 +41,12 @@ def test_scores_are_those_of_a_plain_pipeline(iris):
     rows = rows_of("fisher-lda", [1, 2, 3], X, y)
     for row in rows:
         svm = LinearSVC(dual=False, max_iter=5_000, random_state=0)
-        pipeline = make_pipeline(StandardScaler(), FisherLDA(row["trial"]["k"]), UnitMeanSquare(), svm)
+        pipeline = make_pipeline(StandardScaler(), FisherLDA(row.cell.k), UnitMeanSquare(), svm)
         expected = pipeline.fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST])
-        assert row["status"] == "ok"
-        assert row["scores"]["accuracy"] == expected
-        assert (row["scores"]["n_train"], row["scores"]["n_test"]) == (75, 75)
-    assert len({row["scores"]["accuracy"] for row in rows}) > 1
+        assert row.status == "ok"
+        assert row.scores["accuracy"] == expected
+        assert (row.scores["n_train"], row.scores["n_test"]) == (75, 75)
+    assert len({row.scores["accuracy"] for row in rows}) > 1
 
 
 def test_nested_components_are_fitted_once_and_at_the_largest_count_of_the_grid(iris, monkeypatch):
@@ -65,14 +65,14 @@ def test_nested_components_are_fitted_once_and_at_the_largest_count_of_the_grid(
         cells = tuple(Cell("counting", k, "svm") for k in (1, 2, 3))
         only_one = ({**cells[0]._asdict(), "split": 0},)  # the others were done before
         work = Work(METHODS["counting"], CLASSIFIERS, 0, cells, only_one)
-        (row,) = evaluate(work, X, y, None, (TRAIN, TEST), preprocessing("standard"), 0)
-        assert row["trial"]["k"] == 1
+        (row,) = evaluate(work, TrialRows(X, y, None, preprocessing("standard"), 0), (TRAIN, TEST))
+        assert row.cell.k == 1
         assert fitted == expected
 
 
 def test_a_method_that_resizes_is_fitted_once_for_every_count(iris):
     X, y = iris
-    data = split_data(X, y, (TRAIN, TEST), preprocessing("standard"), 0)
+    data = TrialRows(X, y, None, preprocessing("standard"), 0).split(0, (TRAIN, TEST))
     fits = []
 
     def counted(n_components):
@@ -99,7 +99,9 @@ def test_nothing_is_learnt_from_test_rows(iris):
     labels[TEST] = "0"
     for name in ("fisher-lda", "pca", "lasso", "margin-pca-mean"):
         seen = [
-            features_by_count(METHODS[name], [1, 2], split_data(*table, (TRAIN, TEST), preprocessing("standard"), 0))
+            features_by_count(
+                METHODS[name], [1, 2], TrialRows(*table, None, preprocessing("standard"), 0).split(0, (TRAIN, TEST))
+            )
             for table in ((X, y), (other, labels))
         ]
         for k in (1, 2):
@@ -111,12 +113,12 @@ def test_nothing_is_learnt_from_test_rows(iris):
 def test_more_components_than_there_are_is_a_skip_that_says_so(iris):
     X, y = iris
     flat = np.column_stack([X[:, 0], X[:, 0], X[:, 1], X[:, 1]])  # rank 2, which shows in the fit only
-    found = {row["trial"]["k"]: row for row in rows_of("margin-pca-mean", [1, 2, 3], flat, y)}
-    assert [found[k]["status"] for k in (1, 2, 3)] == ["ok", "ok", "skipped"]
-    assert "n_components=3" in found[3]["reason"]
-    found = {row["trial"]["k"]: row for row in rows_of("lda", [2, 3], X, y)}
-    assert [found[k]["status"] for k in (2, 3)] == ["ok", "skipped"]
-    assert found[3]["reason"].startswith("lda has at most 2 components for 75 training rows, 4 features and 3 classes")
+    found = {row.cell.k: row for row in rows_of("margin-pca-mean", [1, 2, 3], flat, y)}
+    assert [found[k].status for k in (1, 2, 3)] == ["ok", "ok", "skipped"]
+    assert "n_components=3" in found[3].reason
+    found = {row.cell.k: row for row in rows_of("lda", [2, 3], X, y)}
+    assert [found[k].status for k in (2, 3)] == ["ok", "skipped"]
+    assert found[3].reason.startswith("lda has at most 2 components for 75 training rows, 4 features and 3 classes")
 
 
 def test_what_goes_wrong_is_a_row_with_its_reason(iris, monkeypatch):
@@ -128,7 +130,7 @@ def test_what_goes_wrong_is_a_row_with_its_reason(iris, monkeypatch):
 
     monkeypatch.setitem(METHODS, "broken", Method("broken", "", Broken))
     rows = rows_of("broken", [1, 2], X, y)
-    assert [(row["status"], row["reason"], row["scores"]) for row in rows] == [
+    assert [(row.status, row.reason, row.scores) for row in rows] == [
         ("failed", "RuntimeError: the bottom fell out", {})
     ] * 2
 
@@ -144,31 +146,31 @@ def test_that_something_did_not_converge_is_noted_and_other_warnings_are_not(iri
 
     monkeypatch.setitem(METHODS, "hasty", Method("hasty", "", Hasty))
     for row in rows_of("hasty", [1, 2], X, y):
-        assert (row["status"], row["reason"]) == ("ok", "")
-        assert row["notes"] == ["did not converge: stopped at 500 steps"]
+        assert (row.status, row.reason) == ("ok", "")
+        assert row.notes == ["did not converge: stopped at 500 steps"]
 
 
 def test_sparse_rows_are_reduced_or_skipped_with_a_reason(iris):
     X, y = iris
     sparse = csr_array(X)
     (row,) = rows_of("pca", [2], sparse, y)
-    dense_data = split_data(X, y, (TRAIN, TEST), [], 0)
-    sparse_data = split_data(sparse, y, (TRAIN, TEST), [], 0)
+    dense_data = TrialRows(X, y, None, [], 0).split(0, (TRAIN, TEST))
+    sparse_data = TrialRows(sparse, y, None, [], 0).split(0, (TRAIN, TEST))
     one, other = (features_by_count(METHODS["pca"], [2], data)[2] for data in (dense_data, sparse_data))
-    assert row["status"] == "ok"
+    assert row.status == "ok"
     np.testing.assert_allclose(one.test, other.test, atol=1e-8)
     (row,) = rows_of("pls", [2], sparse, y)
-    assert row["status"] == "skipped"
-    assert "pls needs dense rows" in row["reason"]
+    assert row.status == "skipped"
+    assert "pls needs dense rows" in row.reason
     (row,) = rows_of("raw", [4], sparse, y, classifiers=("naive-bayes",))
-    assert "naive-bayes needs dense rows" in row["reason"]
+    assert "naive-bayes needs dense rows" in row.reason
 
 
 def test_five_neighbours_need_five_rows(iris):
     X, y = iris
     train = np.array([0, 1, 60, 61])
     (row,) = rows_of("raw", [4], X, y, classifiers=("5-nn",), train=train)
-    assert (row["status"], row["reason"]) == ("skipped", "5-nn needs 5 training rows or more")
+    assert (row.status, row.reason) == ("skipped", "5-nn needs 5 training rows or more")
 
 
 def test_scores_equal_scikit_learns():

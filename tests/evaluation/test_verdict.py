@@ -9,9 +9,9 @@ from sklearn.datasets import load_digits, load_iris
 
 from discrim import compare
 from discrim.evaluation.evidence import Evidence
-from discrim.evaluation.grid import Cell, packed
 from discrim.evaluation.held_out import HeldOutLabels
 from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.result import Cell, Result, RunFacts, packed
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, sentences
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores
@@ -93,17 +93,16 @@ def held_out_rows(random, n_rows, cells, expected, n_splits=8, minority=0.5):
             scores |= {"n_train": len(train), "n_test": len(test), "fit_seconds": 0.0, "labels": packed(labels)}
             common = {"protocol": "holdout-80-20", "protocol_size": None, "seed": 0}
             trial = {**common, **cell._asdict(), "split": split}
-            rows.append({"trial": trial, "scores": scores, "status": "ok", "reason": ""})
-    about = {"classes": ["no", "yes"], "codes": packed(codes), "groups": None, "n_splits": n_splits}
-    return rows, about, codes
+            rows.append(Result(trial, scores))
+    return rows, RunFacts(("no", "yes"), codes, n_splits), codes
 
 
 def test_the_honest_score_is_that_of_new_rows_where_the_score_of_the_chosen_flatters():
     cells = tuple(Cell(f"m{at}", 1, "svm") for at in range(40))
     naive, honest = [], []
     for seed in range(12):
-        rows, about, _ = held_out_rows(np.random.default_rng(seed), 80, cells, [0.7] * len(cells))
-        found = verdict_of(rows, "accuracy", about)
+        rows, facts, _ = held_out_rows(np.random.default_rng(seed), 80, cells, [0.7] * len(cells))
+        found = verdict_of(rows, "accuracy", facts)
         naive.append(found.score)
         honest.append(found.honest.mean)
         assert found.honest.low <= found.honest.mean <= found.honest.high
@@ -113,8 +112,8 @@ def test_the_honest_score_is_that_of_new_rows_where_the_score_of_the_chosen_flat
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1"])
 def test_with_one_cell_there_is_no_choice_and_the_honest_score_is_the_score(metric):
-    rows, about, _ = held_out_rows(np.random.default_rng(3), 300, (Cell("m", 1, "svm"),), [0.8], minority=0.3)
-    found = verdict_of(rows, metric, about)
+    rows, facts, _ = held_out_rows(np.random.default_rng(3), 300, (Cell("m", 1, "svm"),), [0.8], minority=0.3)
+    found = verdict_of(rows, metric, facts)
     assert found.honest.mean == pytest.approx(found.score, abs=0.01)
     # about 90 rows are left out and tested: two standard errors of their share are 0.08 on either side
     assert 0.12 < found.honest.high - found.honest.low < 0.2
@@ -147,13 +146,13 @@ def test_weights_count_in_the_choice_as_in_the_score():
 
 
 def test_groups_are_drawn_as_a_whole():
-    rows, about, codes = held_out_rows(np.random.default_rng(0), 60, (Cell("m", 1, "svm"),), [0.8])
-    held_out = HeldOutLabels.of(rows, about)
+    rows, facts, codes = held_out_rows(np.random.default_rng(0), 60, (Cell("m", 1, "svm"),), [0.8])
+    held_out = HeldOutLabels.of(rows, facts)
     object.__setattr__(held_out, "groups", np.repeat(np.arange(12), 5))
     drawn = held_out._draws(np.random.default_rng(0)).reshape(-1, 12, 5)
     assert (drawn == drawn[:, :, :1]).all()
     assert (drawn[:, :, 0].sum(axis=1) == 12).all()
-    alone = HeldOutLabels.of(rows, about)._draws(np.random.default_rng(0))
+    alone = HeldOutLabels.of(rows, facts)._draws(np.random.default_rng(0))
     assert (alone[:, codes == 1].sum(axis=1) == (codes == 1).sum()).all()
 
 
@@ -235,26 +234,26 @@ def test_one_split_gives_the_highest_score():
 
 def test_where_the_recommended_is_not_linear_a_linear_one_is_named_beside_it():
     cells = (Cell("kernel", 1, "svm"), Cell("lda", 2, "svm"), Cell("lda", 5, "svm"), Cell("raw", 9, "svm"))
-    rows, about, _ = held_out_rows(np.random.default_rng(0), 400, cells, [0.95, 0.6, 0.8, 0.8])
-    found = verdict_of(rows, "accuracy", about, ["kernel"])
+    rows, facts, _ = held_out_rows(np.random.default_rng(0), 400, cells, [0.95, 0.6, 0.8, 0.8])
+    found = verdict_of(rows, "accuracy", facts, ["kernel"])
     assert (found.recommended, found.linear) == (cells[0], cells[2])
-    of_linear = [row["scores"]["accuracy"] for row in rows if row["trial"]["k"] == 5]
+    of_linear = [row.scores["accuracy"] for row in rows if row.cell.k == 5]
     assert found.linear_score == pytest.approx(np.mean(of_linear))
     assert found.sentences[-1] == (
         "kernel is not linear: where every component is to be a sum of weighted features, take lda with 5 components, "
         f"{100 * np.mean(of_linear):.1f} % with svm."
     )
-    linear = verdict_of(rows, "accuracy", about)
+    linear = verdict_of(rows, "accuracy", facts)
     assert linear.linear is None
     assert "not linear" not in str(linear)
-    alone = verdict_of([row for row in rows if row["trial"]["method"] != "lda"], "accuracy", about, ["kernel"])
+    alone = verdict_of([row for row in rows if row.cell.method != "lda"], "accuracy", facts, ["kernel"])
     assert alone.linear is None  # there is none to name
 
 
 def test_cells_with_fewer_splits_take_no_part():
-    rows, about, _ = held_out_rows(np.random.default_rng(0), 60, (Cell("a", 1, "svm"), Cell("b", 2, "svm")), [0.5, 0.9])
-    part = [row for row in rows if row["trial"]["method"] == "b" or row["trial"]["split"] < 3]
-    found = verdict_of(part, "accuracy", about)
+    rows, facts, _ = held_out_rows(np.random.default_rng(0), 60, (Cell("a", 1, "svm"), Cell("b", 2, "svm")), [0.5, 0.9])
+    part = [row for row in rows if row.cell.method == "b" or row.split < 3]
+    found = verdict_of(part, "accuracy", facts)
     assert found.recommended.method == found.best.method == "b"
     assert found.honest is not None
 
@@ -369,7 +368,7 @@ def test_no_difference_can_be_shown_with_few_rows():
     found = compare(X[::3], y[::3], n_components=[2], **FEW)
     assert found.verdict.finding == NOT_SHOWN
     assert found.answer.startswith("No difference to the 4 raw features (with ")
-    assert "can be shown with this many rows (one of " in found.answer
+    assert "can be shown with this many rows and splits (one of " in found.answer
     assert " points higher than them. " in found.answer or " points lower than them. " in found.answer
     assert found.verdict.against_raw.detectable > abs(found.verdict.against_raw.difference)
 
@@ -405,6 +404,16 @@ def test_no_signal_is_not_said_where_the_test_cannot_show_any():
     assert _finding(replace(evidence, ratio=9.0), 0, None, majority) == NOT_SHOWN
 
 
+@pytest.mark.parametrize(("expected", "signal"), [(0.95, True), (0.5, False)])
+def test_few_splits_of_many_methods_hide_no_signal_that_rows_show(expected, signal):
+    """Two splits show next to nothing by any t test; held-out rows far above the largest class are a signal still."""
+    cells = (*(Cell(f"m{at}", 1, "svm") for at in range(40)), Cell("raw", 9, "svm"))
+    rows, facts, _ = held_out_rows(np.random.default_rng(0), 200, cells, [expected] * len(cells), n_splits=2)
+    found = verdict_of(rows, "accuracy", facts)
+    assert (found.finding != NO_SIGNAL) == signal
+    assert ("naming the largest class" in str(found)) == (not signal)
+
+
 def test_the_same_difference_in_every_split_is_said_to_leave_nothing_to_test():
     raw = around(0.8, 0)
     lower = contrasts(scored(lda_2=raw - 0.1, raw_9=raw), 0)[0]
@@ -414,8 +423,9 @@ def test_the_same_difference_in_every_split_is_said_to_leave_nothing_to_test():
     assert same.finding == AS_WELL
     texts = {one: first_sentence(one) for one in (lower, same)}
     assert texts[lower] == (
-        "No difference to the 9 raw features (with svm) can be shown with this many rows (the difference is the same "
-        "in every split, which leaves nothing to test it by): 2 components by lda scored 10.0 points lower than them."
+        "No difference to the 9 raw features (with svm) can be shown with this many rows and splits (the difference is "
+        "the same in every split, which leaves nothing to test it by): 2 components by lda scored 10.0 points lower "
+        "than them."
     )
     assert texts[same].endswith("scored the same as the 9 raw features (with svm), in every split.")
     close = first_sentence(replace(same, detectable=0.024))
@@ -459,13 +469,23 @@ def test_a_class_without_left_out_rows_has_its_usual_share_in_an_honest_score():
         assert (right.low, right.mean, right.high) == (1, 1, 1)  # nor is it none of its rows
 
 
+def test_the_honest_accuracy_counts_a_small_class_as_the_rows_do():
+    """Two rows of a class are both drawn in half of all bootstraps: among rows left out the class would be too few."""
+    cells, codes = (Cell("m", 1, "svm"), Cell("m", 2, "svm")), np.repeat([0, 1, 2], [30, 30, 2])
+    tests = [np.r_[split:30:5, 30 + split : 60 : 5, 60 + split % 2] for split in range(4)]
+    trains = [np.setdiff1d(np.arange(62), test) for test in tests]
+    labels = [np.repeat(np.minimum(codes[test], 1)[:, None], 2, axis=1) for test in tests]  # the third is never named
+    held_out = HeldOutLabels(cells, ("a", "b", "c"), codes, tests, trains, labels, np.arange(62), np.ones(62))
+    assert held_out.honest_score(lambda scores: 0, "accuracy").mean == pytest.approx(12 / 13, abs=0.01)
+
+
 def test_confusion_and_recall_are_those_of_the_recommended_pipeline():
-    rows, about, codes = held_out_rows(np.random.default_rng(0), 100, (Cell("m", 1, "svm"),), [0.8], minority=0.3)
-    found = verdict_of(rows, "balanced_accuracy", about)
-    hits = np.sum([row["scores"]["hits"] for row in rows], axis=0)
-    actual = np.sum([row["scores"]["actual"] for row in rows], axis=0)
+    rows, facts, codes = held_out_rows(np.random.default_rng(0), 100, (Cell("m", 1, "svm"),), [0.8], minority=0.3)
+    found = verdict_of(rows, "balanced_accuracy", facts)
+    hits = np.sum([row.scores["hits"] for row in rows], axis=0)
+    actual = np.sum([row.scores["actual"] for row in rows], axis=0)
     assert np.diag(found.confusion).tolist() == hits.tolist()
     assert found.confusion.sum(axis=1).tolist() == actual.tolist()
     assert found.recall == {"no": pytest.approx(hits[0] / actual[0]), "yes": pytest.approx(hits[1] / actual[1])}
     assert found.majority == pytest.approx(0.5)  # of balanced accuracy, whatever the shares
-    assert verdict_of(rows, "accuracy", about).majority == pytest.approx(np.mean(codes == 0), abs=0.03)
+    assert verdict_of(rows, "accuracy", facts).majority == pytest.approx(np.mean(codes == 0), abs=0.03)

@@ -5,9 +5,10 @@ import numpy as np
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.plan import planned
+from discrim.evaluation.result import Result, Setting
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store
-from discrim.report.results import Results, Setting
+from discrim.report.results import Results
 
 HOSTILE = [
     "<script>alert('class')</script>",
@@ -40,10 +41,9 @@ def trees(n=90, d=6, seed=0, classes=("ash", "birch", "cedar"), names=None):
 def result_rows(method, k, scores, setting, classifier="5-nn", sizes=(80, 20), **more):
     """Rows such as trials leave them."""
     return [
-        {
-            "key": f"{method} {k} {classifier} {split}",
-            "trial": {**setting._asdict(), "method": method, "k": k, "classifier": classifier, "split": split},
-            "scores": {
+        Result(
+            {**setting._asdict(), "method": method, "k": k, "classifier": classifier, "split": split},
+            {
                 "accuracy": score,
                 "f1": score,
                 "n_train": sizes[0],
@@ -51,12 +51,9 @@ def result_rows(method, k, scores, setting, classifier="5-nn", sizes=(80, 20), *
                 "actual": [1, 2, 3],
                 "fit_seconds": 0.01,
             },
-            "seconds": 0.02,
-            "status": "ok",
-            "reason": "",
-            "versions": {"discrim": "0.1.0", "numpy": "2"},
-            **more,
-        }
+            0.02,
+            **{"versions": {"discrim": "0.1.0", "numpy": "2"}, **more},
+        )
         for split, score in enumerate(scores)
     ]
 

@@ -24,6 +24,7 @@ from discrim import (
     VIPDisplay,
     compare,
 )
+from discrim.evaluation.result import Result
 from discrim.registry import PUBLIC
 from discrim.report.drawing import COLOURS, NAMED, colour, marker, plain
 from discrim.report.loadings import LoadingsValues
@@ -337,11 +338,7 @@ def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparis
     shown = drawn(AccuracyCurveDisplay.from_comparison(comparison))
     for method in ("pca", "fisher-lda"):
         for k, mean in zip(*shown.artists_["lines"][method].get_data(), strict=True):
-            scores = [
-                row["scores"]["accuracy"]
-                for row in comparison.rows
-                if (row["trial"]["method"], row["trial"]["k"]) == (method, k)
-            ]
+            scores = [row.scores["accuracy"] for row in comparison.rows if (row.cell.method, row.cell.k) == (method, k)]
             assert len(scores) == 4
             assert mean == pytest.approx(100 * np.mean(scores))
     assert set(shown.artists_["bands"]) == {"pca", "fisher-lda", "raw"}
@@ -356,12 +353,10 @@ def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparis
 
 def test_numbers_of_components_are_named_where_there_is_room():
     rows = [
-        {
-            "trial": {"method": "pca", "k": k, "classifier": "svm", "split": 0},
-            "scores": {"accuracy": 0.5, "n_test": 1, "n_train": 1, "fit_seconds": 0.1},
-            "status": "ok",
-            "reason": "",
-        }
+        Result(
+            {"method": "pca", "k": k, "classifier": "svm", "split": 0},
+            {"accuracy": 0.5, "n_test": 1, "n_train": 1, "fit_seconds": 0.1},
+        )
         for k in range(1, 101)
     ]
     names = drawn(AccuracyCurveDisplay.from_comparison(rows)).ax_.get_xticklabels()

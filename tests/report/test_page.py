@@ -133,7 +133,7 @@ def test_the_answer_says_the_largest_class_the_recall_and_what_was_not_finished(
     for name, share in verdict.recall.items():
         assert re.search(rf"{name} [\d ·]+ {100 * share:.1f} %", text)
     assert "Nothing failed and nothing was skipped." in text
-    stopped = [row for row in found.rows if row["trial"]["split"] < 2 or row["trial"]["method"] == "pca"]
+    stopped = [row for row in found.rows if row.split < 2 or row.cell.method == "pca"]
     text = plain(page_of([Results.of(Comparison(found.grid, stopped))], Origin()))
     assert "The run was not finished" in text
     assert "nothing was skipped" not in text
@@ -361,7 +361,7 @@ def test_where_nothing_is_shown_to_help_no_method_is_the_headline():
 
 
 def test_one_split_has_no_interval(found):
-    first = [row for row in found.rows if row["trial"]["split"] == 0]
+    first = [row for row in found.rows if row.split == 0]
     text = page_of([Results.of(Comparison(found.grid, first))], Origin())
     assert "95&nbsp;% interval" not in text
     assert not re.search(r"\bnan\b", re.sub(r"<script.*?</script>", "", text, flags=re.S))

@@ -15,11 +15,12 @@ from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.protocol import protocol_of
+from discrim.evaluation.result import Setting
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
 from discrim.report.answer import answer_of, project_command, python_code
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Fits, lines_shown, looks_of
-from discrim.report.results import Results, Setting, results_in
+from discrim.report.results import Results, results_in
 
 
 def test_a_comparison_and_its_store_give_the_same_results(tmp_path):
@@ -126,7 +127,7 @@ def test_the_answer_says_plainly_whether_it_helps(raw, words):
 
 def _shaken(rows):
     """The last split a little off, so that differences are not all equal."""
-    return [{**row, "scores": {**row["scores"], "accuracy": row["scores"]["accuracy"] + 0.001}} for row in rows]
+    return [replace(row, scores={**row.scores, "accuracy": row.scores["accuracy"] + 0.001}) for row in rows]
 
 
 def test_without_results_the_answer_says_so():
@@ -249,7 +250,7 @@ def test_a_store_that_was_interrupted_is_reported_as_such(tmp_path):
     assert whole.remarks == ()
     assert whole.verdict.sentences == found.verdict.sentences  # without the table, the store says it all
     assert whole.verdict.honest == found.verdict.honest
-    part = [row for row in rows if row["trial"]["method"] != "pca" or row["trial"]["split"] < 2]
+    part = [row for row in rows if row.cell.method != "pca" or row.split < 2]
     (stopped,) = results_in(part, "auto", lambda name: None, runs)
     not_judged, not_finished = stopped.remarks
     assert not_judged.startswith(

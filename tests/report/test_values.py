@@ -1,5 +1,6 @@
 """Values of the displays, each against its definition written out."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, BayesErrorPCA, FisherLDA, MarginSubspace
 from discrim.evaluation.baselines import PartialLeastSquares
+from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import corrected_interval, nemenyi_critical_difference
 from discrim.reducers.kernel_map import kernel_bayes_error_lda
 from discrim.report.accuracy_curves import AccuracyCurveValues
@@ -264,12 +266,10 @@ def test_margins_of_many_rows_are_sampled(rng):
 
 def result_rows(scores, method, k, classifier="svm"):
     return [
-        {
-            "trial": {"method": method, "k": k, "classifier": classifier, "split": split},
-            "scores": {"accuracy": score, "f1": score / 2, "n_test": 20, "n_train": 80, "fit_seconds": 0.1},
-            "status": "ok",
-            "reason": "",
-        }
+        Result(
+            {"method": method, "k": k, "classifier": classifier, "split": split},
+            {"accuracy": score, "f1": score / 2, "n_test": 20, "n_train": 80, "fit_seconds": 0.1},
+        )
         for split, score in enumerate(scores)
     ]
 
@@ -277,7 +277,10 @@ def result_rows(scores, method, k, classifier="svm"):
 def test_curves_have_the_corrected_interval_at_every_k():
     scores = {1: [0.7, 0.8, 0.75], 2: [0.9, 0.85, 0.95]}
     rows = [row for k, values in scores.items() for row in result_rows(values, "pca", k)]
-    rows += [*result_rows([0.5], "raw", 9, "1-nn"), {**result_rows([0.0], "lda", 1)[0], "status": "failed"}]
+    rows += [
+        *result_rows([0.5], "raw", 9, "1-nn"),
+        replace(result_rows([0.0], "lda", 1)[0], status="failed", reason="no"),
+    ]
     found = AccuracyCurveValues.of(rows)
     assert (found.methods, found.classifiers) == (("pca", "raw"), ("svm", "1-nn"))
     pca, raw = found.curves

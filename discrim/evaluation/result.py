@@ -1,0 +1,158 @@
+"""What is kept of a run: the result of every trial, and once for all of them what no single trial says.
+
+A trial is named by the setting that it shares with the others of its run, its cell and its split; `canonical.trial_key`
+of that is its key in a store.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.evaluation.canonical import trial_key
+
+STATUSES = ("ok", "failed", "skipped")
+
+
+class Cell(NamedTuple):
+    """One combination to be tried on every split, by names."""
+
+    method: str
+    k: int
+    classifier: str
+
+
+class Setting(NamedTuple):
+    """What the trials of one run have in common."""
+
+    data: str
+    digest: str
+    protocol: str
+    protocol_size: int | None = None
+    scale: str = "standard"
+    impute: str = ""
+    seed: int = 0
+    discrim: str = ""
+    groups: str = ""
+    weights: str = ""
+
+    @classmethod
+    def of(cls, trial: Mapping[str, Any]) -> Setting:
+        return cls(*(trial.get(name, cls._field_defaults.get(name, "")) for name in cls._fields))
+
+    @property
+    def run_key(self) -> str:
+        """The key under which a store keeps what its trials have in common."""
+        return trial_key(self._asdict())
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one trial.
+
+    trial : all that the result depends on, as it is stored
+    scores : by name; the sizes of the split, the seconds of the fit and the class of every test row are among them
+    seconds : of the classifier
+    reason : why there are no scores, where the status is not "ok"
+    notes : what leaves doubts about the scores
+    """
+
+    trial: Mapping[str, Any]
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    status: str = "ok"
+    reason: str = ""
+    notes: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status={self.status!r}; possible are {', '.join(STATUSES)}.")
+        if self.status != "ok" and not self.reason:
+            told = self.status.replace("skipped", "was skipped")
+            raise ValueError(f"A trial that {told} needs a reason; none came.")
+        if not (math.isfinite(self.seconds) and self.seconds >= 0):
+            raise ValueError(f"seconds={self.seconds}; a finite time of at least 0 is needed.")
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.trial["method"], self.trial["k"], self.trial["classifier"])
+
+    @property
+    def split(self) -> int:
+        return int(self.trial["split"])
+
+    @property
+    def key(self) -> str:
+        return trial_key(self.trial)
+
+
+@dataclass(frozen=True, eq=False)
+class RunFacts:
+    """What no single trial says, for those who read the results.
+
+    codes : the class of every row
+    n_splits : how many were asked for
+    groups : the group of every row, None where rows have none
+    n_rows : how many rows the data have; sample : the numbers of those that were compared, None for all
+    """
+
+    classes: tuple[str, ...]
+    codes: NDArray[np.intp]
+    n_splits: int
+    n_features: int = 0
+    n_cells: int = 0
+    n_rows: int = 0
+    groups: NDArray[np.intp] | None = None
+    sample: NDArray[np.intp] | None = None
+    weights: NDArray[np.float64] | None = None
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Any]) -> RunFacts:
+        """From what a store has."""
+        groups, sample, weights = kept["groups"], kept["sample"], kept.get("weights")
+        return cls(
+            tuple(kept["classes"]),
+            unpacked(kept["codes"]),
+            kept["n_splits"],
+            kept["n_features"],
+            kept["cells"],
+            kept["n_rows"],
+            None if groups is None else unpacked(groups),
+            None if sample is None else unpacked(sample),
+            None if weights is None else np.array(weights),
+        )
+
+    def written(self) -> dict[str, Any]:
+        """As a store has it."""
+        return {
+            "classes": list(self.classes),
+            "codes": packed(self.codes),
+            "groups": None if self.groups is None else packed(self.groups),
+            "n_features": self.n_features,
+            "n_splits": self.n_splits,
+            "cells": self.n_cells,
+            "n_rows": self.n_rows,
+            "sample": None if self.sample is None else packed(self.sample),
+            "weights": None if self.weights is None else self.weights.tolist(),
+        }
+
+
+def packed(codes: NDArray[Any]) -> str:
+    """Small whole numbers as short text."""
+    return base64.b85encode(zlib.compress(np.ascontiguousarray(codes, dtype="<u4").tobytes(), 9)).decode("ascii")
+
+
+def unpacked(text: str) -> NDArray[np.intp]:
+    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype="<u4").astype(np.intp)
