@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 from discrim.data.archive import Archive
 from discrim.data.columnar import MissingExtraError
 from discrim.data.labelled_table import normal_text
-from discrim.data.table_error import MAX_BYTES, TableError, plural, quoted, too_large
+from discrim.data.table_error import MAX_BYTES, TableError, plural, quoted, require_room
 
 NAMES = "obs_names"  # what AnnData calls the names of the cells
 
@@ -37,8 +37,7 @@ def read_annotated(path: Path, target: str | None, id_column: str | None, max_by
             lacking = [name for name in ("X", "obs", "var") if name not in file]
             if lacking:
                 raise TableError(f"{path} is no AnnData file: it has no {quoted(lacking)}.")
-            if (needed := _bytes(file["X"])) > max_bytes:
-                raise too_large(path, needed, max_bytes)
+            require_room(path, _bytes(file["X"]), max_bytes)
             X, obs, var = (read_elem(file[name]) for name in ("X", "obs", "var"))
     except (OSError, KeyError, ValueError) as error:
         if isinstance(error, TableError):

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from discrim.data.labelled_table import LabelledTable, normal_text
-from discrim.data.table_error import MAX_BYTES, TableError, plural, quoted, too_large
+from discrim.data.table_error import MAX_BYTES, TableError, plural, quoted, require_room
 
 _CSR = ("data", "indices", "indptr", "shape")
 _LABELS = ("target", "y", "labels")
@@ -65,14 +65,13 @@ class _Members:
     """The arrays inside the archive, each read once and only if asked for."""
 
     def __init__(self, files: zipfile.ZipFile, path: Path, max_bytes: int) -> None:
-        self._files, self._path, self._left, self.max_bytes = files, path, max_bytes, max_bytes
+        self._files, self._path, self._taken, self.max_bytes = files, path, 0, max_bytes
         self.names = [name.removesuffix(".npy") for name in files.namelist()]
 
     def __getitem__(self, name: str) -> np.ndarray:
         info = self._files.getinfo(f"{name}.npy")
-        self._left -= info.file_size
-        if self._left < 0:
-            raise too_large(self._path, sum(one.file_size for one in self._files.infolist()), self.max_bytes)
+        self._taken += info.file_size
+        require_room(self._path, self._taken, self.max_bytes, is_known=False)
         with self._files.open(info) as handle:
             try:
                 return _array(handle, info.file_size)
@@ -142,8 +141,7 @@ def _rows(path: Path, members: _Members) -> Any:
     if 0 in X.shape:
         raise TableError(f"{path} is empty: {X.shape[0]} rows × {X.shape[1]} columns.")
     # A sparse matrix can claim any number of columns; each has at least a name and a mean.
-    if (needed := 100 * X.shape[1]) > members.max_bytes:
-        raise too_large(path, needed, members.max_bytes)
+    require_room(path, 100 * X.shape[1], members.max_bytes)
     return X
 
 

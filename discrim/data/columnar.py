@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from discrim.data.cells import as_text, distinct
 from discrim.data.labelled_table import normal_text
-from discrim.data.table_error import MAX_BYTES, TableError, too_large
+from discrim.data.table_error import MAX_BYTES, TableError, require_room
 
 
 class MissingExtraError(ImportError):
@@ -95,9 +95,7 @@ def _parquet(path: Path, max_bytes: int) -> Any:
         about = file.metadata
         # Run lengths let a small Parquet file claim any number of rows.
         content = sum(about.row_group(at).total_byte_size for at in range(about.num_row_groups))
-        needed = max(content, about.num_rows * about.num_columns * 8)
-        if needed > max_bytes:
-            raise too_large(path, needed, max_bytes)
+        require_room(path, max(content, about.num_rows * about.num_columns * 8), max_bytes)
         schema = file.schema_arrow
     worded = [one.name for one in schema if str(one.type) in ("string", "large_string", "binary", "large_binary")]
     with parquet.ParquetFile(path, read_dictionary=worded) as file:
@@ -105,9 +103,7 @@ def _parquet(path: Path, max_bytes: int) -> Any:
 
 
 def _feather(path: Path, max_bytes: int) -> Any:
-    needed = unpacked_size(path)
-    if needed > max_bytes:
-        raise too_large(path, needed, max_bytes)
+    require_room(path, unpacked_size(path), max_bytes)
     return arrow("pyarrow.feather", path).read_table(path)
 
 
@@ -161,9 +157,7 @@ def excel_file(path: Path, header: bool | None, max_bytes: int = MAX_BYTES) -> C
     openpyxl, pyarrow = arrow("openpyxl", path), arrow("pyarrow", path)
     try:
         with zipfile.ZipFile(path) as parts:
-            needed = sum(part.file_size for part in parts.infolist())
-        if needed > max_bytes:
-            raise too_large(path, needed, max_bytes)
+            require_room(path, sum(part.file_size for part in parts.infolist()), max_bytes)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = list(enumerate(book.worksheets[0].iter_rows(values_only=True), start=1))
         book.close()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -28,10 +29,11 @@ import numpy as np
 from discrim.data.cells import CellFormat
 from discrim.data.columnar import arrow, column_names
 from discrim.data.labelled_table import normal_text
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted_cell, too_large
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted_cell, require_room
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_QUOTED_FIELD = re.compile(rb'(?:\A|(?<=[,;\t|\r\n])) *"[^"]*(?:""[^"]*)*"')
 _CHUNK = 1 << 20
 _NEUTRALISED = re.compile(r"^\s*'('*[=+\-@\t\r])")
 _FOREIGN = {
@@ -202,9 +204,9 @@ class DelimitedFile:
     def _delimiter_of_first_line(self) -> str:
         if self.path.name.removesuffix(".gz").lower().endswith((".tsv", ".tab")):
             return "\t"
-        first = next((found[0] for found in _LINE.finditer(self._content) if found[0].strip()), b"")
-        bare = re.sub(rb'"[^"]*"', b"", first)
-        return max(_DELIMITERS, key=lambda mark: bare.count(mark.encode()))
+        bare = _QUOTED_FIELD.sub(b"", self._content[:_CHUNK])  # which may hold marks, and line breaks
+        first = next((found[0] for found in _LINE.finditer(bare) if found[0].strip(b" \r\n")), b"")
+        return max(_DELIMITERS, key=lambda mark: first.count(mark.encode()))
 
 
 def _unzipped(path: Path, max_bytes: int) -> bytes:
@@ -214,20 +216,17 @@ def _unzipped(path: Path, max_bytes: int) -> bytes:
         size = raw.seek(0, 2)
         raw.seek(0)
         if not zipped:
-            if size > max_bytes:
-                raise too_large(path, size, max_bytes)
+            require_room(path, size, max_bytes)
             return raw.read()
-        chunks, left = [], max_bytes
+        content = io.BytesIO()
         try:
             with gzip.GzipFile(fileobj=raw) as inner:
                 while chunk := inner.read(_CHUNK):
-                    left -= len(chunk)
-                    if left < 0:
-                        raise too_large(path, None, max_bytes)
-                    chunks.append(chunk)
+                    require_room(path, content.tell() + len(chunk), max_bytes, is_known=False)
+                    content.write(chunk)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise TableError(f"{path}: the gzip data are damaged or cut short ({error}).") from error
-    return b"".join(chunks)
+    return content.getvalue()
 
 
 def _as_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, quoted_cell, too_large
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, quoted_cell, require_room
 
 _CHUNK_BYTES = 1 << 24
 
@@ -139,8 +139,7 @@ def label_texts(
         )
     if zeros := [value for value in values if value.endswith("\0")]:
         raise TableError(f"{column}: {quoted(zeros)} end in a zero character, which text in an array cannot keep.")
-    if (needed := 4 * max(map(len, values)) * n_rows) > max_bytes:
-        raise too_large(path, needed, max_bytes)
+    require_room(path, 4 * max(map(len, values)) * n_rows, max_bytes)
     return np.array(values, dtype=np.str_)[codes]
 
 

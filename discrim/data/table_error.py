@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None  # type: ignore[assignment]
 
 MAX_BYTES = 4 * 2**30  # of what a file becomes in memory, whatever its format, unless max_bytes says otherwise
 PYTHON_ONLY = {"": True}  # the options of what the command line cannot say
@@ -68,13 +75,56 @@ class TableError(ValueError):
         return f"{self.fact} {ways[:1].upper()}{ways[1:]}." if ways else self.fact
 
 
-def too_large(path: Any, needed: int | None, max_bytes: int) -> TableError:
-    """The one error of all formats for what would fill the memory."""
-    size = "more" if needed is None else f"{needed:,} bytes, more"
-    return TableError(
-        f"{path} would take {size} than the {max_bytes:,} bytes of memory that a table may.",
-        Advice("if that is meant, allow more with", max_bytes=needed or 4 * max_bytes),
-    )
+def require_room(path: Any, needed: int, max_bytes: int, *, is_known: bool = True) -> None:
+    """Refuse what would fill the memory: the same limit and the same words for all formats.
+
+    A process that is itself limited (`ulimit -v`) has room for a quarter of what is left to it: a table is held as
+    text, as columns and as rows while it is read.
+    """
+    size = f"{needed:,} bytes, more" if is_known else "more"
+    if needed > max_bytes:
+        raise TableError(
+            f"{path} would take {size} than the {max_bytes:,} bytes of memory that a table may.",
+            Advice("if that is meant, allow more with", max_bytes=needed if is_known else 4 * max_bytes),
+        )
+    left = memory_left()
+    if left is not None and needed > left // 4:
+        raise TableError(
+            f"{path} would take {size} than a quarter of the {left:,} bytes of memory that are left to this process "
+            "(ulimit -v). Raise its limit, or read the table in parts."
+        )
+
+
+def memory_left() -> int | None:
+    """Bytes of memory that this process may still take; None where it is not limited."""
+    limit = -1 if resource is None else int(resource.getrlimit(resource.RLIMIT_AS)[0])
+    if limit < 0 or limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:  # of Linux only
+        return limit
+    return max(0, limit - pages * resource.getpagesize())
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def in_memory(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The reader of a file (its first argument), with memory that runs out all the same as an error that names it."""
+
+    @wraps(read)
+    def named(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return read(*args, **kwargs)
+        except MemoryError as error:
+            path = args[0] if args else kwargs["path"]
+            raise TableError(
+                f"{path} does not fit into the memory that is left ({error}). Read it in parts, or leave columns out."
+            ) from None
+
+    return named
 
 
 def quoted(names: Sequence[str]) -> str:

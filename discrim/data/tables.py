@@ -47,7 +47,7 @@ from discrim.data.cells import (
 from discrim.data.columnar import MissingExtraError, TableFile, columnar_file, excel_file, on_its_side
 from discrim.data.delimited import DelimitedFile, Dialect
 from discrim.data.labelled_table import LabelledTable, checked_names, coded, label_texts, normal_text, notes_on
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, quoted_cell
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, in_memory, plural, quoted, quoted_cell
 from discrim.data.writing import whole_file, write_table
 
 __all__ = [
@@ -68,6 +68,7 @@ _FEW_LEVELS = 20
 MISSING_CELLS = ("error", "keep", "drop")
 
 
+@in_memory
 def read_table(
     path: str | os.PathLike[str],
     target: str | None,
@@ -161,6 +162,7 @@ def read_table(
     return _finished(table, missing_cells, min_class_size)
 
 
+@in_memory
 def read_features(
     path: str | os.PathLike[str],
     feature_names: Sequence[str],

@@ -2,6 +2,8 @@
 
 import gzip
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -361,6 +363,38 @@ def test_every_format_is_held_to_the_limit_before_it_is_unpacked(tmp_path):
         error = refusal(path, None if path.suffix == ".npz" else "label", max_bytes=2_000_000)
         assert re.search(r"2,000,000 bytes of memory", str(error)), path
         assert "max_bytes" in str(error)
+
+
+LIMITED = """
+import resource, sys
+from discrim.data.tables import read_table, TableError
+read_table(sys.argv[1], "label")
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + 60_000_000
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    read_table(sys.argv[2], "label")
+except TableError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_process_with_little_memory_refuses_by_name_what_would_fill_it(file):
+    small = file("a,label\n" + "1,x\n2,y\n" * 4)
+    much = file(gzip.compress(b"a,label\n" + b"1.5,x\n2,y\n" * 3_000_000), "t.csv.gz")
+    done = subprocess.run([sys.executable, "-c", LIMITED, small, much], capture_output=True, text=True, check=True)
+    assert re.search(r"t.csv.gz would take more than a quarter of the [\d,]+ bytes of memory", done.stdout)
+
+
+@pytest.mark.parametrize("read", [lambda path: read_table(path, "label"), lambda path: read_features(path, ["a"])])
+def test_memory_that_runs_out_all_the_same_is_named(read, file, monkeypatch):
+    def fails(*given):
+        raise MemoryError("Unable to allocate 3.00 GiB")
+
+    monkeypatch.setattr("discrim.data.tables.numbers", fails)
+    with pytest.raises(TableError, match=r"t.csv does not fit into the memory that is left \(Unable to"):
+        read(file("a,label\n1,x\n2,y\n"))
 
 
 def test_what_fits_is_read(tmp_path):

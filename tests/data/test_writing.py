@@ -55,6 +55,8 @@ TRICKY = st.sampled_from(
     labels=st.lists((NAMES | TRICKY).filter(plain), min_size=2, max_size=3, unique=True),
 )
 @example(names=["a;b;c;d", "e", "f"], labels=["\ufeffx", "y\rz"])
+@example(names=["|\r0", ",0", "-"], labels=['0b "', "b"])  # marks on a line that is the middle of a name
+@example(names=[";\n,", '"=\t0', "c"], labels=["b", ",|;#"])
 @example(names=["\ufeffa", "'=b", "c"], labels=["=x", "'=x"])
 def test_names_and_labels_of_any_text_read_back_equal_in_all_formats(tmp_path_factory, names, labels):
     folder = tmp_path_factory.mktemp("t")
