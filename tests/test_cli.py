@@ -651,6 +651,15 @@ def test_the_report_is_written_before_a_terminal_can_fail(tmp_path, table):
     assert "Traceback" not in err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell's >&-")
+def test_the_report_is_written_where_nobody_listens(tmp_path, table):
+    html = tmp_path / "report.html"
+    typed = [sys.executable, "-m", "discrim", "compare", str(table), *FAST, "--html", str(html)]
+    done = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *typed], check=False)
+    assert done.returncode == 0
+    assert html.read_text(encoding="utf-8").rstrip().endswith("</html>")
+
+
 def test_a_terminal_that_lacks_a_character_shows_another(tmp_path, rows):
     X, y = rows
     path = write(tmp_path / "größe ✓.csv", X, y)

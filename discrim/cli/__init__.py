@@ -48,8 +48,11 @@ def application(wanted: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
 
 def main() -> None:
     """The entry point."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed (`>&-`): its number would go to the next file opened, and what is said into that
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # an answer is not lost for a character that the terminal lacks
     typed = sys.argv[1:] + os.environ.get("COMP_WORDS", "").split() + os.environ.get("_TYPER_COMPLETE_ARGS", "").split()
     application(word for word in typed if word in COMMANDS)(prog_name="discrim")
