@@ -29,13 +29,14 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"  # the tutorial runs from top to bottom, or the site is not built
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_merge_streams = True  # lines that are printed one by one stand in one block
 exclude_patterns = ["_build", "README.md", "gallery/*.ipynb", "sg_execution_times.rst"]
 default_role = "literal"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "discrim"
 html_static_path = ["_static"]
-html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "header_links_before_dropdown": 7}
+html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "header_links_before_dropdown": 6}
 html_show_sourcelink = False
 
 numpydoc_show_class_members = False
