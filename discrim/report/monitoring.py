@@ -31,7 +31,7 @@ class MonitoringValues:
     """T² and SPE of rows, with the limits that `level` of such rows stay below where they are normal.
 
     ids : what each row is called
-    fitted : whether these are the fitted rows themselves, whose T² has another limit than that of new ones
+    fitted : whether these are the fitted rows themselves, whose limits are other than those of new ones
     """
 
     method: str
@@ -74,7 +74,9 @@ class MonitoringValues:
         t2 = (n - 1) * (la.solve_triangular(R, new.T, trans="T") ** 2).sum(axis=0)
         spe = of_fitted if X_new is None else _residuals(rows_seen(estimator, judged), mean, new, loadings)
         negligible = NOTHING_LEFT * float((la.norm(components - centre, axis=1) ** 2).mean() * (loadings**2).sum())
-        limits = t2_limit(n, k, level, fitted=X_new is None), max(spe_limit(of_fitted, level), negligible)
+        # a row that P was fitted to lies nearer than a new one: P without it leaves a residual of r/(1 − h)
+        nearer = 1.0 if X_new is None else np.maximum(1 - 1 / n - (Q**2).sum(axis=1), NOTHING_LEFT)
+        limits = t2_limit(n, k, level, fitted=X_new is None), max(spe_limit(of_fitted / nearer**2, level), negligible)
         return cls(method or name_of(estimator), row_ids(judged, ids), t2, spe, *limits, level, X_new is None)
 
     @property
@@ -135,7 +137,7 @@ def t2_limit(n: int, k: int, level: float, *, fitted: bool) -> float:
 
 
 def spe_limit(residuals: Array, level: float) -> float:
-    """g χ²_h with g = v/2m and h = 2m²/v, m and v the mean and variance of the fitted rows' residuals.
+    """g χ²_h with g = v/2m and h = 2m²/v, m and v the mean and variance of residuals.
 
     Box (1954); Nomikos and MacGregor (1995).
     """
