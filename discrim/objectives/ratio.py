@@ -16,6 +16,7 @@ One unit for all: Ledoit–Wolf's and OAS's own g belongs to the target tr(S_w/n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,17 @@ class Ratio:
         """Whether the class means differ by more than rounding, beside each coordinate's variance."""
         return bool((np.einsum("cd,cd->d", self.means, self.means) > ROUNDING**2 * self.variances).any())
 
-    def covariance(self, gamma: float = 0.0) -> Covariance:
+    @cached_property
+    def within_classes(self) -> Covariance:
+        """S_w/n, with its factor."""
+        return Covariance(self.within, self.precision, self.variances)
+
+    def covariance(self, gamma: float) -> Covariance:
         """Σ_γ = (1−γ) S_w/n + γ τ I ,    τ = tr(S_w/n) / rank."""
-        sigma = self.within
-        if gamma:
-            sigma = (1 - gamma) * self.within
-            sigma[np.diag_indices(len(sigma))] += self.ridge(gamma)
+        if not gamma:
+            return self.within_classes
+        sigma = (1 - gamma) * self.within
+        sigma[np.diag_indices(len(sigma))] += self.ridge(gamma)
         return Covariance(sigma, self.precision, self.variances)
 
     def ridge(self, gamma: float) -> float:
@@ -107,7 +113,7 @@ def ratio_of(moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
     if has_ridge:
         noise = rounding_share(len(within), ratio.precision) * ratio.variances.max(initial=0.0)
         # where no column is rounding, and the classes vary all over; which classes far apart may hide in the total
-        is_whole = ratio.variances.min(initial=np.inf) > noise and ratio.covariance().is_nonsingular
+        is_whole = ratio.variances.min(initial=np.inf) > noise and ratio.within_classes.is_nonsingular
         ratio = replace(ratio, rank=len(within) if is_whole else numerical_rank(ratio.total, ratio.precision))
     if embedding is not None:
         ratio = ratio.projected(embedding)
@@ -133,7 +139,7 @@ def _range_of(ratio: Ratio) -> tuple[Array | None, Array | None, float]:
 
     Where the within-class scatter is not singular the total is not either, though classes far apart may hide that.
     """
-    if ratio.covariance().is_nonsingular or Covariance(ratio.total, ratio.precision).is_nonsingular:
+    if ratio.within_classes.is_nonsingular or Covariance(ratio.total, ratio.precision).is_nonsingular:
         return None, None, 1.0
     # judged on correlations, so that a feature in small units is not taken for rounding
     deviations = np.sqrt(ratio.variances)

@@ -186,7 +186,7 @@ class Reducer(
                 stored=rows.X.nnz if rows.is_sparse else None,
                 wanted=request if isinstance(request, int) else every,
                 why_all=self._why_all_directions(),
-                can_sample=self._chooses_on_sample,
+                can_sample=rows.is_sparse and self._chooses_on_sample,
             )
         plan = replace(plan, leading=not self._uses_every_direction)
         keep = self._kept_statistics(streaming=False)

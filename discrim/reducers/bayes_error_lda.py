@@ -20,10 +20,9 @@ from discrim.reducers.base import fitted_property
 from discrim.reducers.shrunk_discriminant import Shrinkage, ShrunkDiscriminant
 from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
-from discrim.solve.discriminants import Discriminants, classical
+from discrim.solve.discriminants import Discriminants
 from discrim.solve.error_subspace import completed, error_subspace, nested_axes
 from discrim.solve.generalisation import WhitenedClasses, expected_of_statistics, seen_in_folds
-from discrim.solve.shrinkage_path import PATH
 
 Array = NDArray[np.float64]
 PAIRED_CLASSES = 1_000  # above, the pairs of this many classes stand for all
@@ -209,16 +208,19 @@ class BayesErrorLDA(ShrunkDiscriminant):
         self.n_init = n_init
         self.random_state = random_state
 
+    @property
+    def _holds_out(self) -> bool:  # type: ignore[override]
+        return self.cv is not None
+
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        folds = self._folds(basis) if self._can_hold_out(ratio, moments, basis) else None
-        path = None
-        if self.shrinkage == "cv":
-            path = self._scored_path(basis, PATH, folds)
-        gamma = self._given_shrinkage(ratio, moments, basis) if path is None else path.best()[0]
-        found = classical(ratio, basis.cost(ratio, gamma))
+        found = super()._find(ratio, moments, basis)
+        gamma, path = found.found.shrinkage_, found.found.path_
         classes = WhitenedClasses.of(found, ratio)
-        expected = expected_of_statistics(found, classes, ratio, gamma)
-        seen = expected if folds is None else tuple(seen_in_folds(basis, folds, gamma))
+        seen = expected = expected_of_statistics(found, classes, ratio, gamma)
+        varies = ratio.trace > ROUNDING**2 * ratio.variances.sum() and bool(moments.counts.max() > 1)
+        gathered = self._statistics is not None and self._statistics.gathering.n_folds > 0
+        if (path is not None or self.cv is not None) and varies and (gathered or basis.points.shape[0] > 0):
+            seen = tuple(seen_in_folds(basis, self._folds(basis), gamma))
         request, shape = plain_count(self.n_components), (moments.n_rows, self.n_features_in_)
         # whether LDA's values tie there is no matter here
         k = discriminant_count(request, found.values, ratio.rank, shape, ties_settled=True)
@@ -230,16 +232,6 @@ class BayesErrorLDA(ShrunkDiscriminant):
         rotation = self._rotation(classes.means, ratio.shares, pairing)
         along = ratio.means @ classes.directions.T @ rotation
         return replace(found, directions=rotation.T @ classes.directions, values=np.vecdot(along.T, along.T))
-
-    def _can_hold_out(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> bool:
-        """Whether folds are wanted, and there are rows (or fold statistics) that differ in a class."""
-        gathered = self._statistics is not None and self._statistics.gathering.n_folds > 0
-        varies = ratio.trace > ROUNDING**2 * ratio.variances.sum() and bool(moments.counts.max() > 1)
-        return (self._holds_out or self._searches) and varies and (gathered or basis.points.shape[0] > 0)
-
-    @property
-    def _holds_out(self) -> bool:  # type: ignore[override]
-        return self.cv is not None
 
     def _pair(self, moments: ClassMoments, held_out: Sequence[HeldOut], squared_inflation: float, k: int) -> Pairing:
         priors = checked_priors(self.priors, moments.weights / moments.total_weight)

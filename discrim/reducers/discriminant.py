@@ -134,7 +134,7 @@ class DiscriminantReducer(NearestCentroid):
 
     def _loses_digits(self, found: Discriminants, ratio: Ratio, moments: ClassMoments, basis: Basis) -> bool:
         """Whether less than half the digits of the discriminants, or none of some directions, are known."""
-        cost = ratio.covariance() if found.cost is None else found.cost
+        cost = ratio.within_classes if found.cost is None else found.cost
         if found.cost is None and not cost.is_nonsingular:
             cost = Covariance(ratio.total, ratio.precision)
         if not cost.is_nonsingular or cost.inverse_condition <= HALF_THE_DIGITS:

@@ -144,7 +144,7 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
         spectrum = spectrum_of_matrix(ratio.total, None, precision=ratio.precision)
         # rank S_w, which is n − C for n < d; unlike n it is the same for repeated rows and for weights
         possible = ratio.rank
-        if not ratio.covariance().is_nonsingular:
+        if not ratio.within_classes.is_nonsingular:
             shares = within_shares(ratio.within, ratio.total)[0]
             possible = max(1, int((shares > collapsed_share(ratio)).sum()))
         request = plain_count(self.pca_components)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.data.check_parameters import COUNT_OR_CV, Constraints
-from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio
-from discrim.reducers.shrunk_discriminant import Shrinkage, ShrunkDiscriminant
-from discrim.solve.basis import Basis
-from discrim.solve.discriminants import Discriminants, classical
-from discrim.solve.shrinkage_path import PATH
+from discrim.reducers.shrunk_discriminant import ShrunkDiscriminant
 
 
 class RegularizedLDA(ShrunkDiscriminant):
@@ -131,13 +124,3 @@ class RegularizedLDA(ShrunkDiscriminant):
         self.store_covariance = store_covariance
         self.missing = missing
         self.random_state = random_state
-
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        count, path, searches = None, None, self.shrinkage == "cv"
-        tried = PATH if searches else np.array([self._given_shrinkage(ratio, moments, basis)])
-        gamma = float(tried[0])
-        if searches or self._searches_count:
-            path = self._scored_path(basis, tried, every_count=self._searches_count)
-            gamma, count = path.best()
-        found = classical(ratio, basis.cost(ratio, gamma))
-        return replace(found, count=count if self._searches_count else None, found=Shrinkage(gamma, path))

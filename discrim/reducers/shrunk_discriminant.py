@@ -17,8 +17,9 @@ from discrim.objectives.ratio import Ratio, chosen_shrinkage
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
+from discrim.solve.discriminants import Discriminants, classical
 from discrim.solve.folds import Folds, TrainingSet, gathered_folds, hash_splitter
-from discrim.solve.shrinkage_path import PathScores, score_path
+from discrim.solve.shrinkage_path import PATH, PathScores, score_path
 
 Array = NDArray[np.float64]
 LEAST_BY_PRODUCTS = 0.01  # conjugate gradients do not get there in a thousand steps with less
@@ -47,21 +48,16 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
 
     @property
-    def _searches_count(self) -> bool:
-        return isinstance(self.n_components, str)
-
-    @property
     def _searches(self) -> bool:
-        return self._searches_count or (isinstance(self.shrinkage, str) and self.shrinkage == "cv")
+        return "cv" in (self.n_components, self.shrinkage)
 
     @property
     def _chooses_on_sample(self) -> bool:  # type: ignore[override]
-        named = isinstance(self.shrinkage, str) and self.shrinkage == "cv" and not self._searches_count
         divides = self._groups is None and hash_splitter(self.cv, self.random_state) is not None
-        return named and divides and not self.store_covariance
+        return self.shrinkage == "cv" and self.n_components != "cv" and divides and not self.store_covariance
 
     def _why_not_streamed(self) -> str | None:
-        if isinstance(self.shrinkage, str) and self.shrinkage == "ledoit_wolf":
+        if self.shrinkage == "ledoit_wolf":
             return "shrinkage='ledoit_wolf' needs all rows at once. Statistics suffice for a number, 'oas' or 'cv'."
         if self._searches and hash_splitter(self.cv, self.random_state) is None:
             return (
@@ -82,7 +78,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     def _why_all_directions(self) -> str | None:
         if self.store_covariance:
             return super()._why_all_directions()
-        if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self._searches_count:
+        if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self.n_components == "cv":
             return (
                 "only a fixed shrinkage above 0 (pass shrinkage=0.1, say, and an int n_components), or 'cv' with a "
                 "number of folds, goes without the whole within-class scatter"
@@ -104,19 +100,22 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             return basis.folds
         return Folds(basis.points, self.cv, self.random_state, basis.original, self._groups)
 
-    def _scored_path(
-        self, basis: Basis, tried: Array, folds: Iterable[TrainingSet] | None = None, *, every_count: bool = False
-    ) -> PathScores:
-        """Held-out scores of each shrinkage; of some rows, and none too small, where products are all there is."""
-        where = basis.to_choose_in()
-        if where is basis:
-            return score_path(folds or self._folds(basis), tried, self.priors, every_count=every_count)
-        folds = Folds(where.points, self.cv, self.random_state, where.original)
-        return score_path(folds, tried[tried >= LEAST_BY_PRODUCTS], self.priors, every_count=every_count)
-
-    def _given_shrinkage(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> float:
-        """γ where no search is asked for."""
-        if not isinstance(self.shrinkage, str):
-            return float(self.shrinkage)
-        columns = int((basis.feature_variances(moments) > 0).sum())
-        return chosen_shrinkage(self.shrinkage, ratio, moments, basis.points, columns)
+    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+        tried, path, count = PATH, None, None
+        if self.shrinkage in ("oas", "ledoit_wolf"):
+            columns = int((basis.feature_variances(moments) > 0).sum())
+            tried = np.array([chosen_shrinkage(self.shrinkage, ratio, moments, basis.points, columns)])
+        elif self.shrinkage != "cv":
+            tried = np.array([float(self.shrinkage)])
+        gamma = float(tried[0])
+        if self._searches:
+            where = basis.to_choose_in()
+            if where is basis:
+                folds = self._folds(basis)
+            else:  # of some rows, and none too small, where products are all there is
+                folds = Folds(where.points, self.cv, self.random_state, where.original)
+                tried = tried[tried >= LEAST_BY_PRODUCTS]
+            path = score_path(folds, tried, self.priors, every_count=self.n_components == "cv")
+            gamma, count = path.best()
+        found = classical(ratio, basis.cost(ratio, gamma))
+        return replace(found, count=count if self.n_components == "cv" else None, found=Shrinkage(gamma, path))

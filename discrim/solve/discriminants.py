@@ -75,7 +75,7 @@ def principal(rows: Array) -> tuple[Array, Array]:
 
 def classical(ratio: Ratio, cost: Cost | None = None) -> Discriminants:
     """Eigenvectors of N⁻¹S_b, N the cost (None: S_w/n), or of S_t⁺S_b in the scale of S_w/n where that is singular."""
-    cost = ratio.covariance() if cost is None else cost
+    cost = ratio.within_classes if cost is None else cost
     if cost.is_nonsingular:
         return discriminants(ratio.means, cost)
     found = uncorrelated(ratio)
@@ -91,7 +91,7 @@ def uncorrelated(ratio: Ratio) -> Discriminants:
     Tied eigenvalues have no order of their own: inside a group, directions of largest variance come first (the right
     singular vectors of G, smallest singular value first).
     """
-    within = ratio.covariance()
+    within = ratio.within_classes
     if within.is_nonsingular:
         found = discriminants(ratio.means, within)
         directions, values = found.directions / np.sqrt(1 + found.values)[:, None], found.values / (1 + found.values)
@@ -123,7 +123,7 @@ def by_between_spread(orthonormal: Array, means: Array) -> Discriminants:
 def null_space(ratio: Ratio) -> Discriminants:
     """NLDA: the largest between-class spread where the classes have no within-class spread at all (may be empty)."""
     null = ratio.means[:0]
-    if not ratio.covariance().is_nonsingular:
+    if not ratio.within_classes.is_nonsingular:
         shares, directions = within_shares(ratio.within, ratio.total)
         null = directions[shares <= collapsed_share(ratio)]
     if not len(null):
@@ -160,7 +160,7 @@ def standardised(directions: Array, ratio: Ratio) -> Array:
 def whitened_span(found: Discriminants, ratio: Ratio) -> Array:
     """Rows of the same span with A cost Aᵀ = I; where the cost vanishes in it, the total takes its place."""
     directions = found.directions
-    cost = ratio.covariance() if found.cost is None else found.cost
+    cost = ratio.within_classes if found.cost is None else found.cost
     of_cost = directions @ cost.times(directions.T)
     if np.abs(of_cost - np.eye(len(of_cost))).max(initial=0.0) < 1e-6:
         return directions  # as they came

@@ -41,20 +41,10 @@ class RidgeRules:
         weights = np.zeros((len(shrinkages), len(moments.weights), moments.n_features))
         weights[shrinkages > 0] = ridged.embedded(_ridge_rules(ridged, shrinkages[shrinkages > 0]))
         if bare is not None:
-            weights[shrinkages == 0] = bare.embedded(bare.covariance().solve(bare.class_means.T).T)
+            weights[shrinkages == 0] = bare.embedded(bare.within_classes.solve(bare.class_means.T).T)
         offsets = log_priors(moments, priors) - 0.5 * np.vecdot(weights, moments.centred_means())
         offsets[shrinkages == 0] *= 1.0 if bare is not None else np.nan
         return cls(moments, weights, offsets)
-
-    @property
-    def is_rule(self) -> NDArray[np.bool_]:
-        """Whether there is one, for every γ."""
-        return np.logical_not(np.isnan(self.offsets).any(axis=1))
-
-    @property
-    def n_scores(self) -> int:
-        """Of each row."""
-        return self.offsets.size
 
     def scores(self, X: Any) -> Array:
         """a_c(x), γ×C×n."""
@@ -68,12 +58,12 @@ class RidgeRules:
 def without_ridge(ridged: Ratio) -> Ratio | None:
     """The ratio for a cost without a ridge: in the range of the rows; None where classes do not vary all over it."""
     if ridged.rank == len(ridged.variances):
-        return ridged if ridged.covariance().is_nonsingular else None
+        return ridged if ridged.within_classes.is_nonsingular else None
     if numerical_rank(ridged.within, ridged.precision) < ridged.rank:
         return None
     span = eigh(ridged.total)[1][:, -ridged.rank :].T
     bare = replace(ridged.projected(span), embedding=ridged.embedded(span))
-    return bare if bare.covariance().is_nonsingular else None
+    return bare if bare.within_classes.is_nonsingular else None
 
 
 def log_priors(moments: ClassMoments, priors: Any = None) -> Array:

@@ -87,9 +87,8 @@ def _drawn(test: LabelledRows) -> LabelledRows:
 
 def _judged(rules: RidgeRules | _CentroidRules, test: LabelledRows) -> Array:
     """Weight of the rows predicted rightly, and their log loss, for every shrinkage and count (2×γ×counts)."""
-    n_gammas = len(rules.is_rule)
     found: Any = 0.0
-    step = min(BLOCK_ROWS, max(64, SCORES_AT_ONCE // rules.n_scores))
+    step = min(BLOCK_ROWS, max(64, SCORES_AT_ONCE // rules.offsets.size))
     for first in range(0, test.shape[0], step):
         part = slice(first, first + step)
         scores, codes = rules.scores(dense_block(test.X, part)), test.codes[part]
@@ -101,8 +100,9 @@ def _judged(rules: RidgeRules | _CentroidRules, test: LabelledRows) -> Array:
             own = np.where(unseen, np.where(np.isneginf(scores), np.inf, scores).min(axis=-2), own)
         scores -= largest[..., None, :]
         lost = (np.log(np.exp(scores, out=scores).sum(axis=-2)) + (largest - own)) @ weights
-        found = found + np.stack([right, lost]).reshape(2, n_gammas, -1)
-    return np.where(rules.is_rule[:, None], found, NO_RULE)
+        found = found + np.stack([right, lost]).reshape(2, len(right), -1)
+    is_none = np.isnan(rules.offsets).any(axis=-1).reshape(found.shape[1:])
+    return np.where(is_none, NO_RULE, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,32 +112,25 @@ class _CentroidRules:
     moments: ClassMoments
     axes: Array  # γ×q×d
     centres: Array  # γ×q×C
-    logs: Array
-    is_rule: NDArray[np.bool_]
+    offsets: Array  # γ×q×C; NaN where there is no rule
 
     @classmethod
     def of(cls, moments: ClassMoments, shrinkages: Array, priors: Any, ridged: Ratio) -> _CentroidRules:
         found = []
         for gamma in shrinkages:
-            ratio = ridged if gamma else without_ridge(ridged)
             directions = np.empty((0, moments.n_features))
-            if ratio is not None:
+            if (ratio := ridged if gamma else without_ridge(ridged)) is not None:
                 directions = ratio.embedded(discriminants(ratio.means, ratio.covariance(gamma)).directions)
             found.append(directions)
         axes = np.zeros((len(found), max(1, *map(len, found)), moments.n_features))
         for place, directions in zip(axes, found, strict=True):
             place[: len(directions)] = directions
-        is_rule = np.array([len(directions) > 0 for directions in found])
-        return cls(moments, axes, axes @ moments.centred_means().T, log_priors(moments, priors), is_rule)
-
-    @property
-    def n_scores(self) -> int:
-        return self.centres.size
+        centres = axes @ moments.centred_means().T
+        offsets = log_priors(moments, priors) - 0.5 * np.cumsum(centres**2, axis=1)
+        offsets[[len(directions) == 0 for directions in found]] = np.nan
+        return cls(moments, axes, centres, offsets)
 
     def scores(self, X: Any) -> Array:
         """Scores of classes and rows, γ×q×C×n."""
-        rows = self.moments.centred(np.asarray(X, dtype=np.float64))
-        along, centres = self.axes @ rows.T, self.centres[..., None]
-        scores = np.cumsum(centres * along[:, :, None] - 0.5 * centres**2, axis=1)
-        scores += self.logs[:, None]
-        return scores
+        along = self.axes @ self.moments.centred(np.asarray(X, dtype=np.float64)).T
+        return np.cumsum(self.centres[..., None] * along[:, :, None], axis=1) + self.offsets[..., None]

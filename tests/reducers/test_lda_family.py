@@ -298,7 +298,7 @@ def test_regularised_by_its_definition(X, y, gamma):
 def test_ratio_solution_is_stationary_and_beats_random_directions():
     X, y = TALL
     ratio = ratio_of(ClassMoments.of(X, y))
-    found = discriminants(ratio.means, ratio.covariance())
+    found = discriminants(ratio.means, ratio.within_classes)
     gain = ratio.means.T @ ratio.means
     np.testing.assert_allclose(
         gain @ found.directions.T, ratio.within @ found.directions.T * found.values, atol=1e-9 * found.values[0]
