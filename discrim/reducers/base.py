@@ -136,7 +136,8 @@ class Reducer(
         y : array of shape (n_samples,), default=None
             Their labels; PCA needs none.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts: a weight of 2 is the row twice.
+            How much each row counts: a weight of 2 is the row twice. So weights that sum to 1 say as much as a single
+            row, wherever the number of rows tells how certain something is.
         groups : array of shape (n_samples,), default=None
             Where folds choose a parameter: rows of one group (a patient, a site) are never divided between training
             and test rows; a number of folds is scikit-learn's StratifiedGroupKFold then.

@@ -213,7 +213,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
         return self.cv is not None
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        found = super()._find(ratio, moments, basis)
+        found = self._shrunk(ratio, moments, basis)
         gamma, path = found.found.shrinkage_, found.found.path_
         classes = WhitenedClasses.of(found, ratio)
         seen = expected = expected_of_statistics(found, classes, ratio, gamma)

@@ -187,7 +187,10 @@ class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixi
     # ------------------------------------------------------------------ fitting
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose the classifier by held-out rows, train it on all, and find the classes' places."""
+        """Choose the classifier by held-out rows, train it on all, and find the classes' places.
+
+        A weight of 2 is the row twice, so weights that sum to 1 say as much as a single row: standard errors are wide.
+        """
         self._check_parameters()
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=True)

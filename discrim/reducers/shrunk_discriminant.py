@@ -100,7 +100,8 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             return basis.folds
         return Folds(basis.points, self.cv, self.random_state, basis.original, self._groups)
 
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+    def _shrunk(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+        """All discriminants at the shrinkage that was given, is computed, or is searched for."""
         tried, path, count = PATH, None, None
         if self.shrinkage in ("oas", "ledoit_wolf"):
             columns = int((basis.feature_variances(moments) > 0).sum())
