@@ -77,6 +77,7 @@ study: $(VENV)/installed
 	$(RUN) examples/max_margin_pca_study.py --into docs/max_margin_shift.md
 	$(RUN) examples/refinement_study.py --into docs/refinement.md
 	$(RUN) examples/wide_study.py
+	$(RUN) examples/judged_rows_study.py
 	$(RUN) examples/default_reducer_study.py --store build/study.sqlite --into docs/study.md
 	$(RUN) examples/nonlinear_study.py --store build/nonlinear.sqlite --splits 5 --rows 600 --into docs/posterior_map.md
 	$(RUN) examples/linear_default_study.py --into docs/bayes_error_lda.md
