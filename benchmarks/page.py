@@ -35,11 +35,11 @@ NOTES = """
 - *Wide*: PCA is the Gram matrix XXᵀ of centred rows, a copy of the table, and a product that leads back to the columns.
   Four times as fast as scikit-learn's randomised PCA(auto) would be faster than one bare XXᵀ of 500×10,000.
 - *LDA at 10,000×100*: one bare XᵀX takes most of the time that the goal leaves.
-- *Shrinkage by cross-validation*: 24 ridges in five folds are judged on up to 1,000 held-out rows of a fold. At 10,000×100
-  that is 1.2 million scores, whose matrix products and exponentials alone take longer than a fit at a fixed ridge; five
-  tridiagonal forms take half as long again. Fewer rows, or fewer ridges, would change what is chosen.
-- *BayesErrorLDA beside RegularizedLDA*: the descent to the subspace takes a few milliseconds whatever the table, and the
-  faster the search of the ridge is, the more that shows.
+- *Shrinkage by cross-validation*: 24 ridges in five folds are judged on up to 1,000 held-out rows of a fold. At
+  10,000×100 that is 1.2 million scores, whose matrix products and exponentials alone take longer than a fit at a fixed
+  ridge; five tridiagonal forms take half as long again. Fewer rows, or fewer ridges, would change what is chosen.
+- *BayesErrorLDA beside RegularizedLDA*: the descent to the subspace takes a few milliseconds whatever the table, and
+  the faster the search of the ridge is, the more that shows.
 - *The company*: beyond the one pass, supervised probabilistic PCA iterates EM, and generalised eigenvectors solve a
   problem for each ordered pair of classes, on columns×columns matrices whatever the number of rows.
 - *A million classes*: the class means are kept as pilot and remainder, and once more centred, once more scaled.
