@@ -95,6 +95,18 @@ def test_figures_have_a_point_for_every_method_count_and_classifier():
     assert [len(table.cells) for table in figures] == [8 * d for d in (48, 4, 18, 19, 5, 8, 57, 6, 30)]
     (sensitivity,) = study("max-margin-data-shifting").part(figure="3").tables
     assert Counter(cell.measure for cell in sensitivity.cells) == {"accuracy": 64, "reconstruction error": 64}
+    assert sensitivity.names.methods["ICA 0.3"] == "paper/ica of 500 shifted by 0.3"
+    assert sensitivity.names.methods["PCA"] == "paper/pca of rows"
+    points = [cell.method for cell in sensitivity.cells[:9]]
+    assert points == ["PCA", *(f"PCA {shift}" for shift in ("0.1", "0.3", "0.5", "1", "2", "4", "10")), "AE"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "features"), [("mnist_test10k", "1000 wide"), ("ocr_letters", "1000"), ("opencv_digits", "500")]
+)
+def test_random_features_are_as_many_as_the_data_set_says(dataset, features):
+    (table,) = study("max-margin-data-shifting").part("3", dataset).tables
+    assert table.names.methods["MMDS-NMF"] == f"paper/nmf of {features} shifted"
 
 
 def test_a_part_of_a_study():
