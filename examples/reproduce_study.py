@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 import numpy as np
-from study_parts import arguments, markdown, show
+from study_parts import arguments, figure, markdown, show
 
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.store import Store
@@ -48,6 +48,8 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
     by_table = groupby(tables, key=lambda one: one.table.title)
     yield from markdown(HEAD, [row_of(list(group), whole.tolerance) for _, group in by_table], names=2)
     yield f"In all: {summary(tables, whole.tolerance)}."
+    for name, group in groupby(tables, key=lambda one: one.table.name):
+        yield from side_by_side(name, list(group))
     missing = [one for one in tables if one.missing]
     yield from (f"\n{one.table.title}, {one.words}: no result, {one.reason}" for one in missing)
     absent = dict.fromkeys(one.dataset for one in whole.tables if one.dataset not in {o.table.dataset for o in tables})
@@ -58,6 +60,21 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
     if undrawn:
         yield f"\nNot drawn here: {'; '.join(undrawn)}."
     yield from (f"\nNot public or not here: {what} {why}" for what, why in whole.left_out.items())
+
+
+def side_by_side(name: str, outcomes: list[Outcome]) -> Iterator[str]:
+    """A table of one K and classifier cell by cell: methods below each other, data sets beside each other."""
+    if len({one.cell[1:3] + one.cell[-1:] for one in outcomes}) > 1 or len(outcomes) < 3:
+        return
+    found = {(one.cell.method, one.table.dataset): one for one in outcomes}
+    methods, data = (dict.fromkeys(key[at] for key in found) for at in (0, 1))
+    yield f"\nTable {name}, printed / ours:\n"
+    rows = [[method, *(both(found.get((method, of))) for of in data)] for method in methods]
+    yield from markdown(["method", *data], rows)
+
+
+def both(one: Outcome | None) -> str:
+    return "–" if one is None else f"{one.cell.printed:.1f} / {figure(one.ours)}"
 
 
 def figures(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
@@ -96,15 +113,16 @@ def pictures(whole: Study, outcomes: Sequence[Outcome], folder: Path) -> Iterato
     """The figures of a study as files, and what shows them."""
     for title, some in figures(outcomes):
         charts = list(figure_charts(whole, some[0].table, some))
-        figure = axes_for(None, (max(4.2 * len(charts), 7.0), 3.8)).figure
-        figure.clear()
-        axes = figure.subplots(1, len(charts), squeeze=False)[0]
-        for ax, (_, chart) in zip(axes, charts, strict=True):
+        across, down = min(len(charts), 4), math.ceil(len(charts) / 4)
+        page = axes_for(None, (max(4.4 * across, 7.0), 3.8 * down)).figure
+        page.clear()
+        for ax, (_, chart) in zip(page.subplots(down, across, squeeze=False).flat, charts, strict=False):
             draw(chart, ax, {})
         path = folder / f"reproduce_{whole.name}_{some[0].table.name}.png"
-        figure.savefig(path, dpi=80)
+        page.savefig(path, dpi=80)
         fewest = min(one.n_splits for one in some if not one.missing)
-        yield f"\n**{title}**, at least {fewest} splits a point\n\n![{title}](images/{path.name})"
+        told = f"at least {fewest} split{'' if fewest == 1 else 's'} a point"
+        yield f"\n**{title}**, {told}\n\n![{title}](images/{path.name})"
 
 
 def claimed(claims: Sequence[Claim], said: str) -> Iterator[str]:

@@ -106,7 +106,7 @@ def _shifts(outcomes: list[Outcome]) -> Charts:
         for at, (measure, group) in enumerate(groupby(some, key=lambda one: one.cell.measure)):
             values = np.array([one.ours for one in group])
             scaled = (values - values.min()) / (np.ptp(values) or 1.0)
-            told = f"{measure}: {values.min():.4g} to {values.max():.4g}"
+            told = f"{measure.split()[-1]}, {values.min():.3g} to {values.max():.3g}"
             marks.append(
                 Mark("line", "lines", np.arange(len(values)), scaled, measure, told, 1 - at, at, tip="{y:.2f}")
             )

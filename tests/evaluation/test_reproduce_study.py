@@ -74,6 +74,17 @@ def test_cells_and_figures_that_were_not_run_are_told():
     assert "Not public or not here: table 2 has TRECVID2003" in page
 
 
+def test_a_table_of_one_count_and_classifier_is_shown_cell_by_cell():
+    tables = study("max-margin-data-shifting").part("1").tables
+    made = [Outcome(table, cell, (cell.printed + 1.0,), n_splits=1) for table in tables for cell in table.cells]
+    rows = [line for line in reproduce_study.side_by_side("1", made) if line.startswith("|")]
+    assert rows[0] == "| method | yale | yaleb | orl |"
+    assert "| SPPCA | 51.6 / 52.6 | 9.8 / 10.8 | 61.7 / 62.7 |" in rows
+    assert "| SEPCA | 64.4 / 65.4 | 20.5 / 21.5 | – |" in rows
+    several = study("max-margin-data-shifting").part("4", "ocr_letters").tables[0]
+    assert not list(reproduce_study.side_by_side("4", [Outcome(several, cell, (1.0,)) for cell in several.cells]))
+
+
 def test_a_page_without_the_marks_is_refused(written, tmp_path):
     (tmp_path / "page.md").write_text("nothing")
     with pytest.raises(ValueError, match="must have <!-- lda-refinement: begin -->"):
