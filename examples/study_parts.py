@@ -155,6 +155,6 @@ def written(page: str, name: str, lines: Iterable[str]) -> str:
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"The page must have {begin} and {end}, each once.")
-    block = "\n".join(lines).strip("\n")
+    block = re.sub("\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
     between = f"{re.escape(begin)}.*{re.escape(end)}"
     return re.sub(between, lambda _: f"{begin}\n\n{block}\n\n{end}", page, flags=re.DOTALL)
