@@ -79,8 +79,16 @@ def names_of(X: Any) -> tuple[str, ...] | None:
 
 def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X as float64 or float32, dense or CSR. That its numbers are finite shows in the first sums over it."""
-    if _is_plain_table(estimator, X, reset):
-        return X
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in (np.float64, np.float32):
+        # scikit-learn's own checks let it pass too, and take longer than the fit of a small table
+        known = {} if isinstance(estimator, str) else vars(estimator)
+        if reset:
+            known.pop("feature_names_in_", None)  # such a table has none
+            known["n_features_in_"] = X.shape[1]
+        if isinstance(estimator, str) or (
+            "feature_names_in_" not in known and known.get("n_features_in_") == X.shape[1]
+        ):
+            return X
     _refuse_what_is_not_in_memory(X)
     X = on_host(X)
     if hasattr(X, "columns"):
@@ -128,23 +136,6 @@ def _refuse_what_is_not_in_memory(X: Any) -> None:
         raise TypeError(
             f"Rows in memory are needed, {package.strip('_')}.{kind} came; nothing is brought there unasked: {what}."
         )
-
-
-def _is_plain_table(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether X is an array that is taken as it is; a fit of it has no column names.
-
-    scikit-learn's own checks let it pass too, and take longer than the fit of a small table.
-    """
-    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in (np.float64, np.float32):
-        return False
-    if isinstance(estimator, str):
-        return True
-    known = vars(estimator)
-    if reset:
-        known.pop("feature_names_in_", None)
-        known["n_features_in_"] = X.shape[1]
-        return True
-    return "feature_names_in_" not in known and known.get("n_features_in_") == X.shape[1]
 
 
 def require_no_groups(method: str, *, folds: bool, in_memory: bool) -> None:
@@ -195,6 +186,8 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
             f"{who} requires y to be passed, but the target y is None. It looks for directions "
             "that keep the classes apart: pass one label per row, or use discrim.PCA, which needs none."
         )
+    if type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "iubU":  # names of classes, as they are
+        return y
     y = on_host(y)
     if not isinstance(y, np.ndarray) or y.dtype.kind == "T":
         y = _unmixed(_of_numpy(y))

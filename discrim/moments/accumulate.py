@@ -304,15 +304,11 @@ def _class_sums(rows: Any, codes: NDArray[np.intp], weights: Array | None, n_cla
     """Weighted sum of the (dense or sparse) rows of each class."""
     # a sparse table comes whole, so that many rows are summed: in doubles
     dtype = np.dtype(np.float64) if sp.issparse(rows) else rows.dtype
-    weights = None if weights is None else weights.astype(dtype, copy=False)
-    if n_classes == 1 and not sp.issparse(rows):
-        counted = np.ones(len(codes), dtype) if weights is None else weights
-        return (counted @ rows)[None].astype(np.float64, copy=False)
-    # one nonzero per column: faster than a dense product
+    # one nonzero per column: faster than a dense product, and the rows stay in the cache, as with sums of columns not
     members = copy(_one_of_each(n_classes, len(codes), dtype))
     members.indices = codes
     if weights is not None:
-        members.data = weights
+        members.data = weights.astype(dtype, copy=False)
     sums = members @ rows
     return (sums.toarray() if sp.issparse(sums) else sums).astype(np.float64, copy=False)
 

@@ -387,7 +387,9 @@ class ClassMoments:
 
     def between_rows(self) -> Array:
         """Rows √W_c (μ_c − μ): their Gram matrix is S_b."""
-        return np.sqrt(self.weights)[:, None] * self.centred_means()
+        rows = self.centred_means()
+        rows *= np.sqrt(self.weights)[:, None]
+        return rows
 
     @property
     def between(self) -> Array:

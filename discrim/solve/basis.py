@@ -141,8 +141,8 @@ class Features(Basis):
         return directions
 
     def feature_variances(self, moments: ClassMoments) -> Array:
-        between = moments.between_rows()
-        return (np.diag(moments.within) + np.einsum("cd,cd->d", between, between)) / moments.total_weight
+        means = moments.centred_means()
+        return (np.diag(moments.within) + np.einsum("c,cd,cd->d", moments.weights, means, means)) / moments.total_weight
 
 
 def column_variances(points: LabelledRows, exponent: int) -> Array:
