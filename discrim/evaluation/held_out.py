@@ -126,12 +126,12 @@ class HeldOutLabels:
 
     def honest_score(self, choose: Choice, metric: str, seed: int = 0) -> HonestScore:
         """The score of what `choose` chooses, on rows that it did not see."""
-        draws = self._draws(np.random.default_rng(seed))
+        draws, weights = self._draws(np.random.default_rng(seed)), self.weights / self._chance_left_out()
         inside: list[Array] = []
         pooled: tuple[Array, ...] | None = None
         for test, labels in zip(self.tests, self.labels, strict=True):
             inside.append(_scores(metric, *self._counts(draws[:, test] * self.weights[test], test, labels, metric)))
-            left_out = np.where(draws[:, test] == 0, self.weights[test] / self._chance_left_out()[test], 0.0)
+            left_out = np.where(draws[:, test] == 0, weights[test], 0.0)
             outside = self._counts(left_out, test, labels, metric)
             pooled = outside if pooled is None else tuple(a + b for a, b in zip(pooled, outside, strict=True))
         assert pooled is not None
