@@ -138,24 +138,22 @@ def sparse_products(values, indices, indptr, i, weights, classes, start, count, 
 
 @part(fastmath=ANY_ORDER)
 def sparse_add(values, indices, indptr, i, weights, classes, start, count, steps, spare):  # type: ignore[no-untyped-def]
-    """Weights of classes[start + k] += steps[k] · x_i for k < count; of many classes by way of all."""
+    """Weights of classes[start + k] += steps[k] · x_i for k < count, four neighbouring classes at a time."""
     low, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-    width = np.uint64(weights.shape[1])
-    if FEW * count < weights.shape[1]:
-        for k in range(count):
-            step = steps[k]
-            if step != 0.0:
-                y = classes[start + k]
-                for t in range(low, high):
-                    weights[indices[t], y] += step * values[t]
-        return
-    for y in range(width):
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    for y in range(np.uint64(weights.shape[1])):
         spare[y] = 0.0
     for k in range(count):
         spare[classes[start + k]] = steps[k]
-    for t in range(low, high):
-        for y in range(width):
-            weights[indices[t], y] += spare[y] * values[t]
+    for y in range(np.uint64(0), np.uint64(weights.shape[1]), four):
+        s0, s1, s2, s3 = spare[y], spare[y + one], spare[y + two], spare[y + three]
+        if s0 != 0.0 or s1 != 0.0 or s2 != 0.0 or s3 != 0.0:
+            for t in range(low, high):
+                j, x = indices[t], values[t]
+                weights[j, y] += s0 * x
+                weights[j, y + one] += s1 * x
+                weights[j, y + two] += s2 * x
+                weights[j, y + three] += s3 * x
 
 
 @part()
@@ -277,62 +275,91 @@ def solve_row(A, k, code, bound, square, classes, start, count, gradient, ordere
 
 
 @compiled
-def sweep(  # type: ignore[no-untyped-def]
-    values, indices, indptr, rows, codes, bounds, squares, along, unit, constant,
-    weights, totals, offset, A, classes, counts, order, n_open, seed, room, spare,
-):  # fmt: skip
-    """Solve each open row in turn, in random order. Returns rows still open, gap met on the way, gain, products.
+def add_rows(values, indices, indptr, rows, steps, weights):  # type: ignore[no-untyped-def]
+    """weights += Σ_k x_{rows[k]} steps_kᵀ, of sparse rows."""
+    for k in range(len(rows)):
+        moves = False
+        for y in range(steps.shape[1]):
+            moves |= steps[k, y] != 0.0
+        if moves:
+            for t in range(np.uint64(indptr[rows[k]]), np.uint64(indptr[rows[k] + 1])):
+                for y in range(np.uint64(steps.shape[1])):
+                    weights[indices[t], y] += steps[k, y] * values[t]
 
-    Row order[:n_open] are open; classes[k·C : k·C + counts[k]] take part in row k, which is row rows[k] of the table.
-    """
-    n_classes = A.shape[1]
-    gradient, ordered, steps = room[0], room[1], room[2]
+
+@part()
+def shuffle(order, count, seed):  # type: ignore[no-untyped-def]
+    """order[:count] in random order: Fisher and Yates, by xorshift."""
     state = seed[0]
-    for k in range(n_open - 1, 0, -1):  # Fisher–Yates by xorshift
+    for k in range(count - 1, 0, -1):
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
         j = np.int64(state % np.uint64(k + 1))
         order[k], order[j] = order[j], order[k]
     seed[0] = state
-    gap = 0.0
-    gain = 0.0
-    work = 0
-    at = 0
-    while at < n_open:
-        k = order[at]
-        i, code, bound, start, count = rows[k], codes[k], bounds[k], k * n_classes, counts[k]
-        if indices is None:
-            dense_products(values, i, weights, classes, start, count, gradient)
-        else:
-            sparse_products(values, indices, indptr, i, weights, classes, start, count, gradient, spare)
-        own_constant = constant - unit * along[k]
-        for t in range(count):
-            y = classes[start + t]
-            score = unit * (gradient[t] - offset[y]) + own_constant * totals[y]
-            gradient[t] = score if y == code else score + 1.0
-        work += count
-        top, floor, own, row_gap, count = look_at_row(A, k, code, bound, classes, start, count, gradient)
-        gap += row_gap
-        counts[k] = count
-        # No class but its own is left, or Σα = C_n in one class, with nothing pulling back: settled for now
-        if count <= 1 or (count == 2 and A[k, code] == bound and own < floor):
-            n_open -= 1
-            order[at], order[n_open] = order[n_open], k
-            continue
-        at += 1
-        if top <= floor:
-            continue
-        gain += solve_row(A, k, code, bound, squares[k], classes, start, count, gradient, ordered, steps)
-        if indices is None:
-            dense_add(values, i, weights, classes, start, count, steps)
-        else:
-            sparse_add(values, indices, indptr, i, weights, classes, start, count, steps, spare)
-        for t in range(count):
-            totals[classes[start + t]] += steps[t]
-            offset[classes[start + t]] += steps[t] * along[k]
-        work += count
-    return n_open, gap, gain, work
+
+
+@compiled
+def sweep(  # type: ignore[no-untyped-def]
+    values, indices, indptr, rows, codes, bounds, squares, along, unit, constant,
+    weights, totals, offset, A, classes, counts, order, n_open, seed, room, gaps, goal, most,
+):  # fmt: skip
+    """Solve each open row in turn, in random order, again and again until the gap met on the way is at most `goal`.
+
+    At most `most` times. With most = 0 they are only looked at, in the order given, each row's gap and loss going to
+    `gaps`, and those that are settled are closed. Rows order[:n_open] are
+    open; classes[k·C : k·C + counts[k]] take part in row k, which is row rows[k] of the table. Returns rows still open;
+    of the last sweep the gap, the dual's gain and the products taken; the number of sweeps.
+    """
+    n_classes = A.shape[1]
+    gradient, ordered, steps, spare = room[0], room[1], room[2], room[3]
+    done = 0
+    while True:
+        if most > 0:
+            shuffle(order, n_open, seed)
+        gap, gain = 0.0, 0.0
+        work = 0
+        at = 0
+        while at < n_open:
+            k = order[at]
+            i, code, bound, start, count = rows[k], codes[k], bounds[k], k * n_classes, counts[k]
+            if indices is None:
+                dense_products(values, i, weights, classes, start, count, gradient)
+            else:
+                sparse_products(values, indices, indptr, i, weights, classes, start, count, gradient, spare)
+            own_constant = constant - unit * along[k]
+            for t in range(count):
+                y = classes[start + t]
+                score = unit * (gradient[t] - offset[y]) + own_constant * totals[y]
+                gradient[t] = score if y == code else score + 1.0
+            work += count
+            top, floor, own, row_gap, count = look_at_row(A, k, code, bound, classes, start, count, gradient)
+            gap += row_gap
+            if most == 0:
+                gaps[0, k] = row_gap
+                gaps[1, k] = bound * (top - own)
+            counts[k] = count
+            # No class but its own is left, or Σα = C_n in one class, with nothing pulling back: settled for now
+            if count <= 1 or (count == 2 and A[k, code] == bound and own < floor):
+                n_open -= 1
+                order[at], order[n_open] = order[n_open], k
+                continue
+            at += 1
+            if top <= floor or most == 0:
+                continue
+            gain += solve_row(A, k, code, bound, squares[k], classes, start, count, gradient, ordered, steps)
+            if indices is None:
+                dense_add(values, i, weights, classes, start, count, steps)
+            else:
+                sparse_add(values, indices, indptr, i, weights, classes, start, count, steps, spare)
+            for t in range(count):
+                totals[classes[start + t]] += steps[t]
+                offset[classes[start + t]] += steps[t] * along[k]
+            work += count
+        done += 1
+        if done >= most or gap <= goal or n_open == 0:
+            return n_open, gap, gain, work, done
 
 
 # ---------------------------------------------------------------------------------------- latent rows of max-margin PCA

@@ -14,18 +14,21 @@ whose α is 0 and whose G is below that of every class that can rise are left ou
 corner of their simplex with nothing pulling them out of it are left out of the sweep.
 
 Sweeps find out soon which duals are zero or at their bound, but then creep where rows are nearly dependent. With those
-held, the others lie on a face of the feasible set, where the dual is a plain quadratic, and conjugate gradients, scaled
-by 1/‖x̃_n‖², walk it up in far fewer passes. They stop as soon as their path leaves the feasible set in more than a few
-places. Then every row follows the walk until it meets a bound, and all of them until the dual is largest. More free
-duals than there are dimensions leave directions in which the dual is linear: along these the same search runs into
-bounds, one row after the other, until the free duals are few enough.
+held, the others lie on a face of the feasible set, where the dual is a plain quadratic, and conjugate gradients walk it
+up in far fewer passes: two or three where the face has few dimensions, since its curvature is then factorised to scale
+them; scaled by 1/‖x̃_n‖² otherwise. They stop as soon as their path leaves the feasible set in more than a few places.
+Then every row follows the walk until it meets a bound, and all of them until the dual is largest. More free duals than
+there are dimensions leave directions in which the dual is linear: along these the same search runs into bounds, one row
+after the other, until the free duals are few enough.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -33,12 +36,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 BLOCK = 2**16  # numbers of the table that are looked at together
+LINE = 8  # numbers in a cache line
 LANES = 4  # sparse weights are padded to whole vectors
 ROUND_FACTOR = 0.1  # of the gap, after which all rows are looked at again
 ROUND_SWEEPS = 400  # or after so many sweeps, lest what was left out goes unseen for long
 SWEEP_MARGIN = 0.9  # a sweep meets each row before improving it, so the gap it reports is a little too large
-FIRST_WAIT, SHORTEST_WAIT, LONGEST_WAIT = 30, 3, 100  # sweeps between two walks on the face
-FIRST_WALK, SHORTEST_WALK, LONGEST_WALK = 16, 8, 500  # passes of one walk
+FIRST_WAIT, SHORTEST_WAIT, LONGEST_WAIT = 60, 3, 100  # sweeps between two walks on the face
+WALK = 60  # passes of one walk
+DIRECT = 2000  # dimensions of a face up to which its curvature is factorised
+RIDGE = 1e-6  # of that curvature, relative: more free duals than dimensions leave it singular
 OUTSIDE = 0.1  # share of free duals that may leave the feasible set before a walk stops
 REDUCTION = 0.01  # of the squared gradient at which the face counts as solved
 
@@ -69,15 +75,19 @@ class Table(NamedTuple):
     def is_sparse(self) -> bool:
         return self.indices is not None
 
+    @property
+    def width(self) -> int:
+        """Numbers in a row, in the mean."""
+        return max(1, self.X.nnz // max(1, self.X.shape[0]) if self.is_sparse else self.X.shape[1])
+
     def parts(self, rows: Ints) -> list[slice]:
         """Slices of a list of rows that are looked at together: the same wherever X lists them."""
-        width = self.X.nnz // max(1, self.X.shape[0]) if self.is_sparse else self.X.shape[1]
-        step = max(1, BLOCK // max(1, width))
+        step = max(1, BLOCK // self.width)
         return [slice(start, start + step) for start in range(0, len(rows), step)]
 
     def no_weights(self, n_classes: int) -> Floats:
         if self.is_sparse:
-            return np.zeros((self.X.shape[1], -(-n_classes // LANES) * LANES))
+            return _lined_up(self.X.shape[1], -(-n_classes // LANES) * LANES)
         return np.zeros((n_classes, self.X.shape[1]))
 
     def class_major(self, weights: Floats, n_classes: int) -> Floats:
@@ -95,12 +105,20 @@ class Table(NamedTuple):
     def combined(self, rows: Ints, steps: Floats, out: Floats) -> None:
         """Σ_i steps_iᵀx_i."""
         out[:] = 0.0
-        by_class = self.class_major(out, steps.shape[1])
+        if self.is_sparse:
+            from discrim.margins.compiled import add_rows  # loads numba, which `import discrim` must not
+
+            add_rows(self.values, self.indices, self.indptr, rows, steps, out)
+            return
         for part in self.parts(rows):
-            if self.is_sparse:
-                by_class += np.asarray(self.X[rows[part]].T @ steps[part]).T
-            else:
-                by_class += steps[part].T @ self.X[rows[part]]
+            out += steps[part].T @ self.X[rows[part]]
+
+
+def _lined_up(n_rows: int, n_columns: int) -> Floats:
+    """Zeros that begin with a cache line, so that a row touches no more of these than it fills."""
+    room = np.zeros(n_rows * n_columns + LINE)
+    start = -room.ctypes.data // room.itemsize % LINE
+    return room[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -147,6 +165,16 @@ class Problem(NamedTuple):
     def part(self, chosen: Ints) -> Problem:
         names = ("rows", "codes", "bound", "square", "along")
         return self._replace(**{name: getattr(self, name)[chosen] for name in names})
+
+    def gram(self) -> Floats:
+        """x̃_i·x̃_j, with the 1 of the intercept."""
+        X = self.table.X[self.rows].astype(np.float64, copy=False)
+        products = (X @ X.T).toarray() if self.table.is_sparse else X @ X.T
+        products -= self.along
+        products -= self.along[:, None]
+        products *= self.unit
+        products += self.constant
+        return products
 
 
 class Weights(NamedTuple):
@@ -197,12 +225,16 @@ class Descent:
         self.weights = Weights.none(problem.table, n_classes)
         self.classes = np.tile(np.arange(n_classes, dtype=np.uint32), n_rows)  # of each row, those that matter first
         self.counts = np.full(n_rows, n_classes)
-        self.order = np.flatnonzero(problem.square > 0)
+        not_zero = np.flatnonzero(problem.square > 0)
+        self.order = not_zero.copy()
+        self.as_listed = not_zero[np.argsort(problem.rows[not_zero])]
+        self.gaps = np.array([np.zeros(n_rows), np.where(problem.square > 0, 0.0, problem.bound)])
+        self.room = np.empty((4, -(-n_classes // LANES) * LANES))
         self.n_open = len(self.order)
         self.seed = np.array([seed], dtype=np.uint64)
         self.passes = 0
         self._warm = False
-        self._wait, self._since, self._walk = FIRST_WAIT, 0, FIRST_WALK
+        self._wait, self._since = FIRST_WAIT, 0
         self._place_zero_rows()
 
     def start_from(self, A: Floats) -> None:
@@ -240,23 +272,24 @@ class Descent:
 
     def look(self) -> State:
         """Both objectives over all rows; opens the rows and classes that matter."""
-        G = self.weights.scores(self.problem) + 1.0
-        G[self.own] -= 1.0
-        bound, total, own, top = self.problem.bound, self.A[self.own], G[self.own], G.max(axis=1)
-        floor = np.where(self.upper > self.A, G, np.inf).min(axis=1)
-        alpha = -self.A
-        alpha[self.own] = bound - total
-        gap = np.einsum("ny,ny->", alpha, top[:, None] - G)
-        matter = (self.A != 0.0) | (floor[:, None] <= G)
-        matter[self.own] = True
-        self.counts[:] = matter.sum(axis=1)
-        self.classes[:] = np.argsort(~matter, axis=1, kind="stable").ravel()
-        settled = (self.counts <= 1) | ((self.counts == 2) & (total == bound) & (own < floor))
-        opened = np.flatnonzero(~settled & (self.problem.square > 0))
-        self.n_open = len(opened)
-        self.order[: self.n_open] = opened
-        half = 0.5 * self._square()
-        return State(half + float(bound @ (top - own)), float(total.sum()) - half, float(gap))
+        self.counts[:] = self.n_classes
+        self.order[:] = self.as_listed
+        self.n_open = len(self.order)
+        self._swept(np.inf, 0)
+        self.order[: self.n_open].sort()
+        total, half = float(self.A[self.own].sum()), 0.5 * self._square()
+        gap, loss = self.gaps.sum(axis=1)
+        return State(half + loss, total - half, gap)
+
+    def _swept(self, goal: float, most: int) -> tuple[float, float, int, int]:
+        """Sweeps over the open rows, or with most = 0 a look at them: gap, gain and products of the last; how many."""
+        from discrim.margins.compiled import sweep  # loads numba, which `import discrim` must not
+
+        p, t = self.problem, self.problem.table
+        known = (t.values, t.indices, t.indptr, p.rows, p.codes, p.bound, p.square, p.along, p.unit, p.constant)
+        changed = (*self.weights, self.A, self.classes, self.counts, self.order)
+        self.n_open, *found = sweep(*known, *changed, self.n_open, self.seed, self.room, self.gaps, goal, most)
+        return found
 
     def _square(self) -> float:
         """‖η‖² with the intercepts."""
@@ -266,43 +299,37 @@ class Descent:
 
     def _round(self, goal: float, max_iter: int) -> None:
         """Sweeps and walks until the gap met on the way is down to the goal, or it is time to look again."""
-        from discrim.margins.compiled import sweep  # loads numba, which `import discrim` must not
-
-        p, t = self.problem, self.problem.table
-        known = (t.values, t.indices, t.indptr, p.rows, p.codes, p.bound, p.square, p.along, p.unit, p.constant)
-        changed = (*self.weights, self.A, self.classes, self.counts, self.order)
-        room, spare = np.empty((3, self.n_classes)), np.empty(self.weights.table.shape[1] if t.is_sparse else 1)
         last = min(self.passes + ROUND_SWEEPS, max_iter)
         while self.passes < last:
-            self.n_open, gap, gain, work = sweep(*known, *changed, self.n_open, self.seed, room, spare)
-            self.passes += 1
-            self._since += 1
+            most = min(last - self.passes, self._wait - self._since)
+            gap, gain, work, done = self._swept(goal, most)
+            self.passes += done
+            self._since += done
             if gap <= goal or self.n_open == 0:
                 return
             if self._since >= self._wait:
                 self._walk_face(gain / work, max_iter)
-        self.weights.become(p, self.A)  # after many sweeps, what rounding has added to the weights may show in the gap
+        self.weights.become(
+            self.problem, self.A
+        )  # after many sweeps, what rounding has added to the weights may show in the gap
 
     def _walk_face(self, sweep_rate: float, max_iter: int) -> None:
-        """A walk on the face; longer and sooner again if it gained more for its work than the last sweep did."""
+        """A walk on the face; sooner again if it gained more for its work than the last sweep did."""
         free = (self.upper > self.A) & ((self.A[self.own] > 0) & (self.problem.square > 0))[:, None]
         rows = np.flatnonzero(free.sum(axis=1) >= 2)
         to_end = 3 + 2 * len(rows).bit_length()  # passes that the search along the walk takes at most
-        most = min(self._walk, max_iter - self.passes - to_end)
+        most = min(WALK, max_iter - self.passes - to_end)
         if most < 1:
             return
-        gain, work = 0.0, 0
+        gain, work = 0.0, 0.0
         if len(rows):
             face = Face(self.problem.part(rows), free[rows], self.A[rows], self.upper[rows], self.weights)
             face.walk(most)
-            gain = face.step()
-            work = 2 * face.passes * int(face.free.sum())
+            gain, work = face.step(), face.work
             self.A[rows] = face.A
             self.passes += face.passes
-        if gain > sweep_rate * work:
-            self._wait, self._walk = max(self._wait // 2, SHORTEST_WAIT), min(self._walk * 2, LONGEST_WALK)
-        else:
-            self._wait, self._walk = min(self._wait * 2, LONGEST_WAIT), max(self._walk // 2, SHORTEST_WALK)
+        worth_it = gain > sweep_rate * work
+        self._wait = max(self._wait // 2, SHORTEST_WAIT) if worth_it else min(self._wait * 2, LONGEST_WAIT)
         self._since = 0
 
     def weights_and_intercepts(self, mu: Floats | None) -> tuple[Floats, Floats]:
@@ -319,7 +346,10 @@ class Face:
 
     def __init__(self, problem: Problem, free: NDArray[np.bool_], A: Floats, upper: Floats, weights: Weights) -> None:
         self.problem, self.free, self.A, self.upper, self.weights = problem, free, A, upper, weights
+        self.shares = free / free.sum(axis=1)[:, None]
         self.image = Weights.none(problem.table, A.shape[1])
+        self.differences = Differences.of(free)
+        self.gram = problem.gram() if len(self.differences.row) <= DIRECT else None
         loss = np.ones_like(A)
         loss[np.arange(len(A)), problem.codes] = 0.0
         self.gradient = self._centred(weights.scores(problem) + loss)
@@ -328,20 +358,33 @@ class Face:
 
     def _centred(self, gradient: Floats) -> Floats:
         """By the free duals, its mean taken off in each row."""
-        gradient = np.where(self.free, gradient, 0.0)
-        return np.where(self.free, gradient - (gradient.sum(axis=1) / self.free.sum(axis=1))[:, None], 0.0)
+        return self.free * (gradient - np.einsum("ny,ny->n", self.shares, gradient)[:, None])
 
     def _curved(self, steps: Floats) -> Floats:
         """What steps add to the gradient. (Products with it are squares without a difference of large numbers.)"""
         self.passes += 1
+        if self.gram is not None:
+            return self._centred(self.gram @ steps)
         self.image.become(self.problem, steps)
         return self._centred(self.image.scores(self.problem))
 
+    def _scaling(self) -> Callable[[Floats], Floats]:
+        """An inverse of the curvature: nearly exact on a small face, of its diagonal on a large one."""
+        if self.gram is None:
+            return lambda residual: residual / self.problem.square[:, None]
+        return self.differences.inverse(self.gram)
+
+    @property
+    def work(self) -> float:
+        """In the time of a product of a row and a class's weights; a factorisation does twenty times as much in it."""
+        solving = 0.0 if self.gram is None else len(self.differences.row) ** 3 / (60 * self.problem.table.width)
+        return 2 * self.passes * int(self.free.sum()) + solving
+
     def walk(self, most: int) -> None:
         """Conjugate gradients towards the optimum of the face, bounds ignored."""
-        scale = 1.0 / self.problem.square[:, None]
+        scaled = self._scaling()
         residual = -self.gradient
-        direction = scale * residual
+        direction = scaled(residual)
         size = float(np.vdot(direction, residual))
         goal, room = REDUCTION * size, self.upper - self.A
         while self.passes < most and size > goal:
@@ -353,9 +396,9 @@ class Face:
             residual -= (size / curvature) * curved
             if np.count_nonzero(self.way > room) > OUTSIDE * np.count_nonzero(self.free):
                 break
-            scaled = scale * residual
-            size, before = float(np.vdot(scaled, residual)), size
-            direction = scaled + (size / before) * direction
+            onward = scaled(residual)
+            size, before = float(np.vdot(onward, residual)), size
+            direction = onward + (size / before) * direction
 
     def step(self) -> float:
         """Follow the way, each row up to its bounds, as far as the dual rises; the gain."""
@@ -365,6 +408,7 @@ class Face:
             return 0.0
         length = 1.0 if -slope >= square * (1 - 1e-6) else -slope / square
         self.A = np.minimum(self.A + length * steps, self.upper)
+        self.image.become(self.problem, steps)
         for target, source in zip(self.weights, self.image, strict=True):
             target += length * source
         return -length * slope - 0.5 * length**2 * square
@@ -396,6 +440,42 @@ class Face:
         if share > 0.0:
             gradient = gradient + self._curved(np.minimum(share, limits)[:, None] * self.way)
         return float(np.vdot(gradient[limits > share], self.way[limits > share]))
+
+
+class Differences(NamedTuple):
+    """Coordinates of a face: of each row the free duals but the first, which moves against them."""
+
+    row: Ints
+    y: Ints
+    first: Ints
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, free: NDArray[np.bool_]) -> Differences:
+        first = free.argmax(axis=1)
+        others = free.copy()
+        others[np.arange(len(free)), first] = False
+        row, y = np.nonzero(others)
+        return cls(row, y, first[row], (len(free), free.shape[1]))
+
+    def inverse(self, gram: Floats) -> Callable[[Floats], Floats]:
+        """Of the curvature, which is the rows' Gram matrix for every class, with a ridge that makes it definite."""
+        count = np.arange(len(self.row))
+        moves = np.zeros((len(self.row), self.shape[1]))
+        moves[count, self.y], moves[count, self.first] = 1.0, -1.0
+        curvature = moves @ moves.T
+        curvature *= gram.take(self.row, axis=0).take(self.row, axis=1)
+        curvature[count, count] *= 1 + RIDGE
+        factor = la.cho_factor(curvature, overwrite_a=True, check_finite=False)
+
+        def solved(gradient: Floats) -> Floats:
+            apart = gradient[self.row, self.y] - gradient[self.row, self.first]
+            steps = np.zeros(self.shape)
+            steps[self.row, self.y] = la.cho_solve(factor, apart, check_finite=False)
+            np.subtract.at(steps, (self.row, self.first), steps[self.row, self.y])
+            return steps
+
+        return solved
 
 
 def on_grid(A: Floats, codes: Ints, bound: Floats) -> Floats:

@@ -368,9 +368,13 @@ def test_digits_as_they_are(C):
         assert svm.primal == pytest.approx(0.92131, rel=1.5e-4)
 
 
-def test_walks_on_the_face_shorten_the_way_and_change_nothing_else(monkeypatch):
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("factorised", [True, False])
+def test_walks_on_the_face_shorten_the_way_and_change_nothing_else(factorised, make, monkeypatch):
     X, y = load_digits(return_X_y=True)
-    X, y = X[:300], y[:300]
+    X, y = make(X[:300]), y[:300]
+    if not factorised:
+        monkeypatch.setattr(descent, "DIRECT", 0)
     with_walks = solved(X, y, tol=1e-6)
     monkeypatch.setattr(descent, "FIRST_WAIT", 10**9)
     without = solved(X, y, tol=1e-6)
