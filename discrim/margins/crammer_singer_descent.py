@@ -28,9 +28,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -370,9 +370,8 @@ class Face:
 
     def _scaling(self) -> Callable[[Floats], Floats]:
         """An inverse of the curvature: nearly exact on a small face, of its diagonal on a large one."""
-        if self.gram is None:
-            return lambda residual: residual / self.problem.square[:, None]
-        return self.differences.inverse(self.gram)
+        nearly_exact = None if self.gram is None else self.differences.inverse(self.gram)
+        return nearly_exact or (lambda residual: residual / self.problem.square[:, None])
 
     @property
     def work(self) -> float:
@@ -458,20 +457,25 @@ class Differences(NamedTuple):
         row, y = np.nonzero(others)
         return cls(row, y, first[row], (len(free), free.shape[1]))
 
-    def inverse(self, gram: Floats) -> Callable[[Floats], Floats]:
-        """Of the curvature, which is the rows' Gram matrix for every class, with a ridge that makes it definite."""
+    def inverse(self, gram: Floats) -> Callable[[Floats], Floats] | None:
+        """Of the curvature, which is the rows' Gram matrix for every class, with a ridge that makes it definite.
+
+        None if rounding leaves it indefinite all the same.
+        """
         count = np.arange(len(self.row))
         moves = np.zeros((len(self.row), self.shape[1]))
         moves[count, self.y], moves[count, self.first] = 1.0, -1.0
         curvature = moves @ moves.T
         curvature *= gram.take(self.row, axis=0).take(self.row, axis=1)
         curvature[count, count] *= 1 + RIDGE
-        factor = la.cho_factor(curvature, overwrite_a=True, check_finite=False)
+        factor, failed = lapack.dpotrf(curvature.T, overwrite_a=True, clean=False)
+        if failed:
+            return None
 
         def solved(gradient: Floats) -> Floats:
             apart = gradient[self.row, self.y] - gradient[self.row, self.first]
             steps = np.zeros(self.shape)
-            steps[self.row, self.y] = la.cho_solve(factor, apart, check_finite=False)
+            steps[self.row, self.y] = lapack.dpotrs(factor, apart)[0]
             np.subtract.at(steps, (self.row, self.first), steps[self.row, self.y])
             return steps
 
