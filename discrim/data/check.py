@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -395,6 +396,16 @@ def require_known_labels(seen: NDArray[Any], classes: NDArray[Any]) -> None:
         )
 
 
+_callers_errors: ContextVar[Any] = ContextVar("callers_errors", default=None)
+
+
+@contextmanager
+def numpy_as_the_caller_has_it() -> Iterator[None]:
+    """Around a caller's own code within a fit: numpy warns there, or raises, as it did before the fit began."""
+    with np.errstate(**(_callers_errors.get() or {})):
+        yield
+
+
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
     """A fit that fails leaves the model as it was: an earlier fit, its columns, a stream so far.
@@ -402,6 +413,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
     What it has to say it says in the end, each kind once; a warning that the caller made an error is a failure, too.
     """
     before = dict(vars(estimator))
+    token = _callers_errors.set(np.geterr())
     try:
         # what overflows is found where results leave, and named there; numpy's words would say neither row nor remedy
         with held_back() as said, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -411,6 +423,8 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+    finally:
+        _callers_errors.reset(token)
 
 
 def unchanged_if_it_fails(fit: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,13 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from discrim.data.check import checked_table, partly_labelled_rows, require_finite, unchanged_if_it_fails
+from discrim.data.check import (
+    checked_table,
+    numpy_as_the_caller_has_it,
+    partly_labelled_rows,
+    require_finite,
+    unchanged_if_it_fails,
+)
 from discrim.data.check_parameters import (
     NOTHING,
     PASSES,
@@ -209,8 +215,9 @@ class MaxMarginShift(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             if rows.is_sparse and not self._takes_sparse():
                 refuse_sparse(type(self.extractor).__name__)
             return rows
-        self.embedding_ = fitted_embedding(self.embedding, rows.X, rows.weights, self.random_state)
-        return rows.moved(embedded(self.embedding_, rows.X))
+        with numpy_as_the_caller_has_it():
+            self.embedding_ = fitted_embedding(self.embedding, rows.X, rows.weights, self.random_state)
+            return rows.moved(embedded(self.embedding_, rows.X))
 
     def _takes_sparse(self) -> bool:
         first = self._extractor() if self.embedding is None else self.embedding

@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import InputTags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from discrim.data.check import numpy_as_the_caller_has_it, require_representable
 from discrim.data.fit_messages import refuse_folds, refuse_fractional_weights, require_nonnegative
 from discrim.data.rows import LabelledRows
 from discrim.margins.shift import Shift, margin_shift
@@ -67,11 +68,12 @@ def _trained(extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: S
     labels, taken = _labels(extractor, rows, classes)
     weights = None if rows.weights is None else rows.weights[taken]
     X = X[taken]
-    if weights is None:
-        return clone(extractor).fit(X, labels)
-    if has_fit_parameter(extractor, "sample_weight"):
-        return clone(extractor).fit(X, labels, sample_weight=weights)
-    return clone(extractor).fit(*_repeated(X, labels, weights, type(extractor).__name__))
+    with numpy_as_the_caller_has_it():
+        if weights is None:
+            return clone(extractor).fit(X, labels)
+        if has_fit_parameter(extractor, "sample_weight"):
+            return clone(extractor).fit(X, labels, sample_weight=weights)
+        return clone(extractor).fit(*_repeated(X, labels, weights, type(extractor).__name__))
 
 
 def _labels(extractor: Any, rows: LabelledRows, classes: NDArray[Any]) -> tuple[NDArray[Any] | None, Any]:
@@ -173,24 +175,23 @@ def _part(rows: LabelledRows, index: Rows, present: Rows) -> LabelledRows:
 
 def _weight_right(fitted: Any, rows: LabelledRows, training: Rows, test: Rows) -> float:
     """Weight of the test rows that a linear SVM, trained on the features of the training rows, gets right."""
-    features = _features(fitted, rows.X[training])
+    features, others = _features(fitted, rows.X[training]), _features(fitted, rows.X[test])
+    exponent = np.frexp(np.abs(features).max(initial=0.0))[1]  # so that sums and squares of the largest are finite
+    features, others = np.ldexp(features, -exponent), np.ldexp(others, -exponent)
     centre = features.mean(axis=0)
-    scale = root_mean_square(features - centre) or 1.0  # rms 1, so that C = 1 fits any extractor
+    scale = np.sqrt(np.mean((features - centre) ** 2)) or 1.0  # rms 1, so that C = 1 fits any extractor
     weights = None if rows.weights is None else rows.weights[training]
     classifier = LinearSVC(dual=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Liblinear failed to converge")
         classifier.fit((features - centre) / scale, rows.codes[training], sample_weight=weights)
-    hits = classifier.predict((_features(fitted, rows.X[test]) - centre) / scale) == rows.codes[test]
+    hits = classifier.predict((others - centre) / scale) == rows.codes[test]
     return float(hits.sum() if rows.weights is None else rows.weights[test] @ hits)
 
 
 def _features(fitted: Any, X: Any) -> NDArray[np.float64]:
-    features = fitted.transform(X)
-    return np.asarray(features.toarray() if sp.issparse(features) else features, dtype=np.float64)
-
-
-def root_mean_square(values: NDArray[np.float64]) -> float:
-    """√(mean of squares), squared in units of the largest value, so that any unit of the rows will do."""
-    largest = float(np.abs(values).max(initial=0.0))
-    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
+    with numpy_as_the_caller_has_it():
+        features = fitted.transform(X)
+    table = np.asarray(features.toarray() if sp.issparse(features) else features, dtype=np.float64)
+    require_representable(table, X)
+    return table

@@ -10,7 +10,7 @@ from geometry import largest_angle, most_turned
 from samples import labelled
 from scipy.spatial.distance import pdist
 from sklearn import decomposition
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF, FactorAnalysis, FastICA, SparsePCA, TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -19,7 +19,7 @@ from sklearn.manifold import TSNE
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -581,3 +581,43 @@ def test_sigma2_is_the_factor_itself(table):
 def test_of_shifts_that_serve_alike_the_smallest_is_taken_though_sums_of_weights_round():
     assert best_shift({0.0: 0.7, 0.5: 0.1 + 0.2 + 0.5, 1.0: 0.8, 2.0: 0.8 + 1e-15}) == 0.5
     assert best_shift({0.0: 0.7, 0.5: 0.8, 1.0: 0.8 + 1e-9}) == 1.0
+
+
+@pytest.mark.parametrize("largest", [1e300, 1e307, 5e307])
+@pytest.mark.parametrize("extractor", [None, PCA(2), FunctionTransformer()], ids=["default", "PCA", "identity"])
+def test_a_shift_is_chosen_up_to_the_largest_numbers(extractor, largest, rows):
+    X, y = rows
+    X = X / np.abs(X).max()
+    plain, large = (MaxMarginShift(extractor, shift="cv").fit(table, y) for table in (X, X * largest))
+    assert large.shift_scores_ == pytest.approx(plain.shift_scores_, abs=1e-12)
+
+
+def test_numbers_beyond_the_largest_are_named_and_not_by_the_judge(rows):
+    X, y = rows
+    beyond = FunctionTransformer(lambda table: table * 1e10)
+    with pytest.raises(ValueError, match=r"X holds numbers of up to .* beyond the largest float64"):
+        MaxMarginShift(beyond, shift="cv").fit(X * 1e300, y)
+
+
+class Careless(BaseEstimator, TransformerMixin):
+    """A user's own, which divides by zero while it is fitted."""
+
+    def fit(self, X, y=None):
+        self.inverse_ = 1.0 / np.zeros(X.shape[1])
+        return self
+
+    def transform(self, X):
+        return X
+
+
+@pytest.mark.parametrize(
+    "options", [{"extractor": Careless()}, {"embedding": Careless()}], ids=["extractor", "embedding"]
+)
+def test_numpy_warns_in_a_users_code_as_the_user_has_it(options, rows):
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        MaxMarginShift(**options).fit(*rows)
+    with warnings.catch_warnings(), np.errstate(divide="ignore"):
+        warnings.simplefilter("error")
+        MaxMarginShift(**options).fit(*rows)
+    with pytest.raises(FloatingPointError), np.errstate(divide="raise"):
+        MaxMarginShift(**options).fit(*rows)
