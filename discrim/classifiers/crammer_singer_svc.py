@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from discrim.data.check import (
     require_two_classes,
     unchanged_if_it_fails,
 )
-from discrim.data.check_parameters import class_factors
+from discrim.data.check_parameters import PASSES, POSITIVE, Constraints, check_parameters, class_factors
 from discrim.data.rows import LabelledRows
 from discrim.doc_links import DocLinkMixin
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
@@ -90,6 +90,8 @@ class CrammerSingerSVC(DocLinkMixin, ClassifierMixin, BaseEstimator):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {"C": POSITIVE, "tol": POSITIVE, "max_iter": PASSES}
+
     def __init__(
         self,
         C: float = 1.0,
@@ -119,7 +121,7 @@ class CrammerSingerSVC(DocLinkMixin, ClassifierMixin, BaseEstimator):
     @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> CrammerSingerSVC:
         """Find the weights and duals."""
-        self._require_sensible_parameters()
+        check_parameters(self)
         data = labelled_rows(self, X, y, sample_weight, supervised=True)
         require_finite(data.X)
         require_two_classes(self, data.classes)
@@ -176,14 +178,6 @@ class CrammerSingerSVC(DocLinkMixin, ClassifierMixin, BaseEstimator):
             self.dual_coef_[data.numbers] = solution.dual_coef
         self.duality_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
-
-    def _require_sensible_parameters(self) -> None:
-        for name in ("C", "tol"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-                raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r} came; possible is an int ≥ 1.")
 
 
 def _row_costs(data: LabelledRows, class_weight: Any) -> Floats | None:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from discrim.data.check_parameters import require_folds_number, seed_number
+from discrim.data.rows import entries_once
 
 Hashes = NDArray[np.uint64]
 CACHED_CELLS = 2**15  # as many doubles stay next to the processor while they are mixed
@@ -42,7 +43,7 @@ def _factors(columns: NDArray[np.intp]) -> Hashes:
 def row_hashes(X: Any) -> Hashes:
     """h of each row of a dense or sparse table."""
     if sp.issparse(X):
-        return _sparse_hashes(X.tocsr())
+        return _sparse_hashes(X)
     hashes = np.empty(len(X), np.uint64)
     factors = _factors(np.arange(X.shape[1]))
     step = max(1, CACHED_CELLS // max(1, X.shape[1]))
@@ -53,9 +54,7 @@ def row_hashes(X: Any) -> Hashes:
 
 
 def _sparse_hashes(X: Any) -> Hashes:
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = entries_once(X)
     hashes, factors = np.empty(X.shape[0], np.uint64), _factors(np.arange(X.shape[1]))
     step = max(1, CACHED_CELLS * X.shape[0] // max(1, X.nnz))
     for start in range(0, X.shape[0], step):

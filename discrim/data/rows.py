@@ -74,8 +74,7 @@ class LabelledRows:
         """
         if not self.is_sparse:
             return self, None
-        X = self.X if self.X.has_canonical_format else self.X.copy()
-        X.sum_duplicates()
+        X = entries_once(self.X)
         first = X[[0]].toarray().ravel()
         full = (np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]) & np.isfinite(first)
         if not full.any():
@@ -96,6 +95,15 @@ class LabelledRows:
         with np.errstate(over="ignore", invalid="ignore"):
             sums = [np.vecdot(self.X[part], weights) for part in block_slices(*self.shape)]
         return np.concatenate(sums) if sums else np.empty(0)
+
+
+def entries_once(X: Any) -> Any:
+    """CSR with sorted columns, each once; X itself if it is so."""
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 class PickedRows:

@@ -32,6 +32,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from discrim.data.rows import entries_once
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -64,10 +66,7 @@ class Table(NamedTuple):
         if not sp.issparse(X):
             X = np.ascontiguousarray(X, dtype=dtype)
             return cls(X, _read_only(X.reshape(-1)), None, None)
-        X = X.tocsr().astype(dtype, copy=False)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = entries_once(X).astype(dtype, copy=False)
         indices = X.indices.astype(np.int32, copy=False).view(np.uint32)
         return cls(X, _read_only(X.data), _read_only(indices), _read_only(X.indptr.astype(np.int64)))
 

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from discrim.data.rows import entries_once
+
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
@@ -423,11 +425,8 @@ class SparseRows:
 
 def _canonical(X: Any) -> Any:
     """CSR with sorted features, each once, and squares that neither overflow nor vanish; X itself if it is so."""
-    X = X.tocsr()
+    X = entries_once(X)
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
     exponent = int(np.frexp(np.abs(X.data).max(initial=0.0))[1])
     return X if X.dtype == np.float32 or abs(exponent) <= SAFE_EXPONENT else X * _power_of_two(-exponent)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from discrim.data.row_hash import row_hashes
+from discrim.data.rows import entries_once
 
 BLOCK = 2**16  # numbers that are compared at once
 
@@ -42,10 +43,9 @@ def order_of_data(X: Any, codes: Ints, weights: NDArray[np.float64] | None) -> I
 
 def without_zeros(X: Any) -> Any:
     """CSR with sorted columns, each once, and no stored zero; X itself if it is so."""
-    X = X.tocsr()
-    if not X.has_canonical_format or not X.data.all():
+    X = entries_once(X)
+    if not X.data.all():
         X = X.copy()
-        X.sum_duplicates()
         X.eliminate_zeros()
     return X
 
