@@ -75,3 +75,10 @@ def test_the_tutorial_runs_from_top_to_bottom():
     cells = json.loads((DOCS / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
     run_cells(["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"])
     pyplot.close("all")
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are beside the package in the repository only")
+def test_the_tests_that_a_page_names_are_there():
+    for path, name in re.findall(r"`([\w/]+\.py)::(\w+)`", (DOCS / "reliability.md").read_text(encoding="utf-8")):
+        held = (DOCS.parent / "tests" / path).read_text(encoding="utf-8")
+        assert f"def {name}(" in held, f"{path} has no {name}"
