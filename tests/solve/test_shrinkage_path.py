@@ -141,3 +141,13 @@ def test_a_path_walked_in_parts_is_the_same(monkeypatch):
     parts = score_path(folds, GAMMAS, None, every_count=False)
     np.testing.assert_allclose(parts.losses, whole.losses, rtol=1e-12)
     np.testing.assert_array_equal(parts.accuracies, whole.accuracies)
+
+
+@pytest.mark.parametrize("every_count", [False, True])
+def test_where_no_class_varies_in_training_no_ridge_is_a_rule(every_count):
+    X, y = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.1, 0.9], [1.8, 0.2]]), np.arange(6) % 2
+    folds = Folds(LabelledRows(X, y, np.arange(2)), [(np.arange(4), np.arange(4, 6))], None)
+    found = score_path(folds, np.array([0.0, 0.5, 1.0]), None, every_count=every_count)
+    assert (found.accuracies == -np.inf).all()
+    assert (found.losses == np.inf).all()
+    assert found.best() == (0.0, 1)
