@@ -369,12 +369,14 @@ def test_digits_as_they_are(C):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("factorised", [True, False])
-def test_walks_on_the_face_shorten_the_way_and_change_nothing_else(factorised, make, monkeypatch):
+@pytest.mark.parametrize("face", ["factorised", "too large", "indefinite"])
+def test_walks_on_the_face_shorten_the_way_and_change_nothing_else(face, make, monkeypatch):
     X, y = load_digits(return_X_y=True)
     X, y = make(X[:300]), y[:300]
-    if not factorised:
+    if face == "too large":
         monkeypatch.setattr(descent, "DIRECT", 0)
+    if face == "indefinite":
+        monkeypatch.setattr(descent.lapack, "dpotrf", lambda matrix, **options: (matrix, 1))
     with_walks = solved(X, y, tol=1e-6)
     monkeypatch.setattr(descent, "FIRST_WAIT", 10**9)
     without = solved(X, y, tol=1e-6)
