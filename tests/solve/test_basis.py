@@ -46,6 +46,19 @@ def test_coordinates_keep_inner_products(resolve, kind, offset, factor):
     np.testing.assert_allclose(Y @ lifted, centred, atol=1e-9 * np.sqrt(scale))
 
 
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e8])
+def test_where_the_largest_directions_suffice_the_mean_is_taken_off_the_gram_matrix_if_it_is_near(offset):
+    X, y = labelled(9, 30)
+    X = np.round(X * 2**20) / 2**20 + offset  # so that the offset costs the rows no digit
+    basis = Plan("rows", "wide", leading=True).build(rows_of(X, y), Margins())
+    assert (basis.rows is X) == (offset <= 1)
+    centred = (X - offset) - (X - offset).mean(axis=0)
+    Y, scale = basis.points.X, np.abs(centred @ centred.T).max()
+    np.testing.assert_allclose(Y @ Y.T, centred @ centred.T, atol=1e-13 * scale)
+    np.testing.assert_allclose(Y @ basis.lift(np.eye(Y.shape[1])), centred, atol=1e-12 * np.sqrt(scale))
+    np.testing.assert_allclose(basis.mean(basis.moments("pooled")), X.mean(axis=0), rtol=1e-14)
+
+
 def test_features_and_operator_are_the_rows_themselves():
     X, y = wide()
     rows = rows_of(X, y)
