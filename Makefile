@@ -30,10 +30,11 @@ test-ecosystem: $(VENV)/installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto \
 		tests/test_onnx.py tests/test_anndata.py tests/test_persistence.py tests/engines/test_dask_tables.py
 
-# Dask and Spark (which needs Java 17): their own target, as a Spark session takes long to start
+# Dask, Spark (which needs Java 17) and Spark Connect: their own target, as a Spark session takes long to start
 test-engines: $(VENV)/installed
-	$(RUN) -m pip install --quiet --editable '.[dask,spark]'
+	$(RUN) -m pip install --quiet --editable '.[dask,spark]' 'pyspark[connect]'
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 DISCRIM_SPARK=1 $(RUN) -m pytest tests/engines
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 DISCRIM_SPARK=connect $(RUN) -m pytest tests/engines/test_spark.py
 
 # all goals, and a page of them; ROW=cv (or others, or all) measures that alone
 bench: $(VENV)/bench-installed

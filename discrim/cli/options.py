@@ -21,7 +21,7 @@ from discrim.data import catalogue
 from discrim.data.preprocessing import IMPUTATIONS, SCALES
 from discrim.data.table_error import MAX_BYTES
 
-ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".npz", ".h5ad", ".xlsx")
+ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".npz", ".npy", ".h5ad", ".xlsx")
 
 
 def names_and_files(incomplete: str) -> list[str]:
@@ -147,7 +147,8 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         autocompletion=names_and_files,
-        help="A .csv, .tsv (also .gz), .parquet, .feather, .xlsx, .npz, .h5ad file, or a name from `discrim datasets`.",
+        help="A .csv, .tsv (also .gz), .parquet, .feather, .xlsx, .npz, .npy or .h5ad file, a folder of files, or a "
+        "name from `discrim datasets`.",
     ),
 ]
 Scale = Annotated[str, typer.Option(help=f"How columns are scaled first: {', '.join(SCALES)}.")]

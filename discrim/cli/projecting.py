@@ -185,8 +185,7 @@ def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
 @contextmanager
 def _bar(verb: str, table: FileTable) -> Iterator[Any]:
     """A bar in rows, with the bytes so far; nothing where nobody looks."""
-    known = table.dataset.count_rows() if "parquet" in str(table.dataset.format.default_extname) else None
-    with bar(verb, known, TimeElapsedColumn()) as update:
+    with bar(verb, table.n_rows_if_known(), TimeElapsedColumn()) as update:
         seen = 0
 
         def moved(part: str, rows: int, n_bytes: int) -> None:

@@ -47,10 +47,10 @@ LARGE = 2**30  # bytes of a file from which on it is read in parts
 
 
 def comes_in_parts(data: str, out: Path | None = None) -> bool:
-    """A folder, a large file, or features that are to become a folder."""
+    """A folder, a large file, one that is looked at where it is (.npy), or features that are to become a folder."""
     path = Path(data)
     to_folder = out is not None and (out.is_dir() or not out.suffix)
-    return path.is_dir() or (path.is_file() and (to_folder or path.stat().st_size >= LARGE))
+    return path.is_dir() or (path.is_file() and (to_folder or path.suffix == ".npy" or path.stat().st_size >= LARGE))
 
 
 def files_by_name(data: str, reading: Reading) -> FileTable:

@@ -1,8 +1,8 @@
 """Tables in files that need not fit into memory, read batch by batch by pyarrow.dataset.
 
-Parquet, Feather and CSV (also .gz), one file or a folder of them (Hive partitions too). Each file is a part: it is read
-once for a fit, and becomes one file of features, which is there whole or not at all, so that a broken run goes on where
-it ended.
+Parquet, Feather, CSV (also .gz) and .npy, one file or a folder of them (Hive partitions too). Each file is a part: it
+is read once for a fit, and becomes one file of features, which is there whole or not at all, so that a broken run goes
+on where it ended.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from discrim.data.row_hash import row_hashes
 from discrim.data.rows import LabelledRows
 from discrim.data.table_error import TableError, quoted
 from discrim.data.writing import whole_file
+from discrim.engines.array_files import ArrayFiles
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.moments.row_sample import RowSample
 
 BATCH_ROWS = 2**16
 LEAST_OF_CLASS = 10  # rows that a sample holds of the rarest class, where there are as many
-_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".csv": "csv"}
+_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather"}
+_FORMATS |= {".csv": "csv", ".npy": "npy"}
 Progress = Callable[[str, int, int], None]  # of what, rows, and bytes so far
 
 
@@ -43,6 +45,7 @@ class FileTable:
     dataset: Any
     features: tuple[str, ...]
     target: str | None
+    kind: str  # one of the formats
     notes: tuple[str, ...] = ()  # what was decided without being asked
 
     @classmethod
@@ -56,7 +59,7 @@ class FileTable:
         delimiter: str = ",",
     ) -> FileTable:
         """A file or a folder, with labels (in its last column, where none is named), or with named `features` only."""
-        dataset = _dataset(path, delimiter)
+        kind, dataset = _dataset(path, delimiter)
         names, in_doubt = dataset.schema.names, features is None and (target is None or _is_number(target))
         notes: tuple[str, ...] = ()
         if target is None and features is None:
@@ -68,11 +71,11 @@ class FileTable:
         if features is None:
             features = [name for name in names if name != target and name not in drop]
             _require_numeric(path, dataset.schema, features)
-        if _is_csv(dataset):
+        if kind == "csv":
             if in_doubt and target is not None:
                 notes += _require_names(path, dataset, features, target)
             dataset = _as_doubles_and_text(path, dataset, delimiter, features, target)
-        table = cls(path, dataset, tuple(features), target, notes)
+        table = cls(path, dataset, tuple(features), target, kind, notes)
         table._require_equal_columns()
         return table
 
@@ -100,23 +103,33 @@ class FileTable:
         path = Path(fragment.path)
         return path.name if self.path.is_file() else path.relative_to(self.path.resolve()).as_posix()
 
+    def n_rows_if_known(self) -> int | None:
+        """How many rows there are, where the files tell without being read."""
+        return self.dataset.count_rows() if self.kind in ("parquet", "npy") else None
+
     def batches(self, fragment: Any) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Rows (a frame with the features' names) and labels as text."""
         pandas = arrow("pandas", self.path)
-        wanted = [*self.features, *([] if self.target is None else [self.target])]
-        first = 0
-        for batch in fragment.to_batches(schema=self.dataset.schema, columns=wanted, batch_size=BATCH_ROWS):
-            if batch.num_rows:
-                columns = {name: _numbers(batch.column(name)) for name in self.features}
-                yield pandas.DataFrame(columns, copy=False), self._labels(batch, fragment, first)
-                first += batch.num_rows
+        target = [] if self.target is None else [self.target]
+        for first, batch in self._read(fragment, [*self.features, *target]):
+            columns = [_numbers(batch.column(name)) for name in self.features]
+            rows = np.empty((batch.num_rows, len(columns)), np.result_type(*columns))
+            for at, column in enumerate(columns):
+                rows[:, at] = column
+            yield pandas.DataFrame(rows, columns=self.features, copy=False), self._labels(batch, fragment, first)
 
     def labels(self, fragment: Any) -> Iterator[NDArray[Any]]:
         """Labels only, which is quick where columns are stored apart."""
-        first = 0
-        for batch in fragment.to_batches(schema=self.dataset.schema, columns=[self.target], batch_size=BATCH_ROWS):
-            if batch.num_rows and (found := self._labels(batch, fragment, first)) is not None:
+        for first, batch in self._read(fragment, [self.target]):
+            if (found := self._labels(batch, fragment, first)) is not None:
                 yield found
+
+    def _read(self, fragment: Any, columns: Sequence[str | None]) -> Iterator[tuple[int, Any]]:
+        """Batches that have rows, each with the number of its first."""
+        first = 0
+        for batch in fragment.to_batches(schema=self.dataset.schema, columns=columns, batch_size=BATCH_ROWS):
+            if batch.num_rows:
+                yield first, batch
                 first += batch.num_rows
 
     def _labels(self, batch: Any, fragment: Any, first: int) -> NDArray[Any] | None:
@@ -137,7 +150,8 @@ class FileTable:
         return levels[column.indices.to_numpy(zero_copy_only=False)]
 
 
-def _dataset(path: Path, delimiter: str) -> Any:
+def _dataset(path: Path, delimiter: str) -> tuple[str, Any]:
+    """The format of the files, and what pyarrow makes of them."""
     files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file() and p.name[0] not in "._")
     endings = {Path(p.name.removesuffix(".gz")).suffix.lower() for p in files}
     if not files or len(endings) > 1 or not endings <= set(_FORMATS):
@@ -145,17 +159,19 @@ def _dataset(path: Path, delimiter: str) -> Any:
             f"{path} holds {', '.join(sorted(endings)) or 'no'} files. A table in parts is one or more files of one "
             f"kind: {', '.join(_FORMATS)}, also .csv.gz."
         )
+    kind, names = _FORMATS[endings.pop()], [str(p.resolve()) for p in files]
+    if kind == "npy":
+        return kind, ArrayFiles(names)
     module = arrow("pyarrow.dataset", path)
-    kind: Any = _FORMATS[endings.pop()]
+    written: Any = kind
     if kind == "csv":
         csv = arrow("pyarrow.csv", path)
-        kind = module.CsvFileFormat(parse_options=csv.ParseOptions(delimiter=delimiter))
-    partitioning = None if path.is_file() else module.partitioning(flavor="hive")
-    return module.dataset([str(p.resolve()) for p in files], format=kind, partitioning=partitioning)
+        written = module.CsvFileFormat(parse_options=csv.ParseOptions(delimiter=delimiter))
+    return kind, module.dataset(names, format=written, partitioning=_partitioning(path))
 
 
-def _is_csv(dataset: Any) -> bool:
-    return "csv" in str(dataset.format.default_extname)
+def _partitioning(path: Path) -> Any:
+    return None if path.is_file() else arrow("pyarrow.dataset", path).partitioning(flavor="hive")
 
 
 def _as_doubles_and_text(path: Path, dataset: Any, delimiter: str, features: Sequence[str], target: str | None) -> Any:
@@ -167,8 +183,7 @@ def _as_doubles_and_text(path: Path, dataset: Any, delimiter: str, features: Seq
         convert_options=csv.ConvertOptions(column_types=kinds, null_values=sorted(MISSING), strings_can_be_null=True),
     )
     schema = pyarrow.schema([(one.name, kinds.get(one.name, one.type)) for one in dataset.schema])
-    partitioning = None if path.is_file() else module.partitioning(flavor="hive")
-    return module.dataset(dataset.files, schema, format=written, partitioning=partitioning)
+    return module.dataset(dataset.files, schema, format=written, partitioning=_partitioning(path))
 
 
 def _is_number(name: str) -> bool:
@@ -220,7 +235,7 @@ def gather_files(gathering: Gathering, table: FileTable, progress: Progress | No
         for X, y in table.batches(fragment):
             gatherer.add(X, y)
             if progress is not None:
-                progress(gatherer.part, len(X), int(X.memory_usage(index=False).sum()))
+                progress(gatherer.part, len(X), X.to_numpy().nbytes)
         if not gatherer.is_empty:
             found = gatherer.statistics()
             total = found if total is None else total + found
@@ -326,5 +341,5 @@ def _write(
             writer.write_table(pyarrow.table([pyarrow.array(column) for column in columns], schema=schema))
             n_rows += len(X)
             if progress is not None:
-                progress(place.name, len(X), int(X.memory_usage(index=False).sum()))
+                progress(place.name, len(X), X.to_numpy().nbytes)
     return n_rows

@@ -61,22 +61,37 @@ class RowSample:
         )
 
     def __add__(self, other: RowSample) -> RowSample:
-        labelled = self.classes[0] is not None
-        classes = np.unique(np.concatenate([self.classes, other.classes])) if labelled else self.classes
-        both = (self, other)
-        if labelled:
-            codes = [np.searchsorted(classes, part.classes)[part.codes] for part in both]
-        else:
-            codes = [part.codes for part in both]
+        most = min(self.most, other.most)
+        # what the other has for less is left before rows are copied: of a long stream's next part, nearly all
+        bound = _bound(np.concatenate([self.hashes, other.hashes]), most)
+        both = [sample._up_to(bound) for sample in (self, other)]
+        classes, codes = self.classes, [sample.codes for sample in both]
+        if classes[0] is not None:
+            classes = np.unique(np.concatenate([self.classes, other.classes]))
+            codes = [np.searchsorted(classes, sample.classes)[sample.codes] for sample in both]
         return RowSample(
-            _stacked(self.X, other.X),
+            _stacked(*(sample.X for sample in both)),
             np.concatenate(codes).astype(np.intp),
             classes,
-            np.concatenate([part.weights for part in both]),
-            np.concatenate([part.hashes for part in both]),
-            min(self.most, other.most),
-            self.is_whole and other.is_whole,
+            np.concatenate([sample.weights for sample in both]),
+            np.concatenate([sample.hashes for sample in both]),
+            most,
+            all(sample.is_whole for sample in both),
         )._least()
+
+    def _up_to(self, bound: np.uint64) -> RowSample:
+        """Without the rows beyond; they are in order."""
+        end = int(np.searchsorted(self.hashes, bound, side="right"))
+        if end == len(self):
+            return self
+        return replace(
+            self,
+            X=self.X[:end],
+            codes=self.codes[:end],
+            weights=self.weights[:end],
+            hashes=self.hashes[:end],
+            is_whole=False,
+        )
 
     def __len__(self) -> int:
         return len(self.hashes)

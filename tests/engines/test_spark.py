@@ -1,4 +1,7 @@
-"""SparkReducer on a local session; it is started for `make test-engines` only, as that takes a while."""
+"""SparkReducer on a local session; it is started for `make test-engines` only, as that takes a while.
+
+DISCRIM_SPARK=connect runs the same tests through a server of Spark Connect.
+"""
 
 import os
 import shutil
@@ -18,6 +21,7 @@ pytestmark = [
         "DISCRIM_SPARK" not in os.environ, reason="a Spark session is started by make test-engines only"
     ),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.filterwarnings("ignore:Failed to set spark"),  # Connect's server has them from its start
 ]
 X, Y = labelled(200, 4)
 FRAME = pd.DataFrame(X, columns=list("abcd")).assign(label=Y.astype(str))
@@ -29,7 +33,13 @@ def spark():
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     local = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    session = SparkSession.builder.master("local[2]").config(map=local).getOrCreate()
+    if os.environ["DISCRIM_SPARK"] == "connect":
+        pytest.importorskip("grpc_status", reason="Spark Connect is not installed: pip install 'pyspark[connect]'")
+        local["spark.connect.grpc.binding.address"] = "127.0.0.1"
+        builder = SparkSession.builder.remote("local[2]")
+    else:
+        builder = SparkSession.builder.master("local[2]")
+    session = builder.config(map=local).getOrCreate()
     yield session
     session.stop()
 
