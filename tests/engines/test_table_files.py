@@ -214,3 +214,51 @@ def test_apply_in_parts_ignores_no_option(tmp_path):
         again = CliRunner().invoke(application(), ["apply", model, str(parts), "--out", str(tmp_path / "new"), *option])
         assert again.exit_code != 0
         assert "is read in parts, with --delimiter only" in again.output + again.stderr
+
+
+def test_npy_files_in_parts_give_the_model_of_their_rows_in_memory(tmp_path):
+    rows, model = np.column_stack([X, Y]), str(tmp_path / "m.discrim")
+    (tmp_path / "parts").mkdir()
+    for number, some in enumerate(np.array_split(rows, 3)):
+        np.save(tmp_path / "parts" / f"p{number}.npy", some)
+    np.save(tmp_path / "rows.npy", rows.astype(">f8"))
+    np.save(tmp_path / "first.npy", np.asfortranarray(np.column_stack([Y, X])))
+    wanted = BayesErrorLDA(cv=HashKFold(5)).fit(X, Y)
+    for source, target in (("parts", []), ("rows.npy", ["-t", "c7"]), ("first.npy", ["-t", "c1"])):
+        out = tmp_path / f"of {source}"
+        given = ["project", str(tmp_path / source), "--scale", "none", "--model", model, "--out", str(out), *target]
+        done = CliRunner().invoke(application(), given)
+        assert done.exit_code == 0, done.output
+        np.testing.assert_allclose(load(model)[-1].components_, wanted.components_, atol=1e-10)
+        written = pq.read_table(out).to_pandas()
+        np.testing.assert_allclose(written.iloc[:, :2], wanted.transform(X), atol=1e-10)
+        assert written.iloc[:, 2].tolist() == [str(float(label)) for label in Y]
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros(5), r"shape \(5,\)"),
+        (np.array([["a", "b"]]), "kind <U1"),
+        (np.array([[1, None]], dtype=object), "is no .npy file of numbers"),
+    ],
+    ids=["one axis", "text", "objects"],
+)
+def test_npy_files_that_are_no_table_are_refused(tmp_path, array, words):
+    np.save(tmp_path / "rows.npy", array)
+    with pytest.raises(TableError, match=words):
+        FileTable.open(tmp_path / "rows.npy", None)
+
+
+def test_npy_parts_of_other_widths_and_bad_cells_are_named(tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    np.save(parts / "p0.npy", np.column_stack([X, Y]))
+    np.save(parts / "p1.npy", X[:, :5])
+    with pytest.raises(TableError, match=r"p1.npy lacks column 'c6'"):
+        FileTable.open(parts, "c1")
+    wrong = np.column_stack([X, Y])
+    wrong[20, 3] = np.inf
+    np.save(parts / "p1.npy", wrong)
+    with pytest.raises(ValueError, match=r"p1\.npy, row 20, column 'c4'"):
+        gathered(parts)
