@@ -73,7 +73,7 @@ class FileFormat:
     decimal: Annotated[str, _file(help="The decimal mark.")] = "."
     thousands: Annotated[str | None, _file(help="What separates groups of three digits.")] = None
     encoding: Annotated[str | None, _file(help="Encoding of the file, where it is not UTF-8.")] = None
-    max_bytes: Annotated[int, _file(help="Memory that the table may take.")] = MAX_BYTES
+    max_bytes: Annotated[int, _file(help="Memory that the table, or its statistics, may take.")] = MAX_BYTES
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -24,9 +24,10 @@ from discrim.data.table_error import plural
 from discrim.data.tables import write_table
 from discrim.engines.table_files import FileTable, gather_files, transform_files
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
+from discrim.moments.gather import Gathering, Statistics
 from discrim.reducers import model_file
 from discrim.reducers.linear_map import LinearMap
-from discrim.reducers.parts import fitted_on, gathering_of
+from discrim.reducers.parts import fitted_within
 
 REDUCTIONS = {name: method for name, method in METHODS.items() if method.build is not None}
 DEFAULT = next(iter(REDUCTIONS))
@@ -158,7 +159,7 @@ def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
 
 
 def project_parts(data: str, reading: Reading, reduction: Any, components: int, scale: str) -> tuple[Any, FileTable]:
-    """The model, fitted in one pass over all files, and the table."""
+    """The model, fitted in one pass over all files (more where there are very many columns), and the table."""
     if not reduction.ours:
         raise ValueError(
             f"{data} is read in parts, by a reduction of discrim. Choose one of those, or pass a file that fits into "
@@ -166,11 +167,18 @@ def project_parts(data: str, reading: Reading, reduction: Any, components: int, 
         )
     model = make_pipeline(*preprocessing(scale), reduction.estimator(components, 0))
     table = files_by_name(data, reading)
-    with _bar("Gathering", table) as moved:
-        total = gather_files(gathering_of(model), table, moved)
-    size = rows_times(total.n_rows, total.n_features, "column")
-    say(f"{size} in {plural(len(total.parts), 'file')} were gathered.")
-    return fitted_on(model, total), table
+
+    def gathered(gathering: Gathering) -> Statistics:
+        with _bar("Gathering", table) as moved:
+            total = gather_files(gathering, table, moved)
+        size = rows_times(total.n_rows, total.n_features, "column")
+        say(f"{size} in {plural(len(total.parts), 'file')} were gathered.")
+        return total
+
+    def batches() -> Iterator[tuple[Any, ...]]:
+        return (batch for part in table.parts() for batch in table.batches(part))
+
+    return fitted_within(model, (len(table.features),), reading.max_bytes, gathered, batches), table
 
 
 def features_in_parts(model: Any, table: FileTable, out: Path) -> None:

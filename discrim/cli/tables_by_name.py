@@ -55,10 +55,11 @@ def comes_in_parts(data: str, out: Path | None = None) -> bool:
 
 def files_by_name(data: str, reading: Reading) -> FileTable:
     """The table that is read in parts; what should be known of it is said."""
-    if reading != Reading(target=reading.target, drop=reading.drop, delimiter=reading.delimiter):
+    taken = {name: getattr(reading, name) for name in ("target", "drop", "delimiter", "max_bytes")}
+    if reading != Reading(**taken):
         raise ValueError(
-            f"{data} is read in parts, with --target, --drop and --delimiter only. Leave out the other options, or "
-            "pass a file that fits into memory."
+            f"{data} is read in parts, with --target, --drop, --delimiter and --max-bytes only. Leave out the other "
+            "options, or pass a file that fits into memory."
         )
     dropped = [name for given in reading.drop or [] for name in given.split(",")]
     table = FileTable.open(Path(data), reading.target, drop=dropped, delimiter=reading.delimiter or ",")

@@ -31,6 +31,15 @@ def require_streamable_sparse(X: Any) -> None:
         )
 
 
+def refuse_wide_parts(n_features: int, needed: int, max_memory: int, why: str) -> NoReturn:
+    raise ValueError(
+        f"Parts of {n_features:,} columns came, whose statistics would take {needed / 2**20:,.0f} MiB, of "
+        f"{max_memory / 2**20:,.0f} MiB given by max_memory, and {why}. Pass a larger max_memory, reduce the columns "
+        "first (feature selection, or a hash of them), or take PCA or MarginPCA with few components, which go through "
+        "a list of parts several times instead."
+    )
+
+
 def refuse_count(wanted: int, available: int, n_rows: int, n_features: int) -> NoReturn:
     raise ValueError(
         f"n_components={wanted}, but {n_rows} samples in {n_features} features span only {available} directions. "

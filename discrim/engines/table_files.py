@@ -30,7 +30,7 @@ from discrim.engines.array_files import ArrayFiles
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.moments.row_sample import RowSample
 
-BATCH_ROWS = 2**16
+BATCH_ROWS, BATCH_CELLS = 2**16, 2**23  # at most
 LEAST_OF_CLASS = 10  # rows that a sample holds of the rarest class, where there are as many
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather"}
 _FORMATS |= {".csv": "csv", ".npy": "npy"}
@@ -126,8 +126,8 @@ class FileTable:
 
     def _read(self, fragment: Any, columns: Sequence[str | None]) -> Iterator[tuple[int, Any]]:
         """Batches that have rows, each with the number of its first."""
-        first = 0
-        for batch in fragment.to_batches(schema=self.dataset.schema, columns=columns, batch_size=BATCH_ROWS):
+        first, most = 0, max(1, min(BATCH_ROWS, BATCH_CELLS // len(columns)))
+        for batch in fragment.to_batches(schema=self.dataset.schema, columns=columns, batch_size=most):
             if batch.num_rows:
                 yield first, batch
                 first += batch.num_rows

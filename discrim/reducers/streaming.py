@@ -142,19 +142,30 @@ class StatisticsEstimator(BaseEstimator, ABC):
             if isinstance(total, ClassMoments):
                 total = self._of_moments(total, gathering)
             total.gathering.sufficing_for(gathering)
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = total.n_features
-            if total.names is not None:
-                self.feature_names_in_ = np.array(total.names, dtype=object)
-            self._declared = None
-            if self._supervised:
-                require_two_classes(self, total.moments.classes)
+            self._know_columns(total)
             if self._why_not_streamed() is None:
                 self._hold(total)
                 self._require_solution()
             else:
                 self._fit_sample(total)
         return self
+
+    def _know_columns(self, total: Statistics) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = total.n_features
+        if total.names is not None:
+            self.feature_names_in_ = np.array(total.names, dtype=object)
+        self._declared = None
+        if self._supervised:
+            require_two_classes(self, total.moments.classes)
+
+    def _fit_basis(self, basis: Basis, total: Statistics) -> None:
+        """Of statistics that hold means only, in a basis that knows the rest."""
+        with unchanged_on_failure(self):
+            self._know_columns(total)
+            self._statistics = None
+            solution = self._solve(basis, total.moments, plain_count(self.n_components))
+            self._keep(*self._in_features(solution, basis, total.moments, total.dtype))
 
     def _gathering(self) -> Gathering:
         """What a fit needs of every part of a table: moments where they suffice, else a sample of rows."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from discrim.data.fit_messages import refuse_large_sparse
+from discrim.data.fit_messages import refuse_large_sparse, refuse_wide_parts
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.solve.basis import Basis, Features
+from discrim.solve.eigen import SPARE
 from discrim.solve.products import Products
 from discrim.solve.row_space import GramRows, SingularRows
 
 EXACT_SIDE = 5_000  # an eigendecomposition of this size still takes seconds
 SOON = 2.0  # seconds an exact solution may always take
+MOST_PASSES = 12  # by then block Krylov has all digits of most spectra
 BASES = ("features", "rows", "products")
 
 
@@ -23,6 +25,7 @@ class Plan:
     basis: str
     reason: str
     leading: bool = field(default=False, kw_only=True)  # whether the largest directions are all that is wanted
+    passes: int = field(default=0, kw_only=True)  # products at most, where each goes through all parts
 
     def build(self, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
         """The rows in these coordinates; `resolve` asks for directions below 1e-3 of the largest too."""
@@ -61,6 +64,26 @@ def choose(
     if n >= d:
         return Plan("features", f"n={n} ≥ d={d}: statistics of the features")
     return Plan("rows", f"n={n} < d={d}: coordinates in the span of the rows")
+
+
+def choose_in_parts(d: int, *, scatters: int, wanted: int | None, max_memory: int, why_not: str | None) -> Plan:
+    """The plan for parts of d columns, of which nobody knows how many rows will come.
+
+    scatters : how many d×d matrices statistics hold; wanted : how many directions
+    why_not : why the parts cannot be gone through several times, None where they can
+    """
+    exact = 2 * 8 * scatters * d**2  # those so far, and those of a part
+    if exact <= max_memory:
+        return Plan("features", f"statistics of {d} columns in {exact / 2**20:,.0f} MiB")
+    passes = min(MOST_PASSES, max_memory // (8 * d * ((wanted or 0) + 1 + SPARE)) - 4)
+    if why_not is not None or wanted is None or passes < 4:
+        refuse_wide_parts(d, exact, max_memory, why_not or "this method asks for all directions, or too many")
+    return Plan(
+        "products",
+        f"{d} columns, whose statistics would take {exact / 2**20:,.0f} MiB of {max_memory / 2**20:,.0f}: at most "
+        f"{passes + 2} passes over the parts (block Krylov), until less than 1e-5 of the spread is to be won",
+        passes=passes,
+    )
 
 
 def _is_cheaper_by_products(n: int, d: int, stored: int | None, wanted: int) -> bool:

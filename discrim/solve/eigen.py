@@ -5,6 +5,7 @@ A w = λ w,   λ_1 ≥ λ_2 ≥ … ,   WᵀW = I ,   the first loading near the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from discrim.decompositions import eigh, largest_eigenpairs, largest_eigenpairs_
 from discrim.moments.class_moments import rounding_share
 
 Array = NDArray[np.float64]
+SPARE = 10  # vectors beyond those wanted, in a block
+SETTLED = 1e-5  # of the sum of the wanted eigenvalues: a product that adds less is the last
 SMALL = 64  # below, the full eigendecomposition is as fast as part of it
 
 
@@ -82,6 +85,42 @@ def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) ->
         values, directions = values[touched], directions[touched]
         total = float(values[values > 0].sum())
     return Spectrum(directions, values, total, int(touched.sum()), f"{wanted} Lanczos vectors")
+
+
+def spectrum_of_passes(product: Callable[[Array], Array], size: int, wanted: int, most: int) -> Spectrum:
+    """The first few eigenpairs where products are dear: block Krylov, each product with a block of vectors.
+
+    At most so many products, and no more once one of them adds next to nothing; the next would add far less. The total
+    is not known here.
+    """
+    width = min(wanted + SPARE, size)
+    blocks = [_beside([], np.random.default_rng(0).standard_normal((size, width)))]
+    columns: list[Array] = []  # of QᵀAQ, what is above and on its diagonal
+    kept = -np.inf
+    for left in reversed(range(min(most, size // width))):
+        image = product(blocks[-1])
+        columns.append(np.concatenate([block.T @ image for block in blocks]))
+        half = np.concatenate([np.pad(one, ((0, width * len(blocks) - len(one)), (0, 0))) for one in columns], axis=1)
+        values, vectors = eigh(np.triu(half) + np.triu(half, 1).T)
+        before, kept = kept, float(values[-wanted:].sum())
+        if not left or kept - before <= SETTLED * abs(kept):
+            break
+        blocks.append(_beside(blocks, image))
+    leading = np.split(vectors[:, : -wanted - 1 : -1], len(blocks))
+    directions = sum((block @ part for block, part in zip(blocks, leading, strict=True)), np.zeros((size, 1))).T
+    values = values[: -wanted - 1 : -1]
+    touched = np.abs(values) > rounding_share(size, np.finfo(np.float64).eps) * np.abs(values).max(initial=0.0)
+    how = f"block Krylov of {len(columns)} passes over the parts"
+    return Spectrum(np.ascontiguousarray(directions), values, float(values.sum()), int(touched.sum()), how)
+
+
+def _beside(blocks: list[Array], image: Array) -> Array:
+    """An orthonormal basis of what an image adds to the blocks; twice, as once is not enough for rounding."""
+    for _ in range(2):
+        for block in blocks:
+            image = image - block @ (block.T @ image)
+        image = la.qr(image, mode="economic", check_finite=False)[0]
+    return image
 
 
 def with_fixed_signs(directions: Array) -> Array:

@@ -65,19 +65,15 @@ class Products(Basis):
     def ratio(self, moments: ClassMoments) -> Ratio:
         shares = moments.weights / moments.total_weight
         means = np.sqrt(shares)[:, None] * moments.centred_means()
-        within = self._within(moments)
+        within = within_spread(moments)
         variances = self.feature_variances(moments)
         # but for collinear rows and columns, which no product shows
         rank = min(len(np.unique(self.points.fingerprints())) - 1, int((variances > 0).sum()))
         product, trace = within.operator(moments, self.points), within.trace(moments, self.points)
         return Ratio(product, means, shares, moments.total_weight, variances, trace, rank)
 
-    def _within(self, moments: ClassMoments) -> Spread:
-        """S_w/n."""
-        return Spread(np.full(len(moments.weights), 1 / moments.total_weight), np.empty((0, moments.n_features)))
-
     def within_along(self, directions: Array, moments: ClassMoments) -> Array:
-        return np.asarray(self._within(moments).operator(moments, self.points) @ directions.T).T
+        return np.asarray(within_spread(moments).operator(moments, self.points) @ directions.T).T
 
     def cost(self, ratio: Ratio, gamma: float) -> RidgeProducts:
         require_within_spread(ratio.trace)
@@ -113,6 +109,11 @@ class Products(Basis):
         inner = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
         fold = TrainingSet(inner.moments("means"), test)
         yield fold, inner.ratio(fold.training)
+
+
+def within_spread(moments: ClassMoments) -> Spread:
+    """S_w/n."""
+    return Spread(np.full(len(moments.weights), 1 / moments.total_weight), np.empty((0, moments.n_features)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -301,3 +301,62 @@ def test_a_column_that_varies_in_one_row_only_does_not_spoil_the_search():
     turned = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 6)))[0]
     again = RegularizedLDA(cv=list(HashKFold(5).split(np.c_[X, lone]))).fit(np.c_[X, lone] @ turned, y).path_
     np.testing.assert_allclose(again.losses[1:], path.losses[1:], rtol=1e-6)
+
+
+# ---------------------------------------------------------------------- more columns than there is memory for
+
+
+def wide_parts(sparse=False):
+    X, y = labelled(400, 120, seed=3)
+    X = X * np.linspace(3, 0.3, 120)
+    X = np.where(np.abs(X) > 1, X, 0.0) if sparse else X + 5
+    parts = parts_of(sp.csr_array(X) if sparse else X, y, 6)
+    return X, y, parts
+
+
+IN_PASSES = {
+    "pca": lambda: PCA(3),
+    "margin-pca": lambda: MarginPCA(3, pairs="mean"),
+    "behind a scaler": lambda: make_pipeline(StandardScaler(), PCA(3)),
+    "scatters of each class": lambda: MarginPCA(2, pairs="all"),
+}
+
+
+@pytest.mark.parametrize("make", IN_PASSES.values(), ids=IN_PASSES)
+def test_too_many_columns_for_statistics_are_gone_through_in_passes(make):
+    X, y, parts = wide_parts()
+    with pytest.warns(UserWarning, match="120 columns, whose statistics would take .* passes over the parts"):
+        found = fit_parts(make(), parts, max_memory=200_000)
+    wanted = make().fit(X, y)
+    features = wanted.transform(X)
+    np.testing.assert_allclose(found.transform(X), features, atol=1e-3 * np.abs(features).max())
+    last, exact = (one[-1] if hasattr(one, "steps") else one for one in (found, wanted))
+    np.testing.assert_allclose(last.eigenvalues_, exact.eigenvalues_, rtol=1e-5)
+    np.testing.assert_allclose(last.explained_variance_ratio_, exact.explained_variance_ratio_, rtol=1e-5)
+    assert "block Krylov" in last.solver_
+
+
+def test_sparse_parts_in_passes_with_weights_and_labels_that_some_parts_lack():
+    X, y, _ = wide_parts(sparse=True)
+    order, weights = np.argsort(y, kind="stable"), np.random.default_rng(0).integers(1, 4, len(y))
+    parts = [(sp.csr_array(X[rows]), y[rows], weights[rows]) for rows in np.array_split(order, 5)]
+    parts.insert(2, (sp.csr_array((0, 120)), y[:0], weights[:0]))
+    with pytest.warns(UserWarning, match="block Krylov"):
+        found = fit_parts(MarginPCA(2, pairs="mean"), parts, max_memory=200_000)
+    wanted = MarginPCA(2, pairs="mean").fit(X, y, sample_weight=weights)
+    features = wanted.transform(X)
+    np.testing.assert_allclose(found.transform(X), features, atol=1e-3 * np.abs(features).max())
+    np.testing.assert_allclose(found.explained_variance_ratio_, wanted.explained_variance_ratio_, rtol=1e-5)
+
+
+def test_what_does_not_fit_and_cannot_be_passed_over_again_is_refused_with_both_sizes():
+    _, _, parts = wide_parts()
+    for model, given, words in (
+        (PCA(3), iter(parts), "come but once"),
+        (RegularizedLDA(shrinkage=0.1), parts, "RegularizedLDA needs them"),
+        (PCA(), parts, "all directions"),
+        (PCA(60), parts, "or too many"),
+    ):
+        with pytest.raises(ValueError, match=f"Parts of 120 columns came, whose statistics would take.*{words}"):
+            fit_parts(model, given, max_memory=200_000)
+    assert fit_parts(PCA(3), iter(parts), max_memory=16 * 120**2).n_components_ == 3
