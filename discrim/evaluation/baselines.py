@@ -23,8 +23,8 @@ from sklearn.preprocessing import LabelBinarizer
 MOST_NCA_ROWS = 2_000
 
 
-class _Baseline(TransformerMixin, BaseEstimator):
-    """A transformer that keeps the fitted scikit-learn object in `fitted_`."""
+class Wrapped(TransformerMixin, BaseEstimator):
+    """A transformer whose features are those of the fitted one that it keeps in `fitted_`."""
 
     fitted_: Any
 
@@ -32,7 +32,7 @@ class _Baseline(TransformerMixin, BaseEstimator):
         return np.asarray(self.fitted_.transform(X))
 
 
-class _OnIndicators(_Baseline):
+class _OnIndicators(Wrapped):
     """A regression of the class indicators on X; the features are what it makes of X."""
 
     _regression: type
@@ -57,7 +57,7 @@ class CanonicalCorrelations(_OnIndicators):
     _regression = CCA
 
 
-class NeighborhoodComponents(_Baseline):
+class NeighborhoodComponents(Wrapped):
     """Neighbourhood components analysis, fitted on at most 2,000 rows, drawn by class (it takes n² time)."""
 
     def __init__(self, n_components: int = 2, random_state: int = 0) -> None:

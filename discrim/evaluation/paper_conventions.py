@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from discrim.classifiers.refined_hyperplane import RefinedHyperplane
 from discrim.decompositions import pinv
-from discrim.evaluation.baselines import indicators
+from discrim.evaluation.baselines import Wrapped, indicators
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSquare
 from discrim.evaluation.methods import METHODS, Method, named
 from discrim.reducers.autoencoder import Autoencoder
@@ -50,6 +50,7 @@ EXTRACTORS: dict[str, tuple[bool, Callable[..., Any]]] = {
     "nmf": (False, partial(NMF, init="nndsvda", max_iter=100)),
 }
 COSTS = (0.1, 1.0, 10.0)
+BY_FOLDS = {"logistic-pca": LogisticPCA, "supervised-exponential-pca": SupervisedExponentialPCA}
 LABEL_WEIGHTS = (1.0, 10.0, 100.0)
 ENOUGH = 1e-6  # relative duality gap: accuracies do not change below 1e-3
 
@@ -107,7 +108,7 @@ class ShiftedExtractor(TransformerMixin, BaseEstimator):
         return make_pipeline(sampler, MinMaxScaler((0, 1) if positive else (-1, 1), clip=positive))
 
 
-class ReducerByFolds(TransformerMixin, BaseEstimator):
+class ReducerByFolds(Wrapped):
     """One of our reducers, the weight of its labels by folds: the one whose features serve a linear SVM best.
 
     reducer : its class
@@ -123,11 +124,8 @@ class ReducerByFolds(TransformerMixin, BaseEstimator):
         self.fitted_ = GridSearchCV(judged, weights, cv=_folds(y)).fit(X, y).best_estimator_["reducer"]
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        return np.asarray(self.fitted_.transform(X))
 
-
-class ShiftByFolds(TransformerMixin, BaseEstimator):
+class ShiftByFolds(Wrapped):
     """PCA of shifted rows, the shift and the SVM's cost by as many folds as the smallest class allows, at most five."""
 
     def __init__(self, n_components: int = 10, *, random_state: int = 0) -> None:
@@ -139,9 +137,6 @@ class ShiftByFolds(TransformerMixin, BaseEstimator):
         tried = [MaxMarginShift(PCA(self.n_components), C=C, **options).fit(X, y) for C in COSTS]
         self.fitted_ = max(tried, key=lambda model: max(model.shift_scores_.values()))
         return self
-
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        return np.asarray(self.fitted_.transform(X))
 
 
 def _reconstruction_error(extractor: Any, rows: NDArray[Any]) -> float:
@@ -254,6 +249,7 @@ def _directions_of_half(sizes: Sizes) -> int:
     return min(sizes.n_rows // 2 - 1, sizes.n_features)
 
 
+_SEARCHED: dict[str, Any] = {"nested_from": never, "most_components": _directions_of_half, "takes_sparse": False}
 _SHIFTED: dict[float | str, str] = {"cv": " shifted", **{shift: f" shifted by {shift:g}" for shift in SHIFTS}, 0.0: ""}
 PAPER_METHODS: dict[str, Method] = {
     method.name: method
@@ -273,10 +269,8 @@ PAPER_METHODS: dict[str, Method] = {
             "paper/pca of rows shifted by folds",
             "shift and cost by folds",
             ShiftByFolds,
-            nested_from=never,
-            most_components=_directions_of_half,
             seeded=True,
-            takes_sparse=False,
+            **_SEARCHED,
         ),
         *(
             Method(
@@ -284,14 +278,9 @@ PAPER_METHODS: dict[str, Method] = {
                 "the labels' weight by folds",
                 ReducerByFolds,
                 {"reducer": reducer},
-                nested_from=never,
-                most_components=_directions_of_half,
-                takes_sparse=False,
+                **_SEARCHED,
             )
-            for name, reducer in (
-                ("logistic-pca", LogisticPCA),
-                ("supervised-exponential-pca", SupervisedExponentialPCA),
-            )
+            for name, reducer in BY_FOLDS.items()
         ),
         *(
             Method(
@@ -299,10 +288,8 @@ PAPER_METHODS: dict[str, Method] = {
                 "an extractor in front of which rows are shifted, or not",
                 ShiftedExtractor,
                 {"extractor": extractor, "features": features, "shift": shift},
-                nested_from=never,
-                most_components=_directions_of_half,
                 seeded=True,
-                takes_sparse=False,
+                **_SEARCHED,
             )
             for extractor, (plain, _) in EXTRACTORS.items()
             for features in ([""] if plain else ["500", "1000", "1000 wide"])
