@@ -87,10 +87,17 @@ class LabelledRows:
         return self.moved(sp.csr_array((data, X.indices, X.indptr), shape=X.shape)), pilot.astype(np.float64)
 
     def fingerprints(self) -> NDArray[np.float64]:
-        """A number for each row, the same to the last digit for equal rows: its sum with random weights."""
+        """A number for each row, the same to the last digit for equal rows: its sum with random weights.
+
+        Constant columns of a dense table have no say: a large one would drown how rows differ.
+        """
         weights = np.random.default_rng(0).uniform(1, 2, self.shape[1])
         if self.is_sparse:
             return np.asarray(self.X @ weights)
+        varies = np.zeros(self.shape[1], dtype=bool)
+        for part in block_slices(*self.shape):
+            varies |= (self.X[part] != self.X[0]).any(axis=0)
+        weights[~varies] = 0.0
         # a matrix product may round a row by its place in the table, a product of two vectors does not
         with np.errstate(over="ignore", invalid="ignore"):
             sums = [np.vecdot(self.X[part], weights) for part in block_slices(*self.shape)]

@@ -57,3 +57,11 @@ def test_picked_rows_are_some_of_the_rows_and_can_be_picked_from_again(kind):
         np.testing.assert_array_equal(dense_block(picked.X, slice(1, 2)), X[wanted[1:2]])
         np.testing.assert_array_equal(picked.codes, wanted % 3)
         np.testing.assert_array_equal(picked.weights, np.linspace(1, 2, 10)[wanted])
+
+
+def test_a_large_constant_column_does_not_make_rows_equal():
+    X = np.c_[np.arange(6.0) // 2, np.full(6, 1e40)]
+    rows = LabelledRows(X, np.zeros(6, dtype=np.intp), np.array(["a"]))
+    np.testing.assert_array_equal(np.unique(rows.fingerprints(), return_inverse=True)[1], [0, 0, 1, 1, 2, 2])
+    picked = rows.picked(np.array([5, 0, 4]))
+    assert picked.fingerprints()[0] == picked.fingerprints()[2] != picked.fingerprints()[1]

@@ -111,3 +111,11 @@ def test_classes_of_one_row_need_a_number():
     with pytest.raises(ValueError, match="or keep, as a number"):
         SparsePLSDA(1).fit(X, y)
     assert np.isnan(SparsePLSDA(1, keep=2).fit(X, y).stability_).all()
+
+
+def test_a_large_constant_column_does_not_matter():
+    X, y = planted(30, 6)
+    plain = SparsePLSDA(2, keep=[2, 3]).fit(X, y)
+    beside = SparsePLSDA(2, keep=[2, 3]).fit(np.c_[X, np.full(30, 1e150)], y)
+    np.testing.assert_allclose(beside.x_weights_[:-1], plain.x_weights_, atol=1e-12)
+    assert not beside.x_weights_[-1].any()
