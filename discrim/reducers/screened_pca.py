@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, Constraints, named, plain_count, whole
-from discrim.data.fit_messages import refuse_equal_rows
+from discrim.data.fit_messages import refuse_equal_means, refuse_equal_rows
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread, total_spread
@@ -130,8 +130,6 @@ class ScreenedPCA(SpreadReducer):
 
     def _coordinates(self, rows: LabelledRows) -> Coordinates:
         shares, mean = _shares_of_rows(rows)
-        if not (shares > 0).any():
-            refuse_equal_rows(*rows.shape)
         tried: tuple[Columns, Array] = np.empty(0, np.intp), np.empty(0)
         if isinstance(self.n_selected, str):
             tried = self._tried(rows, int((shares > 0).sum()))
@@ -164,7 +162,7 @@ class ScreenedPCA(SpreadReducer):
         if isinstance(basis, SomeColumns):
             return replace(super()._solve(basis, moments, request), found=basis.found)
         # statistics alone
-        screening = _screening(_shares_of_moments(moments), int(self.n_selected), moments.weights)
+        screening = _screening(_shares(moments), int(self.n_selected), moments.weights)
         some = moments.some_columns(screening.selected_)
         inner = SomeColumns.around(Features.of_moments(some), screening.selected_, moments.mean)
         found = super()._solve(inner, some, request)
@@ -178,18 +176,20 @@ def _shares_of_rows(rows: LabelledRows) -> tuple[Array, Array]:
     moments = ClassMoments.of_rows(near, keep="means")
     variances = column_variances(near, moments.exponent)
     mean = moments.mean if pilot is None else moments.mean + pilot
-    return _shares(variances, moments), mean
+    return _shares(moments, variances), mean
 
 
-def _shares_of_moments(moments: ClassMoments) -> Array:
-    between = moments.between_rows()
-    return _shares((np.diag(moments.within) + np.einsum("cd,cd->d", between, between)) / moments.total_weight, moments)
-
-
-def _shares(variances: Array, moments: ClassMoments) -> Array:
-    between = moments.between_rows()
-    between = np.einsum("cd,cd->d", between, between) / moments.total_weight
+def _shares(moments: ClassMoments, variances: Array | None = None) -> Array:
+    """From the columns' variances, or from statistics that tell them."""
+    rows = moments.between_rows()
+    between = np.einsum("cd,cd->d", rows, rows) / moments.total_weight
+    if variances is None:
+        variances = np.diag(moments.within) / moments.total_weight + between
     varies = variances > NOTHING * np.ldexp(moments.mean, -moments.exponent) ** 2
+    if not varies.any():
+        refuse_equal_rows(moments.n_rows, moments.n_features)
+    if not between[varies].any():
+        refuse_equal_means()
     return np.minimum(np.divide(between, variances, out=np.zeros_like(variances), where=varies), 1.0)
 
 
