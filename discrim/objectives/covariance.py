@@ -77,6 +77,12 @@ class Covariance:
             lambda directions: la.solve_triangular(L, directions.T, trans=1, lower=True, check_finite=False).T * scales,
         )
 
+    def whitened_matrix(self, symmetric: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """WSWᵀ, and what carries directions found there back."""
+        half, back = self.whitened(symmetric)
+        whole = self.whitened(half.T)[0]
+        return (whole + whole.T) / 2, back
+
     def whitening(self) -> Array:
         """W (r×d)."""
         rows, back = self.whitened(np.empty((0, len(self.matrix))))

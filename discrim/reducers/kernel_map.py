@@ -26,7 +26,7 @@ from discrim.decompositions import eigh
 from discrim.doc_links import DocLinkMixin
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.posterior_map import LANDMARKS_WANTED, require_known_kernel_params
-from discrim.solve.eigen import with_fixed_signs
+from discrim.solve.eigen import fixed_signs, with_fixed_signs
 from discrim.solve.kernel_choice import Candidate, TriedKernel, kernel_moments
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
 from discrim.solve.posterior_rule import CHOICE_LANDMARKS, choose_kernel, folds_of
@@ -230,9 +230,8 @@ def _axes_from_landmarks(kernel: LandmarkKernel, rows: LabelledRows) -> tuple[Ar
     (moments,) = kernel_moments(kernel, [space], rows.unlabelled())
     values, vectors = _spanned(moments.within / moments.total_weight, rows)
     found = space.factor @ vectors
-    axes = with_fixed_signs(found.T).T
-    signs = np.sign((axes * found).sum(axis=0))
-    return axes, moments.mean @ vectors * signs, moments.in_squared_units(values)
+    signs = fixed_signs(found.T)
+    return found * signs, moments.mean @ vectors * signs, moments.in_squared_units(values)
 
 
 def _spanned(covariance: Array, rows: LabelledRows) -> tuple[Array, Array]:

@@ -117,10 +117,8 @@ class LocalFisherDiscriminant(Reducer):
         local = LocalScatter.of(basis.points, moments, int(self.neighbors), ratio.embedding)
         n = moments.total_weight
         gain = ratio.means.T @ ratio.means + (local.scatter_of_others - local.within_of_others) / n
-        cost = self._cost(local.within / n, ratio)
-        half, back = cost.whitened(gain)
-        whitened = cost.whitened(half.T)[0]
-        spectrum = spectrum_of_matrix((whitened + whitened.T) / 2, None, precision=moments.precision)
+        whitened, back = self._cost(local.within / n, ratio).whitened_matrix(gain)
+        spectrum = spectrum_of_matrix(whitened, None, precision=moments.precision)
         if isinstance(request, float):
             k = kept_count(request, spectrum.values[:k], float(spectrum.values[:k].sum()), k, shape)
         values = spectrum.values[:k]

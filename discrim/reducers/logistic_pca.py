@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from discrim.reducers.alternating_reducer import AlternatingReducer
-from discrim.solve.alternating import LogisticLoss, Loss
+from discrim.reducers.factor_reducer import AlternatingReducer
+from discrim.solve.alternating import LogisticLoss
 
 
 class LogisticPCA(AlternatingReducer):
@@ -76,6 +76,8 @@ class LogisticPCA(AlternatingReducer):
     (2, 13)
     """
 
+    _loss = LogisticLoss()
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -90,7 +92,3 @@ class LogisticPCA(AlternatingReducer):
         self.penalty = penalty
         self.tol = tol
         self.max_iter = max_iter
-
-    @property
-    def _loss(self) -> Loss:
-        return LogisticLoss()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,8 @@ class MarginSolution(Solution):
 
     class_coef_: Array
 
-    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
-        """The same in the features."""
-        return replace(super().lifted(basis, dtype), class_coef_=basis.lift(self.class_coef_))
+    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+        return {"class_coef_": basis.lift(self.class_coef_)}
 
 
 class MarginSubspace(Reducer):

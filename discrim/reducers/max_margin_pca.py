@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +39,8 @@ class MaxMarginSolution(Solution):
     objective_curve_: Array
     n_iter_: int
 
-    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
-        """The same in the features; the classifier follows the signs of the directions."""
-        whole = super().lifted(basis, dtype)
-        along = np.einsum("kd,kd->k", basis.lift(self.components_), whole.components_)
-        return replace(whole, class_coef_=self.class_coef_ * np.sign(along))
+    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+        return {"class_coef_": self.class_coef_ * signs}
 
 
 class MaxMarginPCA(Reducer):

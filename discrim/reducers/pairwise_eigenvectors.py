@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -126,25 +126,27 @@ class PairwiseEigenvectors(Reducer):
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         shape = (moments.n_rows, self.n_features_in_)
-        seconds = _second_moments(moments, None if self.centre else _origin(basis, moments))
+        landmarks = basis.margins.landmarks  # the origin of the features, in the basis's coordinates
+        origin = np.zeros(moments.n_features) if landmarks is None else landmarks[0]
+        seconds = _second_moments(moments, None if self.centre else origin)
         shares = moments.weights / moments.total_weight
         spectrum = spectrum_of_matrix(np.tensordot(shares, seconds, axes=1), None, precision=moments.precision)
         require_rank(request, spectrum.rank, shape)
         span = spectrum.directions[: spectrum.rank]
-        problem = PairProblems(span @ seconds @ span.T, float(self.ridge))
-        wanted = request if isinstance(request, int) else min(spectrum.rank, problem.n_pairs)
-        directions, values, pairs = problem.independent(wanted)
+        n_pairs = len(seconds) * (len(seconds) - 1)
+        wanted = request if isinstance(request, int) else min(spectrum.rank, n_pairs)
+        found = PairEigenvectors.independent(span @ seconds @ span.T, float(self.ridge), wanted)
         if isinstance(request, float):
-            k = kept_count(request, values, float(values.sum()), len(values), shape)
-            directions, values, pairs = directions[:k], values[:k], pairs[:k]
+            k = kept_count(request, found.values, float(found.values.sum()), len(found.values), shape)
+            found = found.some(slice(k))
         return Solution(
-            components_=np.ldexp(directions @ span, -moments.exponent),
-            eigenvalues_=values,
-            explained_variance_ratio_=values / problem.total,
+            components_=np.ldexp(found.directions @ span, -moments.exponent),
+            eigenvalues_=found.values,
+            explained_variance_ratio_=found.values / found.total,
             rank_=spectrum.rank,
-            solver_=f"generalised eigenvectors of {problem.n_pairs} pairs of {spectrum.rank}×{spectrum.rank} matrices",
+            solver_=f"generalised eigenvectors of {n_pairs} pairs of {spectrum.rank}×{spectrum.rank} matrices",
             is_resolved=basis.is_resolved,
-            found=PairsOfClasses(pairs),
+            found=PairsOfClasses(found.pairs),
         )
 
     def _features(self, scores: NDArray[Any]) -> NDArray[Any]:
@@ -166,65 +168,54 @@ class PairwiseEigenvectors(Reducer):
         return (2 if self.pieces else 1) * self.n_components_
 
 
-def _origin(basis: Basis, moments: ClassMoments) -> Array:
-    """The origin of the features as it is seen from the rows' mean, in the basis's coordinates."""
-    landmarks = basis.margins.landmarks
-    return moments.centred(np.zeros(moments.n_features) if landmarks is None else landmarks[0])
-
-
 def _second_moments(moments: ClassMoments, origin: Array | None) -> Array:
     """C_c = S_c/n_c + (μ_c − o)(μ_c − o)ᵀ of every class, o the mean of all rows or the given point."""
     assert moments.each is not None
-    means = moments.centred_means() if origin is None else moments.centred_means() - origin
+    means = moments.centred_means() if origin is None else moments.centred_means() - moments.centred(origin)
     return moments.each / moments.weights[:, None, None] + means[:, :, None] * means[:, None, :]
 
 
-class PairProblems:
-    """The eigenproblems of all ordered pairs of classes, in coordinates in which the rows have full rank."""
+@dataclass(frozen=True, eq=False)
+class PairEigenvectors:
+    """Eigenvectors (rows) of ordered pairs of classes with their λ, and the sum of every λ of every pair."""
 
-    def __init__(self, seconds: Array, ridge: float) -> None:
-        self.seconds = seconds
+    directions: Array
+    values: Array
+    pairs: NDArray[np.intp]
+    total: float
+
+    @classmethod
+    def of(cls, seconds: Array, ridge: float, per_pair: int) -> PairEigenvectors:
+        """Of every pair its first few with a λ that is not rounding: all firsts by their size, all seconds, …"""
         traces = np.trace(seconds, axis1=1, axis2=2)
-        traces = np.maximum(traces, NOTHING * traces.max())
-        self.rank = seconds.shape[1]
-        self.n_pairs = len(seconds) * (len(seconds) - 1)
-        self.ridges = ridge * traces / self.rank
-        self.total = 0.0  # of the eigenvalues of all pairs, known once they were solved
+        ridges = ridge * np.maximum(traces, NOTHING * traces.max()) / seconds.shape[1]
+        triangles = [cholesky(second + one * np.eye(len(second))) for second, one in zip(seconds, ridges, strict=True)]
+        found, total = [], 0.0
+        for (a, second), (b, triangle) in product(enumerate(seconds), enumerate(triangles)):
+            if a == b:
+                continue
+            half = la.solve_triangular(triangle, second, lower=True, check_finite=False)
+            whitened = la.solve_triangular(triangle, half.T, lower=True, check_finite=False)
+            total += float(np.trace(whitened))
+            spectrum = spectrum_of_matrix((whitened + whitened.T) / 2, per_pair, precision=NOTHING)
+            leading = spectrum.directions[: min(per_pair, spectrum.rank)].T
+            vectors = la.solve_triangular(triangle, leading, trans=1, lower=True, check_finite=False).T
+            found += [(level, spectrum.values[level], vector, (a, b)) for level, vector in enumerate(vectors)]
+        found.sort(key=lambda one: (one[0], -one[1]))
+        _, values, directions, pairs = zip(*found, strict=True)
+        return cls(np.array(directions), np.array(values), np.array(pairs, dtype=np.intp), total)
 
-    def independent(self, wanted: int) -> tuple[Array, Array, NDArray[np.intp]]:
-        """So many directions, none in the span of those before it, with their eigenvalues and classes."""
-        per_pair = min(self.rank, -(-wanted // self.n_pairs) + 1)
-        found = self._independent_of(per_pair, wanted)
-        if len(found[0]) < wanted and per_pair < self.rank:  # many lay in one another's span
-            found = self._independent_of(self.rank, wanted)
-        return found
+    @classmethod
+    def independent(cls, seconds: Array, ridge: float, wanted: int) -> PairEigenvectors:
+        """So many, none in the span of those before it."""
+        rank, n_pairs = seconds.shape[1], len(seconds) * (len(seconds) - 1)
+        for per_pair in sorted({min(rank, -(-wanted // n_pairs) + 1), rank}):
+            found = cls.of(seconds, ridge, per_pair)
+            kept = independent(np.empty((0, rank)), found.directions, wanted)[0]
+            if len(kept) == wanted:  # else many lay in one another's span
+                break
+        return found.some(kept)
 
-    def _independent_of(self, per_pair: int, wanted: int) -> tuple[Array, Array, NDArray[np.intp]]:
-        """Of the first few eigenvectors of each pair."""
-        candidates = sorted(self._eigenvectors(per_pair), key=lambda one: (one[0], -one[1]))
-        directions = np.array([one[2] for one in candidates])
-        kept = independent(np.empty((0, self.rank)), directions, wanted)[0]
-        values, pairs = (
-            np.array([one[1] for one in candidates]),
-            np.array([one[3] for one in candidates], dtype=np.intp),
-        )
-        return directions[kept], values[kept], pairs[kept]
-
-    def _eigenvectors(self, per_pair: int) -> Iterator[tuple[int, float, Array, tuple[int, int]]]:
-        """(which of its pair, λ, v, the classes), of every pair its first few with a λ that is not rounding."""
-        self.total = 0.0
-        for b, (second, ridge) in enumerate(zip(self.seconds, self.ridges, strict=True)):
-            triangle = cholesky(second + ridge * np.eye(self.rank))
-            for a in range(len(self.seconds)):
-                if a == b:
-                    continue
-                half = la.solve_triangular(triangle, self.seconds[a], lower=True, check_finite=False)
-                whitened = la.solve_triangular(triangle, half.T, lower=True, check_finite=False)
-                self.total += float(np.trace(whitened))
-                spectrum = spectrum_of_matrix((whitened + whitened.T) / 2, per_pair, precision=NOTHING)
-                count = min(per_pair, spectrum.rank)
-                vectors = la.solve_triangular(
-                    triangle, spectrum.directions[:count].T, trans=1, lower=True, check_finite=False
-                )
-                for level in range(count):
-                    yield level, float(spectrum.values[level]), vectors[:, level], (a, b)
+    def some(self, places: Any) -> PairEigenvectors:
+        """Those at some places."""
+        return replace(self, directions=self.directions[places], values=self.values[places], pairs=self.pairs[places])

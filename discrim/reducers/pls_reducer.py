@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,18 +33,13 @@ class PLSSolution(Solution):
     _centroids: Array
     _log_priors: Array
 
-    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
-        """The same in the features; with a component turns all that belongs to it."""
-        found = super().lifted(basis, dtype)
-        rows = basis.lift(self.components_)
-        signs = np.sign(np.einsum("kd,kd->k", found.components_.astype(np.float64), rows))
-        return replace(
-            found,
-            x_weights_=basis.lift(self.x_weights_.T).T * signs,
-            x_loadings_=basis.lift(self.x_loadings_.T).T * signs,
-            y_loadings_=self.y_loadings_ * signs,
-            _discriminants=basis.lift(self._discriminants),
-        )
+    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+        return {
+            "x_weights_": basis.lift(self.x_weights_.T).T * signs,
+            "x_loadings_": basis.lift(self.x_loadings_.T).T * signs,
+            "y_loadings_": self.y_loadings_ * signs,
+            "_discriminants": basis.lift(self._discriminants),
+        }
 
 
 class PLSReducer(NearestCentroid):

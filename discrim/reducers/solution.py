@@ -15,7 +15,7 @@ from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.basis import Basis
 from discrim.solve.choose import Plan
-from discrim.solve.eigen import with_fixed_signs
+from discrim.solve.eigen import fixed_signs
 
 Array = NDArray[np.float64]
 
@@ -39,11 +39,18 @@ class Solution:
 
     def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
         """The same in the features."""
+        rows = basis.lift(self.components_)
+        signs = fixed_signs(rows)
         with np.errstate(over="ignore"):
-            components = np.ascontiguousarray(with_fixed_signs(basis.lift(self.components_)), dtype=dtype)
+            components = np.ascontiguousarray(rows * signs[:, None], dtype=dtype)
         if not np.isfinite(components).all():
             refuse_directions(dtype)
-        return replace(self, components_=components, solver_=f"{self.solver_}; {basis.how}")
+        also = self._also_lifted(basis, signs)
+        return replace(self, components_=components, solver_=f"{self.solver_}; {basis.how}", **also)
+
+    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+        """What else is lifted, or turns with the components (each by its sign), by name."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,10 +87,10 @@ class StatisticsEstimator(BaseEstimator, ABC):
         self, solution: Solution, basis: Basis, moments: ClassMoments, dtype: np.dtype[Any]
     ) -> tuple[Solution, Array, ClassMoments]:
         """The solution in the features, their mean, and the statistics."""
+        lifted = solution.lifted(basis, dtype)
         if self._supervised and self._knows_spread:
-            explained = labels_explained(solution.components_, basis, moments)
-            solution = replace(solution, _labels_explained=explained)
-        return solution.lifted(basis, dtype), basis.mean(moments), moments
+            lifted = replace(lifted, _labels_explained=labels_explained(solution.components_, basis, moments))
+        return lifted, basis.mean(moments), moments
 
     def statistics(
         self,

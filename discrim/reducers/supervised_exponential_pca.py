@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.data.check_parameters import COUNT, POSITIVE, Constraints, whole
-from discrim.data.fit_messages import require_few_rows, warn_of_unsettled_factors
+from discrim.data.fit_messages import require_few_rows
 from discrim.decompositions import svd
-from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.spread import Spread
-from discrim.reducers.alternating_reducer import distinct_rows
-from discrim.reducers.base import Reducer, Solution
+from discrim.reducers.factor_reducer import FactorReducer, FactorSolution
 from discrim.solve.alternating import CentredRows
-from discrim.solve.basis import Basis
-from discrim.solve.convex_factors import LeastFactors, SharedFactors, least_factors
-from discrim.solve.count import default_count, kept_count
+from discrim.solve.convex_factors import SharedFactors, least_factors
 
 Array = NDArray[np.float64]
 MOST_ROWS = 2_000  # different ones: each step is an eigendecomposition of that size
 
 
-@dataclass(frozen=True, eq=False)
-class ConvexDescent:
-    """How the objective fell."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConvexFactors(FactorSolution):
+    """With the eigenvalues of M."""
 
-    objective_: Array
     factor_weights_: Array
-    n_iter_: int
 
 
-class SupervisedExponentialPCA(Reducer):
+class SupervisedExponentialPCA(FactorReducer):
     """Supervised exponential-family PCA (SEPCA): shared factors of rows and labels as a convex problem.
 
         minimise  −½ tr XᵀM(M + βI)⁻¹X + min_V [ (α/n) Σ_i ℓ(y_i, z_iV) + (β/2)‖V‖² ] ,   0 ⪯ M = ZZᵀ ⪯ I ,  tr M = k
@@ -102,15 +93,6 @@ class SupervisedExponentialPCA(Reducer):
     (2, 13)
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "n_components": COUNT,
-        "label_weight": POSITIVE,
-        "penalty": POSITIVE,
-        "tol": POSITIVE,
-        "max_iter": (whole(1),),
-    }
-    _spans_class_means = True
-
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -126,41 +108,23 @@ class SupervisedExponentialPCA(Reducer):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _why_not_streamed(self) -> str | None:
-        return "each row has factors of its own, so that a fit needs all rows at once. Use fit."
-
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        shape, n_classes = (moments.n_rows, self.n_features_in_), len(moments.weights)
-        total = Spread(np.ones(n_classes), moments.between_rows())
-        wanted = request if isinstance(request, int) else n_classes - 1
-        spectrum = basis.spectrum(total, moments, wanted + 1)
-        k = default_count(request, n_classes, spectrum.rank, shape)
-        variance = spectrum.total / moments.total_weight
-        rows = CentredRows.of(distinct_rows(basis), moments, float(np.sqrt(variance)))
+    def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
         require_few_rows(type(self).__name__, len(rows.codes), MOST_ROWS)
-        found, directions, shares = self._found(rows, k)
-        if isinstance(request, float):
-            k = kept_count(request, shares, float(shares.sum()), k, shape)
-            found, directions, shares = self._found(rows, k)
-        if not found.is_settled:
-            warn_of_unsettled_factors(type(self).__name__, self.max_iter)
-        return Solution(
-            components_=directions,
-            eigenvalues_=moments.in_squared_units(shares * variance),
-            explained_variance_ratio_=shares,
-            rank_=spectrum.rank,
-            solver_=f"{k} factors of {len(rows.codes)} different rows by a convex problem",
-            is_resolved=basis.is_resolved,
-            found=ConvexDescent(found.objective, found.values[found.values > 1e-9], len(found.objective) - 1),
-        )
-
-    def _found(self, rows: CentredRows, k: int) -> tuple[LeastFactors, Array, Array]:
-        """M, directions and the variances along them."""
         roots = np.sqrt(rows.weights)
         scaled = roots[:, None] * rows.dense()
         alpha, beta = float(self.label_weight), float(self.penalty)
         problem = SharedFactors(scaled @ scaled.T, roots, rows.codes, rows.n_classes, alpha, beta)
         found = least_factors(problem, k, tol=float(self.tol), max_iter=int(self.max_iter))
         span = la.qr((found.vectors[:, :k].T @ scaled).T, mode="economic")[0].T
-        _, singular, axes = svd(scaled @ span.T)
-        return found, axes @ span, singular**2
+        _, singular, turn = svd(scaled @ span.T)
+        return ConvexFactors(
+            components_=turn @ span,
+            eigenvalues_=singular**2,
+            explained_variance_ratio_=singular**2,
+            rank_=len(axes),
+            solver_=f"{k} factors of {len(rows.codes)} different rows by a convex problem",
+            objective_=found.objective,
+            n_iter_=len(found.objective) - 1,
+            is_settled=found.is_settled,
+            factor_weights_=found.values[found.values > 1e-9],
+        )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from discrim.reducers.alternating_reducer import AlternatingReducer
-from discrim.solve.alternating import HingeLoss, Loss
+from discrim.reducers.factor_reducer import AlternatingReducer
+from discrim.solve.alternating import HingeLoss
 
 
 class SupportVectorDecomposition(AlternatingReducer):
@@ -78,6 +78,8 @@ class SupportVectorDecomposition(AlternatingReducer):
     (2, 13)
     """
 
+    _loss = HingeLoss()
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -92,7 +94,3 @@ class SupportVectorDecomposition(AlternatingReducer):
         self.penalty = penalty
         self.tol = tol
         self.max_iter = max_iter
-
-    @property
-    def _loss(self) -> Loss:
-        return HingeLoss()

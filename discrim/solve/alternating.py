@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from discrim.data.rows import LabelledRows
 from discrim.decompositions import solve, svd
+from discrim.margins.identical_rows import equal_rows
 from discrim.moments.class_moments import ClassMoments
+from discrim.solve.basis import Basis
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -36,19 +37,24 @@ class CentredRows:
     weights: Array  # w_i/n
     codes: Codes
     n_classes: int
+    factor: float  # from the rows as they came to these
 
     @classmethod
-    def of(cls, points: LabelledRows, moments: ClassMoments, unit: float) -> CentredRows:
-        """unit : the rows' root mean square distance from their mean, in the moments' units."""
-        n = points.shape[0]
-        weights = np.ones(n) if points.weights is None else points.weights
-        factor = 0.5**moments.exponent / unit
-        offset = None
+    def of(cls, basis: Basis, moments: ClassMoments, unit: float) -> CentredRows:
+        """Different rows with their weights, in the order of their contents, on which alone the steps then depend.
+
+        unit : the rows' root mean square distance from their mean, in the moments' units.
+        """
+        groups = equal_rows(basis.original.X, basis.original.codes)
+        weights = np.bincount(groups.group, basis.original.weights).astype(np.float64)
+        points, offset = basis.points.some(groups.first), None
+        with np.errstate(over="ignore"):
+            factor = float(0.5**moments.exponent / np.float64(unit))
         if points.is_sparse:
             X, offset = points.X.astype(np.float64) * factor, moments.mean * factor
         else:
             X = moments.centred(points.X.astype(np.float64, copy=False)) / unit
-        return cls(X, offset, weights / weights.sum(), points.codes, points.n_classes)
+        return cls(X, offset, weights / weights.sum(), points.codes, points.n_classes, factor)
 
     def dense(self) -> Array:
         """X itself."""
@@ -111,7 +117,7 @@ def alternated(
 
     values = [value(P, Z, V)]
     for _ in range(max_iter):
-        tried = _classifier(Z, V, rows, alpha, beta, loss)
+        tried = least_loss(np.c_[Z, np.ones(len(Z))], V, rows.weights, rows.codes, alpha, beta, loss)[0]
         V = tried if value(P, Z, tried) <= values[-1] else V
         near = _nearer(P, Z, V, rows.codes, alpha, loss)
         lower = rows_values(P, near, V) <= rows_values(P, Z, V)
@@ -167,20 +173,21 @@ def _downhill(P: Array, Z: Array, V: Array, codes: Codes, alpha: float, loss: Lo
     return Z - length[:, None] * step
 
 
-def _classifier(Z: Array, V: Array, rows: CentredRows, alpha: float, beta: float, loss: Loss) -> Array:
-    """V of lower α Σ(w_i/n) loss(y_i, z_iV + v_0) + β‖V‖², v_0 its last row."""
-    design = np.c_[Z, np.ones(len(Z))]
+def least_loss(
+    design: Array, V: Array, weights: Array, codes: Codes, alpha: float, beta: float, loss: Loss, **options: float
+) -> tuple[Array, float]:
+    """V of lower α Σ w_i loss(y_i, x_iV) + β‖V‖², x_i the rows of a design, from a given one; and that number."""
 
     def value(flat: Array) -> tuple[float, Array]:
         given = flat.reshape(V.shape)
         scores = design @ given
-        total = alpha * float(rows.weights @ loss.of(scores, rows.codes)) + beta * float(flat @ flat)
-        errors = rows.weights[:, None] * loss.slopes(scores, rows.codes)
+        total = alpha * float(weights @ loss.of(scores, codes)) + beta * float(flat @ flat)
+        errors = weights[:, None] * loss.slopes(scores, codes)
         return total, (alpha * design.T @ errors + 2 * beta * given).ravel()
 
-    options = {"maxiter": CLASSIFIER_STEPS, "ftol": 1e-15, "gtol": 1e-10}
+    options = {"maxiter": CLASSIFIER_STEPS, "ftol": 1e-15, "gtol": 1e-10} | options
     found = minimize(value, V.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x.reshape(V.shape))
+    return np.asarray(found.x.reshape(V.shape)), float(found.fun)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
 
 from discrim.decompositions import eigh
+from discrim.solve.alternating import LogisticLoss, least_loss
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -51,25 +50,14 @@ class SharedFactors:
         """Least loss with a ridge, and Y − P, the rows from which V = (α/β) Zᵀ diag(√w)(Y − P)."""
         kept = values > NOTHING
         Z = vectors[:, kept] * np.sqrt(values[kept])
-        truth, weights = np.eye(self.n_classes)[self.codes], self.roots**2
-        design = Z / self.roots[:, None]
+        design, loss = Z / self.roots[:, None], LogisticLoss()
         first = np.zeros((Z.shape[1], self.n_classes))
         if start is not None:
             first = self.alpha / self.beta * Z.T @ (self.roots[:, None] * start)
-
-        def value(flat: Array) -> tuple[float, Array]:
-            V = flat.reshape(first.shape)
-            scores = design @ V
-            logarithms = log_softmax(scores, axis=1)
-            losses = -logarithms[np.arange(len(truth)), self.codes]
-            errors = weights[:, None] * (np.exp(logarithms) - truth)
-            total = self.alpha * float(weights @ losses) + 0.5 * self.beta * float(flat @ flat)
-            return total, (self.alpha * design.T @ errors + self.beta * V).ravel()
-
-        options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-11}
-        found = minimize(value, first.ravel(), jac=True, method="L-BFGS-B", options=options)
-        scores = design @ found.x.reshape(first.shape)
-        return float(found.fun), truth - softmax(scores, axis=1)
+        V, value = least_loss(
+            design, first, self.roots**2, self.codes, self.alpha, self.beta / 2, loss, maxiter=500, gtol=1e-11
+        )
+        return value, -loss.slopes(design @ V, self.codes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,10 +143,8 @@ def within_shares(within: Array, total: Array) -> tuple[Array, Array]:
 
     Free of the features' scales, so that nothing (ω = 0) can be told from little.
     """
-    cost = Covariance(total)
-    half, back = cost.whitened(within)
-    whitened = cost.whitened(half.T)[0]
-    shares, vectors = eigh((whitened + whitened.T) / 2)
+    whitened, back = Covariance(total).whitened_matrix(within)
+    shares, vectors = eigh(whitened)
     return shares, back(vectors.T)
 
 

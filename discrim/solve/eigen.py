@@ -125,8 +125,13 @@ def _beside(blocks: list[Array], image: Array) -> Array:
 
 def with_fixed_signs(directions: Array) -> Array:
     """Each row with its first loading within 1e-6 of the largest absolute one positive."""
+    return directions * fixed_signs(directions)[:, None]
+
+
+def fixed_signs(directions: Array) -> Array:
+    """1 or −1 for each row: what makes its first loading within 1e-6 of the largest absolute one positive."""
     sizes = np.abs(directions)
     near = sizes >= (1 - 1e-6) * sizes.max(axis=1, keepdims=True, initial=0.0)
     first = np.argmax(near, axis=1)
     signs = np.sign(directions[np.arange(len(directions)), first])
-    return directions * np.where(signs == 0, 1.0, signs)[:, None]
+    return np.where(signs == 0, 1.0, signs)

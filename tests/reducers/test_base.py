@@ -5,7 +5,14 @@ import pytest
 import scipy.sparse as sp
 from samples import labelled
 
-from discrim import PCA, MarginPCA
+from discrim import (
+    PCA,
+    LogisticPCA,
+    MarginPCA,
+    PairwiseEigenvectors,
+    SupervisedProbabilisticPCA,
+    SupportVectorDecomposition,
+)
 from discrim.data.rows import projected
 from discrim.reducers.base import Reducer
 from discrim.solve.choose import Plan
@@ -90,3 +97,12 @@ def test_small_directions_are_asked_for_twice_at_most(monkeypatch):
     assert built == [False]
     PCA(2).fit(np.repeat(X, 2, axis=0))
     assert built[1:] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "kind", [PairwiseEigenvectors, SupervisedProbabilisticPCA, LogisticPCA, SupportVectorDecomposition]
+)
+def test_units_too_small_for_what_is_found_are_told(kind):
+    X, y = labelled(30, 4)
+    with pytest.raises(ValueError, match="directions lie beyond the largest float64"):
+        kind(2).fit(X * 5e-320, y)

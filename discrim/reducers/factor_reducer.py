@@ -1,0 +1,130 @@
+"""What methods share that describe rows by few factors from which labels are predicted too."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.data.check_parameters import COUNT, POSITIVE, Constraints, whole
+from discrim.data.fit_messages import refuse_directions, warn_of_unsettled_factors
+from discrim.decompositions import eigh
+from discrim.moments.class_moments import ClassMoments
+from discrim.objectives.spread import total_spread
+from discrim.reducers.base import Reducer, Solution
+from discrim.solve.alternating import CentredRows, Factors, Loss, alternated
+from discrim.solve.basis import Basis
+from discrim.solve.count import default_count, kept_count
+from discrim.solve.discriminants import principal
+from discrim.solve.independent import independent
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FactorSolution(Solution):
+    """Of factors also how what is minimised fell; `explained_variance_ratio_` tells the variances."""
+
+    objective_: Array
+    n_iter_: int
+    is_settled: bool
+
+
+class FactorReducer(Reducer):
+    """Directions of rows that are few factors; `_factors` states how they are found."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": COUNT,
+        "label_weight": POSITIVE,
+        "penalty": POSITIVE,
+        "tol": POSITIVE,
+        "max_iter": (whole(1),),
+    }
+    _spans_class_means = True
+    label_weight: float
+    penalty: float
+    tol: float
+    max_iter: int
+
+    @abstractmethod
+    def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
+        """k of them, of rows of mean square length 1 with these class means and principal axes (unit rows)."""
+
+    def _why_not_streamed(self) -> str | None:
+        return "each row has factors of its own, so that a fit needs all rows at once. Use fit."
+
+    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+        shape, n_classes = (moments.n_rows, self.n_features_in_), len(moments.weights)
+        wanted = request if isinstance(request, int) else n_classes - 1
+        spectrum = basis.spectrum(total_spread(moments), moments, wanted + 1)
+        k = default_count(request, n_classes, spectrum.rank, shape)
+        variance = spectrum.total / moments.total_weight
+        rows = CentredRows.of(basis, moments, float(np.sqrt(variance)))
+        means, axes = principal(moments.between_rows())[1][: n_classes - 1], spectrum.directions[: spectrum.rank]
+        found = self._factors(rows, means, axes, k)
+        shares = found.explained_variance_ratio_
+        if isinstance(request, float):
+            found = self._factors(rows, means, axes, kept_count(request, shares, float(shares.sum()), k, shape))
+        if not found.is_settled:
+            warn_of_unsettled_factors(type(self).__name__, self.max_iter)
+        return replace(
+            found,
+            eigenvalues_=moments.in_squared_units(found.explained_variance_ratio_ * variance),
+            rank_=spectrum.rank,
+            solver_=f"{found.solver_}, from {spectrum.how}",
+            is_resolved=basis.is_resolved,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassifiedFactors(FactorSolution):
+    """With the classifier that was fitted with them."""
+
+    class_coef_: Array
+    class_intercept_: Array
+
+    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+        if not np.isfinite(self.class_coef_).all():
+            refuse_directions(np.dtype(np.float64))
+        return {"class_coef_": self.class_coef_ * signs}
+
+
+class AlternatingReducer(FactorReducer):
+    """min Σ(w_i/n)[‖x_i − z_iW‖² + α·loss(y_i, z_iV + v_0)] + β‖V‖²,  WWᵀ = I;  `_loss` states the loss."""
+
+    @property
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """What a wrong label costs."""
+
+    def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
+        """From the principal axes, and from those of the class means before them: the lower of both."""
+        _, rest = independent(means, axes, max(0, k - len(means)))
+        starts = [axes[:k], np.concatenate([means, rest])[:k]]
+        tried = [self._descended(rows, start) for start in starts if len(start) == k]
+        found = min(tried, key=lambda one: float(one.values[-1]))
+        # F is the same for every rotation of W, Z and V together: to the principal axes of the rows in their span
+        along = rows.along(found.W)
+        values, vectors = eigh(along.T @ (rows.weights[:, None] * along))
+        turn, shares = vectors.T[::-1], np.maximum(values[::-1], 0.0)
+        with np.errstate(over="ignore"):
+            coefficients = (turn @ found.V[:-1]).T * rows.factor
+        return ClassifiedFactors(
+            components_=turn @ found.W,
+            eigenvalues_=shares,
+            explained_variance_ratio_=shares,
+            rank_=len(axes),
+            solver_=f"{k} factors by convex steps in turn",
+            objective_=found.values,
+            n_iter_=len(found.values) - 1,
+            is_settled=found.is_settled,
+            class_coef_=coefficients,
+            class_intercept_=found.V[-1],
+        )
+
+    def _descended(self, rows: CentredRows, start: Array) -> Factors:
+        alpha, beta = float(self.label_weight), float(self.penalty)
+        return alternated(rows, start, self._loss, alpha, beta, tol=float(self.tol), max_iter=int(self.max_iter))
