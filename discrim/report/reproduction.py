@@ -102,9 +102,10 @@ def _shifts(outcomes: list[Outcome]) -> Charts:
         by_extractor.setdefault(one.cell.method.split()[0], []).append(one)
     for extractor, some in by_extractor.items():
         shifts = [*dict.fromkeys(shift_of(one) for one in some)]
+        fewest = min(len(one.figures) for one in some)  # shifts are compared on the same splits
         marks = []
         for at, (measure, group) in enumerate(groupby(some, key=lambda one: one.cell.measure)):
-            values = np.array([one.ours for one in group])
+            values = np.array([np.mean(one.figures[:fewest]) for one in group])
             scaled = (values - values.min()) / (np.ptp(values) or 1.0)
             told = f"{measure.split()[-1]}, {values.min():.3g} to {values.max():.3g}"
             marks.append(
