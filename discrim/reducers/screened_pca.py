@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from discrim.data.check_parameters import COUNT, Constraints, named, plain_count, whole
 from discrim.data.fit_messages import refuse_equal_means, refuse_equal_rows
 from discrim.data.rows import LabelledRows
+from discrim.data.warn_once import held_back
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread, total_spread
 from discrim.reducers.base import Coordinates, Solution
@@ -77,6 +77,8 @@ class ScreenedPCA(SpreadReducer):
         With "cv", every m that was tried; else empty.
     tried_accuracies_ : array
         Held-out accuracy of each.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     rank_ : int
@@ -212,10 +214,10 @@ def _right(
     for count in counts:
         columns = order[: min(int(count), varying)]
         some, new = training.X[:, columns], test.X[:, columns]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with held_back():  # of what a fold's few rows lack
             reducer = PCA(request if isinstance(request, float) else None).fit(some, sample_weight=training.weights)
             kept = request if isinstance(request, int) else None  # a fold may have fewer
             features, new_features = (reducer.transform(part)[:, :kept] for part in (some, new))
             rule = FisherLDA().fit(features, training.codes, sample_weight=training.weights)
-            yield rule.predict(new_features) == test.codes
+            right = rule.predict(new_features) == test.codes
+        yield right

@@ -111,3 +111,9 @@ def test_equal_means_and_equal_rows_are_told_apart(streamed):
         fit(np.r_[X, X], np.repeat([0, 1], 20))
     with pytest.raises(ValueError, match="are all equal"):
         fit(np.ones((20, 3)), np.arange(20) % 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_the_rows_of_a_fold_lack_is_not_told():
+    X, y = labelled(6, 5)
+    assert ScreenedPCA(2, cv=2).fit(X, y).n_components_ == 2
