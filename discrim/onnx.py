@@ -22,26 +22,7 @@ try:
     from onnx import TensorProto
     from skl2onnx import update_registered_converter
     from skl2onnx._parse import _parse_sklearn
-    from skl2onnx.algebra.onnx_ops import (
-        OnnxAbs,
-        OnnxAdd,
-        OnnxArgMax,
-        OnnxArrayFeatureExtractor,
-        OnnxCast,
-        OnnxConcat,
-        OnnxDiv,
-        OnnxExp,
-        OnnxGreater,
-        OnnxIdentity,
-        OnnxMatMul,
-        OnnxMul,
-        OnnxNeg,
-        OnnxReduceSum,
-        OnnxRelu,
-        OnnxReshape,
-        OnnxSigmoid,
-        OnnxSoftmax,
-    )
+    from skl2onnx.algebra import onnx_ops
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 except ImportError as error:
     raise ImportError(
@@ -141,10 +122,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     model, version = operator.raw_operator, container.target_opset
     at = Graph(version)
     kind = TensorProto.DOUBLE if _number_type(operator.inputs) is DoubleTensorType else TensorProto.FLOAT
-    columns = [at(OnnxCast, one, to=TensorProto.DOUBLE) for one in operator.inputs]
-    rows = columns[0] if len(columns) == 1 else at(OnnxConcat, *columns, axis=1)
+    columns = [at("Cast", one, to=TensorProto.DOUBLE) for one in operator.inputs]
+    rows = columns[0] if len(columns) == 1 else at("Concat", *columns, axis=1)
     if len(operator.outputs) == 1:
-        ends = [at(OnnxCast, _features(at, model, rows), to=kind, output_names=operator.outputs)]
+        ends = [at("Cast", _features(at, model, rows), to=kind, output_names=operator.outputs)]
     else:
         ends = _classified(at, model, rows, kind, operator.outputs)
     for end in ends:
@@ -152,22 +133,22 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 class Graph:
-    """Operators of one version, from arrays and other operators."""
+    """Operators of one version by their names, from arrays and other operators."""
 
     def __init__(self, version: int) -> None:
         self.version = version
 
-    def __call__(self, kind: Any, *arguments: Any, **options: Any) -> Node:
-        return kind(*arguments, op_version=self.version, **options)
+    def __call__(self, name: str, *arguments: Any, **options: Any) -> Node:
+        return getattr(onnx_ops, f"Onnx{name}")(*arguments, op_version=self.version, **options)
 
     def times(self, rows: Node, matrix: Any) -> Node:
-        return self(OnnxMatMul, rows, np.ascontiguousarray(matrix, dtype=np.float64))
+        return self("MatMul", rows, np.ascontiguousarray(matrix, dtype=np.float64))
 
     def plus(self, rows: Node, values: Any) -> Node:
-        return self(OnnxAdd, rows, np.atleast_1d(np.asarray(values, dtype=np.float64)))
+        return self("Add", rows, np.atleast_1d(np.asarray(values, dtype=np.float64)))
 
     def scaled(self, rows: Node, factors: Any) -> Node:
-        return self(OnnxMul, rows, np.atleast_1d(np.asarray(factors, dtype=np.float64)))
+        return self("Mul", rows, np.atleast_1d(np.asarray(factors, dtype=np.float64)))
 
     def projected(self, rows: Node, mean: Any, directions: Any) -> Node:
         """(x − mean)ᵀ directions, one a row."""
@@ -175,7 +156,7 @@ class Graph:
 
     def squares(self, rows: Node) -> Node:
         """‖x‖² of each row, as a column."""
-        return self(OnnxReduceSum, self(OnnxMul, rows, rows), np.array([1], dtype=np.int64), keepdims=1)
+        return self("ReduceSum", self("Mul", rows, rows), np.array([1], dtype=np.int64), keepdims=1)
 
 
 # ---------------------------------------------------------------------- features
@@ -190,7 +171,7 @@ def _features(at: Graph, model: Any, rows: Node) -> Node:
     if getattr(model, "pieces", False):
         if not model.centre:
             scores = at.plus(scores, model.mean_ @ model.components_.T)
-        return at(OnnxConcat, at(OnnxRelu, scores), at(OnnxRelu, at(OnnxNeg, scores)), axis=1)
+        return at("Concat", at("Relu", scores), at("Relu", at("Neg", scores)), axis=1)
     k = len(model.components_)
     constant = np.asarray(model._features(np.zeros((1, k))), dtype=np.float64)[0]
     factors = np.asarray(model._features(np.eye(k)), dtype=np.float64) - constant
@@ -207,7 +188,7 @@ def _of_kernel_map(at: Graph, model: KernelMap, rows: Node) -> Node:
 
 def _of_posterior_map(at: Graph, model: PosteriorMap, rows: Node) -> Node:
     sharp = at.scaled(_posterior_scores(at, model, rows), model.sharpness_ / model.temperature_)
-    return at.times(at(OnnxSoftmax, sharp, axis=1), model.places_)
+    return at.times(at("Softmax", sharp, axis=1), model.places_)
 
 
 def _of_autoencoder(at: Graph, model: Autoencoder, rows: Node) -> Node:
@@ -215,7 +196,7 @@ def _of_autoencoder(at: Graph, model: Autoencoder, rows: Node) -> Node:
     factors = np.where(varies, (HIGH - LOW) / np.where(varies, model.data_range_, 1.0), 0.0)
     constant = np.where(varies, LOW, (LOW + HIGH) / 2)
     placed = at.plus(at.scaled(at.plus(rows, -model.data_min_), factors), constant)
-    return at(OnnxSigmoid, at.plus(at.times(placed, model.components_.T), model.intercept_))
+    return at("Sigmoid", at.plus(at.times(placed, model.components_.T), model.intercept_))
 
 
 FEATURES: dict[type, Callable[[Graph, Any, Node], Node]] = {
@@ -237,8 +218,8 @@ def _kernel(at: Graph, kernel: LandmarkKernel, rows: Node) -> Node:
     if kernel.name == "linear":
         return products
     gaps = at.plus(at.scaled(products, -2.0), np.einsum("ld,ld->l", landmarks, landmarks))
-    squares = at(OnnxRelu, at(OnnxAdd, gaps, at.squares(placed)))
-    return at(OnnxExp, at.scaled(squares, -kernel.params["gamma"]))
+    squares = at("Relu", at("Add", gaps, at.squares(placed)))
+    return at("Exp", at.scaled(squares, -kernel.params["gamma"]))
 
 
 # ---------------------------------------------------------------------- classes
@@ -246,13 +227,13 @@ def _kernel(at: Graph, kernel: LandmarkKernel, rows: Node) -> Node:
 
 def _classified(at: Graph, model: Any, rows: Node, kind: int, outputs: Any) -> list[Node]:
     scores = _scores(at, model, rows)
-    best = at(OnnxReshape, at(OnnxArgMax, scores, axis=1, keepdims=0), np.array([-1], dtype=np.int64))
+    best = at("Reshape", at("ArgMax", scores, axis=1, keepdims=0), np.array([-1], dtype=np.int64))
     classes = np.asarray(model.classes_)
     named = classes.astype(str) if classes.dtype.kind in "OSU" else classes.astype(np.int64)
-    taken = at(OnnxArrayFeatureExtractor, named.reshape(1, -1), best)
-    label = at(OnnxReshape, taken, np.array([-1], dtype=np.int64), output_names=outputs[:1])
-    second = _probabilities(at, model, scores) if hasattr(model, "predict_proba") else at(OnnxIdentity, scores)
-    return [label, at(OnnxCast, second, to=kind, output_names=outputs[1:])]
+    taken = at("ArrayFeatureExtractor", named.reshape(1, -1), best)
+    label = at("Reshape", taken, np.array([-1], dtype=np.int64), output_names=outputs[:1])
+    second = _probabilities(at, model, scores) if hasattr(model, "predict_proba") else at("Identity", scores)
+    return [label, at("Cast", second, to=kind, output_names=outputs[1:])]
 
 
 def _scores(at: Graph, model: Any, rows: Node) -> Node:
@@ -278,16 +259,16 @@ def _posterior_scores(at: Graph, model: PosteriorMap, rows: Node) -> Node:
 def _votes(at: Graph, values: Node, n_classes: int) -> Node:
     """Won pairs of each class, ties settled by the summed values, as RefinedHyperplane counts them."""
     low, high = (np.eye(n_classes)[list(side)] for side in zip(*combinations(range(n_classes), 2), strict=True))
-    won = at(OnnxCast, at(OnnxGreater, values, np.zeros(1)), to=TensorProto.DOUBLE)
+    won = at("Cast", at("Greater", values, np.zeros(1)), to=TensorProto.DOUBLE)
     votes = at.plus(at.times(won, high - low), low.sum(axis=0))
     confidence = at.times(values, high - low)
-    squeezed = at(OnnxDiv, confidence, at.scaled(at.plus(at(OnnxAbs, confidence), 1.0), 2.0))
-    return at(OnnxAdd, votes, squeezed)
+    squeezed = at("Div", confidence, at.scaled(at.plus(at("Abs", confidence), 1.0), 2.0))
+    return at("Add", votes, squeezed)
 
 
 def _probabilities(at: Graph, model: Any, scores: Node) -> Node:
     if not isinstance(model, PosteriorMap):
-        return at(OnnxSoftmax, scores, axis=1)
+        return at("Softmax", scores, axis=1)
     share = any_class(model._total_weight)
-    soft = at(OnnxSoftmax, at.scaled(scores, 1 / model.temperature_), axis=1)
+    soft = at("Softmax", at.scaled(scores, 1 / model.temperature_), axis=1)
     return at.plus(at.scaled(soft, 1 - share), share / len(model.classes_))
