@@ -115,6 +115,8 @@ class BayesErrorLDA(ShrunkDiscriminant):
         Between-class variance over Σ_γ along each component; 0 beyond the discriminants.
     explained_variance_ratio_ : array of shape (n_components_,)
         Share of the between-class separation along each discriminant; 0 beyond them.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     n_discriminants_ : int

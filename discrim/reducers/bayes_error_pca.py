@@ -67,6 +67,8 @@ class BayesErrorPCA(PrincipalVariances):
         Length of each kept component's scores over the rows of the fit.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each kept component's share of the total variance.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     rank_ : int

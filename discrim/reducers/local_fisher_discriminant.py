@@ -55,6 +55,8 @@ class LocalFisherDiscriminant(Reducer):
         Local between- over within-class spread along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each direction's share of the sum over all directions.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     rank_ : int

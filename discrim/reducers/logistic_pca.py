@@ -50,6 +50,8 @@ class LogisticPCA(AlternatingReducer):
         What is minimised, at the start and after every round; it never rises.
     n_iter_ : int
         How many rounds there were.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     rank_ : int

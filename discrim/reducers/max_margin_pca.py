@@ -74,6 +74,8 @@ class MaxMarginPCA(Reducer):
         Variance along each direction (divided by n).
     explained_variance_ratio_ : array of shape (n_components_,)
         Each direction's share of the total variance.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     rank_ : int

@@ -57,6 +57,8 @@ class RegularizedLDA(ShrunkDiscriminant):
         Between-class variance over Σ_γ along each discriminant; 0 beyond them.
     explained_variance_ratio_ : array of shape (n_components_,)
         Share of the between-class separation along each discriminant; 0 beyond them.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     n_discriminants_ : int

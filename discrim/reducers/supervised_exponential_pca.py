@@ -66,6 +66,8 @@ class SupervisedExponentialPCA(FactorReducer):
         Eigenvalues of M that are not 0, largest first: k ones where the relaxation is tight.
     n_iter_ : int
         How many steps there were.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     rank_ : int

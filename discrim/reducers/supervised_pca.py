@@ -40,6 +40,8 @@ class SupervisedPCA(MeansFirstReducer):
         Of XᵀHLHX divided by the total weight, along each direction; 0 beyond n_supervised_.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each direction's share of their sum.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     n_supervised_ : int

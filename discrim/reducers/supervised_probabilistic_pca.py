@@ -60,6 +60,8 @@ class SupervisedProbabilisticPCA(Reducer):
         σ_y².
     log_likelihood_ : float
         Mean log-likelihood of a row and its label, in the span of the rows.
+    vip_ : array of shape (n_features,)
+        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many components are kept.
     rank_ : int

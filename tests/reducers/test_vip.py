@@ -42,8 +42,11 @@ def test_it_is_the_formula_over_the_fitted_rows(case: Case, shape):
     np.testing.assert_array_equal(VIPValues.of(model, rows, y).vip, model.vip_)
 
 
-def test_every_reducer_that_uses_labels_and_their_spread_has_it():
+def test_every_reducer_that_uses_labels_and_their_spread_has_it_and_says_so():
     assert len(TOLD) >= 18
+    for case in LISTED:
+        says_so = "    vip_ : array of shape (n_features,)\n" in type(case()).__doc__
+        assert says_so == (case in TOLD), case
 
 
 @pytest.mark.parametrize("basis", ["features", "rows", "svd", "products"])
