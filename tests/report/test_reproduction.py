@@ -121,6 +121,15 @@ def test_shifts_run_from_least_to_most():
         assert (min(mark.y), max(mark.y), len(mark.y)) == (0.0, 1.0, 3)
 
 
+def test_shifts_are_compared_on_the_splits_that_all_have():
+    table, outcomes = curves("shifts", ("PCA", "PCA 0.3", "PCA 2"), (5,), ("LD",))
+    figures = ((60.0, 90.0), (70.0,), (64.0,))
+    outcomes = [replace(one, figures=some) for one, some in zip(outcomes, figures, strict=True)]
+    ((_, chart),) = figure_charts(study_of(table), table, outcomes)
+    (line,) = chart.of("lines")
+    np.testing.assert_allclose(line.y, [0.0, 1.0, 0.4])
+
+
 def test_an_embedding_shows_rows_that_were_held_out():
     table = table_of(PrintedCell("PCA", 2, "LD"), PrintedCell("PM", 2, "LD"), drawn="embedding", name="2")
     charts = dict(figure_charts(study_of(table), table, []))
