@@ -86,3 +86,12 @@ def test_around_the_origin_the_origin_matters_and_wide_streamed_and_sparse_agree
 def test_parameters_out_of_range(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.* came; possible"):
         PairwiseEigenvectors(**wrong).fit(*labelled(20, 3))
+
+
+def test_where_first_eigenvectors_of_pairs_share_their_span_later_ones_make_up_for_it():
+    """A class that is a copy of another: of 12 directions, the first three of each pair span 9 at most."""
+    X, y = labelled(60, 12, 2)
+    rows = np.r_[np.arange(60), np.flatnonzero(y == 0)]
+    labels = np.r_[y, np.full(len(rows) - 60, 2)]
+    fitted = PairwiseEigenvectors(12).fit(X[rows], labels)
+    assert np.linalg.matrix_rank(fitted.components_) == 12
