@@ -29,7 +29,7 @@ from discrim.cli.tables_by_name import (
     labelled_sample,
     say_where_labels_are,
 )
-from discrim.data.table_error import plural
+from discrim.data.table_error import are, plural
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
@@ -160,7 +160,7 @@ def compare(
         if html is not None:
             write_html(found, html, Origin(typed_command(), data, reading.words))
         if store is not None:
-            say(f"{plural(len(found.rows), 'result')} are kept in {store}.")
+            say(f"{plural(len(found.rows), 'result')} {are(len(found.rows))} kept in {store}.")
         if as_json:
             print_json(found)
         else:

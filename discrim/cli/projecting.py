@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from discrim.cli.exit_codes import ending_cleanly, require_apart
 from discrim.cli.options import Data, FileFormat, Reading, Scale, with_options
-from discrim.cli.screen import bar, rows_times, say
+from discrim.cli.screen import bar, say
 from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled, say_where_labels_are
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
@@ -24,6 +24,7 @@ from discrim.data.table_error import plural
 from discrim.data.tables import write_table
 from discrim.engines.table_files import FileTable, gather_files, transform_files
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
+from discrim.evaluation.printed import rows_times
 from discrim.moments.gather import Gathering, Statistics
 from discrim.reducers import model_file
 from discrim.reducers.linear_map import LinearMap

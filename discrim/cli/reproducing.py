@@ -15,7 +15,7 @@ from discrim.cli.exit_codes import SOME_FAILED, ending_cleanly, require_apart
 from discrim.cli.options import Jobs, StorePath
 from discrim.cli.reporting import require_place, typed_command
 from discrim.cli.screen import out, progress_bar, say
-from discrim.data.table_error import plural
+from discrim.data.table_error import are, plural
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.run import opened_store
 from discrim.evaluation.study import Study, read_study, study, study_names
@@ -83,7 +83,7 @@ def reproduce(
                 say(f"The page is in {html}.")
             missing, failed = sum(one.missing for one in outcomes), sum(one.n_failed for one in outcomes)
     if failed:
-        say(f"{plural(failed, 'trial')} failed and are missing from these means.")
+        say(f"{plural(failed, 'trial')} failed and {are(failed)} missing from these means.")
     if failed or missing:
         raise typer.Exit(SOME_FAILED)
 

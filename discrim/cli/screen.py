@@ -19,21 +19,24 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 from rich.text import Text
 
-from discrim.data.table_error import plural
 from discrim.evaluation import run
 from discrim.evaluation.comparison import Comparison, record
-from discrim.evaluation.methods import METHODS
 from discrim.evaluation.permutation import PermutationTest
-from discrim.evaluation.summary import METRICS, Difference, Line
-from discrim.evaluation.verdict import Verdict
-
-out = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100)
-side = Console(stderr=True, highlight=False)
-MOST_CLASSES = 8  # that are told one by one
-_EXPLANATION = (
-    "K is the smallest within one standard error of the line's best; intervals are 95 %. Over PCA with the same K and "
-    "over raw features, in points: ▲ better, ▼ worse, by the corrected t test at 5 % after Holm"
+from discrim.evaluation.printed import (
+    BETTER,
+    N_NAMES,
+    WIDTH,
+    WORSE,
+    doubts,
+    explanation,
+    heading,
+    ranked_cells,
+    ranked_columns,
 )
+from discrim.evaluation.sentences import recall_in_words
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH)
+side = Console(stderr=True, highlight=False)
 
 
 def say(message: str) -> None:
@@ -60,91 +63,38 @@ def show_comparison(found: Comparison, next_step: str = "") -> None:
     """The ranked table, what the marks mean, the answer in words, and what was skipped or failed."""
     if found.lines:
         out.print(Text(heading(found), style="bold"))
-        table, p_values = comparison_table(found, p_values=True), "; its p value follows."
+        table, p_values = comparison_table(found, p_values=True), True
         if _width(table) > out.width:
-            table, p_values = comparison_table(found, p_values=False), "."
+            table, p_values = comparison_table(found, p_values=False), False
         table.width = _width(table)
         out.print(table, crop=False)  # a line may wrap, a figure is never cut off
-        out.print(Text(_EXPLANATION + p_values, style="dim"))
+        out.print(Text(explanation(p_values), style="dim"))
     out.print(Text("\n" + found.answer, style="bold"))
     if found.verdict is not None and found.verdict.recall:
         out.print(Text(recall_in_words(found.verdict)))
     if next_step:
         out.print(Text(next_step), soft_wrap=True)
-    for line in notes(found):
+    for line in doubts(found):
         say(line)
-
-
-def recall_in_words(verdict: Verdict) -> str:
-    """How much of each class is recognised, the worst first, beside naming the largest class."""
-    worst = sorted(verdict.recall.items(), key=lambda one: one[1])
-    told = ", ".join(f"{_apart(name)} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
-    rest = f" and {len(worst) - MOST_CLASSES} classes more" if len(worst) > MOST_CLASSES else ""
-    return (
-        f"Of held-out rows it recognises: {told}{rest}. Naming the largest class for every row has "
-        f"{METRICS[verdict.metric]} {100 * verdict.majority:.1f} %."
-    )
-
-
-def _apart(label: str) -> str:
-    """The label in quotes unless it is a word: a class named 1 beside its figure reads as 158 %."""
-    return label if label.isalpha() else repr(label)
 
 
 def comparison_table(found: Comparison, *, p_values: bool) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    table.add_column("classifier", no_wrap=True)
-    beside = ["accuracy"] if found.metric == "balanced_accuracy" else []
-    interval = " (interval)" if p_values else ""  # no room for the one, no room for the other
-    names = ("K", f"{METRICS[found.metric]} %{interval}", *(f"{METRICS[one]} %" for one in beside))
-    for name in (*names, "over PCA", "over raw"):
-        table.add_column(name, justify="right", no_wrap=True)
+    for at, name in enumerate(ranked_columns(found, p_values=p_values)):
+        table.add_column(name, justify="left" if at < N_NAMES else "right", no_wrap=True)
     for line in found.lines:
-        table.add_row(*_cells(line, beside, p_values))
+        *others, over_pca, over_raw = ranked_cells(line, found.metric, p_values=p_values)
+        table.add_row(*map(Text, others), _coloured(over_pca), _coloured(over_raw))
     return table
+
+
+def _coloured(difference: str) -> Text:
+    return Text(difference, style="green" if BETTER in difference else "red" if WORSE in difference else "")
 
 
 def _width(table: Table) -> int:
     """What it takes to show all of it."""
     return out.measure(table, options=out.options.update(width=1_000)).maximum
-
-
-def heading(found: Comparison) -> str:
-    grid = found.grid
-    table = grid.table
-    splits = max((line.n_splits for line in found.lines), default=0)
-    size, classes = rows_times(table.n_samples, table.n_features, "feature"), len(table.class_counts())
-    how = f"{grid.protocol.name}, {plural(splits, 'split')}, scale {grid.scale}"
-    return f"{grid.name}: {size}, {classes} classes; {how}"
-
-
-def rows_times(n_rows: int, count: int, noun: str) -> str:
-    """How large a table is."""
-    return f"{plural(n_rows, 'row')} × {plural(count, noun)}"
-
-
-def _cells(line: Line, beside: Iterable[str], p_values: bool) -> list[Text]:
-    interval = f" ({100 * line.low:.1f}–{100 * line.high:.1f})" if line.n_splits > 1 else ""
-    texts = [line.method, line.classifier, str(line.k), f"{100 * line.mean:.1f}{interval}"]
-    texts += [f"{100 * line.means[name]:.1f}" for name in beside]
-    return [*map(Text, texts), *(_difference(one, p_values) for one in (line.against_pca, line.against_raw))]
-
-
-def _difference(found: Difference | None, with_p: bool) -> Text:
-    if found is None:
-        return Text("")
-    mark, style = {"better": ("▲", "green"), "worse": ("▼", "red")}.get(found.verdict, (" ", ""))
-    p_value = "" if not with_p else " <.001" if found.adjusted < 0.001 else f" {found.adjusted:.3f}"
-    return Text(f"{100 * found.mean:+.1f} {mark}{p_value}", style=style)
-
-
-def notes(found: Comparison) -> list[str]:
-    """Failures, skips and doubts, each reason once with how often it came."""
-    lines = [f"{one.status}: {one.method}, {plural(one.trials, 'trial')}: {one.reason}" for one in found.notes]
-    tried = {row.cell.method for row in found.rows}
-    noted = [method for name, method in METHODS.items() if name in tried and method.note]
-    return lines + [f"note: {method.name} is {method.note}" for method in noted]
 
 
 def print_json(found: Comparison) -> None:
@@ -199,6 +149,6 @@ def print_list(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     table = Table(box=None, pad_edge=False)
     for name in columns:
         table.add_column(name, overflow="fold")
-    for cells in rows:
-        table.add_row(*map(Text, cells))
+    for row in rows:
+        table.add_row(*map(Text, row))
     out.print(table)

@@ -141,6 +141,10 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _literal(value: Any) -> str:
     return f"[{quoted(value)}]" if isinstance(value, list) else repr(value)
 

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from discrim.data.table_error import plural
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import Method
 from discrim.evaluation.permutation import PermutationTest
+from discrim.evaluation.printed import printed
 from discrim.evaluation.result import Cell, Result, RunFacts
 from discrim.evaluation.run import rows_of
 from discrim.evaluation.sentences import in_components, percent
@@ -123,6 +125,10 @@ class Comparison(JudgedRun):
 
         return pd.DataFrame([record(line) for line in self.lines])
 
+    def __str__(self) -> str:
+        """The ranked table and the answer in words, as the command line has them."""
+        return printed(self)
+
     def __repr__(self) -> str:
         return f"Comparison({self.grid.name!r}, {len(self.rows)} of {len(self.grid.trials)} trials: {self.answer})"
 
@@ -198,9 +204,8 @@ def unfinished(rows: Sequence[Result], asked: int) -> tuple[str, ...]:
     lines = sorted({f"{cell.method} with {cell.classifier}" for cell in short})
     fewest, most = min(short.values()), max(short.values())
     told = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    which = (
-        "All lines"
-        if len(short) == len(tried)
-        else f"{len(lines)} lines ({', '.join(lines[:5])}{', …' if len(lines) > 5 else ''})"
-    )
-    return (f"The run was not finished: {which} rest on {told} of {asked} splits.",)
+    which = "All lines rest"
+    if len(short) < len(tried):
+        rest = "rests" if len(lines) == 1 else "rest"
+        which = f"{plural(len(lines), 'line')} ({', '.join(lines[:5])}{', …' if len(lines) > 5 else ''}) {rest}"
+    return (f"The run was not finished: {which} on {told} of {plural(asked, 'split')}.",)

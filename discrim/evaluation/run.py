@@ -11,6 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from discrim.data.table_error import are, plural
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Split
 from discrim.evaluation.result import Result
@@ -109,7 +110,7 @@ def kept_results(path: str | os.PathLike[str] | None) -> Iterator[Path]:
             count = len(kept)
         if count:
             where = f"with store={name!r} the same command goes on from there"
-            error.add_note(f"{count} results are kept in {name}: {where}.")
+            error.add_note(f"{plural(count, 'result')} {are(count)} kept in {name}: {where}.")
         else:
             remove_store(name)
         raise

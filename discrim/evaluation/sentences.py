@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from discrim.evaluation.verdict import Contrast, Verdict
 
 HELPS, COSTS, AS_WELL, NOT_SHOWN, NO_SIGNAL = "helps", "costs", "as well", "not shown", "no signal"
+MOST_CLASSES = 8  # that are told one by one
 
 
 def sentences(found: Verdict, n_features: int) -> tuple[str, ...]:
@@ -105,6 +106,22 @@ def _linear(found: Verdict) -> str:
         f"{found.recommended.method} is not linear: where every component is to be a sum of weighted features, take "
         f"{cell.method} with {in_components(cell.k)}, {percent(found.linear_score)} with {cell.classifier}."
     )
+
+
+def recall_in_words(found: Verdict) -> str:
+    """How much of each class is recognised, the worst first, beside naming the largest class."""
+    worst = sorted(found.recall.items(), key=lambda one: one[1])
+    told = ", ".join(f"{_apart(name)} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
+    rest = f" and {len(worst) - MOST_CLASSES} classes more" if len(worst) > MOST_CLASSES else ""
+    return (
+        f"Of held-out rows, on the splits it was chosen on, it recognises: {told}{rest}. Naming the largest class for "
+        f"every row has {METRICS[found.metric]} {percent(found.majority)}."
+    )
+
+
+def _apart(label: str) -> str:
+    """The label in quotes unless it is a word: a class named 1 beside its figure reads as 158 %."""
+    return label if label.isalpha() else repr(label)
 
 
 def in_points(difference: float) -> str:

@@ -107,7 +107,8 @@ class Verdict:
     confusion : array of shape (n_classes, n_classes) or None
         Held-out rows of each class (rows) that the recommended pipeline took for each class (columns), all splits.
     recall : dict of str to float
-        Of every class, the share of its held-out rows that were recognised.
+        Of every class, the share of its held-out rows that were recognised, over the splits on which the pipeline was
+        also chosen: it flatters as `score` does.
     """
 
     recommended: Cell

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim import FisherLDA
+from discrim.cli.screen import show_comparison
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison, so_far
 from discrim.evaluation.plan import labelled_table, planned, stratified_sample
@@ -317,6 +318,37 @@ def test_without_a_store_what_was_done_outlasts_an_interruption(wine, tmp_path, 
     remove_store(kept)
     compare(*wine, **SMALL)
     assert not list(tmp_path.glob("discrim-*.sqlite*"))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
+def test_printed_it_is_what_the_command_line_shows(wine, metric, capsys):
+    found = compare(*wine, **SMALL | {"methods": ["margin-subspace"], "n_components": [1, 5]}, metric=metric)
+    capsys.readouterr()  # a first run says that it compiles
+    show_comparison(found)
+    shown = capsys.readouterr()
+    text = str(found)
+    assert text.split() == shown.out.split() + shown.err.split()
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[0] == "data: 178 rows × 13 features, 3 classes; holdout-80-20, 4 splits, scale standard"
+    assert lines[1].split()[:3] == ["method", "classifier", "K"]
+    for line, row in zip(found.lines, lines[2:], strict=False):
+        assert row.split()[:4] == [line.method, line.classifier, str(line.k), f"{100 * line.mean:.1f}"]
+    assert " ".join(found.answer.split()) in " ".join(text.split())
+    assert "skipped: margin-subspace, 8 trials: margin-subspace has at most 2 components for" in text
+
+
+def test_a_table_too_wide_is_printed_without_intervals(found):
+    wide = replace(found, rows=[replace(row, trial={**row.trial, "method": "x" * 45}) for row in found.rows])
+    lines = str(wide).splitlines()
+    assert "(interval)" not in lines[1]
+    assert len(lines[1]) <= 100
+
+
+def test_printed_where_every_trial_failed_it_says_so(found):
+    failed = replace(found, rows=[replace(row, status="failed", reason="too bad") for row in found.rows])
+    assert str(failed).startswith("No reduction could be judged: every trial failed or was skipped.")
+    assert "failed: pca, 16 trials: too bad" in str(failed)
 
 
 def test_a_notebook_shows_the_answer_and_the_table_with_names_as_text(wine):

@@ -20,7 +20,8 @@ from discrim.evaluation.grid import Grid, automatic_counts, product, training_si
 from discrim.evaluation.methods import METHODS, Method, Sizes, named_methods
 from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import PROTOCOLS, named_protocol
-from discrim.evaluation.run import StoreInUseError, run, run_lock
+from discrim.evaluation.result import Result
+from discrim.evaluation.run import StoreInUseError, kept_results, remove_store, run, run_lock
 from discrim.evaluation.store import Store
 from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
 
@@ -232,3 +233,18 @@ def test_where_no_worker_can_be_started_the_work_is_done_and_the_process_lives()
         assert pool.apply_async(_in_two_processes, (3,)).get(timeout=60) == [1, 2, 3]
         time.sleep(1.5)  # longer than a worker takes to see that its parent is gone
         assert pool.apply_async(_in_two_processes, (4,)).get(timeout=60) == [1, 2, 4]
+
+
+@pytest.mark.parametrize(("n_results", "said"), [(1, "1 result is kept in "), (2, "2 results are kept in ")])
+def test_an_error_says_how_many_results_are_kept(n_results, said):
+    def broken_off():
+        with kept_results(None) as place, Store(place) as store:
+            for split in range(n_results):
+                store.put(Result({"method": "pca", "k": 1, "classifier": "svm", "split": split}))
+            raise RuntimeError(str(place))
+
+    with pytest.raises(RuntimeError) as caught:
+        broken_off()
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"{said}{caught.value}")
+    remove_store(str(caught.value))

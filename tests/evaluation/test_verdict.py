@@ -1,6 +1,7 @@
 """The verdict: each sentence where it is true, on data and in simulation; what is recommended; honest scores."""
 
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from discrim.evaluation.evidence import Evidence
 from discrim.evaluation.held_out import HeldOutLabels
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.result import Cell, Result, RunFacts, packed
-from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, sentences
+from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, recall_in_words, sentences
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores
 from discrim.evaluation.verdict import Verdict, _finding, contrasts, metric_for, verdict_of
@@ -477,6 +478,12 @@ def test_the_honest_accuracy_counts_a_small_class_as_the_rows_do():
     labels = [np.repeat(np.minimum(codes[test], 1)[:, None], 2, axis=1) for test in tests]  # the third is never named
     held_out = HeldOutLabels(cells, ("a", "b", "c"), codes, tests, trains, labels, np.arange(62), np.ones(62))
     assert held_out.honest_score(lambda scores: 0, "accuracy").mean == pytest.approx(12 / 13, abs=0.01)
+
+
+def test_a_class_named_by_a_number_stands_apart_from_its_figure():
+    verdict = SimpleNamespace(recall={"0": 0.89, "1": 0.58, "opel": 0.7}, metric="accuracy", majority=0.65)
+    told = "Of held-out rows, on the splits it was chosen on, it recognises: '1' 58 %, opel 70 %, '0' 89 %. Naming"
+    assert recall_in_words(verdict).startswith(told)
 
 
 def test_confusion_and_recall_are_those_of_the_recommended_pipeline():

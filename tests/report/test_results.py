@@ -256,5 +256,5 @@ def test_a_store_that_was_interrupted_is_reported_as_such(tmp_path):
     assert not_judged.startswith(
         "Not judged, for want of results on some splits: pca with 1 component and 5-nn (2 of 4)"
     )
-    assert not_finished == "The run was not finished: 1 lines (pca with 5-nn) rest on 2 of 4 splits."
+    assert not_finished == "The run was not finished: 1 line (pca with 5-nn) rests on 2 of 4 splits."
     assert answer_of(stopped).remarks == stopped.remarks
