@@ -183,7 +183,7 @@ def left_out(rows: Sequence[Result], metric: str) -> tuple[str, ...]:
     found = scores_by_cell([row for row in rows if row.ok], metric)
     most = max(map(len, found.values()), default=0)
     short = [
-        f"{cell.method} with {in_components(cell.k)} and {cell.classifier} ({len(by_split)} of {most})"
+        f"{cell.method} with {in_components(cell.k)} and {cell.judge} ({len(by_split)} of {most})"
         for cell, by_split in sorted(found.items())
         if len(by_split) < most
     ]
@@ -201,7 +201,7 @@ def unfinished(rows: Sequence[Result], asked: int) -> tuple[str, ...]:
     short = {cell: len(splits) for cell, splits in tried.items() if len(splits) < asked}
     if not short:
         return ()
-    lines = sorted({f"{cell.method} with {cell.classifier}" for cell in short})
+    lines = sorted({f"{cell.method} with {cell.judge}" for cell in short})
     fewest, most = min(short.values()), max(short.values())
     told = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     which = "All lines rest"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.result import Cell, Result
+from discrim.evaluation.result import ITSELF, Cell, Result
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.summary import LEVEL, scores_by_cell, test_to_train
 
@@ -45,7 +45,13 @@ class Evidence:
 
     @property
     def reductions(self) -> list[int]:
-        return [at for at, cell in enumerate(self.cells) if cell.method != "raw"]
+        """All but the raw features, and but a caller's classifier that sees no fewer of them."""
+        n_features = max((cell.k for cell in self.cells if cell.method == "raw"), default=np.inf)
+        return [
+            at
+            for at, cell in enumerate(self.cells)
+            if cell.method != "raw" and not (cell.classifier == ITSELF and cell.k >= n_features)
+        ]
 
     def best_of(self, members: Sequence[int]) -> int:
         """The highest mean among them; of equals the one with fewer components."""

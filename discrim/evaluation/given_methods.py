@@ -14,9 +14,8 @@ from sklearn.pipeline import Pipeline
 
 from discrim.evaluation.classifiers import Classifier
 from discrim.evaluation.methods import Method, Sizes, named_methods
+from discrim.evaluation.result import ITSELF
 from discrim.registry import never
-
-ITSELF = "itself"  # the classifier of a pipeline that ends in one
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,14 @@ class PermutationTest:
         return (1 + self.as_high) / (1 + len(self.permuted))
 
     def __str__(self) -> str:
+        tested = f"{self.cell.method} with {in_components(self.cell.k)} and {self.cell.judge}"
+        if not np.isfinite(self.score):
+            return f"Permutation test: {tested} has no score on some of {plural(self.n_splits, 'split')}: no test."
         scores = self.permuted[np.isfinite(self.permuted)]
         typical = f" (on average {percent(float(scores.mean()))})" if len(scores) else ""
         shown = "more than chance" if self.p_value <= 0.05 else "not shown to be more than chance"
         return (
-            f"Permutation test: {self.cell.method} with {in_components(self.cell.k)} and {self.cell.classifier} has "
-            f"{percent(self.score)} on {plural(self.n_splits, 'split')}; with permuted "
+            f"Permutation test: {tested} has {percent(self.score)} on {plural(self.n_splits, 'split')}; with permuted "
             f"{self.exchanged}{typical} {self.as_high} of {len(self.permuted)} times as much, so it is {shown} "
             f"({in_p(self.p_value)})."
         )

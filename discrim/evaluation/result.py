@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from discrim.evaluation.canonical import trial_key
 
 STATUSES = ("ok", "failed", "skipped")
+ITSELF = "itself"  # the classifier of a pipeline that ends in one
 
 
 class Cell(NamedTuple):
@@ -27,6 +28,11 @@ class Cell(NamedTuple):
     method: str
     k: int
     classifier: str
+
+    @property
+    def judge(self) -> str:
+        """Its classifier, in words."""
+        return "its own classifier" if self.classifier == ITSELF else self.classifier
 
 
 class Setting(NamedTuple):

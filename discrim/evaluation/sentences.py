@@ -82,7 +82,7 @@ def recommendation(found: Verdict) -> str:
     name = METRICS[found.metric]
     # where nothing is shown to help there is nothing to advise, only something to start from
     begin = "The simplest of those that scored alike" if found.finding == NO_SIGNAL else "Recommended"
-    text = f"{begin}: {cell.method} with {in_components(cell.k)}, judged by {cell.classifier}: {name} "
+    text = f"{begin}: {cell.method} with {in_components(cell.k)}, judged by {cell.judge}: {name} "
     if found.honest is None:
         text += f"{percent(found.score)} on the splits it was chosen on"
     else:
@@ -92,7 +92,7 @@ def recommendation(found: Verdict) -> str:
     best = found.best
     return (
         f"{text}; the highest score of a reduction, {percent(found.best_score)}, is {best.method}'s with "
-        f"{in_components(best.k)} and {best.classifier}, and this one, {percent(found.score)} there, "
+        f"{in_components(best.k)} and {best.judge}, and this one, {percent(found.score)} there, "
         "is not shown to be worse."
     )
 
@@ -104,7 +104,7 @@ def _linear(found: Verdict) -> str:
     cell = found.linear
     return (
         f"{found.recommended.method} is not linear: where every component is to be a sum of weighted features, take "
-        f"{cell.method} with {in_components(cell.k)}, {percent(found.linear_score)} with {cell.classifier}."
+        f"{cell.method} with {in_components(cell.k)}, {percent(found.linear_score)} with {cell.judge}."
     )
 
 

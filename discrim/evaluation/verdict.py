@@ -24,6 +24,7 @@ from scipy import stats
 
 from discrim.evaluation.evidence import Array, Evidence
 from discrim.evaluation.held_out import HeldOutLabels, HonestScore
+from discrim.evaluation.methods import METHODS
 from discrim.evaluation.result import Cell, Result, RunFacts
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, sentences
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
@@ -188,9 +189,15 @@ def verdict_of(
 
 
 def _linear_instead(evidence: Evidence, chosen: int) -> int | None:
-    """What would be recommended if there were linear methods only, where that is another."""
-    members = [at for at in evidence.reductions if evidence.cells[at].method not in evidence.nonlinear]
-    return None if chosen in members or not members else evidence.recommended(evidence.scores, members)
+    """What would be recommended if there were linear methods only, where that is another.
+
+    Of a caller's own estimator it is not known whether it is linear.
+    """
+    linear = METHODS.keys() - evidence.nonlinear
+    members = [at for at in evidence.reductions if evidence.cells[at].method in linear]
+    if evidence.cells[chosen].method not in evidence.nonlinear or not members:
+        return None
+    return evidence.recommended(evidence.scores, members)
 
 
 def contrasts(evidence: Evidence, chosen: int) -> tuple[Contrast | None, Contrast | None]:

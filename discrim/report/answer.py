@@ -114,7 +114,7 @@ def answer_of(results: Results, data: str = "", reading: tuple[str, ...] = ()) -
         "" if math.isnan(verdict.majority) else f"{100 * verdict.majority:.1f}",
         ""
         if best == chosen
-        else f"{best.method} with {in_components(best.k)} and {best.classifier}: {percent(verdict.best_score)}",
+        else f"{best.method} with {in_components(best.k)} and {best.judge}: {percent(verdict.best_score)}",
         tuple(filter(None, (pca, raw))),
         verdict.sentences,
         results.remarks,

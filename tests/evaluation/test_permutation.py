@@ -122,3 +122,10 @@ def test_it_is_on_the_page_in_json_and_in_the_chart(capsys):
 def test_other_numbers_are_refused(wrong):
     with pytest.raises(ValueError, match=r"permutations=.* came; possible are whole numbers"):
         compare(*table(0, 1.0), permutations=wrong)
+
+
+def test_a_pipeline_without_a_score_is_not_said_to_be_tested():
+    tested = PermutationTest(Cell("pca", 2, "5-nn"), "accuracy", np.nan, np.array([0.3, 0.4]), 4)
+    said = "Permutation test: pca with 2 components and 5-nn has no score on some of 4 splits: no test."
+    assert str(tested) == said
+    assert tested.p_value == 1

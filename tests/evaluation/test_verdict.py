@@ -16,7 +16,7 @@ from discrim.evaluation.result import Cell, Result, RunFacts, packed
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, recall_in_words, sentences
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores
-from discrim.evaluation.verdict import Verdict, _finding, contrasts, metric_for, verdict_of
+from discrim.evaluation.verdict import Verdict, _finding, _linear_instead, contrasts, metric_for, verdict_of
 
 RATIO = 0.25
 METHODS = ("one", "two", "three", "four", "pca")
@@ -496,3 +496,26 @@ def test_confusion_and_recall_are_those_of_the_recommended_pipeline():
     assert found.recall == {"no": pytest.approx(hits[0] / actual[0]), "yes": pytest.approx(hits[1] / actual[1])}
     assert found.majority == pytest.approx(0.5)  # of balanced accuracy, whatever the shares
     assert verdict_of(rows, "accuracy", facts).majority == pytest.approx(np.mean(codes == 0), abs=0.03)
+
+
+def test_a_callers_classifier_on_all_features_is_no_reduction():
+    cells = (Cell("raw", 4, "svm"), Cell("Forest", 4, "itself"), Cell("Powers+SVC", 15, "itself"))
+    reducing = (Cell("PCA+SVC", 2, "itself"), Cell("pca", 2, "svm"), Cell("pca", 4, "svm"))
+    scores = np.random.default_rng(0).uniform(size=(6, 5))
+    assert Evidence((*cells, *reducing), scores, 0.25).reductions == [3, 4, 5]
+    assert Evidence(cells[1:], scores[1:3], 0.25).reductions == [0, 1]  # how many features there are is not known
+
+
+def test_a_callers_estimator_is_not_called_linear():
+    cells = (Cell("posterior-map", 1, "svm"), Cell("KernelPCA", 1, "svm"), Cell("pca", 1, "svm"))
+    scores = np.random.default_rng(0).uniform(size=(3, 5)) * 0.01 + np.array([[0.9], [0.8], [0.7]])
+    evidence = Evidence(cells, scores, 0.25, frozenset({"posterior-map"}))
+    assert _linear_instead(evidence, 0) == 2
+    assert _linear_instead(evidence, 1) is None
+    assert _linear_instead(evidence, 2) is None
+    assert _linear_instead(Evidence(cells[:2], scores[:2], 0.25, evidence.nonlinear), 0) is None
+
+
+def test_the_classifier_of_a_callers_pipeline_is_called_its_own():
+    assert Cell("PCA+SVC", 2, "itself").judge == "its own classifier"
+    assert Cell("pca", 2, "svm").judge == "svm"
