@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -336,6 +337,9 @@ def test_wrong_names_are_refused_with_the_right_ones(table, tmp_path):
     assert "-k 0 came" in refused("project", table, "-k", "0", "--out", tmp_path / "x.csv")
     assert "cannot write '.xlsx'" in refused("project", table, "--out", tmp_path / "x.xlsx")
     assert "no such file" in refused("project", table, "--out", tmp_path / "missing" / "x.csv")
+    kept = tmp_path / "kept.discrim"
+    assert "cannot write '.txt'" in refused("project", table, "--model", kept, "--loadings", tmp_path / "x.txt")
+    assert not kept.exists()  # refused before anything is written
     assert "class 'b' has 1 row" in refused(
         "compare", write(tmp_path / "one.csv", np.eye(5), list("aaaab")), "--target", "sort"
     )
@@ -699,3 +703,20 @@ def test_recall_and_the_largest_class_stand_below_the_answer(table):
     assert "Of held-out rows, on the splits it was chosen on, it recognises: " in text
     assert re.search(r"it recognises: [abc] \d+ %, [abc] \d+ %, [abc] \d+ %\. Naming the", text)
     assert "Naming the largest class for every row has accuracy 50.0 %." in text
+
+
+def test_features_are_not_written_over_what_is_no_folder_and_no_table(table, tmp_path):
+    kept, taken, loop = tmp_path / "kept.discrim", tmp_path / "taken", tmp_path / "loop.csv"
+    assert here("project", table, "--model", kept)[0] == 0
+    taken.write_text("precious")
+    loop.symlink_to("loop.csv")
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    shutil.copy(table, parts / "a.csv")
+    for command in (("apply", kept), ("project",)):
+        for out in (taken, "/dev/full"):
+            assert f"{out}: cannot write a file whose name has no ending" in refused(*command, table, "--out", out)
+            assert f"{out}: the features of {parts} become a folder" in refused(*command, parts, "--out", out)
+        assert f"{loop}: this link leads back to itself." in refused(*command, table, "--out", loop)
+    assert taken.read_text() == "precious"
+    assert loop.is_symlink()

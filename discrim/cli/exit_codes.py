@@ -34,6 +34,7 @@ _IN_WORDS = {
     errno.EFBIG: "no space is left for a file of this size",
     errno.EACCES: "permission denied",
     errno.EISDIR: "this is a folder, not a file",
+    errno.ELOOP: "this link leads back to itself",
 }
 
 
@@ -125,5 +126,5 @@ def require_apart(read: dict[str, Path | str | None], written: dict[str, Path | 
         taken[_place(path)] = name
 
 
-def _place(path: Path | str) -> Path:
-    return Path(path).resolve()
+def _place(path: Path | str) -> str:
+    return os.path.realpath(path)

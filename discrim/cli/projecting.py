@@ -22,6 +22,7 @@ from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
 from discrim.data.table_error import plural
 from discrim.data.tables import write_table
+from discrim.data.writing import written_ending
 from discrim.engines.table_files import FileTable, gather_files, transform_files
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
 from discrim.evaluation.printed import rows_times
@@ -72,7 +73,11 @@ def project(
     if method == "raw":
         raise ValueError("-m raw are the columns of the table as they are: there is nothing to fit or to write.")
     reduction = named(method, REDUCTIONS, "reduction")
-    if in_parts := comes_in_parts(data, out):
+    in_parts = comes_in_parts(data, out)
+    for file in (None if in_parts else out, loadings):
+        if file is not None:
+            written_ending(file)  # refuses what would only fail after the fit
+    if in_parts:
         fitted, parts = project_parts(data, reading, reduction, components, scale)
         features, about = list(parts.features), {"target": parts.target}
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,13 @@ LARGE = 2**30  # bytes of a file from which on it is read in parts
 def comes_in_parts(data: str, out: Path | None = None) -> bool:
     """A folder, a large file, one that is looked at where it is (.npy), or features that are to become a folder."""
     path = Path(data)
-    to_folder = out is not None and (out.is_dir() or not out.suffix)
-    return path.is_dir() or (path.is_file() and (to_folder or path.suffix == ".npy" or path.stat().st_size >= LARGE))
+    taken = out is not None and out.exists() and not out.is_dir()
+    to_folder = out is not None and not taken and (out.is_dir() or not out.suffix)
+    looked_at = path.is_file() and (path.suffix == ".npy" or path.stat().st_size >= LARGE)
+    if taken and (path.is_dir() or looked_at):
+        told = f"the features of {data} become a folder of files, and this is a file"
+        raise NotADirectoryError(errno.ENOTDIR, told, str(out))
+    return path.is_dir() or looked_at or (path.is_file() and to_folder)
 
 
 def files_by_name(data: str, reading: Reading) -> FileTable:

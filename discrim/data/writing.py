@@ -38,29 +38,51 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     Errors of the file system (a full disk, a missing folder) come as OSError with `path` as their filename.
     """
-    old = os.stat(path) if os.path.exists(path) else None
-    if old is not None and not stat.S_ISREG(old.st_mode) and not stat.S_ISDIR(old.st_mode):
-        with io.BytesIO() as content:
-            yield content
-            with open(path, "wb") as device:
-                device.write(content.getbuffer())
-        return
+    try:
+        mode = _mode_of(path)
+        written = _new_file(path, mode) if mode is None or stat.S_ISREG(mode) or stat.S_ISDIR(mode) else _device(path)
+        with written as handle:
+            yield handle
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _mode_of(path: str | os.PathLike[str]) -> int | None:
+    """What is there and who may read it; None where nothing is. A link that leads back to itself is an error."""
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _device(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """What comes, written in one go when the block ends well."""
+    with io.BytesIO() as content:
+        yield content
+        with open(path, "wb") as device:
+            device.write(content.getbuffer())
+
+
+@contextmanager
+def _new_file(path: str | os.PathLike[str], mode: int | None) -> Iterator[IO[bytes]]:
+    """A file beside the place of `path`, renamed to it when the block ends well."""
     place = Path(os.path.realpath(path))  # a link keeps pointing where it did
     temporary = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         with open(temporary, "xb") as handle:
             yield handle
             handle.flush()
-            if old is not None:
-                os.chmod(temporary, stat.S_IMODE(old.st_mode))
+            if mode is not None:
+                os.chmod(temporary, stat.S_IMODE(mode))
             os.fsync(handle.fileno())
         os.replace(temporary, place)
         _sync_folder(place.parent)
-    except BaseException as error:
+    except BaseException:
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.errno is not None:
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
 
 
@@ -85,16 +107,22 @@ def write_table(path: str | os.PathLike[str], columns: Any) -> None:
     Text without surrounding blanks and in Unicode's composed form reads back as it was.
     """
     path = Path(path)
+    ending = written_ending(path)
     table = _columns(path, columns)
-    ending = path.name.removesuffix(".gz").rpartition(".")[2].lower()
-    if path.suffix in (".parquet", ".pq", ".feather"):
-        with whole_file(path) as handle:
-            _write_columnar(handle, path, table)
-    elif ending in ("csv", "tsv"):
-        with whole_file(path) as handle:
+    with whole_file(path) as handle:
+        if ending in ("csv", "tsv"):
             _write_delimited(handle, table, "\t" if ending == "tsv" else ",", zipped=path.suffix == ".gz")
-    else:
-        raise ValueError(f"{path}: cannot write {path.suffix!r} files. Use .csv, .csv.gz, .tsv, .parquet or .feather.")
+        else:
+            _write_columnar(handle, path, table)
+
+
+def written_ending(path: Path) -> str:
+    """Which kind of table a file of this name holds, without the .gz of a delimited one; refused where none does."""
+    ending = path.name.removesuffix(".gz").rpartition(".")[2].lower()
+    if ending in ("csv", "tsv") or path.suffix in (".parquet", ".pq", ".feather"):
+        return ending
+    came = f"{path.suffix!r} files" if path.suffix else "a file whose name has no ending"
+    raise ValueError(f"{path}: cannot write {came}. Use .csv, .csv.gz, .tsv, .parquet or .feather.")
 
 
 def _columns(path: Path, columns: Any) -> dict[str, np.ndarray]:

@@ -123,3 +123,32 @@ def test_devices_stay_devices(tmp_path):
     assert link.is_symlink()
     code = "from discrim.data.writing import whole_file\nwith whole_file('/dev/stdout') as handle: handle.write(b'out')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"out"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux's device")
+def test_a_device_that_is_full_is_named(tmp_path):
+    link = tmp_path / "t.csv"
+    link.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_table(link, {"a": [1.0]})
+    assert caught.value.filename == str(link)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX links")
+def test_a_link_to_itself_is_refused_and_stays(tmp_path):
+    link = tmp_path / "t.csv"
+    link.symlink_to("t.csv")
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        write_table(link, {"a": [1.0]})
+    assert caught.value.filename == str(link)
+    assert link.is_symlink()
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX links")
+def test_a_link_to_nothing_is_written_through(tmp_path):
+    link, place = tmp_path / "t.csv", tmp_path / "there.csv"
+    link.symlink_to(place)
+    write_table(link, {"a": [1.0]})
+    assert link.is_symlink()
+    assert place.read_text() == "a\n1.0\n"
