@@ -60,7 +60,7 @@ def drawn(table: LabelledTable, most: int) -> LabelledTable:
     if table.n_samples <= most:
         return table
     (kept, _), *_ = Holdout("drawn", 1, test_share=1 - most / table.n_samples).splits(table.y, seed=0)
-    return replace(table, X=table.X[kept], y=table.y[kept])
+    return table.take(kept)
 
 
 def tried(

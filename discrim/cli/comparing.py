@@ -154,7 +154,7 @@ def compare(
             progress=progress,
             retry_failed=retry_failed,
             wait=wait,
-            on_stop=partial(_show_so_far, as_json=as_json),
+            on_stop=partial(_show_finished, as_json=as_json),
         )
         # what is to last is written first: the terminal may be gone by now, or lack a character
         if html is not None:
@@ -184,7 +184,7 @@ def counts_of(components: str) -> str | list[int]:
         raise ValueError(f"-k {components}: whole numbers with commas between, such as 2,5,10, or auto.") from None
 
 
-def _show_so_far(found: Comparison, *, as_json: bool) -> None:
+def _show_finished(found: Comparison, *, as_json: bool) -> None:
     total = found.grid.protocol.n_splits
     splits = len({row.split for row in found.rows})
     if found.rows and not as_json:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from discrim.data.check import checked_weights, is_absent
 from discrim.data.check_parameters import WHOLE, is_number
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.comparison import Comparison, so_far
+from discrim.evaluation.comparison import Comparison, finished_splits
 from discrim.evaluation.permutation import permutation_test, require_exchange
 from discrim.evaluation.plan import labelled_table, planned, refined, require_identity
 from discrim.evaluation.result import Cell
@@ -166,7 +166,7 @@ def compare(
         except BaseException as stop:
             if on_stop is not None and not isinstance(stop, Exception):
                 # a comparison that was finished outlasts the stop of its refinement
-                on_stop(so_far(grid, kept, metric) if found is None else found)
+                on_stop(finished_splits(grid, kept, metric) if found is None else found)
             raise
     return found
 

@@ -158,7 +158,7 @@ def record(line: Line) -> dict[str, Any]:
     return facts
 
 
-def so_far(grid: Grid, store: Store, metric: str = "accuracy") -> Comparison:
+def finished_splits(grid: Grid, store: Store, metric: str = "accuracy") -> Comparison:
     """What the store has of the grid, for the splits that every cell was tried on."""
     rows = rows_of(grid, store)
     tried = Counter(row.split for row in rows)

@@ -22,7 +22,7 @@ from discrim.evaluation.protocol import Protocol, Split
 from discrim.evaluation.result import Cell
 from discrim.evaluation.sentences import in_components, in_p, percent
 from discrim.evaluation.trial import TrialRows, Work, evaluate
-from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
+from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
 
 Array = NDArray[np.float64]
 MOST_SPLITS = 5  # of the protocol's: each permutation costs as many fits
@@ -75,9 +75,9 @@ def permutation_test(
     codes, groups = grid.facts.codes, grid.facts.groups
     n_splits = min(MOST_SPLITS, len(grid.splits))
     work = next(grid.work([{**cell._asdict(), "split": 0}]))._replace(cells=(cell,))
-    score = Score(grid.protocol, grid.trial_rows, groups, work, metric, n_splits)
+    score = PermutedScore(grid.protocol, grid.trial_rows, groups, work, metric, n_splits)
     found = np.full(permutations + 1, np.nan)  # the first with the labels as they are
-    for done, (number, answer) in enumerate(results(score, range(permutations + 1), number_of_jobs(jobs))):
+    for done, (number, answer) in enumerate(in_parallel(score, range(permutations + 1), number_of_jobs(jobs))):
         found[number] = np.nan if isinstance(answer, WorkerLostError) else answer
         if progress is not None:
             progress(done, permutations)
@@ -88,7 +88,7 @@ def permutation_test(
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class PermutedScore:
     """Called with the number of a permutation: the pipeline's mean score; with 0, of the labels as they came."""
 
     protocol: Protocol

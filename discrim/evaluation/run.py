@@ -17,7 +17,7 @@ from discrim.evaluation.protocol import Split
 from discrim.evaluation.result import Result
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import TrialRows, Work, evaluate
-from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
+from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
 
 Progress = Callable[[int, int], None]  # trials done, trials in all
 
@@ -49,7 +49,7 @@ def run(
         finished, total = len(grid.trials) - len(wanted), len(grid.trials)
         progress(finished, total)
         job = partial(_results_of, grid.trial_rows, grid.splits)
-        for work, answer in results(job, list(grid.work(wanted)), number_of_jobs(jobs)):
+        for work, answer in in_parallel(job, list(grid.work(wanted)), number_of_jobs(jobs)):
             for result in work.failed(answer) if isinstance(answer, WorkerLostError) else answer:
                 store.put(result)
             finished += len(work.wanted)

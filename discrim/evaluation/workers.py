@@ -41,7 +41,7 @@ def number_of_jobs(jobs: int | None) -> int:
     return jobs
 
 
-def results(
+def in_parallel(
     job: Callable[[Parcel], Any], parcels: Sequence[Parcel], jobs: int
 ) -> Iterator[tuple[Parcel, Any | WorkerLostError]]:
     """Pairs of a parcel and job(parcel), in the order they are finished."""

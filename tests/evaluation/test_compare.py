@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from discrim import FisherLDA
 from discrim.cli.screen import show_comparison
 from discrim.evaluation.compare import compare
-from discrim.evaluation.comparison import Comparison, so_far
+from discrim.evaluation.comparison import Comparison, finished_splits
 from discrim.evaluation.plan import labelled_table, planned, stratified_sample
 from discrim.evaluation.run import remove_store, run
 from discrim.evaluation.store import Store
@@ -92,7 +92,7 @@ def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
         with pytest.raises(KeyboardInterrupt):
             run(grid, store, jobs=1, progress=stop)
         assert len(store) == 8
-        part = so_far(grid, store)
+        part = finished_splits(grid, store)
     assert {row.split for row in part.rows} == {0, 1}
     assert {line.n_splits for line in part.lines} == {2}
 

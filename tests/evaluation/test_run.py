@@ -23,7 +23,7 @@ from discrim.evaluation.protocol import PROTOCOLS, named_protocol
 from discrim.evaluation.result import Result
 from discrim.evaluation.run import StoreInUseError, kept_results, remove_store, run, run_lock
 from discrim.evaluation.store import Store
-from discrim.evaluation.workers import WorkerLostError, number_of_jobs, results
+from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
 
 
 def grid(n_splits=3, methods=("pca", "fisher-lda", "raw"), protocol="holdout-80-20", **options):
@@ -159,17 +159,19 @@ def kill_at_three_once(marker, number):
 
 
 def test_results_come_with_their_parcels():
-    assert dict(results(double, range(5), 1)) == dict(results(double, range(5), 2)) == {i: 2 * i for i in range(5)}
+    assert (
+        dict(in_parallel(double, range(5), 1)) == dict(in_parallel(double, range(5), 2)) == {i: 2 * i for i in range(5)}
+    )
 
 
 def test_a_parcel_that_kills_its_worker_costs_itself_only():
-    found = dict(results(kill_at_three, range(8), 2))
+    found = dict(in_parallel(kill_at_three, range(8), 2))
     assert isinstance(found.pop(3), WorkerLostError)
     assert found == {i: 2 * i for i in range(8) if i != 3}
 
 
 def test_a_worker_killed_from_outside_costs_nothing(tmp_path):
-    found = dict(results(partial(kill_at_three_once, str(tmp_path / "killed")), range(8), 2))
+    found = dict(in_parallel(partial(kill_at_three_once, str(tmp_path / "killed")), range(8), 2))
     assert found == {i: 2 * i for i in range(8)}
 
 
@@ -180,7 +182,7 @@ def threads_of_worker(number):
 
 
 def test_each_worker_has_one_thread():
-    found = dict(results(threads_of_worker, range(6), 2)).values()
+    found = dict(in_parallel(threads_of_worker, range(6), 2)).values()
     assert {threads for _, threads in found} == {1}
     assert len({process for process, _ in found} - {os.getpid()}) == 2
 
@@ -199,7 +201,7 @@ def full(number):
 def test_a_full_folder_of_shared_rows_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     with pytest.raises(OSError, match="JOBLIB_TEMP_FOLDER") as caught:
-        list(results(full, range(3), 2))
+        list(in_parallel(full, range(3), 2))
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path))
 
 
@@ -224,7 +226,7 @@ def test_that_something_is_compiled_is_said_once_and_what_comes_from_the_cache_i
 
 
 def _in_two_processes(number):
-    return sorted(answer for _, answer in results(abs, [-number, -2, -1], 2))
+    return sorted(answer for _, answer in in_parallel(abs, [-number, -2, -1], 2))
 
 
 def test_where_no_worker_can_be_started_the_work_is_done_and_the_process_lives():
