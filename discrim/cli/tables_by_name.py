@@ -79,7 +79,7 @@ def labelled_sample(data: str, reading: Reading, most: int) -> LabelledTable:
     table = files_by_name(data, reading)
     X, y, n_rows = sampled_rows(table, most)
     say(f"{n_rows:,} rows in {data}: compared are {len(y):,} of them, each class in its proportion.")
-    return LabelledTable(X, y, table.features, table.target or "", data)
+    return LabelledTable(X, y, table.features, table.target or "", data, drawn_from=n_rows)
 
 
 def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple[LabelledTable, np.ndarray | None]:

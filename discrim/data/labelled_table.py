@@ -34,6 +34,7 @@ class LabelledTable:
     ids : what each row is called, as text, or None
     id_column : the name of the column of the ids
     notes : what whoever uses the table should know: what was left out, and what looks odd
+    drawn_from : how many rows the source has, of which these are a sample; None where they are all
     """
 
     X: Any
@@ -44,6 +45,7 @@ class LabelledTable:
     ids: np.ndarray | None = None
     id_column: str | None = None
     notes: tuple[str, ...] = ()
+    drawn_from: int | None = None
 
     @property
     def n_samples(self) -> int:

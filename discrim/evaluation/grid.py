@@ -105,7 +105,7 @@ class Grid:
     def facts(self) -> RunFacts:
         """What no single trial says, for those who read the results."""
         classes, codes = np.unique(self.table.y, return_inverse=True)
-        n_rows, sample = (self.table.n_samples, None) if self.sample is None else self.sample
+        n_rows, sample = (self.table.drawn_from or self.table.n_samples, None) if self.sample is None else self.sample
         return RunFacts(
             tuple(classes.tolist()),
             codes,

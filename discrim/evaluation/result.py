@@ -111,7 +111,8 @@ class RunFacts:
     codes : the class of every row
     n_splits : how many were asked for
     groups : the group of every row, None where rows have none
-    n_rows : how many rows the data have; sample : the numbers of those that were compared, None for all
+    n_rows : how many rows the data have
+    sample : the numbers of those that were compared; None for all, or where a sample came without numbers
     """
 
     classes: tuple[str, ...]

@@ -126,6 +126,7 @@ def test_a_folder_is_compared_by_a_sample_of_its_rows(tmp_path):
     assert done.exit_code == 0, done.output
     assert "300 rows in" in done.stderr
     assert "compared are 90 of them" in done.stderr
+    assert "Compared on 90 of 300 rows, each class in its proportion." in " ".join(done.stdout.split())
     refused = CliRunner().invoke(application(), [*given, "--groups", "a"])
     assert refused.exit_code != 0
     assert "Leave out --groups" in refused.stderr
