@@ -34,6 +34,7 @@ from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quot
 _DELIMITERS = (",", ";", "\t", "|")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _QUOTED_FIELD = re.compile(rb'(?:\A|(?<=[,;\t|\r\n])) *"[^"]*(?:""[^"]*)*"')
+_RECORD = re.compile(rb"(?:%s|[^\r\n])*(?:\r\n|\n|\r|\Z)" % _QUOTED_FIELD.pattern)
 _CHUNK = 1 << 20
 _NEUTRALISED = re.compile(r"^\s*'('*[=+\-@\t\r])")
 _FOREIGN = {
@@ -204,8 +205,9 @@ class DelimitedFile:
     def _delimiter_of_first_line(self) -> str:
         if self.path.name.removesuffix(".gz").lower().endswith((".tsv", ".tab")):
             return "\t"
-        bare = _QUOTED_FIELD.sub(b"", self._content[:_CHUNK])  # which may hold marks, and line breaks
-        first = next((found[0] for found in _LINE.finditer(bare) if found[0].strip(b" \r\n")), b"")
+        # quoted fields may hold marks, and line breaks; only the first record is looked at, which is quick
+        bare = (_QUOTED_FIELD.sub(b"", found[0]) for found in _RECORD.finditer(self._content[:_CHUNK]))
+        first = next((record for record in bare if record.strip(b" \r\n")), b"")
         return max(_DELIMITERS, key=lambda mark: first.count(mark.encode()))
 
 
