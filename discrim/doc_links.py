@@ -10,8 +10,12 @@ from discrim.registry import PUBLIC
 
 @lru_cache
 def documentation_site() -> str:
-    """The address of the site that the installed package names; empty where it names none."""
-    addresses = (entry.split(", ", 1) for entry in metadata.metadata("discrim").get_all("Project-URL", []))
+    """The address of the site that the installed package names; empty where it names none, or is not installed."""
+    try:
+        entries = metadata.metadata("discrim").get_all("Project-URL", [])
+    except metadata.PackageNotFoundError:  # run from its folder, or packed into one file
+        return ""
+    addresses = (entry.split(", ", 1) for entry in entries)
     return {name: address.rstrip("/") for name, address in addresses}.get("Documentation", "")
 
 

@@ -90,6 +90,17 @@ def test_the_site_is_read_from_the_installed_metadata(monkeypatch):
     doc_links.documentation_site.cache_clear()
 
 
+def test_an_estimator_of_a_package_that_is_not_installed_is_shown_without_a_link(monkeypatch):
+    def missing(name):
+        raise doc_links.metadata.PackageNotFoundError(name)
+
+    doc_links.documentation_site.cache_clear()
+    monkeypatch.setattr(doc_links.metadata, "metadata", missing)
+    assert discrim.PCA()._get_doc_link() == ""
+    assert "PCA" in discrim.PCA()._repr_html_()
+    doc_links.documentation_site.cache_clear()
+
+
 def test_the_version_stands_in_one_place_of_the_package():
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert cited[1] == discrim.__version__
