@@ -8,7 +8,7 @@ With S_w/n = Q T Qᵀ, T tridiagonal, every γ costs one tridiagonal system: a q
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
@@ -30,6 +30,7 @@ class RidgeRules:
     moments: ClassMoments
     weights: Array
     offsets: Array
+    least_rows: ClassVar[int] = 64  # to score at once: the weights are read for each
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from discrim.solve.ridge_rules import RidgeRules, log_priors, without_ridge
 Array = NDArray[np.float64]
 SCORES_AT_ONCE = 2**17  # what stays in the cache
 JUDGED_ROWS = 1_000  # of a fold: more do not lead to better ridges (examples/judged_rows_study.py)
-LARGE_RULE = 2**20  # weights of a γ: the path is walked in parts
+LARGE_RULE = 2**20  # numbers for a γ: beyond, the path is walked in parts
 NO_RULE = np.array([[[-np.inf]], [[np.inf]]])  # nothing predicted rightly, at any cost
 # none, then even steps of the odds γ/(1−γ), then all
 PATH = np.concatenate([[0.0], 1 / (1 + 10.0 ** -np.linspace(-5, 2, 22)), [1.0]])
@@ -49,7 +49,7 @@ class PathScores:
         the components want more than a centroid's.
         """
         if not np.isfinite(self.accuracies).any():  # no class varied in any training set: no ridge is a rule
-            return float(self.shrinkages[0]), self.accuracies.shape[1]
+            return float(self.shrinkages[0]), 1
         highest = float(self.accuracies.max())
         k = int((self.accuracies >= highest - 1e-12).any(axis=0).argmax())
         least = highest - standard_error(highest, self.total_weight) - 1e-12
@@ -63,15 +63,16 @@ def score_path(folds: Iterable[TrainingSet], shrinkages: Array, priors: Any, *, 
     for fold in folds:
         if fold.test.shape[0] == 0:
             continue
-        drawn, size = _drawn(fold.test), fold.training.pilots.size
-        kind, parts = (_CentroidRules, 1) if every_count else (RidgeRules, min(len(shrinkages), size // LARGE_RULE + 1))
-        rules = (kind.of(fold.training, some, priors, fold.ratio) for some in np.array_split(shrinkages, parts))
+        drawn, shape = _drawn(fold.test), fold.training.pilots.shape
+        size = shape[0] * shape[1] * (min(shape) if every_count else 1)
+        parts = np.array_split(shrinkages, min(len(shrinkages), size // LARGE_RULE + 1))
+        kind: Any = _CentroidRules if every_count else RidgeRules
+        rules = (kind.of(fold.training, some, priors, fold.ratio) for some in parts)
         judged = np.concatenate([_judged(some, drawn) for some in rules], axis=1)
         found.append(judged if fold.ratio.trace > 0 else np.broadcast_to(NO_RULE, judged.shape))
         weight += drawn.class_totals.sum()
         distinct += drawn.class_totals.sum() / fold.repeats
-    columns = min(judged.shape[2] for judged in found)
-    accuracies, losses = np.sum([judged[:, :, :columns] for judged in found], axis=0) / weight
+    accuracies, losses = np.sum(found, axis=0) / weight
     return PathScores(shrinkages, accuracies, losses, distinct)
 
 
@@ -88,7 +89,7 @@ def _drawn(test: LabelledRows) -> LabelledRows:
 def _judged(rules: RidgeRules | _CentroidRules, test: LabelledRows) -> Array:
     """Weight of the rows predicted rightly, and their log loss, for every shrinkage and count (2×γ×counts)."""
     found: Any = 0.0
-    step = min(BLOCK_ROWS, max(64, SCORES_AT_ONCE // rules.offsets.size))
+    step = min(BLOCK_ROWS, max(rules.least_rows, SCORES_AT_ONCE // rules.offsets.size))
     for first in range(0, test.shape[0], step):
         part = slice(first, first + step)
         scores, codes = rules.scores(dense_block(test.X, part)), test.codes[part]
@@ -113,6 +114,7 @@ class _CentroidRules:
     axes: Array  # γ×q×d
     centres: Array  # γ×q×C
     offsets: Array  # γ×q×C; NaN where there is no rule
+    least_rows: ClassVar[int] = 1
 
     @classmethod
     def of(cls, moments: ClassMoments, shrinkages: Array, priors: Any, ridged: Ratio) -> _CentroidRules:
@@ -122,7 +124,9 @@ class _CentroidRules:
             if (ratio := ridged if gamma else without_ridge(ridged)) is not None:
                 directions = ratio.embedded(discriminants(ratio.means, ratio.covariance(gamma)).directions)
             found.append(directions)
-        axes = np.zeros((len(found), max(1, *map(len, found)), moments.n_features))
+        # as many for every fold and part of the path, whatever they found
+        most = max(1, min(len(moments.weights) - 1, moments.n_features))
+        axes = np.zeros((len(found), most, moments.n_features))
         for place, directions in zip(axes, found, strict=True):
             place[: len(directions)] = directions
         centres = axes @ moments.centred_means().T

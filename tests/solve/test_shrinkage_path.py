@@ -1,5 +1,6 @@
 """The path of shrinkages against cross-validation written out: every fold, every ridge, every row."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from samples import labelled
 
 from discrim.data.rows import LabelledRows
 from discrim.solve.folds import Folds
-from discrim.solve.shrinkage_path import PathScores, score_path
+from discrim.solve.shrinkage_path import PATH, PathScores, score_path
 
 GAMMAS = np.array([0.01, 0.2, 0.9])
 
@@ -133,14 +134,29 @@ def test_after_all_discriminants_the_score_is_that_of_the_rule(gammas):
     assert counts.losses[0, 0] > counts.losses[0, 1]
 
 
-def test_a_path_walked_in_parts_is_the_same(monkeypatch):
+@pytest.mark.parametrize("every_count", [False, True])
+def test_a_path_walked_in_parts_is_the_same(every_count, monkeypatch):
     X, y = labelled(60, 5, seed=4)
-    folds = Folds(LabelledRows(X, y, np.arange(3)), 3, None)
-    whole = score_path(folds, GAMMAS, None, every_count=False)
+    folds = Folds(LabelledRows(np.c_[X, X[:, 0] + (y == 1)], y, np.arange(3)), 3, None)  # no rule without a ridge
+    gammas = np.array([0.0, 0.0, 0.3, 1.0])
+    whole = score_path(folds, gammas, None, every_count=every_count)
     monkeypatch.setattr("discrim.solve.shrinkage_path.LARGE_RULE", 10)
-    parts = score_path(folds, GAMMAS, None, every_count=False)
+    parts = score_path(folds, gammas, None, every_count=every_count)
     np.testing.assert_allclose(parts.losses, whole.losses, rtol=1e-12)
     np.testing.assert_array_equal(parts.accuracies, whole.accuracies)
+
+
+def test_scores_after_every_count_of_many_classes_are_not_held_at_once(rng):
+    codes = np.repeat(np.arange(60), 6)
+    folds = Folds(LabelledRows(rng.standard_normal((360, 60)), codes, np.arange(60)), 2, None)
+    tracemalloc.start()
+    try:
+        found = score_path(folds, PATH, None, every_count=True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.accuracies.shape == (24, 59)
+    assert peak < 20e6  # 64 rows of scores would be 43 MB, and there are three copies
 
 
 @pytest.mark.parametrize("every_count", [False, True])
