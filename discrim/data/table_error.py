@@ -120,8 +120,9 @@ def in_memory(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
             return read(*args, **kwargs)
         except MemoryError as error:
             path = args[0] if args else kwargs["path"]
+            told = f" ({error})" if str(error) else ""  # Python's own says nothing
             raise TableError(
-                f"{path} does not fit into the memory that is left ({error}). Read it in parts, or leave columns out."
+                f"{path} does not fit into the memory that is left{told}. Read it in parts, or leave columns out."
             ) from None
 
     return named

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import paired_t_test, sign_test
 from discrim.evaluation.study import PrintedCell
+from discrim.evaluation.summary import LEVEL
 
-LEVEL = 0.05
 Near = Callable[[PrintedCell, float, float], bool]  # of a printed cell, our figure, the study's tolerance
 
 

@@ -9,6 +9,7 @@ not chosen again: the test is exact for a pipeline that was fixed beforehand, an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -21,11 +22,13 @@ from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Protocol, Split
 from discrim.evaluation.result import Cell
 from discrim.evaluation.sentences import in_components, in_p, percent
+from discrim.evaluation.summary import LEVEL
 from discrim.evaluation.trial import TrialRows, Work, evaluate
 from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
 
 Array = NDArray[np.float64]
 MOST_SPLITS = 5  # of the protocol's: each permutation costs as many fits
+LEAST = math.ceil(1 / LEVEL) - 1  # permutations, of which none as high gives a p value of LEVEL
 LEAST_CHANGED = 0.1  # of the labels: with fewer, permuted labels score like the labels as they are
 
 
@@ -60,11 +63,12 @@ class PermutationTest:
             return f"Permutation test: {tested} has no score on some of {plural(self.n_splits, 'split')}: no test."
         scores = self.permuted[np.isfinite(self.permuted)]
         typical = f" (on average {percent(float(scores.mean()))})" if len(scores) else ""
-        shown = "more than chance" if self.p_value <= 0.05 else "not shown to be more than chance"
+        shown = "more than chance" if self.p_value <= LEVEL else "not shown to be more than chance"
+        few = f"; fewer than {LEAST} permutations can show nothing" if len(self.permuted) < LEAST else ""
         return (
             f"Permutation test: {tested} has {percent(self.score)} on {plural(self.n_splits, 'split')}; with permuted "
             f"{self.exchanged}{typical} {self.as_high} of {len(self.permuted)} times as much, so it is {shown} "
-            f"({in_p(self.p_value)})."
+            f"({in_p(self.p_value)}{few})."
         )
 
 

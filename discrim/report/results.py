@@ -147,6 +147,7 @@ def results_in(
         of_run[Setting.of(row.trial)].append(row)
     found = []
     for (setting, its_rows), label in zip(of_run.items(), _labels(list(of_run)), strict=True):
+        its_rows = _told_apart(its_rows)
         facts = (runs or {}).get(setting.run_key)
         counts = Counter(facts.codes.tolist()) if facts is not None else {}
         decides = metric_for(counts, metric) if counts else "accuracy" if metric == "auto" else metric
@@ -154,6 +155,19 @@ def results_in(
         one = Results(setting, its_rows, decides, label=label, facts=facts, methods=known)
         found.append(_with_table(one, table_of))
     return found
+
+
+def _told_apart(rows: list[Result]) -> list[Result]:
+    """Where a caller's estimators of one name had several parameters, the rows with all that is written of each."""
+    written: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        written[row.cell.method].add(row.trial.get("estimator", ""))
+    return [
+        replace(row, trial={**row.trial, "method": row.trial["estimator"]})
+        if len(written[row.cell.method]) > 1 and "estimator" in row.trial
+        else row
+        for row in rows
+    ]
 
 
 def _methods_named(names: Iterable[str]) -> Mapping[str, Method]:

@@ -129,3 +129,13 @@ def test_a_pipeline_without_a_score_is_not_said_to_be_tested():
     said = "Permutation test: pca with 2 components and 5-nn has no score on some of 4 splits: no test."
     assert str(tested) == said
     assert tested.p_value == 1
+
+
+@pytest.mark.parametrize(
+    ("permutations", "ending"),
+    [(18, "(p = 0.053; fewer than 19 permutations can show nothing)."), (19, "more than chance (p = 0.050).")],
+)
+def test_so_few_permutations_that_nothing_can_be_shown_are_said_to_be(permutations, ending):
+    tested = PermutationTest(Cell("pca", 2, "5-nn"), "accuracy", 0.9, np.full(permutations, 0.5), 4)
+    assert str(tested).endswith(ending)
+    assert ("not shown" in str(tested)) == (permutations < 19)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pages import compared, made_up, result_rows, trees
 from scipy.sparse import csr_array, issparse
+from sklearn import decomposition
 
 from discrim import FisherLDA
 from discrim.data.labelled_table import LabelledTable
@@ -86,6 +87,25 @@ def test_runs_of_one_data_set_are_told_apart():
         "wood (seed 1)",
         "field",
     ]
+
+
+def test_a_callers_estimators_of_one_name_are_told_apart_by_their_parameters(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    settings = {
+        "n_components": [1],
+        "n_splits": 2,
+        "classifiers": ["1-nn"],
+        "n_jobs": 1,
+        "store": tmp_path / "s.sqlite",
+    }
+    for whiten in (False, True):
+        compare(X, y, methods=[decomposition.PCA(whiten=whiten)], **settings)
+    with Store(tmp_path / "s.sqlite", read_only=True) as kept:
+        (found,) = results_in(kept.rows(), "accuracy", lambda name: None, kept.runs())
+    names = sorted({line.method for line in found.lines})
+    assert [name.split("(")[0] for name in names] == ["PCA", "PCA", "pca", "raw"]
+    assert "whiten=False" in names[0]
+    assert "whiten=True" in names[1]
 
 
 def test_notes_count_each_reason_once():
