@@ -302,10 +302,13 @@ def _firsts(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
 
 def _class_sums(rows: Any, codes: NDArray[np.intp], weights: Array | None, n_classes: int) -> Array:
     """Weighted sum of the (dense or sparse) rows of each class."""
-    # a sparse table comes whole, so that many rows are summed: in doubles
-    dtype = np.dtype(np.float64) if sp.issparse(rows) else rows.dtype
     # one nonzero per column: faster than a dense product, and the rows stay in the cache, as with sums of columns not
-    members = copy(_one_of_each(n_classes, len(codes), dtype))
+    if sp.issparse(rows):  # a whole table: many rows, so summed in doubles, and nothing of that length is held on to
+        dtype = np.dtype(np.float64)
+        members = _one_of_each.__wrapped__(n_classes, len(codes), dtype)
+    else:
+        dtype = rows.dtype
+        members = copy(_one_of_each(n_classes, len(codes), dtype))
     members.indices = codes
     if weights is not None:
         members.data = weights.astype(dtype, copy=False)
