@@ -720,3 +720,17 @@ def test_features_are_not_written_over_what_is_no_folder_and_no_table(table, tmp
         assert f"{loop}: this link leads back to itself." in refused(*command, table, "--out", loop)
     assert taken.read_text() == "precious"
     assert loop.is_symlink()
+
+
+def test_a_component_and_a_column_of_one_name_are_refused(tmp_path):
+    table = tmp_path / "t.csv"
+    pd.DataFrame({"a": [1.0, 2, 4, 3], "b": [0.5, 3, 1, 1], "pca0": list("xyxy")}).to_csv(table, index=False)
+    out = tmp_path / "features.csv"
+    for place in (out, tmp_path / "folder"):
+        code, _, err = here("project", table, "-m", "pca", "-t", "pca0", "--out", place)
+        assert code == 2
+        assert "'pca0' is a component and a column beside it" in err
+        assert not place.exists()
+    model = tmp_path / "m.discrim"
+    assert here("project", table, "-m", "pca", "--model", model)[0] == 0
+    assert "'pca0' is a component" in refused("apply", model, table, "--id", "pca0", "--out", out)

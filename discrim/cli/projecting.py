@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from discrim.cli.screen import bar, say
 from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled, say_where_labels_are
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
-from discrim.data.table_error import plural
+from discrim.data.table_error import plural, quoted
 from discrim.data.tables import write_table
 from discrim.data.writing import written_ending
 from discrim.engines.table_files import FileTable, gather_files, transform_files
@@ -94,7 +95,9 @@ def project(
         features_in_parts(fitted, parts, out)
     elif out is not None:
         ids: dict[str, Any] = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
-        write_table(out, ids | _columns(fitted, table.X) | {table.target: table.y})
+        columns = _columns(fitted, table.X)
+        _require_own_names(*ids, *columns, table.target)
+        write_table(out, ids | columns | {table.target: table.y})
         say(f"{rows_times(table.n_samples, components, 'component')}, and the labels, are in {out}.")
     if loadings is not None:
         write_table(loadings, {"feature": np.array(features, dtype=object)} | weights)
@@ -146,6 +149,7 @@ def apply(
     X, ids = features_of(data, names, written, fills=kept.get("impute") is not None)
     columns = _columns(fitted, X)
     named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
+    _require_own_names(*named_ids, *columns)
     write_table(out, named_ids | columns)
     say(f"{rows_times(X.shape[0], len(columns), 'component')} are in {out}.")
 
@@ -156,6 +160,12 @@ def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
     if directions is None:
         raise ValueError(f"-m {method} is not linear: its columns have no weights. Leave out --loadings.")
     return dict(zip(map(str, fitted.get_feature_names_out()), np.asarray(directions), strict=True))
+
+
+def _require_own_names(*names: str) -> None:
+    """Refuse where ids or labels would be written over a component."""
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{quoted(twice)} is a component and a column beside it. Rename the column in the table.")
 
 
 def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
@@ -190,6 +200,7 @@ def project_parts(data: str, reading: Reading, reduction: Any, components: int, 
 def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
     """Write a file of features for each file of the table; those that an earlier run wrote stay."""
     names = [str(name) for name in model.get_feature_names_out()]
+    _require_own_names(*names, *filter(None, [table.target]))
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
     with _bar("Writing", table) as moved:
         n_rows = transform_files(model.transform, names, table, out, seal, moved)
