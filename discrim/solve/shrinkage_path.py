@@ -54,7 +54,9 @@ class PathScores:
         k = int((self.accuracies >= highest - 1e-12).any(axis=0).argmax())
         least = highest - standard_error(highest, self.total_weight) - 1e-12
         candidates = np.flatnonzero(self.accuracies[:, k] >= least)
-        return float(self.shrinkages[candidates[np.argmin(self.losses[candidates, k])]]), k + 1
+        losses = self.losses[candidates, k]
+        least_lossy = candidates[losses <= losses.min() * (1 + 1e-12)]  # alike but for rounding: the least ridge
+        return float(self.shrinkages[least_lossy[0]]), k + 1
 
 
 def score_path(folds: Iterable[TrainingSet], shrinkages: Array, priors: Any, *, every_count: bool) -> PathScores:

@@ -167,3 +167,11 @@ def test_where_no_class_varies_in_training_no_ridge_is_a_rule(every_count):
     assert (found.accuracies == -np.inf).all()
     assert (found.losses == np.inf).all()
     assert found.best() == (0.0, 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_ridges_that_are_one_rule_the_least_is_chosen(seed):
+    X, y = labelled(40, 1, seed=seed)  # of a single column all ridges give the same variance
+    found = score_path(Folds(LabelledRows(X, y, np.arange(3)), 4, None), PATH, None, every_count=False)
+    np.testing.assert_allclose(found.losses, found.losses[0, 0], rtol=1e-12)
+    assert found.best() == (0.0, 1)
