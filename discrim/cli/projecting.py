@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,8 +63,9 @@ def project(
 
     - `discrim project genes.parquet -t tissue --method margin-pca-mean -k 10 --out features.parquet`
 
-    A folder of files (Parquet, Feather or CSV), or a folder for --out, is worked through file by file, in memory that
-    does not grow; a run that was broken off goes on with the files that are missing.
+    A folder of files (Parquet, Feather, CSV or .npy), a .npy file, or any file with a folder for --out, is worked
+    through file by file, in memory that does not grow, and its features become a folder of Parquet files; a run that
+    was broken off goes on with the files that are missing.
     """
     if out is None and model is None and loadings is None:
         raise ValueError(
@@ -171,7 +173,10 @@ def _require_own_names(*names: str) -> None:
 def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
     """The features by name."""
     names = fitted.get_feature_names_out()
-    return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
+    with warnings.catch_warnings():
+        # a model fitted on a frame misses names, by which the columns of X were put in order
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
 
 
 def project_parts(data: str, reading: Reading, reduction: Any, components: int, scale: str) -> tuple[Any, FileTable]:

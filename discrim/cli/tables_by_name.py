@@ -14,7 +14,7 @@ from discrim.cli.screen import say
 from discrim.data import catalogue
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.tables import TableError, read_features, read_table
-from discrim.engines.table_files import FileTable, sampled_rows
+from discrim.engines.table_files import FileTable, is_read_in_parts, sampled_rows
 
 
 def is_file(data: str) -> bool:
@@ -44,19 +44,21 @@ def labelled(data: str, reading: Reading) -> LabelledTable:
     return table
 
 
-LARGE = 2**30  # bytes of a file from which on it is read in parts
-
-
 def comes_in_parts(data: str, out: Path | None = None) -> bool:
-    """A folder, a large file, one that is looked at where it is (.npy), or features that are to become a folder."""
-    path = Path(data)
+    """Whether DATA is read in parts, as it is one of those tables or its features are to become a folder."""
     taken = out is not None and out.exists() and not out.is_dir()
     to_folder = out is not None and not taken and (out.is_dir() or not out.suffix)
-    looked_at = path.is_file() and (path.suffix == ".npy" or path.stat().st_size >= LARGE)
-    if taken and (path.is_dir() or looked_at):
+    if not is_read_in_parts(Path(data)):
+        return to_folder and Path(data).is_file()
+    if taken:
         told = f"the features of {data} become a folder of files, and this is a file"
         raise NotADirectoryError(errno.ENOTDIR, told, str(out))
-    return path.is_dir() or looked_at or (path.is_file() and to_folder)
+    if out is not None and not to_folder:
+        raise ValueError(
+            f"{data} is read in parts, and its features become a folder of Parquet files. Name a folder, without an "
+            f"ending: --out {out.with_name(out.name.split('.')[0] or 'features')}."
+        )
+    return True
 
 
 def files_by_name(data: str, reading: Reading) -> FileTable:

@@ -126,7 +126,8 @@ class PlainFormat:
             return self._described(np.asarray(value), arrays, place)
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        raise TypeError(f"{place} is a {kind}, which cannot be saved. Possible are {self.possible}.")
+        what = kind if place == kind else f"{place} is a {kind}, which"
+        raise TypeError(f"{what} cannot be saved. Possible are {self.possible}.")
 
     def _described_array(self, array: np.ndarray, arrays: list[np.ndarray], place: str) -> dict[str, Any]:
         if array.dtype.kind in "OU":

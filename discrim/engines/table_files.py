@@ -31,10 +31,16 @@ from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.moments.row_sample import RowSample
 
 BATCH_ROWS, BATCH_CELLS = 2**16, 2**23  # at most
+LARGE = 2**30  # bytes of a file from which on it is read in parts
 LEAST_OF_CLASS = 10  # rows that a sample holds of the rarest class, where there are as many
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather"}
 _FORMATS |= {".csv": "csv", ".npy": "npy"}
 Progress = Callable[[str, int, int], None]  # of what, rows, and bytes so far
+
+
+def is_read_in_parts(path: Path) -> bool:
+    """A folder, a file that is looked at where it is (.npy), or a large one: its features become a folder."""
+    return path.is_dir() or (path.is_file() and (path.suffix == ".npy" or path.stat().st_size >= LARGE))
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,14 @@ import math
 import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
 from discrim.data import catalogue
 from discrim.data.preprocessing import preprocessing
+from discrim.engines.table_files import is_read_in_parts
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.result import Cell
 from discrim.evaluation.sentences import COSTS, HELPS, in_components, percent
@@ -149,7 +151,8 @@ def project_command(best: Cell, data: str, reading: tuple[str, ...], scale: str)
         return ""
     words = ["discrim", "project", data, *reading]
     words += ["--method", best.method, "-k", str(best.k), *(["--scale", scale] if scale != "standard" else [])]
-    return shlex.join([*words, "--out", "features.csv", "--model", "model.discrim"])
+    out = "features" if is_read_in_parts(Path(data)) else "features.csv"
+    return shlex.join([*words, "--out", out, "--model", "model.discrim"])
 
 
 def python_code(best: Cell, scale: str, impute: str = "") -> str:

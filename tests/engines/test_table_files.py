@@ -127,6 +127,7 @@ def test_a_folder_is_compared_by_a_sample_of_its_rows(tmp_path):
     assert "300 rows in" in done.stderr
     assert "compared are 90 of them" in done.stderr
     assert "Compared on 90 of 300 rows, each class in its proportion." in " ".join(done.stdout.split())
+    assert "--out features --model model.discrim" in " ".join(done.stdout.split())
     refused = CliRunner().invoke(application(), [*given, "--groups", "a"])
     assert refused.exit_code != 0
     assert "Leave out --groups" in refused.stderr
@@ -200,6 +201,34 @@ def test_a_part_that_is_another_table_is_named(tmp_path, second, words):
         gathered(csv_parts(tmp_path / "parts", PLAIN, second))
 
 
+def test_features_in_parts_are_no_file(tmp_path):
+    parts, model = in_parts(tmp_path / "parts"), str(tmp_path / "m.discrim")
+    np.save(tmp_path / "rows.npy", X)
+    assert CliRunner().invoke(application(), ["project", str(parts), "-t", "kind", "--model", model]).exit_code == 0
+    for ending in (".csv", ".parquet", ".npy"):
+        out = tmp_path / f"features{ending}"
+        for command in (["project", str(parts)], ["project", str(tmp_path / "rows.npy")], ["apply", model, str(parts)]):
+            refused = CliRunner().invoke(application(), [*command, "--out", str(out)])
+            assert refused.exit_code == 2
+            assert f"--out {tmp_path / 'features'}." in " ".join(refused.stderr.split())
+            assert not out.exists()
+    out.mkdir()  # a folder of that name is one
+    done = CliRunner().invoke(application(), ["apply", model, str(parts), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert len(list(out.iterdir())) == 3
+
+
+def test_a_model_of_files_finds_the_columns_of_a_table_quietly(tmp_path, recwarn):
+    parts, model, out = in_parts(tmp_path / "parts"), str(tmp_path / "m.discrim"), tmp_path / "features.csv"
+    made = ["project", str(parts), "-t", "kind", "--scale", "none", "--model", model]
+    assert CliRunner().invoke(application(), made).exit_code == 0
+    FRAME[list("fedcba")].to_csv(tmp_path / "new.csv", index=False)
+    done = CliRunner().invoke(application(), ["apply", model, str(tmp_path / "new.csv"), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(pd.read_csv(out), WANTED, atol=1e-10)
+    assert not [str(one.message) for one in recwarn if "feature names" in str(one.message)]
+
+
 def test_parts_go_on_in_other_numbers_order_and_blanks(tmp_path):
     total = gathered(csv_parts(tmp_path / "parts", PLAIN, "b,kind,a\n2.5, x,1e3\n"))
     assert total.n_rows == 4
@@ -226,7 +255,7 @@ def test_npy_files_in_parts_give_the_model_of_their_rows_in_memory(tmp_path):
     np.save(tmp_path / "first.npy", np.asfortranarray(np.column_stack([Y, X])))
     wanted = BayesErrorLDA(cv=HashKFold(5)).fit(X, Y)
     for source, target in (("parts", []), ("rows.npy", ["-t", "c7"]), ("first.npy", ["-t", "c1"])):
-        out = tmp_path / f"of {source}"
+        out = tmp_path / f"of {source.partition('.')[0]}"
         given = ["project", str(tmp_path / source), "--scale", "none", "--model", model, "--out", str(out), *target]
         done = CliRunner().invoke(application(), given)
         assert done.exit_code == 0, done.output

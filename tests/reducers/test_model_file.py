@@ -18,7 +18,16 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from discrim import PCA, Autoencoder, BayesErrorPCA, FisherLDA, MaxMarginShift, PosteriorMap, RegularizedLDA
+from discrim import (
+    PCA,
+    Autoencoder,
+    BayesErrorPCA,
+    CrammerSingerSVC,
+    FisherLDA,
+    MaxMarginShift,
+    PosteriorMap,
+    RegularizedLDA,
+)
 from discrim.data.preprocessing import IMPUTATIONS, preprocessing
 from discrim.evaluation.methods import METHODS
 from discrim.reducers.linear_map import LinearMap
@@ -149,6 +158,8 @@ def test_what_cannot_be_saved_is_said(table, path):
         save(PCA(2), path)
     with pytest.raises(TypeError, match=r"MaxMarginShift.extractor is a FactorAnalysis, which cannot be saved"):
         save(MaxMarginShift(FactorAnalysis(1)).fit(X, y), path)
+    with pytest.raises(TypeError, match=r"^CrammerSingerSVC cannot be saved"):
+        save(CrammerSingerSVC().fit(X, y), path)
     with pytest.raises(TypeError, match="RobustScaler, which cannot be saved"):
         save(make_pipeline(RobustScaler(), PCA(2)).fit(X), path)
     with pytest.raises(TypeError, match=r"RegularizedLDA.cv is a StratifiedKFold"):
