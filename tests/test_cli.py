@@ -308,6 +308,7 @@ def refused(*arguments):
         (b"a,b,sort\n1,2,x\n3,red,y\n1,1,y\n", "red"),
         (b"a,a,sort\n1,2,x\n3,4,y\n1,1,y\n", "columns 1 and 2 are both called 'a'"),
         (b"a,b,sort\n1,2,x\n3,4,x\n", "every one of the 2 rows"),
+        (b"a,b,sort\n1,2,x\n", "the only row has the label"),
         (b"a,b,sort\n1,2,x\n3,4,y\n", "different labels"),
         (b"a;b;sort\n1,5;2,5;x\n3,5;4,5;y\n1,5;1,5;y\n", "decimal"),
         ("a,größe,sort\n1,2,x\n3,4,y\n1,1,y\n".encode("latin-1"), "encoding"),

@@ -209,7 +209,7 @@ def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
     with _bar("Writing", table) as moved:
         n_rows = transform_files(model.transform, names, table, out, seal, moved)
-    say(f"{rows_times(n_rows, len(names), 'component')} are in {out}, a file for each of {len(table.parts())}.")
+    say(f"{rows_times(n_rows, len(names), 'component')} are in {out}, in {plural(len(table.parts()), 'file')}.")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted, quoted_cell, require_room
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, quoted, quoted_cell, require_room
 
 _CHUNK_BYTES = 1 << 24
 
@@ -128,8 +128,9 @@ def label_texts(
     counts, n_rows = np.bincount(codes, minlength=len(values)), len(codes)
     n_classes, column = int(np.count_nonzero(counts)), f"{path}, column {target!r}"
     if n_classes == 1:
+        who = "the only row" if n_rows == 1 else f"every one of the {n_rows} rows"
         raise TableError(
-            f"{column}: every one of the {plural(n_rows, 'row')} has the label {quoted_cell(values[codes[0]])}. "
+            f"{column}: {who} has the label {quoted_cell(values[codes[0]])}. "
             "Telling classes apart takes at least two: is this the right target column?"
         )
     if n_classes == n_rows or (n_classes > max(20, n_rows / 5) and _measured(values)):

@@ -129,6 +129,9 @@ class Statistics:
     def n_features(self) -> int:
         return self.folds[0].n_features
 
+    def __radd__(self, other: int) -> Statistics:
+        return self if other == 0 else NotImplemented  # what the built-in sum begins with
+
     def __add__(self, other: Statistics) -> Statistics:
         if self.gathering != other.gathering:
             raise ValueError(

@@ -160,6 +160,14 @@ def test_damaged_bytes_are_refused():
         Statistics.from_bytes(data.replace(b"statistics 1", b"statistics 2", 1))
 
 
+def test_the_built_in_sum_adds_them():
+    X, y = labelled(60, 3)
+    parts = [gathered(X[:20], y[:20]), gathered(X[20:30], y[20:30]), gathered(X[30:], y[30:])]
+    assert sum(parts).to_bytes() == (parts[0] + parts[1] + parts[2]).to_bytes()
+    with pytest.raises(TypeError):
+        1 + parts[0]
+
+
 # ---------------------------------------------------------------------- what does not add up
 
 
