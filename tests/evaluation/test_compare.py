@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim import FisherLDA
-from discrim.cli.screen import show_comparison
+from discrim.cli import screen
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison, finished_splits
 from discrim.evaluation.plan import labelled_table, planned, stratified_sample
@@ -321,10 +321,11 @@ def test_without_a_store_what_was_done_outlasts_an_interruption(wine, tmp_path, 
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
-def test_printed_it_is_what_the_command_line_shows(wine, metric, capsys):
+def test_printed_it_is_what_the_command_line_shows(wine, metric, capsys, monkeypatch):
+    monkeypatch.setattr(screen.out, "width", 100)  # what it is depends on where it was first asked for
     found = compare(*wine, **SMALL | {"methods": ["margin-subspace"], "n_components": [1, 5]}, metric=metric)
     capsys.readouterr()  # a first run says that it compiles
-    show_comparison(found)
+    screen.show_comparison(found)
     shown = capsys.readouterr()
     text = str(found)
     assert text.split() == shown.out.split() + shown.err.split()
