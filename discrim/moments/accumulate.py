@@ -225,7 +225,7 @@ class ClassSums:
         """Rows − pilots, in a buffer that stays in the cache (not to be written to: it may be the table)."""
         block = dense_block(self.rows.X, part)
         if self.exponent:
-            block = np.ldexp(block, -self.exponent)
+            block = np.ldexp(block.astype(self.dtype, copy=False), -self.exponent)
         if pilots is None and block.dtype == self.dtype and block.flags.c_contiguous:
             return block
         out = self._buffer[: len(block)]
@@ -278,6 +278,10 @@ class ClassSums:
         wanted = np.frexp(deviation if 0 < deviation < np.inf else largest)[1]
         self.exponent = max(int(wanted), int(np.frexp(largest)[1]) - 1000, LEAST_EXPONENT)
         self.known = None  # in other units: of no use any more
+        self.dtype, self._buffer = (
+            np.dtype(np.float64),
+            self._buffer.astype(np.float64),
+        )  # 1e39 is no single-precision one
 
     def _keep_in_range(self) -> None:
         """Count in another unit where differences of class means, which will be squared, would leave the range."""

@@ -52,7 +52,7 @@ class GramRows(Basis):
         least = steps.min(initial=np.inf) / max(steps.max(initial=0.0), 1e-300) if known else 0.0
         can_resolve = not near.is_sparse or rows.shape[0] * rows.shape[1] <= DENSE_CELLS
         unresolved = "" if least >= RESOLVED or can_resolve else ", in which the smallest directions are lost"
-        coordinates, landmarks = _in_units(Y, near.shape[0], exponent)
+        coordinates, landmarks = _in_units(Y, near, exponent)
         return cls(
             points=near.moved(coordinates),
             margins=replace(margins, landmarks=landmarks if margins.landmarks is not None else None),
@@ -109,7 +109,7 @@ class SingularRows(Basis):
         Q, R = la.qr(H.T, mode="economic", check_finite=False)
         left, singular, right = svd(R)
         rank = int((singular > max(H.shape) * np.finfo(np.float64).eps * singular[0]).sum())
-        coordinates, landmarks = _in_units(right[:rank].T * singular[:rank], near.shape[0], exponent)
+        coordinates, landmarks = _in_units(right[:rank].T * singular[:rank], near, exponent)
         return cls(
             points=near.moved(coordinates),
             margins=replace(margins, landmarks=landmarks if margins.landmarks is not None else None),
@@ -203,7 +203,11 @@ def _pivoted(gram: Array, squared: float) -> tuple[NDArray[np.intp], Array, Arra
     return order[:rank], upper[:rank, :rank], Y  # what lies below the diagonal is nobody's
 
 
-def _in_units(Y: Array, n_rows: int, exponent: int) -> tuple[Array, Array]:
+def _in_units(Y: Array, points: LabelledRows, exponent: int) -> tuple[Array, Array]:
     """Coordinates of the rows and of the landmarks, in the units of the features."""
-    Y = np.ldexp(Y, exponent) if exponent else Y
+    n_rows = points.shape[0]
+    if exponent:
+        with np.errstate(over="ignore"):
+            Y = np.ldexp(Y, exponent)
+        require_representable(Y, points.X)  # a row of numbers near 1e308 may be longer than any
     return Y[:n_rows], Y[n_rows:]

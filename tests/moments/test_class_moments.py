@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from samples import labelled
 
 from discrim import ClassMoments
+from discrim.data.rows import LabelledRows
 
 
 def merged(parts, order):
@@ -184,3 +185,15 @@ def test_a_scatter_for_each_class_beyond_memory_is_refused(monkeypatch):
     ClassMoments.of(X, y, keep="pooled")
     monkeypatch.setattr("discrim.data.fit_messages.MOST_SCATTERS", 384)
     assert ClassMoments.of(X, y, keep="each").each.nbytes == 384
+
+
+def test_tiny_columns_beside_a_large_constant_one_keep_finite_means_in_single_precision():
+    rng, y = np.random.default_rng(0), np.arange(40) % 4
+    small = rng.standard_normal((40, 20)) + np.eye(20)[y]
+    X = np.c_[small * 1e-28, np.full(40, 1e12)].astype(np.float32)
+    found = ClassMoments.of_rows(LabelledRows(X, y, np.unique(y)), doubles=False)
+    expected = ClassMoments.of(X[:, :20].astype(np.float64) * 1e28, y)
+    assert np.isfinite(found.centred_means()).all()
+    scale = 2.0**found.exponent * 1e28
+    np.testing.assert_allclose(found.within[:20, :20] * scale**2, expected.within, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.means[:, 20], np.float32(1e12), rtol=1e-7)

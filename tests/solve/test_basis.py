@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from geometry import largest_angle
 from samples import graded, labelled
 
-from discrim import FisherLDA
+from discrim import FisherLDA, RegularizedLDA
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.solve.basis import Features
@@ -116,3 +116,11 @@ def test_numbers_whose_differences_lie_beyond_the_largest_are_named_as_such():
     X[:, :7] = 1e308 * np.sign(X[:, :7])
     with pytest.raises(ValueError, match=r"X holds numbers of up to 1.0e\+308, and what is to be computed of them"):
         FisherLDA(1).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [FisherLDA(1), RegularizedLDA(1, cv=2)], ids=str)
+def test_rows_that_are_longer_than_the_largest_number_are_named_as_such(estimator):
+    X = np.zeros((6, 12))
+    X[2:4] = 1e308  # each cell a number, their squares' root none
+    with pytest.raises(ValueError, match=r"X holds numbers of up to 1.0e\+308, and what is to be computed of them"):
+        estimator.fit(X, [0, 1, 0, 1, 2, 2])
