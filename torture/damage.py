@@ -138,7 +138,11 @@ def flipped_stores(rng: Rng, until: float) -> Outcome:
 def held_in(store: Path) -> tuple[Any, Any]:
     """All that a report is made of."""
     with Store(store, read_only=True) as kept:
-        return kept.rows(), kept.runs()
+        runs = {
+            key: {name: np.asarray(fact).tolist() for name, fact in vars(run).items()}
+            for key, run in kept.runs().items()
+        }
+        return kept.rows(), runs
 
 
 def flipped(content: bytes, rng: Rng) -> bytes:
