@@ -47,8 +47,11 @@ def say(message: str) -> None:
 @contextmanager
 def bar(what: str, total: int | None, clock: ProgressColumn) -> Iterator[Callable[..., None]]:
     """A bar on stderr; where that is no terminal, nothing. What it gives takes `Progress.update`'s arguments."""
+    if not side.is_terminal:  # rich before 15 ends a bar that is not shown with an empty line
+        yield lambda **_: None
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), clock)
-    with Progress(*columns, console=side, transient=True, disable=not side.is_terminal) as shown:
+    with Progress(*columns, console=side, transient=True) as shown:
         yield partial(shown.update, shown.add_task(escape(what), total=total))
 
 
