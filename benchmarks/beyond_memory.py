@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import Row, cpu_seconds
+from benchmarks.timing import Row, cpu_seconds, write_between
 
 ROWS = ("files", "parts")
 N_FILES, FILE_ROWS, COLUMNS = 52, 125_000, 100  # 5 GB
@@ -175,6 +175,4 @@ def cluster(worker: dict[str, float], n: float = 1e9, workers: int = 100) -> lis
 
 
 if __name__ == "__main__":
-    page = Path(sys.argv[1])
-    before, _, rest = page.read_text(encoding="utf-8").partition(START)
-    page.write_text(before + START + written() + END + rest.partition(END)[2], encoding="utf-8")
+    write_between(Path(sys.argv[1]), START, END, written())

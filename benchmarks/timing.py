@@ -6,6 +6,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
@@ -50,3 +51,9 @@ def peak_memory(work: Callable[[], Any]) -> int:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
+
+
+def write_between(page: Path, start: str, end: str, text: str) -> None:
+    """Put what was measured into a page, between its two marks."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(start)
+    page.write_text(before + start + text + end + rest.partition(end)[2], encoding="utf-8")

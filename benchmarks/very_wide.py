@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.timing import Row
+from benchmarks.timing import Row, write_between
 
 ROWS = ("very wide",)
 START, END = "<!-- measured: python -m benchmarks.very_wide docs/scale.md -->\n", "<!-- end of very wide -->\n"
@@ -100,6 +100,4 @@ def written() -> str:
 
 
 if __name__ == "__main__":
-    page = Path(sys.argv[1])
-    before, _, rest = page.read_text(encoding="utf-8").partition(START)
-    page.write_text(before + START + written() + END + rest.partition(END)[2], encoding="utf-8")
+    write_between(Path(sys.argv[1]), START, END, written())
