@@ -163,7 +163,7 @@ class ProjectionValues:
         if placed is not None:
             marks.append(placed.names(chosen, large))
         elif len(chosen) == 2 and len(self.classes) > MOST_IN_LEGEND:
-            marks.append(_names_at_means(self, chosen, large))
+            marks.append(_names_at_means(self, chosen, large, marks))
         told = self.told
         title = self.method + (f" ({told.removesuffix(', by chance')})" if told else "")
         key = "pale: fitted rows" if self.test is not None else ""
@@ -232,11 +232,12 @@ def _outline(values: ProjectionValues, number: int, chosen: tuple[int, ...]) -> 
     return Mark("line", "outlines", x, y, name=values.classes[number], colour=number, size=1.3, opacity=0.6)
 
 
-def _names_at_means(values: ProjectionValues, chosen: tuple[int, ...], large: list[int]) -> Mark:
+def _names_at_means(values: ProjectionValues, chosen: tuple[int, ...], large: list[int], drawn: list[Mark]) -> Mark:
+    """Names that do not touch, in a chart that must hold these marks: outlines reach further than the rows."""
     there = [number for number in large if np.isfinite(values.train.means[number]).all()]
     x, y = values.train.means[there][:, chosen].T
     texts = [values.classes[number] for number in there]
-    wide, high = np.ptp(np.concatenate([part.scores[:, chosen] for part in values.parts]), axis=0)
+    wide, high = np.ptp(np.concatenate([np.stack([mark.x, mark.y]) for mark in drawn], axis=1), axis=1)
     heights = texts_apart(x, y, texts, inch=max(wide / 4.6, high / 3.6))
     return Mark("text", "names", x, heights, texts=texts)
 

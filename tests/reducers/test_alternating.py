@@ -70,6 +70,16 @@ def test_it_never_rises_on_either_shape(kind, k, table):
 
 
 @kinds
+def test_the_classifier_reads_the_labels_from_the_features(kind):
+    for seed in range(6):  # with either sign of either component
+        y = np.arange(60) % 3
+        X = np.random.default_rng(seed).standard_normal((60, 5)) + 12 * np.eye(3, 5)[y]
+        fitted = kind(2, tol=1e-3).fit(X, y)
+        scores = fitted.transform(X) @ fitted.class_coef_.T + fitted.class_intercept_
+        np.testing.assert_array_equal(scores.argmax(axis=1), y)
+
+
+@kinds
 def test_next_to_no_weight_on_labels_is_pca(kind):
     X, y = labelled(60, 5)
     fitted = kind(2, label_weight=1e-9, penalty=1.0).fit(X, y)

@@ -184,7 +184,7 @@ def test_many_classes_are_named_at_their_means():
     X, y = labelled(200, 4, n_classes=22)
     shown = drawn(ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y))
     assert shown.legend_ is None
-    boxes = [text.get_window_extent() for text in shown.artists_["names"][""]]
+    boxes = [text.get_window_extent().padded(1) for text in shown.artists_["names"][""]]
     assert len(boxes) == 22
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
