@@ -1,10 +1,12 @@
-"""Where an estimator's page of the reference stands: the link in scikit-learn's HTML of a fitted model."""
+"""An estimator's docstring, and its page of the reference: the link in scikit-learn's HTML of a fitted model."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from importlib import metadata
+from typing import Any
 
+from discrim.docstrings import IN_COMMON, filled
 from discrim.registry import PUBLIC
 
 
@@ -20,7 +22,11 @@ def documentation_site() -> str:
 
 
 class DocLinkMixin:
-    """An estimator whose diagram in a notebook links to its page."""
+    """An estimator whose diagram in a notebook links to its page, and whose docstring is whole."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__doc__ = filled(cls.__doc__, IN_COMMON)
 
     def _get_doc_link(self) -> str:
         name, site = type(self).__name__, documentation_site()

@@ -16,7 +16,7 @@ from discrim.registry import PUBLIC
 PACKAGE = Path(discrim.__file__).parent
 # imports point from a line to the lines above it, or to other rooms of its own line
 STOREYS = [
-    ["registry", "doc_links", "decompositions"],
+    ["registry", "docstrings", "doc_links", "decompositions"],
     ["data", "moments", "margins"],
     ["objectives", "engines"],
     ["solve"],

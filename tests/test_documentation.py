@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 import discrim
 from discrim.classifiers.kernel_naive_bayes import KernelNaiveBayes
+from discrim.docstrings import filled
 from discrim.registry import PUBLIC
 
 # numpydoc's own rules, but for links between pages, long summaries, and how a description begins (with γ, σ², n …)
@@ -23,6 +24,18 @@ def test_docstrings_follow_numpydoc(name):
     validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed").validate
     found = [f"{code} {said}" for code, said in validate(f"discrim.{name}")["errors"] if code not in LEFT_OUT]
     assert not found
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_line_of_a_docstring_waits_to_be_filled(name):
+    assert not re.search(r"^ *\{\w+\}$", getattr(discrim, name).__doc__, re.MULTILINE)
+
+
+def test_what_docstrings_share_is_told_in_their_own_words_where_they_have_some():
+    own = "Of rows.\n\n    Attributes\n    ----------\n    rank_ : int\n        Own words.\n    {fitted}\n"
+    common = {"fitted": "{first}\nrank_ : int\n    Other words.\n", "first": "solver_ : str\n    How.\n"}
+    assert filled(own, common) == own.replace("{fitted}", "solver_ : str\n        How.")
+    assert filled(None, common) is None
 
 
 @pytest.mark.parametrize("shown", [*map(discrim.__getattr__, PUBLIC), KernelNaiveBayes], ids=lambda one: one.__name__)

@@ -57,8 +57,6 @@ class BayesErrorPCA(PrincipalVariances):
     ----------
     components_ : array of shape (n_components_, n_features)
         The directions, one per row, orthonormal.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Variance along each kept component (divided by n).
     explained_variance_ : array of shape (n_components_,)
@@ -67,14 +65,8 @@ class BayesErrorPCA(PrincipalVariances):
         Length of each kept component's scores over the rows of the fit.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each kept component's share of the total variance.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
     rank_ : int
         Numerical rank: how many directions there are (on the Lanczos path: how many were found).
-    solver_ : str
-        How the directions were found, and why so.
     scores_ : array of shape (rank_,)
         Score of every component of numerical rank, in PCA's order.
     selected_ : array of shape (n_components_,)
@@ -82,10 +74,7 @@ class BayesErrorPCA(PrincipalVariances):
     bayes_error_ : array of shape (n_components_,)
         Apparent Gaussian error, averaged over pairs of classes, after 1, 2, … kept components. It flatters and never
         rises: do not choose k by it. Reckoned when asked for; there is none beyond 5,000 classes.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_with_vip}
 
     References
     ----------

@@ -49,24 +49,11 @@ class LocalFisherDiscriminant(Reducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         The directions, one per row.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Local between- over within-class spread along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each direction's share of the sum over all directions.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
-    rank_ : int
-        Numerical rank of the centred rows: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_with_vip}
 
     References
     ----------

@@ -36,8 +36,6 @@ class LogisticPCA(AlternatingReducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         W turned to the principal axes of the rows in its span, orthonormal rows.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Variance of the rows along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
@@ -50,18 +48,7 @@ class LogisticPCA(AlternatingReducer):
         What is minimised, at the start and after every round; it never rises.
     n_iter_ : int
         How many rounds there were.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
-    rank_ : int
-        Numerical rank of the centred rows: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_with_vip}
 
     References
     ----------

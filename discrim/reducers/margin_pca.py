@@ -59,22 +59,13 @@ class MarginPCA(SpreadReducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         The directions, one per row, orthonormal.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Of A divided by the total weight, along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each direction's share of their sum over all directions.
-    n_components_ : int
-        How many components are kept.
     rank_ : int
         Numerical rank: how many directions there are (on the Lanczos path: how many were found).
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted}
 
     References
     ----------

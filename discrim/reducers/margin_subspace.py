@@ -59,28 +59,19 @@ class MarginSubspace(Reducer):
     ----------
     components_ : ndarray of shape (n_components_, n_features)
         The directions, orthonormal rows.
-    mean_ : ndarray of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : ndarray of shape (n_components_,)
         Squared singular values of η divided by the total weight.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Each direction's share of Σ‖η_y‖².
-    n_components_ : int
-        How many components are kept.
     rank_ : int
         How many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
     class_coef_ : ndarray of shape (n_classes, n_features)
         η, which acts on x − mean_.
     duality_gap_ : float
         Relative duality gap that the SVM reached.
     n_iter_ : int
         Its passes over the rows.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted}
 
     References
     ----------

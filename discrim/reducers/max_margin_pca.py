@@ -68,16 +68,10 @@ class MaxMarginPCA(Reducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         W, orthonormal rows, by descending variance along them.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Variance along each direction (divided by n).
     explained_variance_ratio_ : array of shape (n_components_,)
         Each direction's share of the total variance.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
     rank_ : int
         How many directions there are.
     class_coef_ : array of shape (n_classes, n_components_)
@@ -88,12 +82,7 @@ class MaxMarginPCA(Reducer):
         The objective at that start and after every turn; it never rises.
     n_iter_ : int
         Rounds taken.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_with_vip}
 
     References
     ----------

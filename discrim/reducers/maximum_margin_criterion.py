@@ -35,24 +35,13 @@ class MaximumMarginCriterion(SpreadReducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         The directions, one per row, orthonormal.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Of the difference of scatters, per unit of weight, along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each direction's share of the sum of the positive eigenvalues.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
     rank_ : int
         Numerical rank: how many directions there are (on the Lanczos path: how many were found).
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_with_vip}
 
     References
     ----------

@@ -36,26 +36,13 @@ class OptimalLowRank(MeansFirstReducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         The directions, one per row, orthonormal.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Of the between-class scatter divided by the total weight, along each direction; 0 beyond n_supervised_.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each direction's share of their sum.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
     n_supervised_ : int
-        How many of them are of the class means; the rest are of the class-centred rows.
-    rank_ : int
-        Numerical rank of the centred rows: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+        How many of the components are of the class means; the rest are of the class-centred rows.
+    {fitted_with_vip}
 
     References
     ----------

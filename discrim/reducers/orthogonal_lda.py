@@ -30,56 +30,17 @@ class OrthogonalLDA(DiscriminantReducer):
         How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
         eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
         complement (unit directions).
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
-    class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
-    store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
-    missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+    {priors}
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
         The directions, one per row.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Between-class variance along each discriminant; 0 beyond them.
     explained_variance_ratio_ : array of shape (n_components_,)
         Each one's share of their sum.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
-    n_discriminants_ : int
-        How many of them are discriminants; the rest are PCA of the orthogonal complement.
-    structure_coefficients_ : array of shape (n_components_, n_features)
-        Correlation of each feature with each component: which features a component stands for.
-    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
-        Weights of the linear scores by which rows are classified; all discriminants take part.
-    intercept_ : array of shape (n_classes,), or (1,) with two classes
-        Constants of these scores.
-    means_ : array of shape (n_classes, n_features)
-        Mean of each class.
-    priors_ : array of shape (n_classes,)
-        Class probabilities that predictions start from.
-    xbar_ : array of shape (n_features,)
-        Mean of the class means, weighted by priors_.
-    scalings_ : array of shape (n_features, n_components_)
-        components_, transposed.
-    covariance_ : array of shape (n_features, n_features)
-        S_w/n, where store_covariance asks for it.
-    rank_ : int
-        Numerical rank of the centred rows: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_discriminants}
 
     References
     ----------

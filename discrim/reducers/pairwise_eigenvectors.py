@@ -68,18 +68,11 @@ class PairwiseEigenvectors(Reducer):
         Each λ's share of the sum over all eigenvectors of all pairs.
     pairs_ : array of shape (n_components_, 2)
         The classes a and b of each direction, by their places in classes_.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
     n_components_ : int
         How many directions are kept.
     rank_ : int
         Numerical rank of the rows: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_with_vip}
 
     References
     ----------

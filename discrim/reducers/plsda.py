@@ -29,8 +29,6 @@ class PLSDA(PLSReducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         The rotations r_h: scores are (x − mean_)ᵀr_h.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     x_weights_ : array of shape (n_features, n_components_)
         The unit weights w_h, which act on what earlier components left of the rows.
     x_loadings_ : array of shape (n_features, n_components_)
@@ -48,16 +46,7 @@ class PLSDA(PLSReducer):
         Weights of the linear scores by which rows are classified.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
         Constants of these scores.
-    n_components_ : int
-        How many components are kept.
-    rank_ : int
-        Numerical rank of the centred rows: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted}
 
     References
     ----------

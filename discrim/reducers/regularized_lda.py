@@ -35,15 +35,7 @@ class RegularizedLDA(ShrunkDiscriminant):
         The folds for "cv". A number of folds divides the distinct rows of each class evenly, as
         scikit-learn's StratifiedKFold does; a repeated row stays in one fold, so that weights are repetition.
         Ridges are judged on up to 1,000 rows of a fold, at even steps.
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
-    class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
-    store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
-    missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+    {priors}
     random_state : int, RandomState or None, default=None
         Seed that shuffles the folds; None for unshuffled ones.
 
@@ -51,46 +43,17 @@ class RegularizedLDA(ShrunkDiscriminant):
     ----------
     components_ : array of shape (n_components_, n_features)
         The directions, one per row.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Between-class variance over Σ_γ along each discriminant; 0 beyond them.
     explained_variance_ratio_ : array of shape (n_components_,)
         Share of the between-class separation along each discriminant; 0 beyond them.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
-    n_discriminants_ : int
-        How many of them are discriminants; the rest are PCA of the orthogonal complement.
-    structure_coefficients_ : array of shape (n_components_, n_features)
-        Correlation of each feature with each component: which features a component stands for.
-    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
-        Weights of the linear scores by which rows are classified; all discriminants take part.
-    intercept_ : array of shape (n_classes,), or (1,) with two classes
-        Constants of these scores.
-    means_ : array of shape (n_classes, n_features)
-        Mean of each class.
-    priors_ : array of shape (n_classes,)
-        Class probabilities that predictions start from.
-    xbar_ : array of shape (n_features,)
-        Mean of the class means, weighted by priors_.
-    scalings_ : array of shape (n_features, n_components_)
-        components_, transposed.
     covariance_ : array of shape (n_features, n_features)
         Σ_γ, where store_covariance asks for it.
     shrinkage_ : float
         The γ that was used.
     path_ : PathScores or None
         With "cv", the shrinkages tried with their held-out accuracies and log losses.
-    rank_ : int
-        Numerical rank of the centred rows: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_discriminants}
 
     References
     ----------

@@ -63,8 +63,6 @@ class ScreenedPCA(SpreadReducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         The directions, one per row, orthonormal; 0 in columns that were not selected.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Variance along each direction (divided by n).
     explained_variance_ratio_ : array of shape (n_components_,)
@@ -77,18 +75,9 @@ class ScreenedPCA(SpreadReducer):
         With "cv", every m that was tried; else empty.
     tried_accuracies_ : array
         Held-out accuracy of each.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
     rank_ : int
         Numerical rank of the selected columns: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_with_vip}
 
     References
     ----------

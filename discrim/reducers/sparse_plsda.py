@@ -48,8 +48,6 @@ class SparsePLSDA(PLSReducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         The rotations r_h: scores are (x − mean_)ᵀr_h. From the second on they use the features of earlier ones, too.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     x_weights_ : array of shape (n_features, n_components_)
         The unit weights w_h, with `keep_` numbers that are not 0 each.
     x_loadings_ : array of shape (n_features, n_components_)
@@ -74,18 +72,11 @@ class SparsePLSDA(PLSReducer):
         The same as a share of all their variance (R²Y).
     coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
         Weights of the linear scores by which rows are classified.
-    intercept_ : array of shape (n_classes,), or (1,) with two classes
-        Constants of these scores.
-    n_components_ : int
-        How many components are kept.
     rank_ : int
         How many directions there are, but for collinear rows and columns.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    intercept_ : array of shape (n_classes,), or (1,) with two classes
+        Constants of these scores.
+    {fitted}
 
     References
     ----------

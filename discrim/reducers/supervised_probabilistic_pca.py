@@ -48,8 +48,6 @@ class SupervisedProbabilisticPCA(Reducer):
     ----------
     components_ : array of shape (n_components_, n_features)
         (W_xᵀW_x/σ_x² + I)⁻¹W_xᵀ/σ_x², one row per factor.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Variance of rows and labels, in units of their noises, along each factor, in the unit of the rows.
     explained_variance_ratio_ : array of shape (n_components_,)
@@ -60,18 +58,7 @@ class SupervisedProbabilisticPCA(Reducer):
         σ_y².
     log_likelihood_ : float
         Mean log-likelihood of a row and its label, in the span of the rows.
-    vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
-    n_components_ : int
-        How many components are kept.
-    rank_ : int
-        Numerical rank of the centred rows: how many directions there are.
-    solver_ : str
-        How the directions were found, and why so.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_with_vip}
 
     References
     ----------

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
 from collections.abc import Callable, Sequence
-from textwrap import dedent, indent
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from discrim.data.columnar import MissingExtraError
+from discrim.docstrings import filled
 from discrim.report.chart import Axis, Chart, Mark, seen_from
 
 # Okabe and Ito's colours, a little deeper on white, as in the HTML report
@@ -78,8 +77,6 @@ IN_COMMON = {
         {returns}""",
 }
 
-_PLACE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
-
 
 class Display:
     """Values, and where they were drawn.
@@ -98,7 +95,8 @@ class Display:
     def __init_subclass__(cls) -> None:
         functions = [getattr(one, "__func__", one) for one in vars(cls).values()]
         for one in (cls, *filter(inspect.isfunction, functions)):
-            one.__doc__ = _whole_docstring(one.__doc__, cls.__name__)
+            text = filled(one.__doc__, {**IN_COMMON, "display": cls.__name__})
+            one.__doc__ = text and text.replace("{values}", f"{cls.__name__.removesuffix('Display')}Values")
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -128,14 +126,6 @@ class Display:
         self.artists_ = draw(chart, self.ax_, {part: style})
         self.legend_ = self.ax_.get_legend()
         return self
-
-
-def _whole_docstring(text: str | None, display: str) -> str | None:
-    """A docstring with what all displays have in common; None where Python keeps no docstrings."""
-    parts = {**IN_COMMON, "display": display}
-    while text is not None and _PLACE.search(text):
-        text = _PLACE.sub(lambda place: indent(dedent(parts[place[2]]), place[1]), text)
-    return text and text.replace("{values}", f"{display.removesuffix('Display')}Values")
 
 
 def draw(chart: Chart, ax: Any, styles: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
