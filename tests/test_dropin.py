@@ -25,7 +25,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import discrim
 from discrim import PCA, BayesErrorPCA, FisherLDA, RegularizedLDA
 from discrim.reducers.discriminant import DiscriminantReducer
-from discrim.solve.likeliest_count import likeliest_count, log_evidence
+from discrim.solve.count import likeliest_count, log_evidence
 
 MODULES = (
     "sklearn.decomposition.tests.test_pca",

@@ -183,16 +183,18 @@ class BayesErrorLDA(ShrunkDiscriminant):
         found = self._shrunk(ratio, moments, basis)
         gamma, path = found.found.shrinkage_, found.found.path_
         classes = WhitenedClasses.of(found, ratio)
-        seen = expected = expected_of_statistics(found, classes, ratio, gamma)
         varies = ratio.trace > ROUNDING**2 * ratio.variances.sum() and bool(moments.counts.max() > 1)
         gathered = self._statistics is not None and self._statistics.gathering.n_folds > 0
-        if (path is not None or self.cv is not None) and varies and (gathered or basis.points.shape[0] > 0):
-            seen = tuple(seen_in_folds(basis, self._folds(basis), gamma))
+        has_folds = (path is not None or self.cv is not None) and (gathered or basis.points.shape[0] > 0)
+        seen = tuple(seen_in_folds(basis, self._folds(basis), gamma)) if varies and has_folds else None
+        known = seen  # what κ is reckoned from: at a ridge that was given, as if there were no folds
+        if known is None or path is None:
+            known = expected_of_statistics(found, classes, ratio, gamma)
         request, shape = plain_count(self.n_components), (moments.n_rows, self.n_features_in_)
         # whether LDA's values tie there is no matter here
         k = discriminant_count(request, found.values, ratio.rank, shape, ties_settled=True)
         q = len(classes.directions)
-        pairing = self._pair(moments, seen, inflation(expected if path is None else seen), min(k, q))
+        pairing = self._pair(moments, known if seen is None else seen, inflation(known), min(k, q))
         found = replace(found, count=k, found=PairedShrinkage(gamma, path, pairing.inflation, pairing))
         if k >= q and not self.nested:
             return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,22 +45,16 @@ class DiscriminantSolution(Solution):
     _covariance: Array | None  # until lifted: without the ridge, which is on every feature
     ridge: float
 
-    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
-        """The same in the features."""
-        found = super().lifted(basis, dtype)
-        covariances = basis.lift(self.structure_coefficients_)
+    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+        covariances = basis.lift(self.structure_coefficients_) * signs[:, None]
         scale = np.broadcast_to(self.feature_deviations, covariances.shape)
-        raw = np.divide(covariances, scale, out=np.zeros_like(covariances), where=scale > 0)
-        # g S_t g > 0, so this tells whether the component is g or −g
-        signs = np.sign(np.einsum("kd,kd->k", found.components_, covariances))
-        coefficients = np.clip(raw * signs[:, None], -1.0, 1.0)
-        return replace(
-            found,
-            structure_coefficients_=coefficients,
-            _discriminants=basis.lift(self._discriminants),
-            _centred_means=basis.lift(self._centred_means),
-            _covariance=None if self._covariance is None else self._on_features(self._covariance, basis),
-        )
+        correlations = np.divide(covariances, scale, out=np.zeros_like(covariances), where=scale > 0)
+        return {
+            "structure_coefficients_": np.clip(correlations, -1.0, 1.0),
+            "_discriminants": basis.lift(self._discriminants),
+            "_centred_means": basis.lift(self._centred_means),
+            "_covariance": None if self._covariance is None else self._on_features(self._covariance, basis),
+        }
 
     def _on_features(self, covariance: Array, basis: Basis) -> Array:
         lifted = np.array(basis.lift(basis.lift(covariance).T))

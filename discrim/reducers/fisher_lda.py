@@ -7,22 +7,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
+from discrim.data.check import require_finite
+from discrim.data.check_parameters import require_covariance, require_unweighted
+from discrim.data.rows import LabelledRows, dense_block
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import Covariance
-from discrim.objectives.estimated_covariance import estimated_covariance
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, classical
 
+Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True, eq=False)
 class EstimatedCovariance:
     """What a covariance estimator gave."""
 
-    _covariance: NDArray[np.float64]
+    _covariance: Array
 
 
 class FisherLDA(GaussianCentroid, DiscriminantReducer):
@@ -105,3 +110,16 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
             inner = ratio.embedding @ inner @ ratio.embedding.T
         found = classical(ratio, Covariance(inner, ratio.precision))
         return replace(found, found=EstimatedCovariance(covariance))
+
+
+def estimated_covariance(estimator: Any, rows: LabelledRows) -> Array:
+    """Σ_c n_c/n · estimator's covariance of class c, in the rows' units."""
+    require_unweighted(estimator, rows.weights)
+    require_finite(rows.X, rows.numbers)
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for c, share in enumerate(rows.class_totals / rows.shape[0]):
+        members = rows.some(np.flatnonzero(rows.codes == c))
+        fitted = clone(estimator, safe=False)
+        fitted.fit(dense_block(members.X, slice(None)))
+        total += share * require_covariance(estimator, fitted, len(total))
+    return total

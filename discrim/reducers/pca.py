@@ -15,9 +15,8 @@ from discrim.reducers.base import Solution
 from discrim.reducers.principal import GaussianComponents, PrincipalSolution
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis
-from discrim.solve.count import kept_count
+from discrim.solve.count import kept_count, likeliest_count
 from discrim.solve.eigen import Spectrum
-from discrim.solve.likeliest_count import likeliest_count
 
 
 class PCA(GaussianComponents, SpreadReducer):
