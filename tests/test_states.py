@@ -20,7 +20,7 @@ X, Y = labelled(60, 6)
 @over(STREAMED)
 @pytest.mark.parametrize("parts", [1, 4])
 def test_statistics_are_a_way_in(case, parts):
-    keep = case()._kept_statistics(streaming=True)
+    keep = case()._gathering().keep
     pieces = [ClassMoments.of(X[i::parts], Y[i::parts], keep=keep) for i in range(parts)]
     fitted, whole = case().fit_statistics(sum(pieces[1:], start=pieces[0])), case().fit(X, Y)
     np.testing.assert_allclose(fitted.transform(X), whole.transform(X), atol=1e-9)

@@ -6,6 +6,7 @@ all come down to the `+`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -91,14 +92,8 @@ class ClassMoments:
             n_features=self.pilots.shape[1],
             n_rows=int(self.counts.sum()),
             total_weight=total,
-            _overall=(self.weights / (total or 1.0)) @ self._from_origin(),
+            _overall=(self.weights / (total or 1.0)) @ (self.pilots - self.pilots[0] + self.remainders),
         )
-
-    def _from_origin(self) -> Array:
-        """μ_c, seen from the first class's pilot."""
-        seen = self.pilots - self.pilots[0]
-        seen += self.remainders
-        return seen
 
     @classmethod
     def of(
@@ -243,18 +238,28 @@ class ClassMoments:
         wider = self if deviations[0] >= deviations[1] else other
         return safe_exponent(np.concatenate([self.means, other.means]), max(deviations), wider.exponent)
 
+    def _mapped(
+        self, points: Callable[[Array], Array], scatters: Callable[[Array], Array], **also: Any
+    ) -> ClassMoments:
+        """With pilots and remainders, and the scatters there are, put through functions."""
+        return replace(
+            self,
+            pilots=points(self.pilots),
+            remainders=points(self.remainders),
+            pooled=None if self.pooled is None else scatters(self.pooled),
+            each=None if self.each is None else scatters(self.each),
+            **also,
+        )
+
     def _in_units_of(self, exponent: int) -> ClassMoments:
         change = self.exponent - exponent
         if change == 0:
             return self
-        return replace(
-            self,
-            pilots=np.ldexp(self.pilots, change),
-            remainders=np.ldexp(self.remainders, change),
-            pooled=None if self.pooled is None else np.ldexp(self.pooled, 2 * change),
-            each=None if self.each is None else np.ldexp(self.each, 2 * change),
-            exponent=exponent,
-        )
+        return self._mapped(lambda rows: np.ldexp(rows, change), lambda S: np.ldexp(S, 2 * change), exponent=exponent)
+
+    def _moved(self, point: Array) -> ClassMoments:
+        """Of the rows less a point of the feature space."""
+        return replace(self, pilots=self.pilots - np.ldexp(point, -self.exponent))
 
     def among(self, classes: NDArray[Any]) -> ClassMoments:
         """The same with a place for each of these classes, of which there may be no rows here."""
@@ -282,44 +287,16 @@ class ClassMoments:
 
     def along(self, mean: Array, directions: Array) -> ClassMoments:
         """Of the rows' coordinates (x − mean)ᵀ directions, for rows that are gone."""
-        rows = np.ldexp(directions, self.exponent)
-        start = (self.pilots - np.ldexp(mean, -self.exponent)) @ rows.T
-
-        def turned(scatter: Array | None) -> Array | None:
-            return None if scatter is None else rows @ scatter @ rows.T
-
-        return replace(
-            self,
-            pilots=start,
-            remainders=self.remainders @ rows.T,
-            pooled=turned(self.pooled),
-            each=turned(self.each),
-            exponent=0,
-        )
+        axes = np.ldexp(directions, self.exponent)
+        return self._moved(mean)._mapped(lambda rows: rows @ axes.T, lambda S: axes @ S @ axes.T, exponent=0)
 
     def some_columns(self, columns: NDArray[np.intp]) -> ClassMoments:
         """Of the rows in these columns alone."""
-        return replace(
-            self,
-            pilots=self.pilots[:, columns],
-            remainders=self.remainders[:, columns],
-            pooled=None if self.pooled is None else self.pooled[np.ix_(columns, columns)],
-            each=None if self.each is None else self.each[:, columns[:, None], columns],
-        )
+        return self._mapped(lambda rows: rows[:, columns], lambda S: S[..., columns[:, None], columns])
 
     def standardised(self, shift: Array, scale: Array) -> ClassMoments:
         """Of the rows (x − shift) / scale, column by column."""
-
-        def scaled(scatter: Array | None) -> Array | None:
-            return None if scatter is None else scatter / np.outer(scale, scale)
-
-        return replace(
-            self,
-            pilots=(self.pilots - np.ldexp(shift, -self.exponent)) / scale,
-            remainders=self.remainders / scale,
-            pooled=scaled(self.pooled),
-            each=scaled(self.each),
-        )
+        return self._moved(shift)._mapped(lambda rows: rows / scale, lambda S: S / np.outer(scale, scale))
 
     @property
     def means(self) -> Array:
@@ -343,7 +320,8 @@ class ClassMoments:
 
     def centred_means(self) -> Array:
         """μ_c − μ, one row per class, in the moments' own units (like the scatters)."""
-        centred = self._from_origin()
+        centred = self.pilots - self.pilots[0]
+        centred += self.remainders
         centred -= self._overall
         return centred
 

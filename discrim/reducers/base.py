@@ -81,6 +81,7 @@ class Reducer(
     # of the classes' totals: weights to pool their scatters with, where they differ and are known before the pass
     _scatter_weights: Callable[[Array], Array | None] | None = None
     _uses_every_direction = False  # whether even one direction depends on all others, the smallest too
+    _why_all: str | None = None  # why a few directions cannot be found without all of them, where they cannot
     _basis: str | None = None  # coordinates by name, where the caller knows better than the decision table
     _chooses_on_sample = False  # whether what is chosen by folds may be chosen on some rows of a large sparse table
     _holds_groups = False  # whether folds may choose something
@@ -110,13 +111,18 @@ class Reducer(
         """The components of rows, from what `transform` gives."""
         return features
 
-    def _named_basis(self) -> str | None:
-        """Coordinates that the caller, or a parameter, asks for by name; None for those of the decision table."""
-        return self._basis
-
-    def _why_all_directions(self) -> str | None:
-        """Why a few directions cannot be found without all of them, None where they can."""
-        return None
+    def _plan(self, rows: LabelledRows) -> Plan:
+        """Which coordinates suit what is wanted of the rows."""
+        if self._basis is not None:
+            return Plan(self._basis, f"{self._basis}, as the caller wished")
+        request, every = plain_count(self.n_components), rows.n_classes - 1 if self._spans_class_means else None
+        return choose(
+            *rows.shape,
+            stored=rows.X.nnz if rows.is_sparse else None,
+            wanted=request if isinstance(request, int) else every,
+            why_all=self._why_all,
+            can_sample=rows.is_sparse and self._chooses_on_sample,
+        )
 
     # ------------------------------------------------------------------ fitting
 
@@ -177,21 +183,8 @@ class Reducer(
         return self
 
     def _coordinates(self, rows: LabelledRows) -> Coordinates:
-        """The rows in the coordinates that suit what is wanted of them, or that the caller named."""
-        if (named := self._named_basis()) is not None:
-            plan = Plan(named, f"{named}, as the caller wished")
-        else:
-            request, every = plain_count(self.n_components), rows.n_classes - 1 if self._spans_class_means else None
-            plan = choose(
-                *rows.shape,
-                stored=rows.X.nnz if rows.is_sparse else None,
-                wanted=request if isinstance(request, int) else every,
-                why_all=self._why_all_directions(),
-                can_sample=rows.is_sparse and self._chooses_on_sample,
-            )
-        plan = replace(plan, leading=not self._uses_every_direction)
-        keep = self._kept_statistics(streaming=False)
-        return Coordinates(plan, rows, self._margins(rows), keep, self._scatter_weights, self._divided)
+        plan = replace(self._plan(rows), leading=not self._uses_every_direction)
+        return Coordinates(plan, rows, self._margins(rows), self._keeps, self._scatter_weights, self._divided)
 
     def _solve_rows(
         self, rows: LabelledRows, coordinates: Coordinates | None = None

@@ -92,6 +92,7 @@ class BayesErrorPCA(PrincipalVariances):
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "score": named("fisher", "bhattacharyya")}
     _uses_every_direction = True
+    _why_all = "BayesErrorPCA scores every component, not only the first few"
     _standardised_means: Array
     _shares: Array
 
@@ -113,11 +114,9 @@ class BayesErrorPCA(PrincipalVariances):
         """The parameters by name."""
         return {"n_components": self.n_components, "score": self.__dict__["score"]}
 
-    def _kept_statistics(self, *, streaming: bool) -> str:
+    @property
+    def _keeps(self) -> str:  # type: ignore[override]
         return "each" if self.get_params()["score"] == "bhattacharyya" else "pooled"
-
-    def _why_all_directions(self) -> str | None:
-        return "BayesErrorPCA scores every component, not only the first few"
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         spectrum = basis.spectrum(total_spread(moments), moments, None)

@@ -80,7 +80,8 @@ class DiscriminantReducer(NearestCentroid):
         """Unit directions beyond the discriminants, in the scale that goes with them."""
         return standardised(pads, ratio)
 
-    def _why_all_directions(self) -> str | None:
+    @property
+    def _why_all(self) -> str | None:  # type: ignore[override]
         if self.store_covariance:
             return "store_covariance=True asks for the whole within-class covariance"
         return f"{type(self).__name__} needs the whole within-class scatter (RegularizedLDA(shrinkage=0.1) does not)"

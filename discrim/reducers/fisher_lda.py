@@ -18,6 +18,7 @@ from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
+from discrim.solve.choose import Plan
 from discrim.solve.discriminants import Discriminants, classical
 
 Array = NDArray[np.float64]
@@ -93,8 +94,10 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         self.missing = missing
         self.covariance_estimator = covariance_estimator
 
-    def _named_basis(self) -> str | None:
-        return self._basis if self.covariance_estimator is None else "features"
+    def _plan(self, rows: LabelledRows) -> Plan:
+        if self.covariance_estimator is not None:
+            return Plan("features", "covariance_estimator takes rows in their features")
+        return super()._plan(rows)
 
     def _why_not_streamed(self) -> str | None:
         if self.covariance_estimator is not None:

@@ -79,6 +79,7 @@ class LocalFisherDiscriminant(Reducer):
         "metric": named("plain", "weighted", "orthonormalized"),
     }
     _uses_every_direction = True
+    _why_all = "LocalFisherDiscriminant needs the whole local scatter"
 
     def __init__(
         self,
@@ -95,9 +96,6 @@ class LocalFisherDiscriminant(Reducer):
 
     def _why_not_streamed(self) -> str | None:
         return "a search for neighbours needs all rows at once. Use fit."
-
-    def _why_all_directions(self) -> str | None:
-        return "LocalFisherDiscriminant needs the whole local scatter"
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         shape = (moments.n_rows, self.n_features_in_)

@@ -106,10 +106,13 @@ class MarginPCA(SpreadReducer):
             return f"pairs={self.pairs!r} needs all rows at once. Use fit, or pairs='all' or 'mean', which add up."
         return None
 
-    def _kept_statistics(self, *, streaming: bool) -> str:
-        if self.pairs == "nearest":
-            return "means"
-        return "each" if streaming and self.pairs == "all" else "pooled"
+    @property
+    def _keeps(self) -> str:  # type: ignore[override]
+        return "means" if self.pairs == "nearest" else "pooled"
+
+    @property
+    def _keeps_of_parts(self) -> str | None:  # type: ignore[override]
+        return "each" if self.pairs == "all" else None  # what to weigh the classes with is known in the end
 
     def _scatter_weights(self, totals: Array) -> Array | None:
         weights = self._class_weights(totals)

@@ -87,6 +87,7 @@ class MarginSubspace(Reducer):
     """
 
     _spans_class_means = True
+    _keeps = "means"
     _knows_spread = False  # the margins take no scatter
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": COUNT,
@@ -105,9 +106,6 @@ class MarginSubspace(Reducer):
 
     def _why_not_streamed(self) -> str | None:
         return "the SVM needs all rows at once. Use fit."
-
-    def _kept_statistics(self, *, streaming: bool) -> str:
-        return "means"
 
     def _margins(self, rows: LabelledRows) -> Margins:
         found = margin_shift(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter)

@@ -95,6 +95,8 @@ class PairwiseEigenvectors(Reducer):
         "centre": FLAG,
         "pieces": FLAG,
     }
+    _keeps = "each"
+    _why_all = "PairwiseEigenvectors needs every class's whole scatter"
 
     def __init__(
         self,
@@ -108,12 +110,6 @@ class PairwiseEigenvectors(Reducer):
         self.ridge = ridge
         self.centre = centre
         self.pieces = pieces
-
-    def _kept_statistics(self, *, streaming: bool) -> str:
-        return "each"
-
-    def _why_all_directions(self) -> str | None:
-        return "PairwiseEigenvectors needs every class's whole scatter"
 
     def _margins(self, rows: LabelledRows) -> Margins:
         """The origin, where moments are taken around it: it may lie outside the span of the centred rows."""

@@ -15,11 +15,12 @@ from discrim.data.rows import LabelledRows
 from discrim.data.warn_once import held_back
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread, total_spread
-from discrim.reducers.base import Coordinates, Solution
+from discrim.reducers.base import Solution
 from discrim.reducers.fisher_lda import FisherLDA
 from discrim.reducers.pca import PCA
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis, Features, column_variances
+from discrim.solve.choose import Plan
 from discrim.solve.folds import Folds
 from discrim.solve.some_columns import PlanOfColumns, SomeColumns
 
@@ -119,7 +120,7 @@ class ScreenedPCA(SpreadReducer):
             return "n_selected='cv' needs all rows at once. Statistics suffice for a number."
         return None
 
-    def _coordinates(self, rows: LabelledRows) -> Coordinates:
+    def _plan(self, rows: LabelledRows) -> Plan:
         shares, mean = _shares_of_rows(rows)
         tried: tuple[Columns, Array] = np.empty(0, np.intp), np.empty(0)
         if isinstance(self.n_selected, str):
@@ -128,9 +129,8 @@ class ScreenedPCA(SpreadReducer):
         else:
             count = int(self.n_selected)
         screening = _screening(shares, count, rows.class_totals, tried)
-        inner = super()._coordinates(replace(rows, X=rows.X[:, screening.selected_]))
-        plan = PlanOfColumns(inner.plan.basis, inner.plan.reason, inner.plan, screening.selected_, mean, screening)
-        return replace(inner, plan=plan)
+        inner = super()._plan(replace(rows, X=rows.X[:, screening.selected_]))
+        return PlanOfColumns(inner.basis, inner.reason, screening.selected_, mean, screening)
 
     def _tried(self, rows: LabelledRows, most: int) -> tuple[Columns, Array]:
         """Every m of the grid, and its accuracy on held-out rows."""

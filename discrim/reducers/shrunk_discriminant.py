@@ -75,9 +75,10 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         sampled = SAMPLE_ROWS if self._searches else 0
         return replace(asked, n_folds=splitter.get_n_splits(), seed=seed, sample_rows=sampled)
 
-    def _why_all_directions(self) -> str | None:
+    @property
+    def _why_all(self) -> str | None:  # type: ignore[override]
         if self.store_covariance:
-            return super()._why_all_directions()
+            return super()._why_all
         if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self.n_components == "cv":
             return (
                 "only a fixed shrinkage above 0 (pass shrinkage=0.1, say, and an int n_components), or 'cv' with a "

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, Constraints, checked_keep
 from discrim.data.rows import LabelledRows
-from discrim.margins.margin_vectors import Margins
 from discrim.objectives.ratio import Ratio
-from discrim.reducers.base import Coordinates, fitted_property
+from discrim.reducers.base import fitted_property
 from discrim.reducers.pls_reducer import PLSReducer
 from discrim.solve.basis import Basis
 from discrim.solve.choose import Plan
@@ -96,6 +95,7 @@ class SparsePLSDA(PLSReducer):
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     x_weights_: NDArray[np.float64]
+    _keeps = "means"
 
     def __init__(
         self,
@@ -113,10 +113,9 @@ class SparsePLSDA(PLSReducer):
     def _why_not_streamed(self) -> str | None:
         return "the choice of features needs all rows at once. Use fit, or PLSDA."
 
-    def _coordinates(self, rows: LabelledRows) -> Coordinates:
+    def _plan(self, rows: LabelledRows) -> Plan:
         # the features themselves, as a weight is of a feature; and never a d×d array
-        plan = Plan("products", "weights of single features: products with the rows")
-        return Coordinates(plan, rows, Margins(), "means", None, self._divided)
+        return Plan("products", "weights of single features: products with the rows")
 
     def _components(self, ratio: Ratio, basis: Basis, wanted: int) -> tuple[LeastSquaresComponents, KeptFeatures]:
         rows, varying = basis.points, int((ratio.variances > 0).sum())

@@ -53,6 +53,8 @@ class StatisticsEstimator(BaseEstimator, ABC):
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     _supervised = True
     _knows_spread = True  # whether its statistics tell how all rows spread along the components
+    _keeps = "pooled"  # which scatters the objective needs: "pooled", "each" or "means"
+    _keeps_of_parts: str | None = None  # of a table in parts, where others
     _statistics: Statistics | None = None  # of a stream, and of a fit by statistics
     _declared: NDArray[Any] | None = None  # the labels a stream may bring
 
@@ -61,10 +63,6 @@ class StatisticsEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         """The directions, posed in the basis's coordinates."""
-
-    def _kept_statistics(self, *, streaming: bool) -> str:
-        """Which scatters the objective needs: "pooled", "each" or "means"."""
-        return "pooled"
 
     def _why_not_streamed(self) -> str | None:
         """Why the statistics do not add up, None where they do."""
@@ -176,7 +174,7 @@ class StatisticsEstimator(BaseEstimator, ABC):
         )
         if self._why_not_streamed() is not None:
             return replace(asked, keep="means", sample_rows=SAMPLE_ROWS, class_weight=None)
-        return replace(asked, keep=self._kept_statistics(streaming=True))
+        return replace(asked, keep=self._keeps_of_parts or self._keeps)
 
     def _of_moments(self, moments: ClassMoments, gathering: Gathering) -> Statistics:
         if (why := self._why_not_streamed()) is not None:

@@ -75,12 +75,10 @@ class SupervisedProbabilisticPCA(Reducer):
     """
 
     _uses_every_direction = True
+    _why_all = "SupervisedProbabilisticPCA needs the variance of every direction"
 
     def __init__(self, n_components: int | float | None = None) -> None:
         self.n_components = n_components
-
-    def _why_all_directions(self) -> str | None:
-        return "SupervisedProbabilisticPCA needs the variance of every direction"
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         shape = (moments.n_rows, self.n_features_in_)

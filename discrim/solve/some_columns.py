@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PlanOfColumns(Plan):
-    """A plan for the rows in some columns, whichever suits them, and the mean of all columns."""
+    """A plan for the rows in some columns, and the mean of all columns."""
 
-    inner: Plan
     columns: NDArray[np.intp]
     whole_mean: Array
     found: Any  # how the columns were chosen
 
     def build(self, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
+        some = replace(points, X=points.X[:, self.columns])
         return SomeColumns.around(
-            self.inner.build(points, margins, resolve=resolve), self.columns, self.whole_mean, self.found
+            super().build(some, margins, resolve=resolve), self.columns, self.whole_mean, self.found
         )
 
 
