@@ -57,6 +57,17 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
     assert_agree(case(3).fit(X, y), found)
 
 
+# (BayesErrorLDA with a ridge goes by products, too; what it expects of other rows is drawn at random there)
+@over([case for case in CASES if not (case.lanczos or isinstance(case(), BayesErrorLDA))])
+def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeypatch):
+    monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
+    X, y = labelled(80, 40)
+    with pytest.raises(
+        ValueError, match=rf"80×40 came.* reduce the columns first, as ({type(case()).__name__} |only a fixed)"
+    ):
+        case(3).fit(sp.csr_array(np.where(X > 0.5, X, 0.0)), y)
+
+
 @pytest.mark.parametrize("make", [BayesErrorLDA, RegularizedLDA])
 def test_the_default_ridge_of_a_large_sparse_table_is_chosen_on_some_rows(make, monkeypatch):
     monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
