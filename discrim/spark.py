@@ -31,7 +31,7 @@ except ImportError as error:
     ) from error
 
 from discrim.data.check import PartError
-from discrim.engines.table_files import frame_of
+from discrim.engines.table_files import rows_of
 from discrim.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.model_file import FORMAT, UNFITTED
@@ -176,7 +176,7 @@ def _gatherer(
     def gather(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
         at = context.partitionId() if context else 0
-        gatherer = Gatherer(gathering, f"partition {at}")
+        gatherer = Gatherer(gathering, f"partition {at}", names=None if vectors else columns)
         for batch in batches:
             if batch.num_rows:
                 X = _rows(batch, columns, vectors, gatherer.part, gatherer.n_given)
@@ -195,7 +195,7 @@ def _plain(column: Any) -> NDArray[Any]:
 def _rows(batch: Any, columns: list[str], vectors: bool, part: str = "the partition", first: int = 0) -> Any:
     """A batch's features: named columns as a frame, or a column of vectors or arrays as a table."""
     if not vectors:
-        return frame_of(batch, columns)
+        return rows_of(batch, columns)
     column = batch.column(columns[0])
     if column.null_count:
         at = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])

@@ -173,10 +173,16 @@ def _require_own_names(*names: str) -> None:
 def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
     """The features by name."""
     names = fitted.get_feature_names_out()
-    with warnings.catch_warnings():
-        # a model fitted on a frame misses names, by which the columns of X were put in order
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
+    with names_in_order():
         return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
+
+
+@contextmanager
+def names_in_order() -> Iterator[None]:
+    """Without scikit-learn's word that an array has no names, by which its columns were put in order before."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
 
 
 def project_parts(data: str, reading: Reading, reduction: Any, components: int, scale: str) -> tuple[Any, FileTable]:
@@ -207,7 +213,7 @@ def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
     names = [str(name) for name in model.get_feature_names_out()]
     _require_own_names(*names, *filter(None, [table.target]))
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
-    with _bar("Writing", table) as moved:
+    with _bar("Writing", table) as moved, names_in_order():
         n_rows = transform_files(model.transform, names, table, out, seal, moved)
     say(f"{rows_times(n_rows, len(names), 'component')} are in {out}, in {plural(len(table.parts()), 'file')}.")
 

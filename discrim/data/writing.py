@@ -70,9 +70,9 @@ def _device(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def _new_file(path: str | os.PathLike[str], mode: int | None) -> Iterator[IO[bytes]]:
     """A file beside the place of `path`, renamed to it when the block ends well."""
     place = Path(os.path.realpath(path))  # a link keeps pointing where it did
-    temporary = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    temporary, opened = _beside(place)
     try:
-        with open(temporary, "xb") as handle:
+        with opened as handle:
             yield handle
             handle.flush()
             if mode is not None:
@@ -84,6 +84,25 @@ def _new_file(path: str | os.PathLike[str], mode: int | None) -> Iterator[IO[byt
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _beside(place: Path) -> tuple[Path, IO[bytes]]:
+    """A file to write beside a place: the one that a killed process left, but never one that is being written now."""
+    temporary = place.with_name(f".{place.name}.part")
+    with suppress(ImportError, OSError):  # Windows has no such locks
+        import fcntl
+
+        left = os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "wb")
+        try:
+            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(left.fileno()), os.stat(temporary)):  # else it was renamed in between
+                left.truncate(0)
+                return temporary, left
+        except OSError:
+            pass
+        left.close()
+    temporary = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    return temporary, open(temporary, "xb")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.cells import MISSING, NUMBER, CellFormat
-from discrim.data.check import PartError
+from discrim.data.check import PartError, require_finite
 from discrim.data.columnar import arrow
 from discrim.data.labelled_table import normal_text
 from discrim.data.row_hash import row_hashes
-from discrim.data.rows import LabelledRows
+from discrim.data.rows import LabelledRows, block_slices
 from discrim.data.table_error import TableError, quoted
 from discrim.data.writing import whole_file
 from discrim.engines.array_files import ArrayFiles
@@ -31,6 +31,8 @@ from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.moments.row_sample import RowSample
 
 BATCH_ROWS, BATCH_CELLS = 2**16, 2**23  # at most
+READ_AHEAD = 2  # batches, of 16 that pyarrow would hold
+TURNED = 2**11  # cells of a column that are put into their rows while these are near the processor
 LARGE = 2**30  # bytes of a file from which on it is read in parts
 LEAST_OF_CLASS = 10  # rows that a sample holds of the rarest class, where there are as many
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather"}
@@ -113,11 +115,12 @@ class FileTable:
         """How many rows there are, where the files tell without being read."""
         return self.dataset.count_rows() if self.kind in ("parquet", "npy") else None
 
-    def batches(self, fragment: Any) -> Iterator[tuple[Any, NDArray[Any] | None]]:
-        """Rows (a frame with the features' names) and labels as text."""
-        target = [] if self.target is None else [self.target]
+    def batches(self, fragment: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None]]:
+        """Rows of the features, which the next ones will take the place of, and labels as text."""
+        target, place = [] if self.target is None else [self.target], None
         for first, batch in self._read(fragment, [*self.features, *target]):
-            yield frame_of(batch, self.features), self._labels(batch, fragment, first)
+            place = rows_of(batch, self.features, place)
+            yield place[: batch.num_rows], self._labels(batch, fragment, first)
 
     def labels(self, fragment: Any) -> Iterator[NDArray[Any]]:
         """Labels only, which is quick where columns are stored apart."""
@@ -128,7 +131,8 @@ class FileTable:
     def _read(self, fragment: Any, columns: Sequence[str | None]) -> Iterator[tuple[int, Any]]:
         """Batches that have rows, each with the number of its first."""
         first, most = 0, max(1, min(BATCH_ROWS, BATCH_CELLS // len(columns)))
-        for batch in fragment.to_batches(schema=self.dataset.schema, columns=columns, batch_size=most):
+        ahead: dict[str, Any] = {} if self.kind == "npy" else {"batch_readahead": READ_AHEAD}
+        for batch in fragment.to_batches(schema=self.dataset.schema, columns=columns, batch_size=most, **ahead):
             if batch.num_rows:
                 yield first, batch
                 first += batch.num_rows
@@ -222,13 +226,18 @@ def _require_numeric(path: Path, schema: Any, names: Sequence[str]) -> None:
         raise TableError(f"{path} has no feature columns beside the target and those dropped.")
 
 
-def frame_of(batch: Any, names: Sequence[str]) -> Any:
-    """Columns of an Arrow batch as a frame on one array, which costs half of a frame on its columns."""
+def rows_of(batch: Any, names: Sequence[str], place: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Columns of an Arrow batch as rows of numbers, in their place where it is large enough."""
     columns = [_numbers(batch.column(name)) for name in names]
-    rows = np.empty((batch.num_rows, len(columns)), np.result_type(*columns))
-    for at, column in enumerate(columns):
-        rows[:, at] = column
-    return arrow("pandas", Path()).DataFrame(rows, columns=names, copy=False)
+    dtype, n = np.result_type(*columns), batch.num_rows
+    if place is None or place.dtype != dtype or len(place) < n:
+        place = np.empty((n, len(columns)), dtype)
+    rows = place[:n]
+    for start in range(0, len(rows), TURNED):
+        block = rows[start : start + TURNED]
+        for at, column in enumerate(columns):
+            block[:, at] = column[start : start + TURNED]
+    return place
 
 
 def _numbers(column: Any) -> NDArray[Any]:
@@ -241,11 +250,11 @@ def gather_files(gathering: Gathering, table: FileTable, progress: Progress | No
     """Statistics of all files, one after the other, in memory that does not grow with them."""
     total: Statistics | None = None
     for fragment in table.parts():
-        gatherer = Gatherer(gathering, table.part_name(fragment))
+        gatherer = Gatherer(gathering, table.part_name(fragment), names=table.features, beside=total)
         for X, y in table.batches(fragment):
             gatherer.add(X, y)
             if progress is not None:
-                progress(gatherer.part, len(X), X.to_numpy().nbytes)
+                progress(gatherer.part, len(X), X.nbytes)
         if not gatherer.is_empty:
             found = gatherer.statistics()
             total = found if total is None else total + found
@@ -267,11 +276,10 @@ def sampled_rows(table: FileTable, most: int) -> tuple[NDArray[np.float64], NDAr
     wanted = {label: max(LEAST_OF_CLASS, round(most * count / n_rows)) for label, count in labels.items()}
     held: dict[Any, RowSample] = {}
     for fragment in table.parts():
-        for frame, y in table.batches(fragment):
+        for X, y in table.batches(fragment):
             assert y is not None
-            X = frame.to_numpy(np.float64)
             for label in np.unique(y).tolist():
-                rows = X[y == label]
+                rows = X[y == label].astype(np.float64)
                 one = LabelledRows(rows, np.zeros(len(rows), np.intp), np.array([label]))
                 found = RowSample.of(one, row_hashes(rows), wanted[label])
                 held[label] = held[label] + found if label in held else found
@@ -338,18 +346,21 @@ def _write(
     progress: Progress | None,
 ) -> int:
     pyarrow, parquet = arrow("pyarrow", place), arrow("pyarrow.parquet", place)
-    fields = [(name, pyarrow.float64()) for name in names] + [(table.target, pyarrow.string())] * bool(table.target)
+    labels = [] if table.target is None else [table.target]
+    fields = [(name, pyarrow.float64()) for name in names] + [(name, pyarrow.string()) for name in labels]
     schema = pyarrow.schema(fields, metadata={"discrim": mark})
     n_rows = 0
-    with whole_file(place) as handle, parquet.ParquetWriter(handle, schema) as writer:
+    with whole_file(place) as handle, parquet.ParquetWriter(handle, schema, use_dictionary=labels) as writer:
         for X, y in table.batches(fragment):
             try:
-                scores = np.asarray(transform(X), dtype=np.float64)
+                scores = np.concatenate([transform(X[rows]) for rows in block_slices(*X.shape)], dtype=np.float64)
             except ValueError as error:
-                raise PartError(f"{table.part_name(fragment)}, in the rows from {n_rows} on: {error}") from error
+                part = table.part_name(fragment)
+                require_finite(X, np.arange(n_rows, n_rows + len(X)), table.features, part)
+                raise PartError(f"{part}, in the rows from {n_rows} on: {error}") from error
             columns = [*scores.T, *([] if y is None else [y])]
             writer.write_table(pyarrow.table([pyarrow.array(column) for column in columns], schema=schema))
             n_rows += len(X)
             if progress is not None:
-                progress(place.name, len(X), X.to_numpy().nbytes)
+                progress(place.name, len(X), X.nbytes)
     return n_rows

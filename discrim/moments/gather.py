@@ -11,13 +11,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
 
 from discrim.data.check import PartError, labelled_rows, names_of, require_finite
 from discrim.data.check_parameters import class_factors
@@ -30,6 +31,7 @@ from discrim.moments.row_sample import RowSample
 
 Array = NDArray[np.float64]
 SHOWN_ROWS, SHOWN_EVERY = 256, 4096  # of a part: the first rows, and then some, tell which part it is
+BLOCK_CELLS = 2**22  # of an array, looked at before the next are
 
 
 @dataclass(frozen=True)
@@ -188,9 +190,16 @@ NO_PARTS = np.empty(0, np.uint64)
 
 
 def statistics_of_rows(
-    gathering: Gathering, rows: LabelledRows, names: tuple[str, ...] | None = None, so_far: Statistics | None = None
+    gathering: Gathering,
+    rows: LabelledRows,
+    names: tuple[str, ...] | None = None,
+    so_far: Statistics | None = None,
+    beside: RowSample | None = None,
 ) -> Statistics:
-    """Statistics of checked rows, and of those before them, around whose class means these are taken."""
+    """Statistics of checked rows, and of those before them, around whose class means these are taken.
+
+    beside : a sample of other rows that will be added to that of these
+    """
     if so_far is not None:
         require_same_columns(so_far.names, so_far.n_features, names, rows.shape[1])
     columns = ColumnTotals.of(rows) if gathering.columns else None
@@ -199,14 +208,15 @@ def statistics_of_rows(
     parts = [rows]
     if gathering.n_folds and hashes is not None:
         drawn = hash_folds(hashes, gathering.n_folds, gathering.seed)
-        parts = [rows.some(np.flatnonzero(drawn == fold)) for fold in range(gathering.n_folds)]
+        parts = [rows.picked(np.flatnonzero(drawn == fold)) for fold in range(gathering.n_folds)]
     if so_far is None:
         folds = tuple(ClassMoments.of_rows(part, keep=gathering.keep) for part in parts)
     else:
         folds = tuple(before.with_rows(part) for before, part in zip(so_far.folds, parts, strict=True))
     sample = None
     if hashes is not None and gathering.sample_rows:
-        sample = RowSample.of(rows, hashes, gathering.sample_rows)
+        others = [one for one in (None if so_far is None else so_far.sample, beside) if one is not None]
+        sample = RowSample.of(rows, hashes, gathering.sample_rows, others)
     if so_far is not None:
         sample, columns = _joint(so_far.sample, sample), _joint(so_far.columns, columns)
     dtype = rows.X.dtype if so_far is None else np.result_type(so_far.dtype, rows.X.dtype)
@@ -223,22 +233,46 @@ class Gatherer:
     """Gathers the statistics of one part of a table, batch by batch, in memory that does not grow with the rows.
 
     part : what the part is called in errors, and what tells it from another part of the same rows
+    names : of the columns, where the batches are arrays
+    beside : statistics of other parts that these will be added to; rows that cannot come into the sample are left
     """
 
-    def __init__(self, gathering: Gathering, part: str = "") -> None:
-        self.gathering, self.part = gathering, part
+    def __init__(
+        self,
+        gathering: Gathering,
+        part: str = "",
+        *,
+        names: Sequence[str] | None = None,
+        beside: Statistics | None = None,
+    ) -> None:
+        self.gathering, self.part, self._names = gathering, part, None if names is None else tuple(names)
+        self._beside = None if beside is None else beside.sample
         self.n_given = 0
         self._so_far: Statistics | None = None
         self._shown = 0
 
-    def add(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> None:
-        """Add a batch of rows; one that cannot be taken changes nothing."""
+    def add(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> None:
+        """Add rows; of an array of any length (a memory-mapped one, say) a block at a time.
+
+        A block that cannot be taken changes nothing.
+        """
+        n_rows = np.shape(X)[0]
+        step = max(1, BLOCK_CELLS * n_rows // max(1, X.size)) if isinstance(X, np.ndarray) else n_rows
+        beside = y, sample_weight
+        if n_rows <= step or any(one is not None and np.shape(one)[:1] != (n_rows,) for one in beside):
+            self._add(X, *beside)  # which refuses what is not of one length
+            return
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
+            self._add(X[rows], *(None if one is None else _safe_indexing(one, rows) for one in beside))
+
+    def _add(self, X: Any, y: Any, sample_weight: Any) -> None:
         n_rows = np.shape(X)[0]
         if n_rows and (sample_weight is None or np.any(sample_weight)):
             try:
                 asked = self.gathering
                 rows = labelled_rows(asked.method, X, y, sample_weight, supervised=asked.supervised)
-                self._add_rows(rows, names_of(X))
+                self._add_rows(rows, self._names or names_of(X))
             except PartError:
                 raise
             except ValueError as error:
@@ -249,7 +283,7 @@ class Gatherer:
     def _add_rows(self, rows: LabelledRows, names: tuple[str, ...] | None) -> None:
         numbers = (np.arange(rows.shape[0]) if rows.numbers is None else rows.numbers) + self.n_given
         try:
-            self._so_far = statistics_of_rows(self.gathering, rows, names, self._so_far)
+            self._so_far = statistics_of_rows(self.gathering, rows, names, self._so_far, self._beside)
         except ValueError:
             require_finite(rows.X, numbers, names, self.part or "the part")
             raise

@@ -7,6 +7,7 @@ table of few different rows would have copies of one of them for a sample.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,11 +35,15 @@ class RowSample:
     is_whole: bool
 
     @classmethod
-    def of(cls, rows: LabelledRows, hashes: Hashes, most: int) -> RowSample:
-        """Of rows with their hashes; `most` is lowered for long dense rows."""
+    def of(cls, rows: LabelledRows, hashes: Hashes, most: int, others: Sequence[RowSample] = ()) -> RowSample:
+        """Of rows with their hashes; `most` is lowered for long dense rows.
+
+        others : of other rows, which this will be added to: what these have for less is left before rows are copied
+        """
         if not rows.is_sparse:
             most = max(1, min(most, SAMPLE_BYTES // (8 * max(1, rows.shape[1]))))
-        few = np.flatnonzero(hashes <= _bound(hashes, most))
+        bound = min([_bound(hashes, most), *(other.hashes[most - 1] for other in others if len(other) >= most)])
+        few = np.flatnonzero(hashes <= bound)
         weights = np.ones(len(few)) if rows.weights is None else rows.weights[few]
         sample = cls(rows.X[few], rows.codes[few], rows.classes, weights, hashes[few], most, len(few) == len(hashes))
         return sample._least()

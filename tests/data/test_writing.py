@@ -152,3 +152,21 @@ def test_a_link_to_nothing_is_written_through(tmp_path):
     write_table(link, {"a": [1.0]})
     assert link.is_symlink()
     assert place.read_text() == "a\n1.0\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+def test_what_a_killed_process_left_is_written_over_and_what_another_writes_now_is_not(tmp_path):
+    path, left = tmp_path / "t.bin", tmp_path / ".t.bin.part"
+    left.write_bytes(b"half of something long")
+    with whole_file(path) as one:
+        one.write(b"one")
+        with whole_file(path) as other:
+            other.write(b"other")
+        assert path.read_bytes() == b"other"
+    assert path.read_bytes() == b"one"
+    assert os.listdir(tmp_path) == ["t.bin"]
+    left.symlink_to(tmp_path / "elsewhere")
+    with whole_file(path) as handle:
+        handle.write(b"again")
+    assert path.read_bytes() == b"again"
+    assert not (tmp_path / "elsewhere").exists()

@@ -1,5 +1,8 @@
 """Files beyond memory: the model of all rows from any kind of files, features file by file, broken runs go on."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -45,7 +48,7 @@ def test_a_broken_run_goes_on_and_another_model_begins_anew(tmp_path):
         calls.append(len(rows))
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return rows.to_numpy()[:, :2]
+        return rows[:, :2]
 
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
@@ -58,6 +61,32 @@ def test_a_broken_run_goes_on_and_another_model_begins_anew(tmp_path):
     assert len(calls) == 7
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from discrim.engines.table_files import FileTable, transform_files
+calls = []
+def transform(rows):
+    calls.append(0)
+    if len(calls) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rows[:, :2]
+transform_files(transform, ["one", "two"], FileTable.open(Path(sys.argv[1]), "kind"), Path(sys.argv[2]), b"model")
+"""
+
+
+def test_what_a_killed_run_left_is_gone_after_the_next(tmp_path):
+    parts, out = in_parts(tmp_path / "parts"), tmp_path / "out"
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", KILLED, str(parts), str(out)], check=False)
+        assert killed.returncode == -9
+    assert sorted(p.name for p in out.iterdir()) == [".p2.parquet.part", "p0.parquet", "p1.parquet"]
+    table = FileTable.open(parts, "kind")
+    assert transform_files(lambda rows: rows[:, :2], ["one", "two"], table, out, b"model") == 300
+    assert sorted(p.name for p in out.iterdir()) == ["p0.parquet", "p1.parquet", "p2.parquet"]
+    np.testing.assert_array_equal(pq.read_table(out / "p2.parquet").to_pandas()["one"], FRAME["a"][200:])
+
+
 def test_every_file_has_features_of_its_own_and_none_is_written_over(tmp_path):
     parts = tmp_path / "parts"
     parts.mkdir()
@@ -66,7 +95,7 @@ def test_every_file_has_features_of_its_own_and_none_is_written_over(tmp_path):
     table, out = FileTable.open(parts, "kind"), tmp_path / "out"
 
     def transform(rows):
-        return rows.to_numpy()[:, :2]
+        return rows[:, :2]
 
     assert transform_files(transform, ["one", "two"], table, out, b"model") == 300
     np.testing.assert_array_equal(pq.read_table(out).to_pandas()[["one", "two"]], X[:, :2])
@@ -139,6 +168,10 @@ def test_errors_name_file_row_and_column(tmp_path):
     wrong.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=r"\(NaN\) in rows.parquet, row 250, column 'c'"):
         gather_files(gathering_of(PCA(2)), FileTable.open(tmp_path / "rows.parquet", "kind"))
+    model, table = PCA(2).fit(X), FileTable.open(tmp_path / "rows.parquet", "kind")
+    with pytest.raises(ValueError, match=r"\(NaN\) in rows.parquet, row 250, column 'c'"):
+        transform_files(model.transform, ["one", "two"], table, tmp_path / "out", b"")
+    assert not list((tmp_path / "out").iterdir())
     with pytest.raises(TableError, match="has no column 'sort'"):
         FileTable.open(tmp_path / "rows.parquet", "sort")
     with pytest.raises(TableError, match="1 columns hold no numbers: 'kind'"):

@@ -253,3 +253,45 @@ def test_samples_of_parts_keep_the_smaller_size(rng):
     small = gathered(X, y, gathering=Gathering(sample_rows=7)).sample
     assert isinstance(rows + small, RowSample)
     assert len(rows + small) == 7
+
+
+@pytest.mark.parametrize("kind", ["list", "Series", "weights"])
+def test_a_long_array_is_looked_at_a_block_at_a_time(kind, monkeypatch, tmp_path):
+    X, y = labelled(300, 5)
+    weights = np.arange(300) % 4 if kind == "weights" else None  # of which some are 0
+    labels = y.tolist() if kind == "list" else pd.Series(y, index=np.arange(300)[::-1]) if kind == "Series" else y
+    whole = gathered(X, y, weights)
+    np.save(tmp_path / "rows.npy", X)
+    monkeypatch.setattr("discrim.moments.gather.BLOCK_CELLS", 100)
+    seen = []
+    monkeypatch.setattr("discrim.moments.gather.row_hashes", lambda rows: [seen.append(len(rows)), row_hashes(rows)][1])
+    gatherer = Gatherer(FOLDED)
+    gatherer.add(np.load(tmp_path / "rows.npy", mmap_mode="r"), labels, weights)
+    assert_same(gatherer.statistics(), whole)
+    assert max(seen) == (15 if kind == "weights" else 20)
+    assert gatherer.statistics().parts == whole.parts
+    for given in ({"y": y[:299]}, {"y": y, "sample_weight": np.ones(299)}):
+        with pytest.raises(PartError, match="299"):
+            Gatherer(FOLDED).add(X, **given)
+
+
+def test_rows_that_cannot_come_into_the_sample_are_left_at_once():
+    X, y = labelled(300, 5)
+    before = gathered(X[:200], y[:200])
+    beside = Gatherer(FOLDED, beside=before)
+    beside.add(X[200:], y[200:])
+    assert len(beside.statistics().sample) < 20
+    assert_same(before + beside.statistics(), gathered(X, y))
+    few = Gatherer(FOLDED, beside=gathered(X[:5], y[:5]))  # not full: no bound
+    few.add(X[200:], y[200:])
+    assert_same(few.statistics(), gathered(X[200:], y[200:]))
+
+
+def test_names_of_arrays_are_those_of_frames():
+    X, y = labelled(40, 3)
+    gatherer = Gatherer(FOLDED, "p", names=["a", "b", "c"])
+    gatherer.add(X, y)
+    frame = Gatherer(FOLDED, "p")
+    frame.add(pd.DataFrame(X, columns=list("abc")), y)
+    assert gatherer.statistics().names == frame.statistics().names == ("a", "b", "c")
+    assert gatherer.statistics().parts == frame.statistics().parts
