@@ -31,7 +31,7 @@ except ImportError as error:
     ) from error
 
 from discrim.data.check import PartError
-from discrim.engines.table_files import rows_of
+from discrim.engines.table_files import rows_of_columns
 from discrim.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.model_file import FORMAT, UNFITTED
@@ -195,7 +195,7 @@ def _plain(column: Any) -> NDArray[Any]:
 def _rows(batch: Any, columns: list[str], vectors: bool, part: str = "the partition", first: int = 0) -> Any:
     """A batch's features: named columns as a frame, or a column of vectors or arrays as a table."""
     if not vectors:
-        return rows_of(batch, columns)
+        return rows_of_columns(batch, columns)
     column = batch.column(columns[0])
     if column.null_count:
         at = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])

@@ -17,11 +17,16 @@ import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
 
 from discrim.data.columnar import arrow
 from discrim.data.labelled_table import checked_names
@@ -89,18 +94,15 @@ def _new_file(path: str | os.PathLike[str], mode: int | None) -> Iterator[IO[byt
 def _beside(place: Path) -> tuple[Path, IO[bytes]]:
     """A file to write beside a place: the one that a killed process left, but never one that is being written now."""
     temporary = place.with_name(f".{place.name}.part")
-    with suppress(ImportError, OSError):  # Windows has no such locks
-        import fcntl
-
-        left = os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "wb")
-        try:
+    if fcntl is not None:
+        with suppress(OSError), ExitStack() as unless_ours:
+            left = os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "wb")
+            unless_ours.callback(left.close)
             fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(left.fileno()), os.stat(temporary)):  # else it was renamed in between
                 left.truncate(0)
+                unless_ours.pop_all()
                 return temporary, left
-        except OSError:
-            pass
-        left.close()
     temporary = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     return temporary, open(temporary, "xb")
 

@@ -119,7 +119,7 @@ class FileTable:
         """Rows of the features, which the next ones will take the place of, and labels as text."""
         target, place = [] if self.target is None else [self.target], None
         for first, batch in self._read(fragment, [*self.features, *target]):
-            place = rows_of(batch, self.features, place)
+            place = rows_of_columns(batch, self.features, place)
             yield place[: batch.num_rows], self._labels(batch, fragment, first)
 
     def labels(self, fragment: Any) -> Iterator[NDArray[Any]]:
@@ -226,7 +226,7 @@ def _require_numeric(path: Path, schema: Any, names: Sequence[str]) -> None:
         raise TableError(f"{path} has no feature columns beside the target and those dropped.")
 
 
-def rows_of(batch: Any, names: Sequence[str], place: NDArray[Any] | None = None) -> NDArray[Any]:
+def rows_of_columns(batch: Any, names: Sequence[str], place: NDArray[Any] | None = None) -> NDArray[Any]:
     """Columns of an Arrow batch as rows of numbers, in their place where it is large enough."""
     columns = [_numbers(batch.column(name)) for name in names]
     dtype, n = np.result_type(*columns), batch.num_rows
