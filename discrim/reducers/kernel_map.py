@@ -27,9 +27,10 @@ from discrim.doc_links import DocLinkMixin
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.posterior_map import LANDMARKS_WANTED, require_known_kernel_params
 from discrim.solve.eigen import fixed_signs, with_fixed_signs
+from discrim.solve.folds import Folds, splits_of
 from discrim.solve.kernel_choice import Candidate, TriedKernel, kernel_moments
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
-from discrim.solve.posterior_rule import CHOICE_LANDMARKS, choose_kernel, folds_of
+from discrim.solve.posterior_rule import CHOICE_LANDMARKS, choose_kernel
 
 Array = NDArray[np.float64]
 EXACT_ROWS = 5_000  # up to which every row is a landmark
@@ -158,7 +159,7 @@ class KernelMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _best_width(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> float:
         """By held-out rows of the ridge rule in the kernel's features."""
         require_two_classes(self, rows.classes)
-        folds = folds_of(rows, self.cv, self.random_state)
+        folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
         choice = choose_kernel(folds, priorities, [Candidate("rbf", width) for width in CV_WIDTHS], CHOICE_LANDMARKS)
         self.tried_ = choice.tried
         assert choice.candidate.width is not None

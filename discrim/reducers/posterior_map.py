@@ -32,7 +32,7 @@ from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.calibration import calibrated
 from discrim.solve.basis import Features
 from discrim.solve.class_places import class_places, simplex
-from discrim.solve.folds import gathered_folds, hash_splitter
+from discrim.solve.folds import Folds, gathered_folds, hash_splitter, splits_of
 from discrim.solve.kernel_choice import WIDTHS, Candidate, Choice, HeldOutScores, TriedKernel
 from discrim.solve.landmarks import LandmarkKernel, content_priorities
 from discrim.solve.posterior_rule import (
@@ -40,7 +40,6 @@ from discrim.solve.posterior_rule import (
     choose_linear_rule,
     choose_rule,
     fitted_rule,
-    folds_of,
     is_too_large,
     linear_rule,
 )
@@ -261,7 +260,7 @@ class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixi
 
     def _fit_rows(self, rows: LabelledRows) -> None:
         _require_rows_to_hold_out(rows)
-        folds = folds_of(rows, self.cv, self.random_state)
+        folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
         seed = self._seed
         priorities = content_priorities(rows.X, seed)
         first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)

@@ -21,7 +21,7 @@ from discrim.reducers.pca import PCA
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis, Features, column_variances
 from discrim.solve.choose import Plan
-from discrim.solve.folds import Folds
+from discrim.solve.folds import splits_of
 from discrim.solve.some_columns import PlanOfColumns, SomeColumns
 
 Array = NDArray[np.float64]
@@ -137,7 +137,7 @@ class ScreenedPCA(SpreadReducer):
         request = plain_count(self.n_components)
         least = min(request, most) if isinstance(request, int) else 1
         counts = np.unique([least, *(max(least, round(most / 2**halved)) for halved in range(most.bit_length()))])
-        splits = Folds(rows, self.cv, self.random_state).splits
+        splits = splits_of(rows, self.cv, self.random_state).pairs
         hits, weight = np.zeros(len(counts)), 0.0
         for training, test in splits:
             held_out = rows.some(test)

@@ -18,7 +18,7 @@ from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, classical
-from discrim.solve.folds import Folds, TrainingSet, gathered_folds, hash_splitter
+from discrim.solve.folds import Folds, TrainingSet, gathered_folds, hash_splitter, splits_of
 from discrim.solve.shrinkage_path import PATH, PathScores, score_path
 
 Array = NDArray[np.float64]
@@ -90,7 +90,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         if not self._searches:  # the same fit, to the last digit, whether or not rows are held out of it
             return basis
         try:
-            return replace(basis, folds=Folds(basis.points, self.cv, self.random_state, basis.original, self._groups))
+            return replace(basis, folds=self._folds_of_rows(basis))
         except ValueError:  # is raised again where the folds are needed, if the table has no worse fault
             return basis
 
@@ -99,7 +99,10 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             return gathered_folds(self._statistics)
         if basis.folds is not None:
             return basis.folds
-        return Folds(basis.points, self.cv, self.random_state, basis.original, self._groups)
+        return self._folds_of_rows(basis)
+
+    def _folds_of_rows(self, basis: Basis) -> Folds:
+        return Folds(basis.points, splits_of(basis.original, self.cv, self.random_state, self._groups))
 
     def _shrunk(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         """All discriminants at the shrinkage that was given, is computed, or is searched for."""
@@ -115,7 +118,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
             if where is basis:
                 folds = self._folds(basis)
             else:  # of some rows, and none too small, where products are all there is
-                folds = Folds(where.points, self.cv, self.random_state, where.original)
+                folds = self._folds_of_rows(where)
                 tried = tried[tried >= LEAST_BY_PRODUCTS]
             path = score_path(folds, tried, self.priors, every_count=self.n_components == "cv")
             gamma, count = path.best()

@@ -14,7 +14,7 @@ from discrim.reducers.base import fitted_property
 from discrim.reducers.pls_reducer import PLSReducer
 from discrim.solve.basis import Basis
 from discrim.solve.choose import Plan
-from discrim.solve.folds import Folds
+from discrim.solve.folds import splits_of
 from discrim.solve.kept_features import Fold, KeptFeatures, counts_to_try, kept_features
 from discrim.solve.partial_least_squares import LeastSquaresComponents
 
@@ -122,7 +122,7 @@ class SparsePLSDA(PLSReducer):
         given = checked_keep(self.keep, wanted, varying)
         folds = []
         if given is None or np.bincount(rows.codes).max() > 1:
-            splits = Folds(rows, self.cv, self.random_state, basis.original).splits
+            splits = splits_of(basis.original, self.cv, self.random_state).pairs
             folds = [Fold.of(rows, training, test) for training, test in splits]
         return kept_features(LeastSquaresComponents.of(ratio), folds, wanted, given, counts_to_try(varying))
 

@@ -78,31 +78,30 @@ def gathered_folds(statistics: Statistics) -> list[TrainingSet]:
 
 
 class Folds:
-    """Splits of labelled rows into training and test rows; iterating gives a `TrainingSet` of each."""
+    """Labelled rows, divided by splits; iterating gives a `TrainingSet` of each."""
 
-    def __init__(
-        self,
-        points: LabelledRows,
-        cv: Any,
-        random_state: Any,
-        original: LabelledRows | None = None,
-        groups: NDArray[Any] | None = None,
-    ) -> None:
-        self.points, self.rows = points, points.some
-        self.splits, self._divide = _splits(points if original is None else original, cv, random_state, groups)
-        tested = None if self._divide else np.concatenate([test for _, test in self.splits])
-        self.repeats = 1.0 if tested is None else len(tested) / len(np.unique(tested))
+    def __init__(self, points: LabelledRows, splits: Splits) -> None:
+        self.points, self.splits = points, splits
 
     def __iter__(self) -> Iterator[TrainingSet]:
-        return iter(self._folds)
+        return iter(self._sets)
+
+    def some(self, sample: Indices) -> Folds:
+        """The same splits of some of the rows; those that leave no row on a side are none."""
+        position = np.full(self.points.shape[0], -1)
+        position[sample] = np.arange(len(sample))
+        sides = [[position[side][position[side] >= 0] for side in pair] for pair in self.splits.pairs]
+        pairs = [(training, test) for training, test in sides if len(training) and len(test)]
+        return Folds(self.points.some(sample), Splits.of(pairs, len(sample)))
 
     @functools.cached_property
-    def _folds(self) -> list[TrainingSet]:
+    def _sets(self) -> list[TrainingSet]:
         """From one pass, where the test rows divide the table: training sets are sums of the other parts."""
-        tests = [self.points.picked(test) for _, test in self.splits]
-        if not self._divide:
-            training = [ClassMoments.of_rows(self.points.picked(rows)) for rows, _ in self.splits]
-            return [TrainingSet(*fold, repeats=self.repeats) for fold in zip(training, tests, strict=True)]
+        pairs, repeats = self.splits.pairs, self.splits.repeats
+        tests = [self.points.picked(test) for _, test in pairs]
+        if not self.splits.divide:
+            training = [ClassMoments.of_rows(self.points.picked(rows)) for rows, _ in pairs]
+            return [TrainingSet(*fold, repeats=repeats) for fold in zip(training, tests, strict=True)]
         parts: list[ClassMoments] = []
         for test in tests:
             parts.append(ClassMoments.of_rows(test, near=parts[0] if parts else None))
@@ -111,20 +110,32 @@ class Folds:
     @functools.cached_property
     def moments(self) -> ClassMoments | None:
         """Statistics of all rows, where those of the parts add up to them."""
-        if not self._divide:
+        if not self.splits.divide:
             return None
-        first = self._folds[0]
+        first = self._sets[0]
         assert first.tested is not None
         return first.training + first.tested
 
 
-def _splits(
-    points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[Any] | None
-) -> tuple[list[tuple[Indices, Indices]], bool]:
-    """(training, test) row numbers; whether each row is tested once, and trained on wherever it is not.
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Numbers of training and of test rows, several times."""
 
-    Folds are drawn anew with a seed, else in order; groups stay on one side.
-    """
+    pairs: list[tuple[Indices, Indices]]
+    divide: bool  # whether each row is tested once, and trained on wherever it is not
+    repeats: float = 1.0  # how often a row that is tested is
+
+    @classmethod
+    def of(cls, pairs: list[tuple[Indices, Indices]], n: int) -> Splits:
+        """Given ones of n rows."""
+        tested = np.concatenate([test for _, test in pairs])
+        is_all = lambda rows: np.array_equal(np.sort(rows), np.arange(n))  # noqa: E731
+        divide = len(pairs) > 1 and is_all(tested) and all(is_all(np.concatenate(pair)) for pair in pairs)
+        return cls(pairs, divide, len(tested) / len(np.unique(tested)))
+
+
+def splits_of(points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[Any] | None = None) -> Splits:
+    """Training and test rows as `cv` says. Folds are drawn anew with a seed, else in order; groups stay on one side."""
     n = points.shape[0]
     if groups is not None:
         groups = require_groups(groups, n if points.n_given is None else points.n_given, cv)
@@ -132,11 +143,11 @@ def _splits(
         if isinstance(cv, (int, np.integer)):
             cv = StratifiedGroupKFold(int(cv), shuffle=random_state is not None, random_state=random_state)
     if isinstance(cv, HashKFold):
-        return _by_hash(points, cv), True
+        return Splits(_by_hash(points, cv), True)
     if isinstance(cv, (int, np.integer)):
         fold = _fold_numbers(points, int(cv), random_state)
         tests = [fold == number for number in range(fold.max() + 1)]
-        return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests], True
+        return Splits([(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests], True)
     counts_in_the_table = not hasattr(cv, "split") or isinstance(cv, PredefinedSplit)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
@@ -147,11 +158,9 @@ def _splits(
         position = np.full(points.n_given, -1)
         position[points.numbers] = np.arange(n)
     sides = [tuple(position[checked_row_numbers(part, len(position))] for part in split) for split in given]
-    splits = [(training[training >= 0], test[test >= 0]) for training, test in sides]
-    require_splits(splits)
-    is_all = lambda *parts: np.array_equal(np.sort(np.concatenate(parts)), np.arange(n))  # noqa: E731
-    divide = len(splits) > 1 and is_all(*(test for _, test in splits)) and all(is_all(*split) for split in splits)
-    return splits, divide
+    pairs = [(training[training >= 0], test[test >= 0]) for training, test in sides]
+    require_splits(pairs)
+    return Splits.of(pairs, n)
 
 
 def _fold_numbers(points: LabelledRows, n_folds: int, random_state: Any) -> Indices:

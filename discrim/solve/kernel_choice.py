@@ -191,10 +191,10 @@ def held_out_scores(
     most : landmarks
     """
     found: dict[Candidate, list[HeldOutScores]] = {candidate: [] for candidate in candidates}
-    linear = linear_scores(Folds(coordinates, folds.splits, None))
+    linear = linear_scores(Folds(coordinates, folds.splits))
     running = list(candidates)
-    for number, (training, test) in enumerate(folds.splits):
-        rows, others = folds.rows(training), folds.rows(test)
+    for number, (training, test) in enumerate(folds.splits.pairs):
+        rows, others = folds.points.some(training), folds.points.some(test)
         landmarks = folds.points.X[drawn_landmarks(priorities, training, most)]
         for group in _sharing_scales(running):
             if group[0].is_linear:
@@ -203,7 +203,7 @@ def held_out_scores(
             for candidate, scores in zip(group, _kernel_scores(group, rows, others, landmarks), strict=True):
                 found[candidate].append(HeldOutScores.of(others, scores))
         if number + 1 >= FOLDS_BEFORE_DROPPING:
-            running = _in_reach({one: HeldOutScores.joined(found[one]) for one in running}, folds.repeats)
+            running = _in_reach({one: HeldOutScores.joined(found[one]) for one in running}, folds.splits.repeats)
     return found
 
 

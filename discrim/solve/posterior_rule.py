@@ -9,7 +9,7 @@ with the landmarks of the final rule.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,13 +64,6 @@ class PosteriorRule:
         return result
 
 
-def folds_of(rows: LabelledRows, cv: Any, random_state: Any) -> Folds:
-    """The folds, their splits and points numbered alike even where rows of weight 0 were left out."""
-    folds = Folds(rows, cv, random_state)
-    folds.points = replace(rows, numbers=None)
-    return folds
-
-
 def is_too_large(n: int, d: int) -> bool:
     """Whether statistics of the columns, and those of the rows, are out of reach."""
     return min(n, d) > EXACT_SIDE
@@ -79,12 +72,12 @@ def is_too_large(n: int, d: int) -> bool:
 def choose_kernel(folds: Folds, priorities: Indices, candidates: Sequence[Candidate], most: int) -> Choice:
     """What some rows choose, with few landmarks."""
     sample = _sample(folds, priorities)
-    rows = folds if sample is None else _restricted(folds, sample)
+    rows = folds if sample is None else folds.some(sample)
     known = priorities if sample is None else priorities[sample]
     few = min(most, CHOICE_LANDMARKS)
     linear = any(candidate.is_linear for candidate in candidates)
     coordinates = _coordinates(rows.points) if linear else rows.points
-    return chosen(held_out_scores(rows, coordinates, known, candidates, few), rows.repeats)
+    return chosen(held_out_scores(rows, coordinates, known, candidates, few), rows.splits.repeats)
 
 
 def choose_rule(
@@ -94,11 +87,11 @@ def choose_rule(
     most = FINAL_LANDMARKS if n_landmarks is None else n_landmarks
     first = choose_kernel(folds, priorities, candidates, most)
     linear = first.candidate.is_linear
-    distinct = max(len(np.unique(priorities[training])) for training, _ in folds.splits)
+    distinct = max(len(np.unique(priorities[training])) for training, _ in folds.splits.pairs)
     if _sample(folds, priorities) is None and (linear or min(distinct, most) <= CHOICE_LANDMARKS):
         return first, first
     coordinates = _coordinates(folds.points) if linear else folds.points
-    return first, chosen(held_out_scores(folds, coordinates, priorities, [first.candidate], most), folds.repeats)
+    return first, chosen(held_out_scores(folds, coordinates, priorities, [first.candidate], most), folds.splits.repeats)
 
 
 def choose_linear_rule(folds: Iterable[TrainingSet]) -> Choice:
@@ -156,11 +149,3 @@ def _sample(folds: Folds, priorities: Indices) -> Indices | None:
     taken = np.zeros(len(pairs), dtype=bool)
     taken[np.lexsort((pairs[:, 1], share))[:CHOICE_ROWS]] = True
     return np.flatnonzero(taken[which.ravel()])
-
-
-def _restricted(folds: Folds, sample: Indices) -> Folds:
-    """The same splits of some of the rows."""
-    position = np.full(folds.points.shape[0], -1)
-    position[sample] = np.arange(len(sample))
-    sides = [tuple(position[side][position[side] >= 0] for side in split) for split in folds.splits]
-    return Folds(replace(folds.rows(sample), numbers=None), [side for side in sides if all(map(len, side))], None)

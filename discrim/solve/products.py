@@ -105,7 +105,7 @@ class Products(Basis):
     def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
         """Of the first split only, as each costs a fit."""
         assert isinstance(folds, Folds)
-        training, test = (folds.rows(index) for index in folds.splits[0])
+        training, test = (folds.points.some(index) for index in folds.splits.pairs[0])
         inner = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
         fold = TrainingSet(inner.moments("means"), test)
         yield fold, inner.ratio(fold.training)

@@ -8,10 +8,14 @@ import pytest
 from samples import labelled
 
 from discrim.data.rows import LabelledRows
-from discrim.solve.folds import Folds
+from discrim.solve.folds import Folds, splits_of
 from discrim.solve.shrinkage_path import PATH, PathScores, score_path
 
 GAMMAS = np.array([0.01, 0.2, 0.9])
+
+
+def folds_of(points, cv, random_state=None):
+    return Folds(points, splits_of(points, cv, random_state))
 
 
 def literal_scores(X, y, w, training, gamma, log_priors):
@@ -57,7 +61,7 @@ def test_accuracies_and_losses_are_those_of_cross_validation_written_out(weighte
     tests = [np.flatnonzero(y == 2), np.flatnonzero(y != 2)[::3]] if lacking else np.array_split(rng.permutation(40), 3)
     splits = [(np.setdiff1d(np.arange(40), test), np.sort(test)) for test in tests]
     log_priors = None if priors is None else np.log(np.full(3, 1 / 3))
-    found = score_path(Folds(LabelledRows(X, y, np.arange(3), w), splits, None), GAMMAS, priors, every_count=False)
+    found = score_path(folds_of(LabelledRows(X, y, np.arange(3), w), splits, None), GAMMAS, priors, every_count=False)
     accuracy, loss = literal_path(X, y, w, splits, log_priors)
     np.testing.assert_allclose(found.accuracies[:, 0], accuracy, rtol=1e-12)
     np.testing.assert_allclose(found.losses[:, 0], loss, rtol=1e-9)
@@ -91,8 +95,8 @@ def test_samples_of_the_held_out_rows_take_weights_as_repetition(rng, monkeypatc
     splits = [(np.arange(45), np.arange(45, 90))]
     each = np.repeat(np.arange(90), counts)
     repeated = [(np.flatnonzero(each < 45), np.flatnonzero(each >= 45))]
-    weighted = Folds(LabelledRows(X, y, np.arange(3), counts.astype(float)), splits, None)
-    plain = Folds(LabelledRows(X[each], y[each], np.arange(3)), repeated, None)
+    weighted = folds_of(LabelledRows(X, y, np.arange(3), counts.astype(float)), splits, None)
+    plain = folds_of(LabelledRows(X[each], y[each], np.arange(3)), repeated, None)
     scores = [score_path(folds, GAMMAS, None, every_count=False) for folds in (weighted, plain)]
     np.testing.assert_allclose(*(one.losses for one in scores), rtol=1e-9)
     np.testing.assert_allclose(*(one.accuracies for one in scores), rtol=1e-12)
@@ -103,7 +107,7 @@ def test_splits_that_test_the_same_rows_again_make_nothing_more_certain(rng):
     X, y = labelled(60, 3, seed=4)
     points = LabelledRows(X, y, np.arange(3), rng.uniform(0.5, 2, 60))
     splits = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
-    once, often = (score_path(Folds(points, splits * times, None), GAMMAS, None, every_count=False) for times in (1, 4))
+    once, often = (score_path(folds_of(points, splits * times), GAMMAS, None, every_count=False) for times in (1, 4))
     for name in ("accuracies", "losses", "total_weight"):
         np.testing.assert_allclose(getattr(often, name), getattr(once, name), rtol=1e-12)
     assert once.total_weight == pytest.approx(points.weights[:20].sum() + points.weights[40:].sum())
@@ -114,7 +118,7 @@ def test_without_a_ridge_a_rule_is_in_the_range_of_the_rows_and_none_where_class
     folds = [(np.arange(40), np.arange(40, 60))]
     gammas, codes = np.array([0.0, 0.3]), LabelledRows(X, y, np.arange(3))
     plain, twice, apart = (
-        score_path(Folds(replace(codes, X=table), folds, None), gammas, None, every_count=False)
+        score_path(folds_of(replace(codes, X=table), folds, None), gammas, None, every_count=False)
         for table in (X, np.c_[X, X[:, 0] - X[:, 1]], np.c_[X, y == 1])
     )
     assert 0 < twice.accuracies[0, 0] == plain.accuracies[0, 0]
@@ -126,7 +130,7 @@ def test_without_a_ridge_a_rule_is_in_the_range_of_the_rows_and_none_where_class
 @pytest.mark.parametrize("gammas", [GAMMAS, np.array([0.0, 0.5, 1.0])])
 def test_after_all_discriminants_the_score_is_that_of_the_rule(gammas):
     X, y = labelled(60, 5, seed=4)
-    folds = Folds(LabelledRows(0.6 * X, y, np.arange(3)), 3, None)
+    folds = folds_of(LabelledRows(0.6 * X, y, np.arange(3)), 3, None)
     all_of_them, counts = (score_path(folds, gammas, None, every_count=every) for every in (False, True))
     assert counts.accuracies.shape == (3, 2)
     np.testing.assert_allclose(counts.accuracies[:, 1:], all_of_them.accuracies, rtol=1e-12)
@@ -137,7 +141,7 @@ def test_after_all_discriminants_the_score_is_that_of_the_rule(gammas):
 @pytest.mark.parametrize("every_count", [False, True])
 def test_a_path_walked_in_parts_is_the_same(every_count, monkeypatch):
     X, y = labelled(60, 5, seed=4)
-    folds = Folds(LabelledRows(np.c_[X, X[:, 0] + (y == 1)], y, np.arange(3)), 3, None)  # no rule without a ridge
+    folds = folds_of(LabelledRows(np.c_[X, X[:, 0] + (y == 1)], y, np.arange(3)), 3, None)  # no rule without a ridge
     gammas = np.array([0.0, 0.0, 0.3, 1.0])
     whole = score_path(folds, gammas, None, every_count=every_count)
     monkeypatch.setattr("discrim.solve.shrinkage_path.LARGE_RULE", 10)
@@ -148,7 +152,7 @@ def test_a_path_walked_in_parts_is_the_same(every_count, monkeypatch):
 
 def test_scores_after_every_count_of_many_classes_are_not_held_at_once(rng):
     codes = np.repeat(np.arange(60), 6)
-    folds = Folds(LabelledRows(rng.standard_normal((360, 60)), codes, np.arange(60)), 2, None)
+    folds = folds_of(LabelledRows(rng.standard_normal((360, 60)), codes, np.arange(60)), 2, None)
     tracemalloc.start()
     try:
         found = score_path(folds, PATH, None, every_count=True)
@@ -162,7 +166,7 @@ def test_scores_after_every_count_of_many_classes_are_not_held_at_once(rng):
 @pytest.mark.parametrize("every_count", [False, True])
 def test_where_no_class_varies_in_training_no_ridge_is_a_rule(every_count):
     X, y = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.1, 0.9], [1.8, 0.2]]), np.arange(6) % 2
-    folds = Folds(LabelledRows(X, y, np.arange(2)), [(np.arange(4), np.arange(4, 6))], None)
+    folds = folds_of(LabelledRows(X, y, np.arange(2)), [(np.arange(4), np.arange(4, 6))], None)
     found = score_path(folds, np.array([0.0, 0.5, 1.0]), None, every_count=every_count)
     assert (found.accuracies == -np.inf).all()
     assert (found.losses == np.inf).all()
@@ -172,6 +176,6 @@ def test_where_no_class_varies_in_training_no_ridge_is_a_rule(every_count):
 @pytest.mark.parametrize("seed", range(5))
 def test_of_ridges_that_are_one_rule_the_least_is_chosen(seed):
     X, y = labelled(40, 1, seed=seed)  # of a single column all ridges give the same variance
-    found = score_path(Folds(LabelledRows(X, y, np.arange(3)), 4, None), PATH, None, every_count=False)
+    found = score_path(folds_of(LabelledRows(X, y, np.arange(3)), 4, None), PATH, None, every_count=False)
     np.testing.assert_allclose(found.losses, found.losses[0, 0], rtol=1e-12)
     assert found.best() == (0.0, 1)
