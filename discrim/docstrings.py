@@ -1,6 +1,7 @@
 """What the docstrings of several estimators have in common, told once: a line {with a name} stands for it.
 
 A line in the section of attributes stands for those that the docstring does not describe in words of its own.
+Parameters are written out where they are: an editor shows them from the source, beside the call that is being typed.
 """
 
 from __future__ import annotations
@@ -55,23 +56,6 @@ IN_COMMON: dict[str, str] = {
 """
     + _VIP
     + _FITTED,
-    "priors": """\
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
-    {class_weight}
-""",
-    "class_weight": """\
-    class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
-    store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
-    {missing}
-""",
-    "missing": """\
-    missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
-""",
 }
 
 

@@ -93,7 +93,13 @@ class BayesErrorLDA(ShrunkDiscriminant):
     priors : array of shape (n_classes,), "equal" or None, default=None
         Class probabilities p, in the objective and for prediction, in the order of classes_; None for the classes'
         shares of the rows.
-    {class_weight}
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
     n_init : int, default=8
         Number of random starts, beside LDA's directions and Loog's.
     random_state : int, RandomState or None, default=None

@@ -30,7 +30,15 @@ class OrthogonalLDA(DiscriminantReducer):
         How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
         eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
         complement (unit directions).
-    {priors}
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
 
     Attributes
     ----------

@@ -44,7 +44,15 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
         None all discriminants. More than there are discriminants continue with PCA of the orthogonal complement.
     pca_components : int, float or None, default=None
         m, as a number, as a fraction of the variance in (0, 1), or None for the rank of S_w.
-    {priors}
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
 
     Attributes
     ----------

@@ -35,7 +35,15 @@ class RegularizedLDA(ShrunkDiscriminant):
         The folds for "cv". A number of folds divides the distinct rows of each class evenly, as
         scikit-learn's StratifiedKFold does; a repeated row stays in one fold, so that weights are repetition.
         Ridges are judged on up to 1,000 rows of a fold, at even steps.
-    {priors}
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
     random_state : int, RandomState or None, default=None
         Seed that shuffles the folds; None for unshuffled ones.
 
