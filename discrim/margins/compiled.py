@@ -73,7 +73,6 @@ def add_products(indptr, indices, data, first, by_feature, members, values, tile
 # Sums may be taken in any order, which is what lets them run in vector registers. NaN and infinity keep their meaning.
 ANY_ORDER = {"reassoc", "contract", "nsz"}
 FEW = 3  # fewer than one class in so many: one by one; otherwise all classes at once, along memory
-INSERTION = 32  # up to so many classes are sorted by plain insertion
 
 
 @part(fastmath=ANY_ORDER)
@@ -157,48 +156,23 @@ def sparse_add(values, indices, indptr, i, weights, classes, start, count, steps
 
 
 @part()
-def sort_descending(numbers, count):  # type: ignore[no-untyped-def]
-    """In place; Shell's gaps where there are many."""
-    gap = 1
-    while count > INSERTION and 9 * gap < count:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(gap, count):
-            value = numbers[k]
-            j = k
-            while j >= gap and numbers[j - gap] < value:
-                numbers[j] = numbers[j - gap]
-                j -= gap
-            numbers[j] = value
-        gap //= 3
+def shared_level(pulls, count, own_at, top, total, sharing):  # type: ignore[no-untyped-def]
+    """The depth below the top of which the shares, with what others take of it, add up to the total.
 
-
-@part()
-def water_level(ordered, count, own, reach):  # type: ignore[no-untyped-def]
-    """The depth t ≥ 0 below ordered[0] that solves a row, and whether Σα is at its bound.
-
-    minimise ½q‖A‖² + B·A over one row: qα_y = max(0, t − (ordered[0] − B_y)) for y ≠ own, and with own = B_own either
-    qΣα = ordered[0] − t − own, if that is within reach = qC_n, or qΣα = reach. `ordered` holds the B_y, y ≠ own, in
-    descending order. Only differences enter, so that neither a large C_n nor a tiny q costs digits.
+    t·(taken + sharing) = total + Σ_taken depth_y, depth_y = top − B_y, taken those that are no deeper than t: from all
+    of them on, those that lie deeper are left out, and the level sinks, until none does (Michelot 1986).
     """
-    top = ordered[0]
-    lead = top - own
-    if lead <= 0.0:
-        return 0.0, False
-    taken = 1
-    total = lead
-    while taken < count and (taken + 1) * (top - ordered[taken]) < total:
-        total += top - ordered[taken]
-        taken += 1
-    level = total / (taken + 1)
-    if lead - level <= reach:
-        return level, False
-    taken = 1
-    total = reach
-    while taken < count and taken * (top - ordered[taken]) < total:
-        total += top - ordered[taken]
-        taken += 1
-    return total / taken, True
+    level = np.inf
+    while True:
+        filled, taken = total, sharing
+        for t in range(count):
+            if t != own_at and top - pulls[t] <= level:
+                filled += top - pulls[t]
+                taken += 1.0
+        sunk = filled / taken
+        if not sunk < level:
+            return level
+        level = sunk
 
 
 @part()
@@ -237,29 +211,32 @@ def look_at_row(A, k, code, bound, classes, start, count, gradient):  # type: ig
 
 
 @part()
-def solve_row(A, k, code, bound, square, classes, start, count, gradient, ordered, steps):  # type: ignore[no-untyped-def]
+def solve_row(A, k, code, bound, square, classes, start, count, gradient, pulls, steps):  # type: ignore[no-untyped-def]
     """Put row k at the optimum of its subproblem; its steps are kept, and the dual's gain returned.
 
-    min ½q‖A − A_old‖² + G·(A − A_old) subject to Σ_y A_y = 0, A_y ≤ C_n 1[y = y_n]: by the order of B = G − qA_old.
+    min ½q‖A − A_old‖² + G·(A − A_old) subject to Σ_y A_y = 0, A_y ≤ C_n 1[y = y_n]. With B = G − qA_old it is
+    qα_y = max(0, t − depth_y), depth_y = top − B_y of the classes y ≠ y_n, and either qΣα = top − t − B_{y_n}, if that
+    is within reach = qC_n, or qΣα = reach. Only differences enter, so that neither a large C_n nor a tiny q costs
+    digits.
     """
-    own = 0.0
+    top = -np.inf
     own_at = 0
-    seen = 0
     for t in range(count):
-        y = classes[start + t]
-        pull = gradient[t] - square * A[k, y]
-        if y == code:
-            own, own_at = pull, t
-            seen = 1
-        else:
-            ordered[t - seen] = pull
-    sort_descending(ordered, count - 1)  # (a counter from 0 would have a type of its own, and compile all this twice)
-    level, full = water_level(ordered, count - 1, own, square * bound)
+        pulls[t] = gradient[t] - square * A[k, classes[start + t]]
+        if classes[start + t] == code:
+            own_at = t
+        elif pulls[t] > top:
+            top = pulls[t]
+    lead, reach = top - pulls[own_at], square * bound
+    level = shared_level(pulls, count, own_at, top, lead, 1.0) if lead > 0.0 else 0.0
+    full = lead - level > reach
+    if full:
+        level = shared_level(pulls, count, own_at, top, reach, 0.0)
     total = 0.0
     for t in range(count):
         y = classes[start + t]
         if y != code:
-            depth = level - (ordered[0] - (gradient[t] - square * A[k, y]))
+            depth = level - (top - pulls[t])
             alpha = depth / square if depth > 0.0 else 0.0
             total += alpha
             steps[t] = -alpha - A[k, y]
@@ -313,7 +290,7 @@ def sweep(  # type: ignore[no-untyped-def]
     of the last sweep the gap, the dual's gain and the products taken; the number of sweeps.
     """
     n_classes = A.shape[1]
-    gradient, ordered, steps, spare = room[0], room[1], room[2], room[3]
+    gradient, pulls, steps, spare = room[0], room[1], room[2], room[3]
     done = 0
     while True:
         if most > 0:
@@ -348,7 +325,7 @@ def sweep(  # type: ignore[no-untyped-def]
             at += 1
             if top <= floor or most == 0:
                 continue
-            gain += solve_row(A, k, code, bound, squares[k], classes, start, count, gradient, ordered, steps)
+            gain += solve_row(A, k, code, bound, squares[k], classes, start, count, gradient, pulls, steps)
             if indices is None:
                 dense_add(values, i, weights, classes, start, count, steps)
             else:
