@@ -15,14 +15,12 @@ from discrim.data.rows import LabelledRows
 from discrim.data.warn_once import held_back
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread, total_spread
-from discrim.reducers.base import Solution
+from discrim.reducers.base import Coordinates, Solution
 from discrim.reducers.fisher_lda import FisherLDA
 from discrim.reducers.pca import PCA
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis, Features, column_variances
-from discrim.solve.choose import Plan
 from discrim.solve.folds import splits_of
-from discrim.solve.some_columns import PlanOfColumns, SomeColumns
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -120,7 +118,9 @@ class ScreenedPCA(SpreadReducer):
             return "n_selected='cv' needs all rows at once. Statistics suffice for a number."
         return None
 
-    def _plan(self, rows: LabelledRows) -> Plan:
+    def _solve_rows(
+        self, rows: LabelledRows, coordinates: Coordinates | None = None
+    ) -> tuple[Solution, Array, ClassMoments]:
         shares, mean = _shares_of_rows(rows)
         tried: tuple[Columns, Array] = np.empty(0, np.intp), np.empty(0)
         if isinstance(self.n_selected, str):
@@ -129,8 +129,8 @@ class ScreenedPCA(SpreadReducer):
         else:
             count = int(self.n_selected)
         screening = _screening(shares, count, rows.class_totals, tried)
-        inner = super()._plan(replace(rows, X=rows.X[:, screening.selected_]))
-        return PlanOfColumns(inner.basis, inner.reason, screening.selected_, mean, screening)
+        solution, _, moments = super()._solve_rows(replace(rows, X=rows.X[:, screening.selected_]), coordinates)
+        return _in_all_columns(solution, screening), mean, moments
 
     def _tried(self, rows: LabelledRows, most: int) -> tuple[Columns, Array]:
         """Every m of the grid, and its accuracy on held-out rows."""
@@ -150,15 +150,19 @@ class ScreenedPCA(SpreadReducer):
         return total_spread(moments)
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        if isinstance(basis, SomeColumns):
-            return replace(super()._solve(basis, moments, request), found=basis.found)
-        # statistics alone
+        if self._statistics is None:  # rows came, and are in the selected columns
+            return super()._solve(basis, moments, request)
         screening = _screening(_shares(moments), int(self.n_selected), moments.weights)
         some = moments.some_columns(screening.selected_)
-        inner = SomeColumns.around(Features.of_moments(some), screening.selected_, moments.mean)
-        found = super()._solve(inner, some, request)
-        how = f"{found.solver_}; {len(screening.selected_)} of {moments.n_features} columns"
-        return replace(found, components_=inner.lift(found.components_), solver_=how, found=screening)
+        return _in_all_columns(super()._solve(Features.of_moments(some), some, request), screening)
+
+
+def _in_all_columns(found: Solution, screening: Screening) -> Solution:
+    """Directions of the selected columns, 0 in the others."""
+    directions = np.zeros((len(found.components_), len(screening.f_scores_)), found.components_.dtype)
+    directions[:, screening.selected_] = found.components_
+    how = f"{found.solver_}; {len(screening.selected_)} of {directions.shape[1]} columns"
+    return replace(found, components_=directions, solver_=how, found=screening)
 
 
 def _shares_of_rows(rows: LabelledRows) -> tuple[Array, Array]:
