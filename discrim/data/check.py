@@ -359,17 +359,6 @@ def require_representable(result: NDArray[Any], X: Any) -> None:
     )
 
 
-def require_class_numbers(codes: NDArray[np.intp], n_rows: int, n_classes: int) -> None:
-    """One number for each row, from 0 to n_classes − 1."""
-    if codes.shape != (n_rows,):
-        raise ValueError(f"codes of shape {codes.shape} for {n_rows} rows. Pass one class number for each row of X.")
-    if codes.size and not 0 <= codes.min() <= codes.max() < n_classes:
-        raise ValueError(
-            f"codes from {codes.min()} to {codes.max()}, but n_classes={n_classes} allows 0 to {n_classes - 1}. "
-            "Number the classes from 0."
-        )
-
-
 def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise ValueError(

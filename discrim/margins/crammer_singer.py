@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from discrim.data.check import require_class_numbers
 from discrim.data.warn_once import warn
 from discrim.margins.crammer_singer_descent import Descent, Problem, Table, on_grid
 from discrim.margins.identical_rows import Groups, equal_rows
@@ -52,46 +51,39 @@ def solve_crammer_singer(
     tol: float,
     max_iter: int,
     random_state: Any,
-    warm_start: CrammerSinger | Floats | None = None,
+    warm_start: Floats | None = None,
     offset: Floats | None = None,
     scale: float = 1.0,
 ) -> CrammerSinger:
     """Weights and duals with (primal − dual)/primal ≤ tol, or a ConvergenceWarning that names what was reached.
 
     X : dense or sparse, never written to; float64 or float32, C-contiguous or CSR, is taken without a copy.
-    codes : class number 0..n_classes − 1 of each row.
-    C, sample_weight : C_n = C·weight_n; rows of weight 0 take no part and have duals 0.
+    codes : class number 0..n_classes − 1 of each row, n_classes ≥ 2.
+    C, sample_weight : C_n = C·weight_n, both above 0.
     max_iter : passes over the rows that still matter; conjugate-gradient steps count as such.
-    warm_start : a solution (or its dual_coef) for the same rows and classes to start from.
+    warm_start : the dual_coef of a solution for the same rows and classes to start from.
     offset, scale : the SVM sees (x − offset)/scale; a sparse X is not made dense for it.
 
     Equal rows of one class are solved as one row of their total weight and share its duals in proportion to their
     weights. Rows are visited in an order drawn from `random_state`; the order in which X lists them plays no part.
     """
-    codes = np.ascontiguousarray(codes, dtype=np.intp)
-    _require_sense(X, codes, n_classes, C, scale)
-    bound = float(C) * _row_weights(sample_weight, len(codes))
+    bound = np.full(len(codes), float(C)) if sample_weight is None else float(C) * sample_weight
     if offset is not None and not sp.issparse(X):
         X, offset = np.asarray(X, dtype=np.float64) - offset, None  # differences first: exact where offsets are large
     table = Table.of(X)
     groups = equal_rows(table.X, codes)
-    group_bound = np.bincount(groups.group, bound).astype(np.float64)
-    taking_part = np.flatnonzero(group_bound > 0)
-    rows = groups.first[taking_part]
-    problem = Problem.of(table, rows, codes[rows], group_bound[taking_part], offset, scale, fit_intercept)
+    rows, group_bound = groups.first, np.bincount(groups.group, bound).astype(np.float64)
+    problem = Problem.of(table, rows, codes[rows], group_bound, offset, scale, fit_intercept)
     _require_finite_squares(problem.square, rows)
     _require_finite_objective(problem.square, bound, C)
     descent = Descent(problem, n_classes, check_random_state(random_state).randint(1, 2**31 - 1))
     if warm_start is not None:
-        given = _feasible_start(warm_start, groups, codes, group_bound, n_classes)
-        descent.start_from(given[taking_part])
+        descent.start_from(_feasible_start(warm_start, groups, problem))
     state = descent.run(tol, max_iter)
-    duals = np.zeros((len(groups.first), n_classes))
-    duals[taking_part] = descent.A
-    share = np.divide(bound, group_bound[groups.group], out=np.zeros_like(bound), where=bound > 0)
+    share = bound / group_bound[groups.group]
     solution = CrammerSinger(
         *descent.weights_and_intercepts(offset),
-        on_grid(duals[groups.group] * share[:, None], codes, bound),
+        on_grid(descent.A[groups.group] * share[:, None], codes, bound),
         state.primal,
         state.dual,
         max(0.0, state.primal - state.dual) / state.primal,
@@ -103,48 +95,18 @@ def solve_crammer_singer(
     return solution
 
 
-def _feasible_start(
-    warm_start: CrammerSinger | Floats, groups: Groups, codes: NDArray[np.intp], bound: Floats, n_classes: int
-) -> Floats:
+def _feasible_start(given: Floats, groups: Groups, problem: Problem) -> Floats:
     """The nearest thing to the given duals that fits these rows: one row for each group, within its bound."""
-    given = warm_start.dual_coef if isinstance(warm_start, CrammerSinger) else np.asarray(warm_start, dtype=float)
-    if given.shape != (len(codes), n_classes):
-        raise ValueError(
-            f"warm_start has duals of shape {given.shape}, but there are {len(codes)} rows and {n_classes} classes. "
-            "Pass the solution for the same rows and classes, or None to start afresh."
-        )
-    alpha = np.zeros((len(bound), n_classes))
+    alpha = np.zeros((len(problem.rows), given.shape[1]))
     np.add.at(alpha, groups.group, -given)
-    own = np.arange(len(bound)), codes[groups.first]
+    own = np.arange(len(alpha)), problem.codes
     alpha[own] = 0.0
     np.maximum(alpha, 0.0, out=alpha)
     total = alpha.sum(axis=1)
-    alpha *= np.divide(bound, total, out=np.ones_like(total), where=total > bound)[:, None]
+    alpha *= np.divide(problem.bound, total, out=np.ones_like(total), where=total > problem.bound)[:, None]
     alpha *= -1.0
-    alpha[own] = np.minimum(total, bound)
+    alpha[own] = np.minimum(total, problem.bound)
     return alpha
-
-
-def _require_sense(X: Any, codes: NDArray[np.intp], n_classes: int, C: float, scale: float) -> None:
-    require_class_numbers(codes, X.shape[0], n_classes)
-    if n_classes < 2:
-        raise ValueError(f"n_classes={n_classes}, but a margin needs at least two classes to lie between.")
-    for name, value in (("C", C), ("scale", scale)):
-        if not 0 < value < np.inf:
-            raise ValueError(f"{name}={value!r} came; possible is a finite number above 0.")
-
-
-def _row_weights(sample_weight: Floats | None, n_rows: int) -> Floats:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,) or not ((weights >= 0) & np.isfinite(weights)).all():
-        raise ValueError(
-            f"sample_weight of shape {weights.shape} came for {n_rows} rows. Pass one finite number ≥ 0 for each row."
-        )
-    if not weights.any():
-        raise ValueError("Every sample_weight is zero, so no row is left. Give at least two rows a positive weight.")
-    return weights
 
 
 def _require_finite_squares(square: Floats, rows: NDArray[np.intp]) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import require_class_numbers
 from discrim.margins.enemy_search import Found, search_enemies
 from discrim.margins.identical_rows import equal_rows
 
@@ -31,7 +30,6 @@ def nearest_enemies(X: Any, codes: Ints, n_classes: int, *, enemies: str = "each
     enemies : "each" gives (n, n_classes), −1 for a row's own class and for classes without rows;
         "any" gives (n, 1), −1 where there is no other class.
     """
-    codes = _checked(X, codes, n_classes, enemies)
     nearest = np.full((len(codes), n_classes if enemies == "each" else 1), -1)
     for found in search_enemies(X, codes, n_classes, each=enemies == "each"):
         lowest = _lowest(found, codes, n_classes, each=enemies == "each")
@@ -68,7 +66,6 @@ def enemy_pairs(
         repeated rows would give.
     most : pairs that may be held; MemoryError if there are more.
     """
-    codes = _checked(X, codes, n_classes, enemies)
     groups = equal_rows(X, codes)
     first = np.sort(groups.first)  # so that the lowest is the lowest
     w = np.bincount(groups.first[groups.group], weights, minlength=len(codes)).astype(np.float64)[first]
@@ -120,11 +117,3 @@ def _lowest(found: Found, codes: Ints, n_classes: int, *, each: bool) -> Ints:
     order = np.lexsort((found.enemy, found.D, slot, found.finder))
     finder, slot = found.finder[order], slot[order]
     return order[np.flatnonzero((np.diff(finder, prepend=-1) != 0) | (np.diff(slot, prepend=-1) != 0))]
-
-
-def _checked(X: Any, codes: Ints, n_classes: int, enemies: str) -> Ints:
-    if enemies not in ("each", "any"):
-        raise ValueError(f'enemies={enemies!r}, but it can only be "each" or "any". Pass one of these.')
-    codes = np.ascontiguousarray(codes, dtype=np.intp)
-    require_class_numbers(codes, X.shape[0], n_classes)
-    return codes

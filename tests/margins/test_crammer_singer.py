@@ -67,7 +67,7 @@ def zoo():
     yield "26 classes", *noisy(130, 6, 26), 1.0, None
     yield "wide", *noisy(20, 50, 4), 1.0, None
     yield "one column", *noisy(30, 1, 3), 1.0, None
-    yield "weights", X, codes, 1.0, rng.integers(0, 4, len(codes)).astype(float)
+    yield "weights", X, codes, 1.0, rng.integers(1, 4, len(codes)).astype(float)
     yield "constant columns", np.c_[np.full(60, 3.0), X, np.zeros(60)], codes, 1.0, None
     yield "large constant column", np.c_[X, np.full(60, 30.0)], codes, 1.0, None
     yield "equal rows, other labels", np.r_[X, X, X[:9]], np.r_[codes, (codes + 1) % 3, codes[:9]], 1.0, None
@@ -235,13 +235,12 @@ def test_equal_rows_share_their_duals_whatever_the_order(seed):
     np.testing.assert_array_equal(doubled.dual_coef[150:], plain.dual_coef[order] / 2)
 
 
-def test_weights_are_repetitions_and_zeros_are_absence():
+def test_weights_are_repetitions():
     X, codes = noisy(50, 4, 3)
-    weights = np.random.default_rng(1).integers(0, 4, 50)
+    weights = np.random.default_rng(1).integers(1, 4, 50)
     once, often = solved(X, codes, sample_weight=weights), solved(X.repeat(weights, 0), codes.repeat(weights))
     np.testing.assert_array_equal(once.class_coef, often.class_coef)
     np.testing.assert_allclose(once.dual_coef.repeat(weights, 0), often.dual_coef * weights.repeat(weights)[:, None])
-    assert (once.dual_coef[weights == 0] == 0).all()
 
 
 def test_unequal_weights_share_in_proportion():
@@ -405,7 +404,7 @@ def test_the_dual_never_falls_and_the_gap_is_never_negative(monkeypatch):
 def test_a_warm_start_ends_where_a_cold_one_does():
     X, codes = noisy(80, 5, 4)
     svm = solved(X, codes, C=1.0, tol=1e-7)
-    again = solved(X, codes, C=1.0, tol=1e-7, warm_start=svm)
+    again = solved(X, codes, C=1.0, tol=1e-7, warm_start=svm.dual_coef)
     assert again.n_iter == 0
     np.testing.assert_array_equal(again.class_coef, svm.class_coef)
     for C in (0.3, 4.0):  # a tighter box cuts the given duals, a wider one leaves room
@@ -448,24 +447,6 @@ def test_a_hopeless_problem_stops_and_says_how_far_it_came():
         svm = solved(X, codes, C=1e4, tol=1e-9, max_iter=2000)
     assert 1e-9 < svm.gap <= 1
     assert svm.n_iter <= 2000
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"C": 0.0}, "C=0.0 came; possible is a finite number above 0"),
-        ({"scale": np.inf}, "scale=inf came"),
-        ({"n_classes": 1}, "codes from 0 to 2, but n_classes=1"),
-        ({"warm_start": np.zeros((3, 3))}, "warm_start has duals of shape"),
-        ({"sample_weight": np.zeros(12)}, "no row is left"),
-        ({"sample_weight": np.full(12, -1.0)}, "sample_weight"),
-        ({"sample_weight": np.ones(3)}, "sample_weight"),
-    ],
-)
-def test_senseless_arguments_are_named(options, message):
-    X, codes = noisy(12, 2, 3)
-    with pytest.raises(ValueError, match=message):
-        solved(X, codes, **options)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])

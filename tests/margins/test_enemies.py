@@ -289,18 +289,6 @@ def test_distances_are_the_definition_bit_for_bit(rng, d):
         np.testing.assert_array_equal(rows.distances(left, right), distances(X).ravel())
 
 
-def test_errors_say_what_came_and_what_is_possible():
-    X = np.zeros((3, 2))
-    with pytest.raises(ValueError, match=r"enemies='all'.*\"each\" or \"any\""):
-        nearest_enemies(X, np.zeros(3, dtype=int), 1, enemies="all")
-    with pytest.raises(ValueError, match=r"shape \(2,\) for 3 rows"):
-        nearest_enemies(X, np.zeros(2, dtype=int), 1)
-    with pytest.raises(ValueError, match="from 0 to 2, but n_classes=2 allows 0 to 1"):
-        nearest_enemies(X, np.arange(3), 2)
-    with pytest.raises(ValueError, match="from -1 to 1"):
-        nearest_enemies(X, np.array([-1, 0, 1]), 2)
-
-
 def literal_pairs(X, codes, n_classes, w, enemies, ties):
     """{(i, j): weight} by the definition, over the different rows; w says how often each occurs."""
     D = distances(X)
