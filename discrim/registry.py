@@ -128,9 +128,9 @@ class Entry:
         return f"{self.module}:{self.name}"
 
 
-def _reducer(name: str, file: str, gloss: str, *methods: Method) -> Entry:
-    """A class of the reducers' room, which builds its methods unless they say what does."""
-    module = f"discrim.reducers.{file}"
+def _reducer(target: str, gloss: str, *methods: Method) -> Entry:
+    """A class "file:name" of the reducers' room, which builds its methods unless they say what does."""
+    module, _, name = f"discrim.reducers.{target}".partition(":")
     own = tuple(replace(one, build=one.build or f"{module}:{name}") for one in methods)
     return Entry(name, module, gloss, own, saved=True)
 
@@ -142,8 +142,7 @@ OF_THE_SVM = {"streams": False, "counts_enter": True, "of_the_svm": True}
 
 ENTRIES = (
     _reducer(
-        "BayesErrorLDA",
-        "bayes_error_lda",
+        "bayes_error_lda:BayesErrorLDA",
         "least pairwise error; the default",
         Method(
             "bayes-error-lda",
@@ -154,8 +153,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "RegularizedLDA",
-        "regularized_lda",
+        "regularized_lda:RegularizedLDA",
         "linear discriminants with a ridge",
         Method(
             "regularized-lda",
@@ -165,44 +163,37 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "FisherLDA",
-        "fisher_lda",
+        "fisher_lda:FisherLDA",
         "classical linear discriminants",
         Method("fisher-lda", "classical linear discriminants", laws=DISCRIMINANTS),
     ),
     _reducer(
-        "UncorrelatedLDA",
-        "uncorrelated_lda",
+        "uncorrelated_lda:UncorrelatedLDA",
         "discriminants with uncorrelated features",
         Method("uncorrelated-lda", "discriminants with uncorrelated features, also for n < d", laws=DISCRIMINANTS),
     ),
     _reducer(
-        "OrthogonalLDA",
-        "orthogonal_lda",
+        "orthogonal_lda:OrthogonalLDA",
         "orthonormal discriminants, n < d",
         Method("orthogonal-lda", "orthonormal discriminants, also for n < d", laws={"lanczos": False}),
     ),
     _reducer(
-        "NullSpaceLDA",
-        "null_space_lda",
+        "null_space_lda:NullSpaceLDA",
         "where classes do not vary",
         Method("null-space-lda", "class means apart where classes do not vary, for n < d", laws={"lanczos": False}),
     ),
     _reducer(
-        "PCALDA",
-        "pca_lda",
+        "pca_lda:PCALDA",
         "principal components, then discriminants",
         Method("pca-lda", "principal components, then discriminants", laws=DISCRIMINANTS),
     ),
     _reducer(
-        "MaximumMarginCriterion",
-        "maximum_margin_criterion",
+        "maximum_margin_criterion:MaximumMarginCriterion",
         "between minus within-class scatter",
         Method("max-margin-criterion", "between minus within-class scatter", laws={"lanczos_pads": False}),
     ),
     _reducer(
-        "MarginSubspace",
-        "margin_subspace",
+        "margin_subspace:MarginSubspace",
         "directions of an SVM's weights",
         Method(
             "margin-subspace",
@@ -213,8 +204,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "MaxMarginShift",
-        "max_margin_shift",
+        "max_margin_shift:MaxMarginShift",
         "any extractor on shifted rows",
         Method(
             "max-margin-shift",
@@ -224,8 +214,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "MaxMarginPCA",
-        "max_margin_pca",
+        "max_margin_pca:MaxMarginPCA",
         "PCA with an SVM inside",
         Method(
             "max-margin-pca",
@@ -235,8 +224,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "MarginPCA",
-        "margin_pca",
+        "margin_pca:MarginPCA",
         "directions of largest between-class differences",
         Method("margin-pca-all", "PCA of all differences between classes", options={"pairs": "all"}),
         Method(
@@ -256,14 +244,12 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "SupervisedPCA",
-        "supervised_pca",
+        "supervised_pca:SupervisedPCA",
         "directions most dependent on labels",
         Method("supervised-pca", "directions of largest dependence on the labels (HSIC), then PCA"),
     ),
     _reducer(
-        "ScreenedPCA",
-        "screened_pca",
+        "screened_pca:ScreenedPCA",
         "PCA of columns that differ",
         Method(
             "screened-pca",
@@ -273,14 +259,12 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "OptimalLowRank",
-        "optimal_low_rank",
+        "optimal_low_rank:OptimalLowRank",
         "class means, then class-centred PCA",
         Method("optimal-low-rank", "class means, then the largest directions within classes (LOL)"),
     ),
     _reducer(
-        "LocalFisherDiscriminant",
-        "local_fisher_discriminant",
+        "local_fisher_discriminant:LocalFisherDiscriminant",
         "discriminants of near rows",
         Method(
             "local-fisher-discriminant",
@@ -289,8 +273,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "SupervisedProbabilisticPCA",
-        "supervised_probabilistic_pca",
+        "supervised_probabilistic_pca:SupervisedProbabilisticPCA",
         "factors rows and labels share",
         Method(
             "supervised-probabilistic-pca",
@@ -300,8 +283,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "SupportVectorDecomposition",
-        "support_vector_decomposition",
+        "support_vector_decomposition:SupportVectorDecomposition",
         "factors that separate by margins",
         Method(
             "support-vector-decomposition",
@@ -311,8 +293,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "LogisticPCA",
-        "logistic_pca",
+        "logistic_pca:LogisticPCA",
         "factors that predict the labels",
         Method(
             "logistic-pca",
@@ -322,8 +303,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "SupervisedExponentialPCA",
-        "supervised_exponential_pca",
+        "supervised_exponential_pca:SupervisedExponentialPCA",
         "shared factors, one minimum",
         Method(
             "supervised-exponential-pca",
@@ -333,8 +313,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "PairwiseEigenvectors",
-        "pairwise_eigenvectors",
+        "pairwise_eigenvectors:PairwiseEigenvectors",
         "one class large beside another",
         Method(
             "pairwise-eigenvectors",
@@ -343,8 +322,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "PLSDA",
-        "plsda",
+        "plsda:PLSDA",
         "largest covariance with the labels",
         Method(
             "pls-da",
@@ -353,8 +331,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "SparsePLSDA",
-        "sparse_plsda",
+        "sparse_plsda:SparsePLSDA",
         "PLS components of few features",
         Method(
             "sparse-pls-da",
@@ -370,20 +347,17 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "BayesErrorPCA",
-        "bayes_error_pca",
+        "bayes_error_pca:BayesErrorPCA",
         "principal components of least error",
         Method("bayes-error-pca", "principal components of least Bayes error", default=True, laws={"lanczos": False}),
     ),
     _reducer(
-        "PCA",
-        "pca",
+        "pca:PCA",
         "directions of largest variance",
         Method("pca", "directions of largest variance, without labels", default=True, laws={"supervised": False}),
     ),
     _reducer(
-        "PosteriorMap",
-        "posterior_map",
+        "posterior_map:PosteriorMap",
         "a classifier's view, not linear",
         Method(
             "posterior-map",
@@ -397,8 +371,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "KernelMap",
-        "kernel_map",
+        "kernel_map:KernelMap",
         "a kernel version of every method",
         Method(
             "kernel-bayes-error-lda",
@@ -410,7 +383,7 @@ ENTRIES = (
             laws={"linear": False},
         ),
     ),
-    _reducer("Autoencoder", "autoencoder", "one sigmoid layer, for MaxMarginShift"),
+    _reducer("autoencoder:Autoencoder", "one sigmoid layer, for MaxMarginShift"),
     Entry("max_margin_shift", "discrim.reducers.max_margin_shift", "the shifted rows themselves"),
     Entry("CrammerSingerSVC", "discrim.classifiers.crammer_singer_svc", "multiclass SVM with its duals"),
     Entry("RefinedHyperplane", "discrim.classifiers.refined_hyperplane", "a linear classifier, margins refined"),

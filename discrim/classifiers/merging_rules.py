@@ -45,26 +45,6 @@ def groupings(rule: str, terms: Terms) -> Iterator[Grouping]:
         yield from merged_pairs(d)
 
 
-def two_smallest(terms: Terms) -> Indices:
-    """min: the two smallest |a_i|."""
-    return _two_first(_sizes(terms.weights))
-
-
-def two_largest(terms: Terms) -> Indices:
-    """max: the two largest |a_i|."""
-    return _two_first(-_sizes(terms.weights))
-
-
-def discriminant_run_up(terms: Terms) -> Indices:
-    """discriminant-min: from the smallest |a_i| up, as long as the sum discriminates best (Algorithm 1)."""
-    return _discriminating_run(terms, np.argsort(_sizes(terms.weights), kind="stable"))
-
-
-def discriminant_run_down(terms: Terms) -> Indices:
-    """discriminant-max: from the largest |a_i| down, as long as the sum discriminates best (Algorithm 1)."""
-    return _discriminating_run(terms, np.argsort(-_sizes(terms.weights), kind="stable"))
-
-
 def heavier_sign(terms: Terms) -> Indices:
     """sign: the terms a_i(μ_−i − μ_+i) of one sign, the sign of the larger sum (Algorithm 2).
 
@@ -78,18 +58,14 @@ def heavier_sign(terms: Terms) -> Indices:
     return np.flatnonzero(gaps > 0 if positive > (1 + SLACK) * negative else gaps < 0)
 
 
-def no_merging(terms: Terms) -> Indices:
-    """none: nothing is merged, the features are only rescaled, x_i → a_i x_i."""
-    return np.empty(0, dtype=np.intp)
-
-
+# Which features each rule merges; a run is of Algorithm 1: as long as the sum discriminates best
 MERGED_SET: dict[str, Callable[[Terms], Indices]] = {
     "sign": heavier_sign,
-    "discriminant-min": discriminant_run_up,
-    "discriminant-max": discriminant_run_down,
-    "min": two_smallest,
-    "max": two_largest,
-    "none": no_merging,
+    "discriminant-min": lambda terms: _discriminating_run(terms, np.argsort(_sizes(terms.weights), kind="stable")),
+    "discriminant-max": lambda terms: _discriminating_run(terms, np.argsort(-_sizes(terms.weights), kind="stable")),
+    "min": lambda terms: _two_first(_sizes(terms.weights)),
+    "max": lambda terms: _two_first(-_sizes(terms.weights)),
+    "none": lambda terms: np.empty(0, dtype=np.intp),  # the features are only rescaled, x_i → a_i x_i
 }
 RULES = (*MERGED_SET, "exhaustive-splits", "exhaustive-pairs")
 

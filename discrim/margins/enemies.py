@@ -8,7 +8,6 @@ search (`enemy_search`) only ever leaves out what is certainly farther.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from discrim.margins.enemy_search import Found, search_enemies
 from discrim.margins.identical_rows import equal_rows
+from discrim.margins.margin_vectors import Pairs
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -38,15 +38,6 @@ def nearest_enemies(X: Any, codes: Ints, n_classes: int, *, enemies: str = "each
     return nearest
 
 
-@dataclass(frozen=True)
-class EnemyPairs:
-    """Unordered pairs of rows, left < right, each once, with their weights. Of equal rows the lowest stands for all."""
-
-    left: Ints
-    right: Ints
-    weight: Floats
-
-
 def enemy_pairs(
     X: Any,
     codes: Ints,
@@ -56,8 +47,8 @@ def enemy_pairs(
     enemies: str = "each",
     ties: str = "share",
     most: int | None = None,
-) -> EnemyPairs:
-    """The pairs {i, j} in which j is a nearest enemy of i or i one of j, each counted once.
+) -> Pairs:
+    """The pairs {i, j} in which j is a nearest enemy of i or i one of j, each once; of equal rows the lowest stands.
 
     weights : w, how often each row occurs, above 0; for ties="lowest" whole numbers.
     ties : what a row with t equally near enemies (each as often as it occurs) gives them: "share", 1/t each, and a pair
@@ -81,10 +72,10 @@ def enemy_pairs(
         np.concatenate([getattr(part, name) for part in parts] or [np.empty(0, dtype)])
         for name, dtype in (("left", np.intp), ("right", np.intp), ("weight", np.float64))
     )
-    return EnemyPairs(first[left], first[right], weight)
+    return Pairs(first[left], first[right], weight)
 
 
-def _pairs(found: Found, w: Floats, codes: Ints, n_classes: int, ties: str, *, each: bool) -> EnemyPairs:
+def _pairs(found: Found, w: Floats, codes: Ints, n_classes: int, ties: str, *, each: bool) -> Pairs:
     """What faces each other, from whichever side it was found, with the weights of `enemy_pairs`."""
     if ties == "lowest":
         lowest = _lowest(found, codes, n_classes, each=each)
@@ -108,7 +99,7 @@ def _pairs(found: Found, w: Floats, codes: Ints, n_classes: int, ties: str, *, e
     else:
         weight = np.maximum.reduceat(weight, start) if len(start) else weight
     left, right = np.divmod(key[start], len(w))
-    return EnemyPairs(left, right, weight)
+    return Pairs(left, right, weight)
 
 
 def _lowest(found: Found, codes: Ints, n_classes: int, *, each: bool) -> Ints:

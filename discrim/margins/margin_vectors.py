@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +13,13 @@ from discrim.data.rows import BLOCK_BYTES, LabelledRows
 Array = NDArray[np.float64]
 
 
-class Pairs(Protocol):
-    """Weighted pairs of rows, by their numbers."""
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Unordered pairs of rows, by their numbers, left < right, each once, with their weights."""
 
-    @property
-    def left(self) -> NDArray[np.intp]: ...
-    @property
-    def right(self) -> NDArray[np.intp]: ...
-    @property
-    def weight(self) -> Array: ...
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    weight: Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from discrim.data.check_parameters import COUNT, Constraints, named
 from discrim.data.fit_messages import MOST_ENEMIES, refuse_ties, require_room_for_enemies
 from discrim.data.rows import LabelledRows
 from discrim.decompositions import eigh
-from discrim.margins.enemies import TIES, EnemyPairs, enemy_pairs
-from discrim.margins.margin_vectors import Margins, class_medians
+from discrim.margins.enemies import TIES, enemy_pairs
+from discrim.margins.margin_vectors import Margins, Pairs, class_medians
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.spread_reducer import SpreadReducer
@@ -124,7 +124,7 @@ class MarginPCA(SpreadReducer):
             return Margins(landmarks=class_medians(rows))
         return Margins(pairs=self._enemy_pairs(rows)) if self.pairs == "nearest" else Margins()
 
-    def _enemy_pairs(self, rows: LabelledRows) -> EnemyPairs:
+    def _enemy_pairs(self, rows: LabelledRows) -> Pairs:
         if self.ties == "lowest":
             require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest", ties="lowest")')
         if self.enemies == "each":

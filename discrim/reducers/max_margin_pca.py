@@ -15,8 +15,7 @@ from discrim.data.warn_once import warn
 from discrim.decompositions import eigh
 from discrim.margins.identical_rows import order_of_data
 from discrim.margins.margin_vectors import Margins
-from discrim.margins.shift import margin_shift
-from discrim.margins.unit_rows import UnitRows
+from discrim.margins.shift import UnitRows, margin_shift
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import total_spread
 from discrim.reducers.base import Reducer, Solution

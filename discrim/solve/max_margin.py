@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from discrim.decompositions import svd
-from discrim.margins.unit_rows import UnitRows
+from discrim.margins.shift import UnitRows
 
 Array = NDArray[np.float64]
 STEPS = 10  # of L-BFGS in one turn

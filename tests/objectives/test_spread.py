@@ -1,25 +1,16 @@
 """A spread with class weights, extra rows and pairs: its matrix, factor, operator and trace are the literal sum."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from samples import labelled
 
 from discrim.data.rows import LabelledRows
+from discrim.margins.margin_vectors import Pairs
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 
-
-@dataclass
-class SomePairs:
-    left: np.ndarray
-    right: np.ndarray
-    weight: np.ndarray
-
-
-PAIRS = SomePairs(np.array([0, 3, 3]), np.array([5, 1, 8]), np.array([1.0, 2.0, 0.5]))
+PAIRS = Pairs(np.array([0, 3, 3]), np.array([5, 1, 8]), np.array([1.0, 2.0, 0.5]))
 PARTS = {
     "classes": ([1.0, 2.0, 0.5], False, None),
     "rows": ([0.0, 0.0, 0.0], True, None),

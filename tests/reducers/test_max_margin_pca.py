@@ -14,7 +14,7 @@ from discrim import PCA, MaxMarginPCA, MaxMarginShift
 from discrim.data.rows import LabelledRows
 from discrim.margins.compiled import settle_rows
 from discrim.margins.crammer_singer import solve_crammer_singer
-from discrim.margins.unit_rows import UnitRows
+from discrim.margins.shift import UnitRows
 from discrim.solve.max_margin import MaxMarginProblem, descent
 
 TABLES = {
