@@ -36,7 +36,7 @@ from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.protocol import PROTOCOLS
 from discrim.evaluation.run import kept_results, lock_of
 from discrim.evaluation.summary import METRICS, require_metric
-from discrim.report.answer import project_command
+from discrim.report.next_steps import project_command
 from discrim.report.page import Origin
 
 QUICK_SPLITS, QUICK_ROWS = 5, 10_000

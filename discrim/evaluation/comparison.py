@@ -58,6 +58,12 @@ class JudgedRun:
         nonlinear = [name for name, method in self.methods.items() if not method.linear]
         return verdict_of(self.rows, self.metric, self.facts, nonlinear)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in words."""
+        said = "No reduction could be judged: every trial failed or was skipped."
+        return (said,) if self.verdict is None else self.verdict.sentences
+
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """On which rows and by which score the comparison was made, and what of it was not finished."""
@@ -108,8 +114,7 @@ class Comparison(JudgedRun):
     @property
     def answer(self) -> str:
         """The verdict in words, with what a reader must know of how it came about."""
-        said = "No reduction could be judged: every trial failed or was skipped."
-        return " ".join([said if self.verdict is None else str(self.verdict), *self.remarks])
+        return " ".join([*self.sentences, *self.remarks])
 
     @property
     def failures(self) -> list[Result]:

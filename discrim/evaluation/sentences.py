@@ -82,11 +82,8 @@ def recommendation(found: Verdict) -> str:
     name = METRICS[found.metric]
     # where nothing is shown to help there is nothing to advise, only something to start from
     begin = "The simplest of those that scored alike" if found.finding == NO_SIGNAL else "Recommended"
-    text = f"{begin}: {cell.method} with {in_components(cell.k)}, judged by {cell.judge}: {name} "
-    if found.honest is None:
-        text += f"{percent(found.score)} on the splits it was chosen on"
-    else:
-        text += f"{percent(found.honest.mean)} on rows that had no part in the choice ({found.honest.method})"
+    score, _, _, how = found.told
+    text = f"{begin}: {cell.method} with {in_components(cell.k)}, judged by {cell.judge}: {name} {percent(score)} {how}"
     if found.best == cell:
         return f"{text}; no reduction with results on every split scored higher."
     best = found.best

@@ -20,6 +20,7 @@ from discrim.evaluation.statistics import corrected_interval, corrected_t_test, 
 
 METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "mean F measure"}
 LEVEL = 0.05
+NO_DIFFERENCE = "no difference shown"
 Scores = dict[int, float]  # by split
 
 
@@ -36,7 +37,7 @@ class Difference:
     @property
     def verdict(self) -> str:
         if not self.adjusted < LEVEL:
-            return "no difference shown"
+            return NO_DIFFERENCE
         return "better" if self.mean > 0 else "worse"
 
 

@@ -28,7 +28,7 @@ from discrim.evaluation.methods import METHODS
 from discrim.evaluation.result import Cell, Result, RunFacts
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, sentences
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
-from discrim.evaluation.summary import LEVEL
+from discrim.evaluation.summary import LEVEL, NO_DIFFERENCE
 
 MARGIN = 0.02  # differences within it, with their whole interval, are called none
 UNBALANCED = 0.6  # share of the largest class above which balanced accuracy decides
@@ -63,6 +63,11 @@ class Contrast:
     p_value: float
     detectable: float
     finding: str
+
+    @property
+    def verdict(self) -> str:
+        """The finding in the words of a `Difference`."""
+        return {HELPS: "better", COSTS: "worse"}.get(self.finding, NO_DIFFERENCE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +136,14 @@ class Verdict:
     classes: tuple[str, ...]
     confusion: NDArray[np.intp] | None
     recall: dict[str, float]
+
+    @property
+    def told(self) -> tuple[float, float, float, str]:
+        """The score to go by with its interval, and how it was found: the honest one where there is one."""
+        honest = self.honest
+        if honest is None:
+            return self.score, self.low, self.high, "on the splits it was chosen on"
+        return honest.mean, honest.low, honest.high, f"on rows that had no part in the choice ({honest.method})"
 
     def __str__(self) -> str:
         return " ".join(self.sentences)

@@ -85,14 +85,16 @@ class CriticalDifferenceValues:
 
     @classmethod
     def of_rows(
-        cls, by_data: Mapping[str, Sequence[Result]], classifier: str, *, metric: str = "accuracy"
+        cls, by_data: Mapping[str, Sequence[Result]], classifier: str, *, metric: str | Mapping[str, str] = "accuracy"
     ) -> CriticalDifferenceValues | None:
         """From rows of results, by data set; each method at the K chosen for it on that data set.
 
+        metric : the score, or by data set the score that decides there: ranks of different scores can be averaged
         A win is a difference by the corrected t test at 5 %, anything else a tie. Only methods with results on every
         data set take part; None where there are fewer than two methods or two data sets.
         """
-        tables = {name: _at_chosen(rows, classifier, metric) for name, rows in by_data.items()}
+        decides = dict.fromkeys(by_data, metric) if isinstance(metric, str) else metric
+        tables = {name: _at_chosen(rows, classifier, decides[name]) for name, rows in by_data.items()}
         tables = {name: chosen for name, chosen in tables.items() if chosen.scores}
         first = next(iter(tables.values()), None)
         shared = [m for m in first.scores if all(m in one.scores for one in tables.values())] if first else []
@@ -220,7 +222,7 @@ class CriticalDifferenceDisplay(Display):
         by_data: Mapping[str, Sequence[Result]],
         classifier: str,
         *,
-        metric: str = "accuracy",
+        metric: str | Mapping[str, str] = "accuracy",
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
@@ -232,8 +234,8 @@ class CriticalDifferenceDisplay(Display):
             Rows of results (a comparison's `rows`) by data set.
         classifier : str
             Whose scores.
-        metric : str, default="accuracy"
-            Which score.
+        metric : str or dict of str to str, default="accuracy"
+            Which score, or the score of each data set.
         {drawn}
         """
         values = CriticalDifferenceValues.of_rows(by_data, classifier, metric=metric)

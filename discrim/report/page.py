@@ -12,23 +12,25 @@ import base64
 import hashlib
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
+from discrim.data import catalogue
 from discrim.data.columnar import MissingExtraError
 from discrim.data.writing import whole_file
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.sentences import in_components
+from discrim.evaluation.printed import BETTER, WORSE
+from discrim.evaluation.sentences import in_components, in_p, percent
 from discrim.evaluation.summary import METRICS, Line
 from discrim.report.accuracy_curves import AccuracyCurveValues
-from discrim.report.answer import MARKS, answer_of, p_in_words, points
 from discrim.report.chart import Chart, shortened
 from discrim.report.confusions import Confusions
 from discrim.report.critical_difference import CriticalDifferenceValues
 from discrim.report.fitted import natural
+from discrim.report.next_steps import project_command, python_code
 from discrim.report.payload import Words, as_json, features_json, figure_json
 from discrim.report.permuted_scores import permutation_chart
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
@@ -37,6 +39,16 @@ from discrim.report.results import Results
 MOST_CLASSES = 24  # that are drawn by name
 MOST_CURVES = 8  # that are shown from the start
 ARROWS = 8
+MARKS = {"better": BETTER, "worse": WORSE}
+FILTERS: dict[str, Callable[..., Any]] = {
+    "components": in_components,
+    "shortened": shortened,
+    "hundred": lambda share: f"{100 * share:.1f}",
+    "share": lambda share: "–" if share is None else percent(share),
+    "p": lambda p_value: in_p(p_value).replace(" ", "\u00a0"),  # spaces that do not break
+    "points": lambda difference: f"{100 * difference:+.1f}".replace("-", "−"),
+    "naturally": lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0])),
+}
 Choices = Iterator[tuple[Sequence[int], Chart]]
 
 
@@ -81,13 +93,16 @@ def page(results: Sequence[Results], origin: Origin) -> str:
         raise ValueError("There are no results to report. Run discrim compare first.")
     allotment = Allotment.among(len(results))
     looks = [looks_of(one, allotment) for one in results]
-    overall = ranks_by_classifier(results)
-    n_datasets = len({one.setting.data for one in results})
+    by_data: dict[str, Results] = {}
+    for one in results:
+        by_data.setdefault(one.setting.data, one)  # data that were tried in several ways count by the first
+    overall = ranks_by_classifier(by_data)
     return framed(
         "report.html",
         _drawn(results, looks, overall),
-        title=results[0].label if len(results) == 1 else f"{n_datasets} data sets",
-        n_datasets=n_datasets,
+        title=results[0].label if len(results) == 1 else f"{len(by_data)} data sets",
+        n_datasets=len(by_data),
+        decides={name: METRICS[one.metric] for name, one in by_data.items()},
         blocks=[_said(*pair, origin) for pair in zip(results, looks, strict=True)],
         overall=overall,
         origin=origin,
@@ -197,28 +212,23 @@ def content_policy(scripts: Sequence[str]) -> str:
     )
 
 
-def ranks_by_classifier(results: Sequence[Results]) -> dict[str, CriticalDifferenceValues]:
-    """Mean ranks over the data sets for every classifier; empty for a single data set.
-
-    A data set that was tried in several ways counts once, by its first.
-    """
-    by_data: dict[str, Results] = {}
-    for one in results:
-        by_data.setdefault(one.setting.data, one)
-    rows = {name: one.rows for name, one in by_data.items()}
-    classifiers = dict.fromkeys(line.classifier for one in results for line in one.lines)
-    found = {
-        name: CriticalDifferenceValues.of_rows(rows, name, metric=results[0].metric) for name in sorted(classifiers)
-    }
+def ranks_by_classifier(by_data: Mapping[str, Results]) -> dict[str, CriticalDifferenceValues]:
+    """Mean ranks over the data sets for every classifier, on each by its own score; empty for a single data set."""
+    rows, metric = ({name: getattr(one, what) for name, one in by_data.items()} for what in ("rows", "metric"))
+    classifiers = sorted({line.classifier for one in by_data.values() for line in one.lines})
+    found = {name: CriticalDifferenceValues.of_rows(rows, name, metric=metric) for name in classifiers}
     return {name: values for name, values in found.items() if values is not None}
 
 
 def _said(results: Results, look: Looks, origin: Origin) -> dict[str, Any]:
     """What the template says of one data set."""
-    lines = results.lines
+    lines, setting = results.lines, results.setting
+    best = None if results.verdict is None else results.verdict.recommended
+    in_catalogue = setting.data if setting.data in {one.name for one in catalogue.entries()} else ""
     return {
         "results": results,
-        "answer": answer_of(results, origin.data, origin.reading),
+        "command": best and project_command(best, origin.data or in_catalogue, origin.reading, setting.scale),
+        "code": best and python_code(best, setting.scale, setting.impute),
         "rows": list(zip(lines, _tracks(lines), strict=True)),
         "metric": METRICS[results.metric],
         "classifiers": list(dict.fromkeys(line.classifier for line in lines)),
@@ -254,9 +264,7 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"p": p_in_words, "points": points, "components": in_components, "shortened": shortened}
-    environment.filters["share"] = lambda share: "–" if share is None else f"{100 * share:.1f} %"
-    environment.filters["naturally"] = lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0]))
+    environment.filters |= FILTERS
     environment.globals |= {"marks": MARKS, "classifiers_view": CLASSIFIERS_VIEW}
     return environment.get_template(name)
 

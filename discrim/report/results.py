@@ -74,10 +74,6 @@ class Results(JudgedRun):
         parts = found.grid.table, "", found.grid.name, found.facts, found.methods, found.permutations
         return cls(found.grid.setting, list(found.rows), found.metric, *parts)
 
-    @property
-    def n_methods(self) -> int:
-        return len({line.method for line in self.lines} - {RAW})
-
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Rows, training rows, test rows, features, classes and splits, as far as the rows of results tell."""

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import sys
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -326,6 +327,23 @@ def test_without_the_data_the_page_says_what_is_missing_and_how_to_give_it():
     assert text.count("Give the data with --data FILE --target COLUMN") == 4  # sections 4 to 7
     assert 'data-chart="curves"' in text
     assert 'data-chart="map"' not in text
+
+
+def test_each_data_set_is_ranked_by_the_score_that_decides_there():
+    """Where one class has most rows, balanced accuracy decides; it may order methods otherwise than accuracy."""
+    levels = [("fisher-lda", 2, 0.7), ("pca", 2, 0.8)]
+    shared, other = (made_up(trees(seed=at), name, levels) for at, name in enumerate(["even", "uneven"]))
+    swapped = {"fisher-lda": 0.9, "pca": 0.5}
+    rows = [replace(row, scores={**row.scores, "balanced_accuracy": swapped[row.cell.method]}) for row in other.rows]
+    other = replace(other, rows=rows, metric="balanced_accuracy")
+    for results in ([shared, other], [other, shared]):  # whichever comes first
+        text = page_of(results, Origin())
+        (chart,) = json.loads(re.search(r'id="values">(.*?)</script>', text)[1])["ranks"].values()
+        (ranks,) = (mark["x"] for mark in chart["marks"] if mark["kind"] == "points")
+        assert ranks == [1.5, 1.5]
+        assert "the score that decides there ranks them: " in text
+        assert 'balanced accuracy on <bdi class="name">uneven</bdi>' in text
+    assert "the score that decides there" not in page_of([shared, replace(other, metric="accuracy")], Origin())
 
 
 def test_several_data_sets_are_ranked(page_of_three):

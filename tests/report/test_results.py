@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from html import unescape
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,8 @@ from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.result import Setting
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
-from discrim.report.answer import answer_of, project_command, python_code
+from discrim.report.next_steps import project_command, python_code
+from discrim.report.page import Origin, page
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Fits, lines_shown, looks_of
 from discrim.report.results import Results, results_in
 
@@ -135,14 +137,18 @@ def test_notes_count_each_reason_once():
 def test_the_answer_says_plainly_whether_it_helps(raw, words):
     results = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.5), ("raw", 6, raw)])
     results = Results(results.setting, [*results.rows[:-1], *_shaken(results.rows[-1:])])
-    answer = answer_of(results)
-    assert answer.verdict.recommended.method == "fisher-lda"
-    assert answer.line.method == "fisher-lda"
-    assert answer.score == "90.5"
-    assert words in answer.sentences[0]
-    pca, _ = answer.against
-    assert (pca.name, pca.points, pca.verdict) == ("PCA (2 components, 5-nn)", "+40.0", "better")
-    assert "the corrected test says so (p\u00a0<\u00a00.001)" in pca.words
+    assert results.verdict.recommended.method == "fisher-lda"
+    assert words in results.sentences[0]
+    text = page([results], Origin())
+    score, beside_pca, beside_raw = re.findall(r'<div class="card[^"]*">(.*?)</div>', text)
+    assert "<b>90.5&nbsp;%</b>" in score
+    assert "accuracy on the splits it was chosen on, with" in score
+    assert '<b>+40.0 <i class="mark">▲</i></b>' in beside_pca
+    assert "points over PCA (2 components, 5-nn):<br>" in beside_pca
+    assert "<br>better, and the corrected test says so (p\u00a0&lt;\u00a00.001)" in beside_pca
+    assert "points over raw features (5-nn):<br>" in beside_raw
+    verdict = {0.5: "better, and", 0.99: "worse, and", 0.905: "no difference shown by"}[raw]
+    assert f"<br>{verdict} the corrected test" in beside_raw
 
 
 def _shaken(rows):
@@ -153,9 +159,10 @@ def _shaken(rows):
 def test_without_results_the_answer_says_so():
     setting = Setting("wood", "abc", "kfold", 10)
     rows = result_rows("pca", 1, [0.0], setting, status="failed", reason="no")
-    answer = answer_of(Results(setting, rows))
-    assert answer.verdict is None
-    assert "every trial failed" in answer.sentences[0]
+    results = Results(setting, rows)
+    assert results.verdict is None
+    assert "every trial failed" in results.sentences[0]
+    assert f"<h1>{results.sentences[0]}</h1>" in page([results], Origin())
 
 
 @pytest.mark.filterwarnings("ignore:The null space")
@@ -250,15 +257,14 @@ def test_many_data_sets_share_what_a_page_can_hold():
 
 def test_where_pca_is_best_that_is_said():
     results = made_up(trees(), "wood", [("pca", 2, 0.9), ("raw", 6, 0.5)])
-    answer = answer_of(results)
-    assert answer.verdict.against_pca is None
-    assert answer.sentences[0].startswith("Reducing helps: 2 components by pca")
+    assert results.verdict.against_pca is None
+    assert results.sentences[0].startswith("Reducing helps: 2 components by pca")
 
 
 def test_a_page_of_a_comparison_that_was_stopped_before_its_end(found):
     part = Comparison(found.grid, found.rows[:1])
     results = Results.of(part)
-    assert answer_of(results).interval == ""
+    assert "95&nbsp;% interval" not in page([results], Origin())
     assert results.best is None or results.best.n_splits == 1
 
 
@@ -277,4 +283,5 @@ def test_a_store_that_was_interrupted_is_reported_as_such(tmp_path):
         "Not judged, for want of results on some splits: pca with 1 component and 5-nn (2 of 4)"
     )
     assert not_finished == "The run was not finished: 1 line (pca with 5-nn) rests on 2 of 4 splits."
-    assert answer_of(stopped).remarks == stopped.remarks
+    text = unescape(page([stopped], Origin()))
+    assert all(f'<p class="note"><bdi>{remark}</bdi></p>' in text for remark in stopped.remarks)
