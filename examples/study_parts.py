@@ -18,7 +18,7 @@ from discrim.evaluation.protocol import Holdout
 from discrim.evaluation.result import Cell
 from discrim.evaluation.run import opened_store, run
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import Difference, Scores, scores_by_cell, test_to_train
+from discrim.evaluation.summary import Difference, Scores, ScoreTable
 
 CLASSIFIERS = ("svm", "5-nn", "naive-bayes")
 
@@ -72,12 +72,13 @@ def tried(
     rows = [row for grid in grids(table) for row in run(grid, store, jobs=jobs)]
     for reason in sorted({f"{row.cell.method}: {row.reason}" for row in rows if row.status == "failed"}):
         print(f"{name}: failed: {reason}", file=sys.stderr)
-    good = [row for row in rows if row.ok]
     fits: dict[str, list[float]] = defaultdict(list)
-    for row in good:
-        fits[row.cell.method].append(row.scores["fit_seconds"])
+    for row in rows:
+        if row.ok:
+            fits[row.cell.method].append(row.scores["fit_seconds"])
     seconds = {method: float(np.mean(of_method)) for method, of_method in fits.items()}
-    return kind(name, whole.n_samples, table, scores_by_cell(good, "accuracy"), seconds, test_to_train(good))
+    scored = ScoreTable.of(rows, "accuracy")
+    return kind(name, whole.n_samples, table, scored.scores, seconds, scored.ratio)
 
 
 def arguments(description: str | None, *, jobs: bool = True) -> argparse.ArgumentParser:

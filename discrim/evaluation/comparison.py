@@ -20,7 +20,7 @@ from discrim.evaluation.result import Cell, Result, RunFacts
 from discrim.evaluation.run import rows_of
 from discrim.evaluation.sentences import in_components, percent
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import METRICS, Line, lines_of, scores_by_cell
+from discrim.evaluation.summary import METRICS, Line, ScoreTable, lines_of
 from discrim.evaluation.verdict import UNBALANCED, Verdict, verdict_of
 
 
@@ -185,12 +185,11 @@ def remarks_of(rows: Sequence[Result], facts: RunFacts, metric: str) -> tuple[st
 
 def left_out(rows: Sequence[Result], metric: str) -> tuple[str, ...]:
     """Which pipelines have results on fewer splits than others, in words: the verdict is not about these."""
-    found = scores_by_cell([row for row in rows if row.ok], metric)
-    most = max(map(len, found.values()), default=0)
+    table = ScoreTable.of(rows, metric)
     short = [
-        f"{cell.method} with {in_components(cell.k)} and {cell.judge} ({len(by_split)} of {most})"
-        for cell, by_split in sorted(found.items())
-        if len(by_split) < most
+        f"{cell.method} with {in_components(cell.k)} and {cell.judge} ({len(by_split)} of {table.most_splits})"
+        for cell, by_split in sorted(table.scores.items())
+        if len(by_split) < table.most_splits
     ]
     if not short:
         return ()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.evaluation.result import ITSELF, Cell, Result
 from discrim.evaluation.statistics import corrected_t_test
-from discrim.evaluation.summary import LEVEL, scores_by_cell, test_to_train
+from discrim.evaluation.summary import LEVEL, ScoreTable
 
 Array = NDArray[np.float64]
 
@@ -28,13 +28,11 @@ class Evidence:
     @classmethod
     def of(cls, rows: Iterable[Result], metric: str, nonlinear: Iterable[str] = ()) -> Evidence:
         """Cells with fewer splits than others (too few rows, a failure, an interruption) take no part."""
-        good = [row for row in rows if row.ok]
-        scores = scores_by_cell(good, metric)
-        most = max((len(by_split) for by_split in scores.values()), default=0)
-        whole = {cell: by_split for cell, by_split in scores.items() if len(by_split) == most}
+        found = ScoreTable.of(rows, metric)
+        whole = {cell: by_split for cell, by_split in found.scores.items() if len(by_split) == found.most_splits}
         splits = sorted(set.intersection(*map(set, whole.values()))) if whole else []
         table = np.array([[by_split[split] for split in splits] for by_split in whole.values()])
-        return cls(tuple(whole), table.reshape(len(whole), len(splits)), test_to_train(good), frozenset(nonlinear))
+        return cls(tuple(whole), table.reshape(len(whole), len(splits)), found.ratio, frozenset(nonlinear))
 
     @property
     def n_splits(self) -> int:

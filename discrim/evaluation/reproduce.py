@@ -26,7 +26,7 @@ from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.run import Progress, rows_of, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
-from discrim.evaluation.summary import Difference, adjusted, difference, scores_by_cell, test_to_train
+from discrim.evaluation.summary import Difference, ScoreTable, adjusted
 
 RowsByCell = Mapping[Cell, list[Result]]
 
@@ -178,11 +178,9 @@ def claiming(study: Study) -> Study:
 def _claims(
     table: PrintedTable, ours: dict[PrintedCell, Cell], theirs: dict[PrintedCell, Cell], rows: list[Result]
 ) -> list[Claim]:
-    good = [row for row in rows if row.ok]
-    by_cell = _by_cell(rows)
-    scores, ratio = scores_by_cell(good, "accuracy"), test_to_train(good)
-    found = adjusted([difference(scores.get(ours[cell], {}), scores.get(theirs[cell], {}), ratio) for cell in ours])
-    means = [float(np.mean(list(scores[one].values()))) if one in scores else np.nan for one in ours.values()]
+    by_cell, scored = _by_cell(rows), ScoreTable.of(rows, "accuracy")
+    found = adjusted([scored.difference(ours[cell], theirs[cell]) for cell in ours])
+    means = [float(scored.of_cell(one).mean()) if one in scored.scores else np.nan for one in ours.values()]
     return [
         Claim(table, cell, mean, against, _n_failed(by_cell[ours[cell]]))
         for cell, mean, against in zip(ours, means, found, strict=True)

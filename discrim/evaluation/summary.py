@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm, sign_test
@@ -61,19 +61,54 @@ class Line:
     against_raw: Difference | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """The scores of every cell, split by split, and n_test/n_train over the splits there are."""
+
+    scores: dict[Cell, Scores]
+    ratio: float
+
+    @classmethod
+    def of(cls, rows: Iterable[Result], metric: str) -> ScoreTable:
+        """Of the trials that went well."""
+        require_metric(metric)
+        scores: dict[Cell, Scores] = defaultdict(dict)
+        sizes: dict[int, tuple[int, int]] = {}
+        for row in rows:
+            if row.ok:
+                sizes[row.split] = row.scores["n_test"], row.scores["n_train"]
+            if row.ok and metric in row.scores:
+                scores[row.cell][row.split] = row.scores[metric]
+        n_test, n_train = (sum(column) for column in zip(*sizes.values(), strict=True)) if sizes else (0, 1)
+        return cls(dict(scores), n_test / n_train)
+
+    @property
+    def most_splits(self) -> int:
+        return max(map(len, self.scores.values()), default=0)
+
+    @property
+    def curves(self) -> dict[tuple[str, str], dict[int, NDArray[np.float64]]]:
+        """By method and classifier, the scores (in the order of the splits) for every K, ascending."""
+        found: dict[tuple[str, str], dict[int, NDArray[np.float64]]] = defaultdict(dict)
+        for cell in self.scores:
+            found[cell.method, cell.classifier][cell.k] = self.of_cell(cell)
+        return {names: dict(sorted(by_k.items())) for names, by_k in found.items()}
+
+    def of_cell(self, cell: Cell) -> NDArray[np.float64]:
+        by_split = self.scores[cell]
+        return np.array([by_split[split] for split in sorted(by_split)])
+
+    def difference(self, ours: Cell, other: Cell) -> Difference | None:
+        return difference(self.scores.get(ours, {}), self.scores.get(other, {}), self.ratio)
+
+
 def lines_of(rows: Iterable[Result], metric: str = "accuracy") -> list[Line]:
     """The lines, best first; of equals the one with fewer components."""
-    require_metric(metric)
     good = [row for row in rows if row.ok]
-    ratio = test_to_train(good)
-    scores = scores_by_cell(good, metric)
-    seconds = _mean_seconds(good)
-    by_curve: dict[tuple[str, str], dict[int, Scores]] = defaultdict(dict)
-    for cell, by_split in scores.items():
-        by_curve[cell.method, cell.classifier][cell.k] = by_split
-    kinds = {kind: scores_by_cell(good, kind) for kind in METRICS}
-    lines = [_line(*names, by_k, ratio, seconds[names[0]], kinds) for names, by_k in by_curve.items()]
-    over_pca, over_raw = (_differences(lines, scores, ratio, other) for other in ("pca", "raw"))
+    table, seconds = ScoreTable.of(good, metric), _mean_seconds(good)
+    kinds = {kind: ScoreTable.of(good, kind) for kind in METRICS}
+    lines = [_line(*names, by_k, table.ratio, seconds[names[0]], kinds) for names, by_k in table.curves.items()]
+    over_pca, over_raw = (_differences(lines, table, other) for other in ("pca", "raw"))
     lines = [
         replace(line, against_pca=pca, against_raw=raw)
         for line, pca, raw in zip(lines, over_pca, over_raw, strict=True)
@@ -84,22 +119,6 @@ def lines_of(rows: Iterable[Result], metric: str = "accuracy") -> list[Line]:
 def require_metric(metric: str, also: tuple[str, ...] = ()) -> None:
     if metric not in (*METRICS, *also):
         raise ValueError(f"No score is named {metric!r}. There are: {', '.join((*METRICS, *also))}.")
-
-
-def scores_by_cell(good: Iterable[Result], metric: str) -> dict[Cell, Scores]:
-    """The score of every split, for each cell."""
-    scores: dict[Cell, Scores] = defaultdict(dict)
-    for row in good:
-        if metric in row.scores:
-            scores[row.cell][row.split] = row.scores[metric]
-    return dict(scores)
-
-
-def test_to_train(good: Iterable[Result]) -> float:
-    """n_test/n_train over the splits there are."""
-    sizes = {row.split: (row.scores["n_test"], row.scores["n_train"]) for row in good}
-    n_test, n_train = (sum(column) for column in zip(*sizes.values(), strict=True)) if sizes else (0, 1)
-    return n_test / n_train
 
 
 def difference(ours: Scores, others: Scores, ratio: float) -> Difference | None:
@@ -122,42 +141,43 @@ def adjusted(differences: list[Difference | None]) -> list[Difference | None]:
     ]
 
 
+def limits(values: ArrayLike, ratio: float, least: float = -np.inf, most: float = np.inf) -> tuple[float, float]:
+    """The corrected 95 % interval of a mean, within what it can be; NaN where there is one split only."""
+    if np.size(values) < 2:
+        return np.nan, np.nan
+    found = corrected_interval(values, ratio)
+    return max(found.low, least), min(found.high, most)
+
+
 def _line(
     method: str,
     classifier: str,
-    by_k: dict[int, Scores],
+    by_k: dict[int, NDArray[np.float64]],
     ratio: float,
     seconds: float,
-    kinds: Mapping[str, Mapping[Cell, Scores]],
+    kinds: Mapping[str, ScoreTable],
 ) -> Line:
+    curve = {k: float(values.mean()) for k, values in by_k.items()}
     # A K that some splits could not give (too few rows, a failure) is judged on fewer; so it must not be chosen for it.
-    most = max(len(by_split) for by_split in by_k.values())
-    values = {k: _array(by_k[k]) for k in sorted(by_k) if len(by_k[k]) == most}
-    means = {k: float(of_k.mean()) for k, of_k in values.items()}
+    most = max(map(len, by_k.values()))
+    means = {k: curve[k] for k, values in by_k.items() if len(values) == most}
     best = max(means, key=lambda k: (round(means[k], 12), -k))
-    reach = means[best] - _standard_error(values[best], ratio)
+    reach = means[best] - (corrected_t_test(by_k[best], ratio).standard_error if most > 1 else 0.0)
     k = min(k for k, mean in means.items() if mean >= reach - 1e-12)
-    interval = corrected_interval(values[k], ratio) if most > 1 else None
-    low, high = (max(interval.low, 0.0), min(interval.high, 1.0)) if interval else (np.nan, np.nan)
+    low, high = limits(by_k[k], ratio, 0.0, 1.0)
     cell = Cell(method, k, classifier)
-    all_means = {kind: float(_array(found[cell]).mean()) for kind, found in kinds.items() if cell in found}
-    curve = {k: float(_array(of_k).mean()) for k, of_k in sorted(by_k.items())}
+    all_means = {kind: float(table.of_cell(cell).mean()) for kind, table in kinds.items() if cell in table.scores}
     return Line(method, classifier, k, means[k], low, high, most, best, means[best], curve, seconds, all_means)
 
 
-def _standard_error(values: NDArray[np.float64], ratio: float) -> float:
-    return corrected_t_test(values, ratio).standard_error if len(values) > 1 else 0.0
-
-
-def _differences(lines: list[Line], scores: Mapping[Cell, Scores], ratio: float, other: str) -> list[Difference | None]:
+def _differences(lines: list[Line], table: ScoreTable, other: str) -> list[Difference | None]:
     """Each line's difference to the other method with the same classifier and K (raw features have one K only)."""
-    raw_counts = {cell.k for cell in scores if cell.method == "raw"}
+    raw_count = next((cell.k for cell in table.scores if cell.method == "raw"), None)
     found = []
     for line in lines:
-        k = next(iter(raw_counts), line.k) if other == "raw" else line.k
-        theirs = None if line.method == other else scores.get(Cell(other, k, line.classifier))
-        ours = scores[Cell(line.method, line.k, line.classifier)]
-        found.append(None if theirs is None else difference(ours, theirs, ratio))
+        theirs = Cell(other, line.k if other != "raw" or raw_count is None else raw_count, line.classifier)
+        mine = Cell(line.method, line.k, line.classifier)
+        found.append(None if line.method == other else table.difference(mine, theirs))
     return adjusted(found)
 
 
@@ -168,7 +188,3 @@ def _mean_seconds(good: Iterable[Result]) -> dict[str, float]:
         of_split = longest[row.cell.method]
         of_split[row.split] = max(of_split[row.split], row.scores["fit_seconds"])
     return {method: float(np.mean(list(of_split.values()))) for method, of_split in longest.items()}
-
-
-def _array(by_split: Scores) -> NDArray[np.float64]:
-    return np.array([by_split[split] for split in sorted(by_split)])

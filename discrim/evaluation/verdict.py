@@ -27,8 +27,8 @@ from discrim.evaluation.held_out import HeldOutLabels, HonestScore
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.result import Cell, Result, RunFacts
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, sentences
-from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
-from discrim.evaluation.summary import LEVEL, NO_DIFFERENCE
+from discrim.evaluation.statistics import corrected_t_test, holm
+from discrim.evaluation.summary import LEVEL, NO_DIFFERENCE, limits
 
 MARGIN = 0.02  # differences within it, with their whole interval, are called none
 UNBALANCED = 0.6  # share of the largest class above which balanced accuracy decides
@@ -173,7 +173,7 @@ def verdict_of(
     majority = np.array([]) if held_out is None else held_out.majority_scores(metric)
     against_raw, against_pca = contrasts(evidence, chosen)
     cell, linear = evidence.cells[chosen], _linear_instead(evidence, chosen)
-    low, high = _interval(evidence.scores[chosen], evidence.ratio)
+    low, high = limits(evidence.scores[chosen], evidence.ratio, -1.0, 1.0)
     classes = () if held_out is None else held_out.classes
     confusion = None if held_out is None or cell not in held_out.cells else held_out.confusion(cell)
     found = Verdict(
@@ -236,7 +236,7 @@ def _p_value(evidence: Evidence, chosen: int, other: int, family: Sequence[int])
 
 def _contrast(evidence: Evidence, chosen: int, other: int, p_value: float, n_tests: int) -> Contrast:
     values = evidence.scores[chosen] - evidence.scores[other]
-    test, (low, high) = corrected_t_test(values, evidence.ratio), _interval(values, evidence.ratio)
+    test, (low, high) = corrected_t_test(values, evidence.ratio), limits(values, evidence.ratio, -1.0, 1.0)
     looked_at = _n_methods(evidence, evidence.reductions)
     reach = stats.t.isf(LEVEL / 2 / looked_at / n_tests, len(values) - 1) * test.standard_error
     detectable = float(reach) if test.standard_error > 0 else np.nan
@@ -279,13 +279,6 @@ def _honest(evidence: Evidence, held_out: HeldOutLabels | None, metric: str) -> 
     if held_out is None or held_out.cells != evidence.cells or evidence.n_splits < 2:
         return None
     return held_out.honest_score(evidence.recommended, metric)
-
-
-def _interval(values: Array, ratio: float) -> tuple[float, float]:
-    if len(values) < 2:
-        return np.nan, np.nan
-    found = corrected_interval(values, ratio)
-    return max(found.low, -1.0), min(found.high, 1.0)
 
 
 def _recall(classes: Sequence[str], confusion: NDArray[np.intp]) -> dict[str, float]:

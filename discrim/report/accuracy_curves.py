@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.data.table_error import plural
-from discrim.evaluation.statistics import corrected_interval
-from discrim.evaluation.summary import METRICS, Scores, require_metric, scores_by_cell, test_to_train
+from discrim.evaluation.summary import METRICS, ScoreTable, limits
 from discrim.report.chart import Axis, Chart, Mark, one_of
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes
@@ -54,13 +52,8 @@ class AccuracyCurveValues:
         """results : a Comparison, or rows of results such as a store's, of one data set."""
         rows = getattr(results, "rows", results)
         wanted = str(metric or getattr(results, "metric", "accuracy"))
-        require_metric(wanted)
-        good = [row for row in (rows() if callable(rows) else rows) if row.ok]
-        ratio = test_to_train(good)
-        by_curve: dict[tuple[str, str], dict[int, Scores]] = defaultdict(dict)
-        for cell, by_split in scores_by_cell(good, wanted).items():
-            by_curve[cell.method, cell.classifier][cell.k] = by_split
-        return cls(wanted, tuple(_curve(*names, by_k, ratio) for names, by_k in by_curve.items()))
+        table = ScoreTable.of(rows() if callable(rows) else rows, wanted)
+        return cls(wanted, tuple(_curve(*names, by_k, table.ratio) for names, by_k in table.curves.items()))
 
     @property
     def classifiers(self) -> tuple[str, ...]:
@@ -100,16 +93,11 @@ class AccuracyCurveValues:
         return Chart(tuple(marks), across, Axis(f"{self.metric_in_words} (%)"), classifier)
 
 
-def _curve(method: str, classifier: str, by_k: dict[int, Scores], ratio: float) -> AccuracyCurve:
-    counts = sorted(by_k)
-    values = [np.array([by_k[k][split] for split in sorted(by_k[k])]) for k in counts]
-    limits = [corrected_interval(one, ratio) if len(one) > 1 else None for one in values]
-    low, high = (
-        np.array([np.nan if limit is None else getattr(limit, side) for limit in limits]) for side in ("low", "high")
-    )
-    means = np.array([one.mean() for one in values])
-    sizes = np.array([len(one) for one in values])
-    return AccuracyCurve(method, classifier, np.array(counts), means, low, high, sizes)
+def _curve(method: str, classifier: str, by_k: dict[int, Array], ratio: float) -> AccuracyCurve:
+    low, high = np.array([limits(values, ratio) for values in by_k.values()]).T
+    means = np.array([values.mean() for values in by_k.values()])
+    sizes = np.array([len(values) for values in by_k.values()])
+    return AccuracyCurve(method, classifier, np.array(list(by_k)), means, low, high, sizes)
 
 
 def _with_room(counts: list[int]) -> list[int]:

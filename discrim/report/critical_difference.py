@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.statistics import friedman_test, mean_ranks, nemenyi_critical_difference
-from discrim.evaluation.summary import LEVEL, Scores, difference, lines_of, scores_by_cell, test_to_train
+from discrim.evaluation.summary import LEVEL, ScoreTable, lines_of
 from discrim.report.chart import Axis, Chart, Mark, shortened
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array
@@ -94,13 +94,13 @@ class CriticalDifferenceValues:
         data set take part; None where there are fewer than two methods or two data sets.
         """
         decides = dict.fromkeys(by_data, metric) if isinstance(metric, str) else metric
-        tables = {name: _at_chosen(rows, classifier, decides[name]) for name, rows in by_data.items()}
-        tables = {name: chosen for name, chosen in tables.items() if chosen.scores}
+        tables = {name: _Chosen.of(rows, classifier, decides[name]) for name, rows in by_data.items()}
+        tables = {name: chosen for name, chosen in tables.items() if chosen.cells}
         first = next(iter(tables.values()), None)
-        shared = [m for m in first.scores if all(m in one.scores for one in tables.values())] if first else []
+        shared = [m for m in first.cells if all(m in one.cells for one in tables.values())] if first else []
         if len(shared) < 2 or len(tables) < 2:
             return None
-        means = [[np.mean(list(one.scores[method].values())) for method in shared] for one in tables.values()]
+        means = [[one.mean(method) for method in shared] for one in tables.values()]
         outcomes = [[[one.outcome(a, b) for b in shared] for a in shared] for one in tables.values()]
         return cls.of(means, shared, list(tables), outcomes=outcomes)
 
@@ -144,26 +144,27 @@ def alike(ranks: Array, critical: float) -> tuple[tuple[int, int], ...]:
     return tuple(run for at, run in enumerate(runs) if at == 0 or run[1] > runs[at - 1][1])
 
 
-@dataclass(frozen=True, eq=False)
-class _Chosen:
-    """The scores of each method at its chosen K on one data set, by split, and n_test/n_train."""
+class _Chosen(NamedTuple):
+    """Scores on one data set, and by method the cell that was chosen for it."""
 
-    scores: dict[str, Scores]
-    ratio: float
+    table: ScoreTable
+    cells: dict[str, Cell]
+
+    @classmethod
+    def of(cls, rows: Sequence[Result], classifier: str, metric: str) -> _Chosen:
+        judged = [row for row in rows if row.cell.classifier == classifier]
+        cells = {line.method: Cell(line.method, line.k, classifier) for line in lines_of(judged, metric)}
+        return cls(ScoreTable.of(judged, metric), cells)
+
+    def mean(self, method: str) -> float:
+        return float(self.table.of_cell(self.cells[method]).mean())
 
     def outcome(self, a: str, b: str) -> int:
         """1 where the first is better by the corrected test, −1 where it is worse, else 0."""
-        found = None if a == b else difference(self.scores[a], self.scores[b], self.ratio)
+        found = None if a == b else self.table.difference(self.cells[a], self.cells[b])
         if found is None or not found.p_value < LEVEL:
             return 0
         return 1 if found.mean > 0 else -1
-
-
-def _at_chosen(rows: Sequence[Result], classifier: str, metric: str) -> _Chosen:
-    good = [row for row in rows if row.ok and row.cell.classifier == classifier]
-    scores = scores_by_cell(good, metric)
-    chosen = {line.method: scores[Cell(line.method, line.k, classifier)] for line in lines_of(good, metric)}
-    return _Chosen(chosen, test_to_train(good))
 
 
 class CriticalDifferenceDisplay(Display):
