@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.result import ITSELF, Cell, Result
+from discrim.evaluation.result import ITSELF, Cell, Result, on_all_splits
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.summary import LEVEL, ScoreTable
 
@@ -29,8 +29,7 @@ class Evidence:
     def of(cls, rows: Iterable[Result], metric: str, nonlinear: Iterable[str] = ()) -> Evidence:
         """Cells with fewer splits than others (too few rows, a failure, an interruption) take no part."""
         found = ScoreTable.of(rows, metric)
-        whole = {cell: by_split for cell, by_split in found.scores.items() if len(by_split) == found.most_splits}
-        splits = sorted(set.intersection(*map(set, whole.values()))) if whole else []
+        whole, splits = on_all_splits(found.scores)
         table = np.array([[by_split[split] for split in splits] for by_split in whole.values()])
         return cls(tuple(whole), table.reshape(len(whole), len(splits)), found.ratio, frozenset(nonlinear))
 

@@ -8,16 +8,15 @@ A pipeline that is chosen for its score looks better than it is: the choice was 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, protocol_of
-from discrim.evaluation.result import Cell, Result, RunFacts, unpacked
+from discrim.evaluation.result import Cell, Result, RunFacts, on_all_splits, unpacked
 
 BOOTSTRAPS = 200
 Array = NDArray[np.float64]
@@ -50,24 +49,11 @@ class HonestScore:
 class HeldOutLabels:
     """The class given to every test row by every cell, split by split.
 
-    Attributes
-    ----------
-    cells : tuple of Cell
-        Those with results on every split.
-    classes : tuple of str
-        Names of the classes, sorted.
-    codes : array of shape (n_rows,)
-        The class of each row.
-    tests : list of arrays
-        Row numbers of the test rows of each split.
-    trains : list of arrays
-        Row numbers of the training rows of each split.
-    labels : list of arrays of shape (n_test, n_cells)
-        The class given to each test row by each cell.
-    groups : array of shape (n_rows,)
-        Rows that are drawn together.
-    weights : array of shape (n_rows,)
-        The weight of each row.
+    cells : those with results on every split
+    codes : the class number of each row
+    tests, trains : row numbers of each split
+    labels : of each split, the class number given to each test row (rows) by each cell (columns)
+    groups : rows of one group are drawn together
     """
 
     cells: tuple[Cell, ...]
@@ -82,17 +68,14 @@ class HeldOutLabels:
     @classmethod
     def of(cls, rows: Iterable[Result], facts: RunFacts | None) -> HeldOutLabels | None:
         """From the results of one run; None where they do not tell what was said of test rows."""
-        found: dict[Cell, dict[int, str]] = defaultdict(dict)
-        trial: Mapping[str, Any] = {}
-        for row in rows:
-            if row.ok and "labels" in row.scores:
-                trial = row.trial
-                found[row.cell][row.split] = row.scores["labels"]
-        if not found or facts is None or trial["protocol"] not in (*PROTOCOLS, LEAVE_ONE_OUT):
+        told = [row for row in rows if row.ok and "labels" in row.scores]
+        trial = told[-1].trial if told else {}
+        if facts is None or trial.get("protocol") not in (*PROTOCOLS, LEAVE_ONE_OUT):
             return None
-        most = max(len(by_split) for by_split in found.values())
-        whole = {cell: by_split for cell, by_split in found.items() if len(by_split) == most}
-        numbers = sorted(set.intersection(*(set(by_split) for by_split in whole.values())))
+        found: dict[Cell, dict[int, str]] = defaultdict(dict)
+        for row in told:
+            found[row.cell][row.split] = row.scores["labels"]
+        whole, numbers = on_all_splits(found)
         n_splits, n_rows = max(numbers, default=0) + 1, len(facts.codes)
         protocol = protocol_of(trial["protocol"], trial["protocol_size"], n_splits, facts.groups)
         splits = list(islice(protocol.splits(facts.codes, trial["seed"]), n_splits))

@@ -11,7 +11,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,16 @@ class Cell(NamedTuple):
     def judge(self) -> str:
         """Its classifier, in words."""
         return "its own classifier" if self.classifier == ITSELF else self.classifier
+
+
+Of = TypeVar("Of")
+
+
+def on_all_splits(found: Mapping[Cell, Mapping[int, Of]]) -> tuple[dict[Cell, Mapping[int, Of]], list[int]]:
+    """What was found by cell and split, of the cells that no other has more splits than; and the splits all share."""
+    most = max(map(len, found.values()), default=0)
+    whole = {cell: by_split for cell, by_split in found.items() if len(by_split) == most}
+    return whole, sorted(set.intersection(*map(set, whole.values()))) if whole else []
 
 
 class Setting(NamedTuple):

@@ -49,7 +49,6 @@ class Interval:
     mean: Figure
     low: Figure
     high: Figure
-    confidence: float
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def corrected_interval(values: ArrayLike, ratio: float, *, confidence: float = 0
         raise ValueError(f"confidence={confidence}. Pass a number between 0 and 1, such as 0.95.")
     test = corrected_t_test(values, ratio)
     half = stats.t.ppf(0.5 + confidence / 2, test.degrees_of_freedom) * test.standard_error
-    return Interval(test.mean, _plain(test.mean - half), _plain(test.mean + half), confidence)
+    return Interval(test.mean, _plain(test.mean - half), _plain(test.mean + half))
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
@@ -113,8 +112,8 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     return adjusted.reshape(given.shape)
 
 
-def ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> NDArray[np.float64]:
-    """Rank of each method (column) on each data set (row); 1 is best, ties share their mean rank."""
+def ranks(scores: ArrayLike) -> NDArray[np.float64]:
+    """Rank of each method (column) on each data set (row); 1 is the highest score, ties share their mean rank."""
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
         raise ValueError(f"scores have shape {table.shape}. Pass data sets × methods, at least 1 × 2.")
@@ -123,21 +122,16 @@ def ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> NDArray[np.flo
         raise ValueError(f"scores[{row}, {column}] is NaN. Leave out data sets some method has no score on.")
     # Equal means summed from different values differ in their last digit: that is a tie, not an order.
     settled = np.round(table / (np.abs(table).max() or 1.0), 12)
-    return np.asarray(stats.rankdata(-settled if higher_is_better else settled, axis=1), dtype=np.float64)
+    return np.asarray(stats.rankdata(-settled, axis=1), dtype=np.float64)
 
 
-def mean_ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> NDArray[np.float64]:
-    """Mean over data sets (rows) of each method's (column's) rank."""
-    return np.asarray(ranks(scores, higher_is_better=higher_is_better).mean(axis=0))
-
-
-def friedman_test(scores: ArrayLike, *, higher_is_better: bool = True) -> Friedman:
+def friedman_test(scores: ArrayLike) -> Friedman:
     """Friedman's test on data sets × methods, corrected for ties.
 
     χ² = N Σ_j (R̄_j − m)² / [ Σ_ij (r_ij − m)² / (N(k−1)) ], m = (k+1)/2, k−1 degrees of freedom;
     F = (N−1)χ² / (N(k−1) − χ²), with k−1 and (k−1)(N−1).
     """
-    table = ranks(scores, higher_is_better=higher_is_better)
+    table = ranks(scores)
     n_datasets, n_methods = table.shape
     middle, freedom = (n_methods + 1) / 2, n_methods - 1
     between = n_datasets * ((table.mean(axis=0) - middle) ** 2).sum()
@@ -165,9 +159,9 @@ def nemenyi_critical_difference(n_methods: int, n_datasets: int, *, alpha: float
     return float(quantile / np.sqrt(2) * _rank_error(n_methods, n_datasets))
 
 
-def nemenyi_p_values(scores: ArrayLike, *, higher_is_better: bool = True) -> NDArray[np.float64]:
+def nemenyi_p_values(scores: ArrayLike) -> NDArray[np.float64]:
     """p value of Nemenyi's test for every pair of methods (columns), as a symmetric matrix."""
-    table = ranks(scores, higher_is_better=higher_is_better)
+    table = ranks(scores)
     n_datasets, n_methods = table.shape
     gaps = np.abs(np.subtract.outer(table.mean(axis=0), table.mean(axis=0)))
     studentized = gaps * np.sqrt(2) / _rank_error(n_methods, n_datasets)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discrim.evaluation.result import Cell, Result
-from discrim.evaluation.statistics import friedman_test, mean_ranks, nemenyi_critical_difference
+from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference
 from discrim.evaluation.summary import LEVEL, ScoreTable, lines_of
 from discrim.report.chart import Axis, Chart, Mark, shortened
 from discrim.report.drawing import Display
@@ -60,7 +60,8 @@ class CriticalDifferenceValues:
             higher score wins
         """
         table = np.asarray(scores, dtype=np.float64)
-        ranks = mean_ranks(table)
+        friedman = friedman_test(table)
+        ranks = friedman.mean_ranks
         if table.shape[1] != len(methods):
             raise ValueError(f"{len(methods)} methods are named, but scores have {table.shape[1]} columns.")
         gaps = table[:, :, None] - table[:, None, :]
@@ -79,7 +80,7 @@ class CriticalDifferenceValues:
             (outcome == 1).sum(axis=0),
             (outcome == 0).sum(axis=0),
             (outcome == -1).sum(axis=0),
-            friedman_test(table).f_p_value,
+            friedman.f_p_value,
             alpha,
         )
 

@@ -14,10 +14,10 @@ from discrim.evaluation.statistics import (
     corrected_t_test,
     friedman_test,
     holm,
-    mean_ranks,
     nemenyi_critical_difference,
     nemenyi_p_values,
     paired_t_test,
+    ranks,
     sign_test,
 )
 
@@ -149,9 +149,9 @@ def test_friedman_of_equal_methods():
 
 
 def test_mean_ranks_best_is_one_and_ties_share():
-    assert mean_ranks([[0.9, 0.8, 0.8], [0.5, 0.6, 0.7]]).tolist() == [2.0, 2.25, 1.75]
-    assert mean_ranks([[3.0, 1.0, 2.0]], higher_is_better=False).tolist() == [3.0, 1.0, 2.0]
-    assert mean_ranks([[0.1 + 0.2, 0.3]]).tolist() == [1.5, 1.5]
+    assert friedman_test([[0.9, 0.8, 0.8], [0.5, 0.6, 0.7]]).mean_ranks.tolist() == [2.0, 2.25, 1.75]
+    assert ranks([[3.0, 1.0, 2.0]]).tolist() == [[1.0, 3.0, 2.0]]
+    assert ranks([[0.1 + 0.2, 0.3]]).tolist() == [[1.5, 1.5]]
 
 
 # Critical values q_α/√2 of the two-tailed Nemenyi test (Demšar 2006, table 5a).
@@ -200,8 +200,8 @@ def test_nemenyi_p_values_are_those_of_scikit_posthocs():
         (lambda: paired_t_test(DIFFERENCES, alternative="both"), "alternative='both'"),
         (lambda: sign_test(DIFFERENCES, alternative="both"), "alternative='both'"),
         (lambda: corrected_interval(DIFFERENCES, 0.0, confidence=95), "confidence=95"),
-        (lambda: mean_ranks([1.0, 2.0]), r"shape \(2,\)"),
-        (lambda: mean_ranks([[1.0, math.nan]]), r"scores\[0, 1\] is NaN"),
+        (lambda: ranks([1.0, 2.0]), r"shape \(2,\)"),
+        (lambda: ranks([[1.0, math.nan]]), r"scores\[0, 1\] is NaN"),
         (lambda: nemenyi_critical_difference(1, 5), "1 methods on 5 data sets"),
     ],
 )
