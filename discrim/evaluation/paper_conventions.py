@@ -5,13 +5,13 @@ They serve `discrim reproduce` alone; a study file names them. Each is called pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import NMF, FactorAnalysis, FastICA, SparsePCA
@@ -120,8 +120,8 @@ class ReducerByFolds(Wrapped):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> ReducerByFolds:
         judged = Pipeline([("reducer", self.reducer(self.n_components)), ("svm", _centred_svm())])
-        weights = {"reducer__label_weight": LABEL_WEIGHTS}
-        self.fitted_ = GridSearchCV(judged, weights, cv=_folds(y)).fit(X, y).best_estimator_["reducer"]
+        chosen = GridSearchCV(judged, {"reducer__label_weight": LABEL_WEIGHTS}, cv=FewFolds()).fit(X, y)
+        self.fitted_ = chosen.best_estimator_["reducer"]
         return self
 
 
@@ -167,7 +167,7 @@ class Uncentred(TransformerMixin, BaseEstimator):
         return np.asarray(X) @ self.components_.T
 
 
-class LoadingProducts(TransformerMixin, BaseEstimator):
+class LoadingProducts(Uncentred):
     """PLS with X times its loadings for features, instead of the scores.
 
     The loadings are those of scores of length 1, as MATLAB's plsregress has them: √n larger than scikit-learn's, which
@@ -179,56 +179,39 @@ class LoadingProducts(TransformerMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> LoadingProducts:
         model = PLSRegression(self.n_components, scale=False).fit(X, indicators(y))
-        self.loadings_ = model.x_loadings_ * np.linalg.norm(model.x_scores_, axis=0)
+        self.components_ = (model.x_loadings_ * np.linalg.norm(model.x_scores_, axis=0)).T
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        return np.asarray(X) @ self.loadings_
 
-
-class InitialHyperplane(ClassifierMixin, BaseEstimator):
+class InitialHyperplane(RefinedHyperplane):
     """The linear classifier that a refinement begins with, fitted as the refinement fits it."""
 
     def __init__(self, estimator: Any = None, *, normalize: bool | float = True) -> None:
-        self.estimator = estimator
-        self.normalize = normalize
+        super().__init__(estimator, rule="none", reference_class=None, normalize=normalize)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> InitialHyperplane:
-        options: dict[str, Any] = {"rule": "none", "reference_class": None, "normalize": self.normalize}
-        model = RefinedHyperplane(self.estimator, **options).fit(X, y)
-        self.classes_, self.coef_, self.intercept_ = model.classes_, model.initial_coef_, model.initial_intercept_
-        self.margin_ = model.margin_initial_
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> InitialHyperplane:
+        super().fit(X, y, sample_weight)
+        self.coef_, self.intercept_ = self.initial_coef_, self.initial_intercept_
+        self.margin_ = self.margin_initial_
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        return _predicted(self, X)
 
+class FewFolds:
+    """Stratified folds, as many as the smallest class has rows, at most five."""
 
-def _predicted(model: Any, X: ArrayLike) -> NDArray[Any]:
-    side = np.asarray(X) @ model.coef_[0] + model.intercept_[0] > 0
-    return model.classes_[side.astype(np.intp)]
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        return int(min(5, np.unique(y, return_counts=True)[1].min()))
 
-
-class ByFolds(ClassifierMixin, BaseEstimator):
-    """A linear SVM on centred features of mean square 1, its cost by as many folds as the smallest class allows."""
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> ByFolds:
-        costs = {"linearsvc__C": [0.01, 0.1, 1.0, 10.0]}
-        self.chosen_ = GridSearchCV(_centred_svm(), costs, cv=_folds(y)).fit(X, y).best_estimator_
-        self.classes_ = self.chosen_.classes_
-        return self
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        return self.chosen_.predict(X)
-
-
-def _folds(y: ArrayLike) -> StratifiedKFold:
-    """As many as the smallest class has rows, at most five."""
-    return StratifiedKFold(int(min(5, np.unique(y, return_counts=True)[1].min())), shuffle=True, random_state=0)
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        return StratifiedKFold(self.get_n_splits(X, y), shuffle=True, random_state=0).split(X, y)
 
 
 def _centred_svm() -> Pipeline:
     return make_pipeline(StandardScaler(with_std=False), UnitMeanSquare(), LinearSVC(dual=False))
+
+
+def _svm_by_folds() -> GridSearchCV:
+    return GridSearchCV(_centred_svm(), {"linearsvc__C": [0.01, 0.1, 1.0, 10.0]}, cv=FewFolds())
 
 
 def _uncentred(reducer: Any, n_components: int, **options: Any) -> Uncentred:
@@ -322,7 +305,7 @@ PAPER_CLASSIFIERS: dict[str, Classifier] = {
             partial(RefinedHyperplane, rule=[[0], [1, 2, 3]], reference_class=None, normalize=OVER_98),
         ),
         Classifier("paper/centred-svm", "one against the others, features centred, of mean square 1", _centred_svm),
-        Classifier("paper/centred-svm by folds", "the same, its cost by folds", ByFolds),
+        Classifier("paper/centred-svm by folds", "the same, its cost by folds", _svm_by_folds),
         *(Classifier(f"paper/lda refined by {rule}", "", partial(_refined, rule)) for rule in _RULES),
         *(
             Classifier(f"paper/balanced-svm refined by {rule}", "", partial(_refined, rule, _balanced_svm()))

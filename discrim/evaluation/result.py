@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -119,7 +119,7 @@ class RunFacts:
     """What no single trial says, for those who read the results.
 
     codes : the class of every row
-    n_splits : how many were asked for
+    n_splits, cells : how many were asked for
     groups : the group of every row, None where rows have none
     n_rows : how many rows the data have
     sample : the numbers of those that were compared; None for all, or where a sample came without numbers
@@ -129,7 +129,7 @@ class RunFacts:
     codes: NDArray[np.intp]
     n_splits: int
     n_features: int = 0
-    n_cells: int = 0
+    cells: int = 0
     n_rows: int = 0
     groups: NDArray[np.intp] | None = None
     sample: NDArray[np.intp] | None = None
@@ -138,32 +138,14 @@ class RunFacts:
     @classmethod
     def read(cls, kept: Mapping[str, Any]) -> RunFacts:
         """From what a store has."""
-        groups, sample, weights = kept["groups"], kept["sample"], kept.get("weights")
-        return cls(
-            tuple(kept["classes"]),
-            unpacked(kept["codes"]),
-            kept["n_splits"],
-            kept["n_features"],
-            kept["cells"],
-            kept["n_rows"],
-            None if groups is None else unpacked(groups),
-            None if sample is None else unpacked(sample),
-            None if weights is None else np.array(weights),
-        )
+        there = {name: value for name, value in kept.items() if value is not None}
+        return cls(**there | {name: read(there[name]) for name, read in _READ.items() if name in there})
 
     def written(self) -> dict[str, Any]:
         """As a store has it."""
-        return {
-            "classes": list(self.classes),
-            "codes": packed(self.codes),
-            "groups": None if self.groups is None else packed(self.groups),
-            "n_features": self.n_features,
-            "n_splits": self.n_splits,
-            "cells": self.n_cells,
-            "n_rows": self.n_rows,
-            "sample": None if self.sample is None else packed(self.sample),
-            "weights": None if self.weights is None else self.weights.tolist(),
-        }
+        kept = vars(self) | {name: packed(getattr(self, name)) for name in _PACKED if getattr(self, name) is not None}
+        weights = None if self.weights is None else self.weights.tolist()
+        return kept | {"classes": list(self.classes), "weights": weights}
 
 
 def packed(codes: NDArray[Any]) -> str:
@@ -173,3 +155,7 @@ def packed(codes: NDArray[Any]) -> str:
 
 def unpacked(text: str) -> NDArray[np.intp]:
     return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype="<u4").astype(np.intp)
+
+
+_PACKED = ("codes", "groups", "sample")
+_READ: dict[str, Callable[[Any], Any]] = {"classes": tuple, "weights": np.array, **dict.fromkeys(_PACKED, unpacked)}

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,32 +32,12 @@ NO_DATA = (
 class Results(JudgedRun):
     """The results on one data set by one protocol: all that a page may show of them.
 
-    Attributes
-    ----------
-    setting : Setting
-        What the trials have in common.
-    rows : list of Result
-        The results.
-    metric : str
-        The score that decides.
-    table : LabelledTable or None
-        The very rows that were compared (a sample of the data's, where one was drawn); None where not at hand.
-    lacking : str
-        Why there is no table.
-    label : str
-        What the data are called on a page.
-    facts : RunFacts or None
-        What was kept of the run: classes, labels, groups, how many splits were asked for.
-    methods : mapping of str to Method
-        What the names of the methods stand for.
-    permutations : PermutationTest or None
-        Whether the recommended pipeline's score is more than chance; a store does not keep it.
-    verdict : Verdict or None
-        The answer: what is recommended, its honest score and how that was found, what had the highest score, the
-        comparisons with raw features and PCA, the majority class, recall by class, the confusion matrix of held-out
-        rows. None where no reduction has results.
-    remarks : tuple of str
-        On which rows and by which score it was found, and what of the run was not finished.
+    table : the very rows that were compared (a sample of the data's, where one was drawn); None where not at hand
+    lacking : why there is no table
+    label : what the data are called on a page
+    facts : what was kept of the run; None where nothing was
+    methods : what the names of the methods stand for
+    permutations : whether the recommended pipeline's score is more than chance; a store does not keep it
     """
 
     setting: Setting
@@ -111,16 +92,8 @@ class Results(JudgedRun):
         setting = self.setting
         groups, weights = (None, None) if self.facts is None else (self.facts.groups, self.facts.weights)
         protocol = protocol_of(setting.protocol, setting.protocol_size, 1, groups)
-        return Grid(
-            setting.data,
-            self.table,
-            (),
-            protocol,
-            setting.scale,
-            setting.seed,
-            impute=setting.impute or None,
-            sample_weight=weights,
-        )
+        how: dict[str, Any] = {"impute": setting.impute or None, "sample_weight": weights}
+        return Grid(setting.data, self.table, (), protocol, setting.scale, setting.seed, **how)
 
     def first_split(self) -> SplitData:
         """The rows of the first split, as the trials saw them."""
@@ -193,17 +166,7 @@ def _labels(settings: list[Setting]) -> list[str]:
         twins = [other for other in settings if other.data == setting.data]
         told = [
             f"{name} {str(getattr(setting, name))[:20]}"
-            for name in (
-                "protocol",
-                "protocol_size",
-                "scale",
-                "impute",
-                "seed",
-                "discrim",
-                "groups",
-                "weights",
-                "digest",
-            )
+            for name in (*Setting._fields[2:], "digest")
             if len({getattr(twin, name) for twin in twins}) > 1
         ]
         labels.append(f"{setting.data} ({', '.join(told)})" if told else setting.data)
