@@ -21,7 +21,7 @@ from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.run import lock_of
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
-from discrim.report.page import Origin, require_libraries, write_report
+from discrim.report.page import Origin, template_engine, write_report
 from discrim.report.results import Results, results_in
 
 HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the report, to be opened in a browser.")]
@@ -71,7 +71,7 @@ def report(
         known = ", ".join(sorted({one.setting.data for one in found}))
         raise ValueError(f"{store} has no results on {', '.join(sorted(unknown))}. It has results on: {known}.")
     for one in found:
-        if one.table is None:
+        if one.data is None:
             say(f"{one.label}: without pictures of the rows. {one.lacking}")
     only = given.get(found[0].setting.data, "") if len(found) == 1 else ""
     write_html(found, html, Origin(typed_command(), only, reading.words if only else ()))
@@ -85,7 +85,7 @@ def require_place(html: Path | None) -> None:
         raise IsADirectoryError(errno.EISDIR, "A report is a file, not a folder", str(html))
     if not html.absolute().parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "The folder for the report does not exist", str(html))
-    require_libraries()
+    template_engine()
 
 
 def write_html(found: Comparison | Sequence[Results], path: Path, origin: Origin) -> None:

@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from discrim.classifiers.kernel_naive_bayes import KernelNaiveBayes
-from discrim.evaluation.methods import named
+from discrim.evaluation.methods import listed
 from discrim.reducers.fisher_lda import FisherLDA
 
 
@@ -94,8 +94,4 @@ DEFAULT_CLASSIFIERS = ("svm", "5-nn")
 
 def named_classifiers(names: Iterable[str]) -> tuple[Classifier, ...]:
     """The classifiers of these names, in this order, each once; "all" stands for all, "default" for two."""
-    wanted: dict[str, Classifier] = {}
-    for name in names:
-        chosen = {"all": tuple(CLASSIFIERS), "default": DEFAULT_CLASSIFIERS}.get(name, (name,))
-        wanted.update((one, named(one, CLASSIFIERS, "classifier")) for one in chosen)
-    return tuple(wanted.values())
+    return listed(names, CLASSIFIERS, DEFAULT_CLASSIFIERS, "classifier")

@@ -16,7 +16,6 @@ from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison, finished_splits
 from discrim.evaluation.permutation import permutation_test, require_exchange
 from discrim.evaluation.plan import labelled_table, planned, refined, require_identity
-from discrim.evaluation.result import Cell
 from discrim.evaluation.run import Progress, opened_store, run
 from discrim.evaluation.summary import require_metric
 from discrim.evaluation.verdict import metric_for
@@ -162,7 +161,8 @@ def compare(
                     break
                 found = Comparison(more, run(more, kept, **done), metric)
             if permutations and found.verdict is not None:
-                found = _tested(found, found.verdict.recommended, permutations, n_jobs, progress)
+                tried = found.grid, found.verdict.recommended, metric, permutations
+                found = replace(found, permutations=permutation_test(*tried, jobs=n_jobs, progress=progress))
         except BaseException as stop:
             if on_stop is not None and not isinstance(stop, Exception):
                 # a comparison that was finished outlasts the stop of its refinement
@@ -182,11 +182,3 @@ def _require_groups_present(groups: Any) -> None:
     """Rows without a group would silently make up one; looked at as given, as arrays turn NaN beside text to text."""
     if groups is not None and any(is_absent(one) for one in groups):
         raise ValueError("Some groups are missing (NaN, None). Drop these rows, or give each a group.")
-
-
-def _tested(
-    found: Comparison, cell: Cell, permutations: int, jobs: int | None, progress: Progress | None
-) -> Comparison:
-    """The same with a permutation test of the recommended pipeline."""
-    tested = permutation_test(found.grid, cell, found.metric, permutations, jobs=jobs, progress=progress)
-    return replace(found, permutations=tested)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from discrim.data.labelled_table import LabelledTable
 from discrim.data.table_error import plural
 from discrim.evaluation.grid import Grid
-from discrim.evaluation.methods import Method
+from discrim.evaluation.methods import RAW, Method
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.printed import printed
-from discrim.evaluation.result import Cell, Result, RunFacts
-from discrim.evaluation.run import rows_of
+from discrim.evaluation.result import Cell, Result, RunFacts, Setting
 from discrim.evaluation.sentences import in_components, percent
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, Line, ScoreTable, lines_of
+from discrim.evaluation.trial import SplitData
 from discrim.evaluation.verdict import UNBALANCED, Verdict, verdict_of
 
 
@@ -34,13 +35,22 @@ class Note(NamedTuple):
 
 
 class JudgedRun:
-    """What follows from the results of one run: lines, verdict, remarks and notes."""
+    """What follows from the results of one run: lines, verdict, remarks and notes, and what else a page says of it.
+
+    data : the very rows that were compared; None where not at hand, and `lacking` says why
+    label : what the data are called on a page
+    """
 
     rows: Sequence[Result]
     metric: str
     permutations: PermutationTest | None
     facts: RunFacts | None
     methods: Mapping[str, Method]
+    setting: Setting
+    data: LabelledTable | None
+    label: str
+    lacking: str
+    grid: Grid
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -79,6 +89,40 @@ class JudgedRun:
             counted.update((status, row.cell.method, reason) for status, reason in reasons)
         return [Note(status, method, count, why) for (status, method, why), count in sorted(counted.items())]
 
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Rows, training rows, test rows, features, classes and splits, as far as the rows of results tell."""
+        good = next((row for row in self.rows if row.ok), None)
+        found = {"splits": len({row.split for row in self.rows})}
+        if good is not None:
+            n_train, n_test = good.scores["n_train"], good.scores["n_test"]
+            found |= {"rows": n_train + n_test, "train": n_train, "test": n_test}
+            found["classes"] = len(good.scores.get("actual", ()))
+        features = {row.cell.k for row in self.rows if row.cell.method == RAW.name}
+        return found | ({"features": max(features)} if features else {})
+
+    @cached_property
+    def versions(self) -> list[tuple[str, str]]:
+        """Each library with the versions the results were got with."""
+        seen: dict[str, set[str]] = defaultdict(set)
+        for row in self.rows:
+            for name, version in row.versions.items():
+                seen[name].add(version)
+        return [(name, ", ".join(sorted(found))) for name, found in sorted(seen.items())]
+
+    @cached_property
+    def seconds(self) -> list[tuple[str, float, float]]:
+        """Each method with the seconds of one fit on average, and of classifying in all."""
+        fits = {line.method: line.seconds for line in self.lines}
+        classified: dict[str, float] = defaultdict(float)
+        for row in self.rows:
+            classified[row.cell.method] += row.seconds
+        return [(method, fits.get(method, np.nan), classified[method]) for method in sorted(classified)]
+
+    def first_split(self) -> SplitData:
+        """The rows of the first split, as the trials saw them."""
+        return replace(self.grid.trial_rows, y=self.grid.table.y).split(0, self.grid.splits[0])
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison(JudgedRun):
@@ -106,10 +150,16 @@ class Comparison(JudgedRun):
     permutations: PermutationTest | None = None
     facts: RunFacts = field(init=False, repr=False)
     methods: Mapping[str, Method] = field(init=False, repr=False)
+    setting: Setting = field(init=False, repr=False)
+    data: LabelledTable = field(init=False, repr=False)
+    label: str = field(init=False, repr=False)
+    lacking: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "facts", self.grid.facts)
-        object.__setattr__(self, "methods", self.grid.methods)
+        grid = self.grid
+        known = {"facts": grid.facts, "methods": grid.methods, "setting": grid.setting}
+        for name, value in {**known, "data": grid.table, "label": grid.name}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def answer(self) -> str:
@@ -165,7 +215,7 @@ def record(line: Line) -> dict[str, Any]:
 
 def finished_splits(grid: Grid, store: Store, metric: str = "accuracy") -> Comparison:
     """What the store has of the grid, for the splits that every cell was tried on."""
-    rows = rows_of(grid, store)
+    rows = store.rows(grid.keys)
     tried = Counter(row.split for row in rows)
     return Comparison(grid, [row for row in rows if tried[row.split] == len(grid.cells)], metric)
 

@@ -69,8 +69,9 @@ class Evidence:
         shown = (np.asarray(test.p_value) < LEVEL) & (np.asarray(test.standard_error) > 0)
         good = ~shown & (means >= means[best] - allowed - 1e-12)
         good[best] = True
-        return int(min(members[good], key=lambda at: self._simplicity(int(at), scores)))
+        cells = self.cells
 
-    def _simplicity(self, at: int, scores: Array) -> tuple[Any, ...]:
-        cell = self.cells[at]
-        return cell.method in self.nonlinear, cell.k, -round(float(scores[at].mean()), 12), cell
+        def simplicity(at: int) -> tuple[Any, ...]:
+            return cells[at].method in self.nonlinear, cells[at].k, -round(float(scores[at].mean()), 12), cells[at]
+
+        return min(members[good].tolist(), key=simplicity)

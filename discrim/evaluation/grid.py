@@ -80,8 +80,13 @@ class Grid:
     @cached_property
     def trials(self) -> list[dict[str, Any]]:
         """All trials, split by split, so that what is done first can be compared first."""
-        count = self.n_splits or self.protocol.n_splits
-        return [self._trial(cell, split) for split in range(count) for cell in self.cells]
+        count, common = self.n_splits or self.protocol.n_splits, self.setting._asdict()
+        own = {name: {"estimator": method.written} for name, method in self.methods.items() if method.written}
+        return [
+            {**common, **cell._asdict(), "split": split, **own.get(cell.method, {})}
+            for split in range(count)
+            for cell in self.cells
+        ]
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -95,11 +100,9 @@ class Grid:
         for (split, method), trials in parcels.items():
             cells = tuple(cell for cell in self.cells if cell.method == method)
             known = named(method, self.methods, "method")
-            classifiers = {cell.classifier: self._classifier(known, cell.classifier) for cell in cells}
-            yield Work(known, classifiers, split, cells, tuple(trials))
-
-    def _classifier(self, method: Method, name: str) -> Classifier:
-        return method.own_classifier or named(name, self.classifiers, "classifier")
+            names = {cell.classifier for cell in cells}
+            judges = {name: known.own_classifier or named(name, self.classifiers, "classifier") for name in names}
+            yield Work(known, judges, split, cells, tuple(trials))
 
     @cached_property
     def facts(self) -> RunFacts:
@@ -117,15 +120,6 @@ class Grid:
             sample,
             self.sample_weight,
         )
-
-    def _trial(self, cell: Cell, split: int) -> dict[str, Any]:
-        written = self.methods[cell.method].written if cell.method in self.methods else ""
-        return {
-            **self.setting._asdict(),
-            **cell._asdict(),
-            "split": split,
-            **({"estimator": written} if written else {}),
-        }
 
     @cached_property
     def setting(self) -> Setting:
@@ -184,13 +178,11 @@ def refined_counts(tried: Sequence[int], k: int, most: int) -> tuple[int, ...]:
 def checked_counts(counts: Iterable[int], table: LabelledTable) -> tuple[int, ...]:
     """K ascending, each once, none below 1 or above the number of features."""
     asked = list(counts)
-    if not all(float(k).is_integer() for k in asked):
+    numbers = sorted({int(k) for k in asked if float(k).is_integer()})
+    if not numbers or numbers[0] < 1 or not all(float(k).is_integer() for k in asked):
         raise ValueError(f"Numbers of components {asked} came. Pass whole numbers of at least 1.")
-    numbers = sorted({int(k) for k in asked})
-    if not numbers or numbers[0] < 1:
-        raise ValueError(f"Numbers of components {numbers} came. Pass whole numbers of at least 1.")
     if numbers[0] > table.n_features:
         raise ValueError(
             f"Numbers of components {numbers} came, but there are only {table.n_features} features to be reduced."
         )
-    return tuple(np.unique(numbers).tolist())
+    return tuple(numbers)

@@ -18,7 +18,17 @@ from discrim.registry import (
     never,
 )
 
-__all__ = ["DEFAULT_METHODS", "METHODS", "RAW", "Method", "Sizes", "directions_of_rows", "named", "named_methods"]
+__all__ = [
+    "DEFAULT_METHODS",
+    "METHODS",
+    "RAW",
+    "Method",
+    "Sizes",
+    "directions_of_rows",
+    "listed",
+    "named",
+    "named_methods",
+]
 
 _baseline = partial(Method, ours=False)
 _BASELINES = (
@@ -94,12 +104,14 @@ def named_methods(names: Iterable[str], n_rows: int = 0) -> tuple[Method, ...]:
 
     n_rows : of the table: those that take long on many rows are not in the short list for it
     """
-    wanted: dict[str, Method] = {}
-    quick = tuple(name for name in DEFAULT_METHODS if METHODS[name].default_rows >= n_rows)
-    for name in names:
-        chosen = {"all": tuple(METHODS), "default": quick}.get(name, (name,))
-        wanted.update((one, named(one, METHODS, "method")) for one in chosen)
-    return tuple(wanted.values())
+    return listed(names, METHODS, [name for name in DEFAULT_METHODS if METHODS[name].default_rows >= n_rows], "method")
+
+
+def listed(names: Iterable[str], known: Mapping[str, Any], short: Iterable[str], noun: str) -> tuple[Any, ...]:
+    """The entries of these names, in this order, each once; "all" stands for all, "default" for the short list."""
+    groups = {"all": known, "default": short}
+    every = dict.fromkeys(one for name in names for one in groups.get(name, (name,)))
+    return tuple(named(name, known, noun) for name in every)
 
 
 def named(name: str, known: Mapping[str, Any], noun: str) -> Any:

@@ -71,13 +71,12 @@ def planned(
 
 
 def _counts(asked: str | int | Iterable[int], grid: Grid) -> tuple[int, ...]:
-    if isinstance(asked, Iterable) and not isinstance(asked, str):
-        return checked_counts(asked, grid.table)
-    if isinstance(asked, (int, np.integer)):
-        return checked_counts([asked], grid.table)
-    if asked != "auto":
+    if isinstance(asked, str) and asked == "auto":
+        return automatic_counts(training_sizes(grid.table, grid.protocol, grid.seed))
+    counts = [asked] if isinstance(asked, (int, np.integer)) else asked
+    if isinstance(counts, str) or not isinstance(counts, Iterable):
         raise ValueError(f"n_components={asked!r}. Pass whole numbers, or 'auto'.")
-    return automatic_counts(training_sizes(grid.table, grid.protocol, grid.seed))
+    return checked_counts(counts, grid.table)
 
 
 def refined(found: Comparison) -> Grid | None:

@@ -23,7 +23,7 @@ from discrim.evaluation.measures import MEASURES, Measure
 from discrim.evaluation.methods import named
 from discrim.evaluation.paper_conventions import ALL_CLASSIFIERS, ALL_METHODS, any_method
 from discrim.evaluation.result import Cell, Result
-from discrim.evaluation.run import Progress, rows_of, run
+from discrim.evaluation.run import Progress, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
 from discrim.evaluation.summary import Difference, ScoreTable, adjusted
@@ -165,7 +165,7 @@ def _doing(
 ) -> Callable[[Grid], list[Result]]:
     """What gives a grid's rows: as they are stored, or after doing what is missing."""
     if as_stored:
-        return partial(rows_of, store=store)
+        return lambda grid: store.rows(grid.keys)
     return partial(run, store=store, jobs=jobs, progress=progress)
 
 

@@ -54,11 +54,6 @@ def run(
                 store.put(result)
             finished += len(work.wanted)
             progress(finished, total)
-    return rows_of(grid, store)
-
-
-def rows_of(grid: Grid, store: Store) -> list[Result]:
-    """What the store has of the grid."""
     return store.rows(grid.keys)
 
 

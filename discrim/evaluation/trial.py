@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -101,12 +101,12 @@ class SplitData:
     seed: int
     train_weight: NDArray[Any] | None = None
     test_weight: NDArray[Any] | None = None
-    classes: NDArray[Any] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", np.unique(np.concatenate([self.y_train, self.y_test])))
+    @cached_property
+    def classes(self) -> NDArray[Any]:
+        return np.unique(np.concatenate([self.y_train, self.y_test]))
 
-    @property
+    @cached_property
     def sizes(self) -> Sizes:
         n_rows, n_features = self.train.shape
         return Sizes(n_rows, n_features, len(self.classes))
@@ -139,7 +139,9 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
     if why:
         return dict.fromkeys(counts, TrialFeatures(status="skipped", reason=why))
     most = method.most_components(data.sizes)
-    beyond = TrialFeatures(status="skipped", reason=_too_many(method, most, data.sizes))
+    sizes = f"{plural(data.sizes.n_rows, 'training row')}, {plural(data.sizes.n_features, 'feature')}"
+    told = f"{method.name} has at most {plural(most, 'component')} for {sizes} and {data.sizes.n_classes} classes"
+    beyond = TrialFeatures(status="skipped", reason=told)
     possible = [k for k in counts if k <= most]
     found = _fitted_for(method, possible, data) if method.resizes and possible else _one_by_one(method, possible, data)
     # more components than the rows have: nothing failed, where fewer can be had
@@ -148,13 +150,6 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
         if one.refused and k > most_found:
             found[k] = replace(one, status="skipped")
     return {k: found.get(k, beyond) for k in counts}
-
-
-def _too_many(method: Method, most: int, sizes: Sizes) -> str:
-    return (
-        f"{method.name} has at most {plural(most, 'component')} for {plural(sizes.n_rows, 'training row')}, "
-        f"{plural(sizes.n_features, 'feature')} and {sizes.n_classes} classes"
-    )
 
 
 def _one_by_one(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
@@ -224,7 +219,9 @@ def _result(trial: Mapping[str, Any], features: TrialFeatures, classifier: Class
         else:
             sizes = {"n_train": len(data.y_train), "n_test": len(data.y_test)}
             called = {"labels": packed(np.searchsorted(data.classes, predicted))}
-            scores |= {**features.scores, **sizes, "fit_seconds": features.seconds} | called | margin_of(model)
+            scores |= {**features.scores, **sizes, "fit_seconds": features.seconds, **called}
+            if np.isscalar(getattr(model, "margin_", None)):  # of a refined hyperplane
+                scores["margin"] = float(model.margin_)
     return Result(trial, scores, time.perf_counter() - began, status, reason, notes, versions())
 
 
@@ -257,11 +254,6 @@ def classification_scores(
         "actual": of_class.tolist(),
         "predicted": called.tolist(),
     }
-
-
-def margin_of(model: Any) -> dict[str, float]:
-    """A refined hyperplane's margin belongs to its scores."""
-    return {"margin": float(model.margin_)} if np.isscalar(getattr(model, "margin_", None)) else {}
 
 
 @contextmanager

@@ -169,8 +169,11 @@ def verdict_of(
         return None
     chosen, best = evidence.recommended(evidence.scores), evidence.best_of(evidence.reductions)
     held_out = HeldOutLabels.of(rows, facts)
-    honest = _honest(evidence, held_out, metric)
-    majority = np.array([]) if held_out is None else held_out.majority_scores(metric)
+    honest, majority = None, np.array([])
+    if held_out is not None:
+        majority = held_out.majority_scores(metric)
+        if held_out.cells == evidence.cells and evidence.n_splits > 1:
+            honest = held_out.honest_score(evidence.recommended, metric)
     against_raw, against_pca = contrasts(evidence, chosen)
     cell, linear = evidence.cells[chosen], _linear_instead(evidence, chosen)
     low, high = limits(evidence.scores[chosen], evidence.ratio, -1.0, 1.0)
@@ -273,12 +276,6 @@ def _beats(evidence: Evidence, at: int, majority: Array) -> bool:
     if test.standard_error == 0:
         return bool(test.mean > 0)
     return bool(test.p_value * _n_methods(evidence, evidence.reductions) < LEVEL)
-
-
-def _honest(evidence: Evidence, held_out: HeldOutLabels | None, metric: str) -> HonestScore | None:
-    if held_out is None or held_out.cells != evidence.cells or evidence.n_splits < 2:
-        return None
-    return held_out.honest_score(evidence.recommended, metric)
 
 
 def _recall(classes: Sequence[str], confusion: NDArray[np.intp]) -> dict[str, float]:

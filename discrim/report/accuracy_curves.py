@@ -63,34 +63,23 @@ class AccuracyCurveValues:
     def methods(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(curve.method for curve in self.curves))
 
-    @property
-    def metric_in_words(self) -> str:
-        return METRICS[self.metric]
-
-    def of_classifier(self, classifier: str) -> Iterable[AccuracyCurve]:
-        return (curve for curve in self.curves if curve.classifier == classifier)
-
     def chart(
-        self,
-        classifier: str | None = None,
-        methods: Iterable[str] | None = None,
-        most_shown: int | None = None,
+        self, classifier: str | None = None, methods: Iterable[str] | None = None, most_shown: int | None = None
     ) -> Chart:
         """The curves of one classifier; of more than `most_shown` methods the rest wait in the legend."""
         classifier = one_of(classifier, self.classifiers, "classifier")
         wanted = [one_of(name, self.methods, "method") for name in (methods or self.methods)]
-        curves = {curve.method: curve for curve in self.of_classifier(classifier)}
+        curves = {curve.method: curve for curve in self.curves if curve.classifier == classifier}
         drawn = [curves[name] for name in wanted if name in curves]
         counts = sorted({int(k) for curve in drawn if curve.method != RAW for k in curve.k}) or [1]
         ends = np.array([counts[0], max(counts[-1], counts[0] + 1)], dtype=np.float64)
-        lines = [curve for curve in drawn if curve.method != RAW]
         marks = [mark for curve in drawn if curve.method == RAW for mark in _level(curve, ends)]
-        for at, curve in enumerate(lines):
+        for at, curve in enumerate(curve for curve in drawn if curve.method != RAW):
             marks += _curve_marks(curve, at, most_shown is None or at < most_shown)
         marks = sorted(marks, key=lambda mark: mark.part != "bands")  # bands lie below all lines
         ticks = {float(k): str(k) for k in _with_room(counts)}
         across = Axis("components", ticks=ticks, log=True)
-        return Chart(tuple(marks), across, Axis(f"{self.metric_in_words} (%)"), classifier)
+        return Chart(tuple(marks), across, Axis(f"{METRICS[self.metric]} (%)"), classifier)
 
 
 def _curve(method: str, classifier: str, by_k: dict[int, Array], ratio: float) -> AccuracyCurve:
@@ -111,19 +100,8 @@ def _with_room(counts: list[int]) -> list[int]:
 
 
 def _curve_marks(curve: AccuracyCurve, at: int, shown: bool) -> list[Mark]:
-    line = Mark(
-        "line",
-        "lines",
-        curve.k,
-        100 * curve.mean,
-        name=curve.method,
-        legend=curve.method,
-        colour=at,
-        symbol=at,
-        dash=DASHES[at % len(DASHES)],
-        tip="K = {x}: {y:.1f} %",
-        shown=shown,
-    )
+    name, tip, dash = curve.method, "K = {x}: {y:.1f} %", DASHES[at % len(DASHES)]
+    line = Mark("line", "lines", curve.k, 100 * curve.mean, name, name, at, at, dash=dash, tip=tip, shown=shown)
     return [*_band(curve, curve.k, at, 0.12, shown), line]
 
 

@@ -14,18 +14,7 @@ from discrim.docstrings import filled
 from discrim.report.chart import Axis, Chart, Mark, seen_from
 
 # Okabe and Ito's colours, a little deeper on white, as in the HTML report
-COLOURS = (
-    "#0072b2",
-    "#d55e00",
-    "#008f68",
-    "#b8589a",
-    "#c98a00",
-    "#3b9fd8",
-    "#5b5b5b",
-    "#7a3b00",
-    "#6a4fb3",
-    "#7d8f00",
-)
+COLOURS = ("#0072b2", "#d55e00", "#008f68", "#b8589a", "#c98a00", "#3b9fd8", "#5b5b5b", "#7a3b00", "#6a4fb3", "#7d8f00")
 NAMED = {"ink": "black", "soft": "#8a8a8a", "line": "#b8bec5"}
 MARKERS = ("o", "s", "D", "^", "P", "X", "*", "v", "p", "h")
 DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}

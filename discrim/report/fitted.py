@@ -37,28 +37,28 @@ def scores_of(estimator: Any, X: Any) -> Array:
     return table.reshape(len(table), -1)
 
 
+def told_by(estimator: Any, *names: str) -> Array | None:
+    """The first of these attributes that the step that reduces has, None where it has none."""
+    reducer = reducer_of(estimator)
+    found = next((value for name in names if (value := getattr(reducer, name, None)) is not None), None)
+    return None if found is None else np.atleast_1d(np.asarray(found, dtype=np.float64))
+
+
 def loadings_of(estimator: Any) -> Array | None:
     """What each feature adds to each component (k×d), None where the transformer does not say."""
-    reducer = reducer_of(estimator)
-    for name, as_rows in (("components_", True), ("scalings_", False), ("x_rotations_", False)):
-        found = getattr(reducer, name, None)
-        if found is not None:
-            table = np.asarray(found, dtype=np.float64)
-            return table if as_rows else table.T
-    return None
-
-
-def eigenvalues_of(estimator: Any) -> Array | None:
-    return _array(estimator, "eigenvalues_", "explained_variance_")
+    rows = told_by(estimator, "components_")
+    columns = told_by(estimator, "scalings_", "x_rotations_") if rows is None else None
+    return rows if columns is None else columns.T
 
 
 def shares_of(estimator: Any) -> Array | None:
     """Each component's share of what the method maximises."""
-    return _array(estimator, "explained_variance_ratio_")
+    return told_by(estimator, "explained_variance_ratio_")
 
 
-def maximises_variance(estimator: Any) -> bool:
-    return name_of(estimator) in {"PCA", "IncrementalPCA", "TruncatedSVD"}
+def maximised_by(estimator: Any) -> str:
+    """What the shares are of."""
+    return "variance" if name_of(estimator) in {"PCA", "IncrementalPCA", "TruncatedSVD"} else "objective"
 
 
 def component_names(estimator: Any, count: int) -> tuple[str, ...]:
@@ -101,9 +101,3 @@ def sampled(codes: Codes, most: int, seed: int = 0) -> Codes:
     shuffled = np.random.default_rng(seed).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     return np.sort(by_class[np.linspace(0, len(codes) - 1, most).astype(np.intp)])
-
-
-def _array(estimator: Any, *names: str) -> Array | None:
-    reducer = reducer_of(estimator)
-    found = next((value for name in names if (value := getattr(reducer, name, None)) is not None), None)
-    return None if found is None else np.atleast_1d(np.asarray(found, dtype=np.float64))

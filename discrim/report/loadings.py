@@ -71,6 +71,11 @@ class LoadingsValues:
         """The numbers that the features are called, where these are the places of a spectrum: numbers, in order."""
         return spectrum_places(self.feature_names)
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Which tables there are."""
+        return ("structure",) if self.loadings is None else ("structure", "loadings")
+
     def table(self, kind: str) -> Array:
         """The loadings or the structure coefficients, or an error where they are not told."""
         if kind not in KINDS:

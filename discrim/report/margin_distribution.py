@@ -66,7 +66,8 @@ class MarginValues:
         held_out = X_test is not None and y_test is not None
         classes, codes = class_codes(y, y_test) if held_out else class_codes(y)  # type: ignore[arg-type]
         drawn = sampled(codes[-1], most_rows)
-        judged, labels = _taken(X_test if held_out else X, drawn), codes[-1][drawn]
+        given, labels = X_test if held_out else X, codes[-1][drawn]
+        judged = given.iloc[drawn] if hasattr(given, "iloc") else given[drawn]
         before = relative_margins(rows_seen(estimator, X), codes[0], rows_seen(estimator, judged), labels)
         fitted, seen = (scores_of(estimator, rows)[:, :n_components] for rows in (X, judged))
         after = relative_margins(fitted, codes[0], seen, labels)
@@ -78,10 +79,6 @@ class MarginValues:
         """Margins of a class before and after."""
         mine = self.codes == number
         return self.before[mine], self.after[mine]
-
-    @property
-    def is_sampled(self) -> bool:
-        return len(self.codes) < self.n_rows
 
     @property
     def shares(self) -> dict[str, tuple[float, float]]:
@@ -115,7 +112,7 @@ class MarginValues:
         across = Axis(f"relative margin of {noun}", limits=(low - 0.04 * width, high + 0.4 * width))
         shares = [100 * float((part > 0).mean()) if len(part) else np.nan for part in (self.before, self.after)]
         said = f"Above 0: {shares[0]:.1f} % of the rows in the features, {shares[1]:.1f} % on the components"
-        said += f"; {len(self.codes)} of {self.n_rows} rows, drawn by chance." if self.is_sampled else "."
+        said += f"; {len(self.codes)} of {self.n_rows} rows, drawn by chance." if len(self.codes) < self.n_rows else "."
         return Chart(tuple(marks), across, up, self.method, height=1.6 + 0.6 * max(2, len(names)), told=said)
 
 
@@ -140,10 +137,6 @@ def relative_margins(X: Any, codes: Codes, X_test: Any, codes_test: Codes) -> Ar
             nearer = 2 * (products[mine, at][:, None] - products[mine][:, others]) - squares[at] + squares[others]
             margins[mine] = (nearer / apart).min(axis=1)
     return margins
-
-
-def _taken(X: Any, rows: Codes) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _boxes(margins: list[Array], shift: float, hue: int | str, name: str) -> list[Mark]:

@@ -93,19 +93,14 @@ class MonitoringValues:
         marks = []
         for part, inside, hue in (("within", ~beyond, 0), ("beyond", beyond, 1)):
             names = [self.ids[at] for at in np.flatnonzero(inside)]
-            legend = f"{part} the limits: {len(names)}"
-            tip, hover = "T² {x:.2f}, SPE {y:.3g}", {"row": names}
-            marks.append(
-                Mark(
-                    *("points", part, self.t2[inside], self.spe[inside]),
-                    legend=legend,
-                    colour=hue,
-                    symbol=hue,
-                    size=5,
-                    tip=tip,
-                    hover=hover,
-                )
-            )
+            look: dict[str, Any] = {
+                "legend": f"{part} the limits: {len(names)}",
+                "colour": hue,
+                "symbol": hue,
+                "size": 5,
+            }
+            said: dict[str, Any] = {"tip": "T² {x:.2f}, SPE {y:.3g}", "hover": {"row": names}}
+            marks.append(Mark("points", part, self.t2[inside], self.spe[inside], **look, **said))
         told = f"{100 * self.level:g} % limit"
         marks.append(Mark("upright", "T² limit", [self.t2_limit], legend=told, colour="soft", dash="dash"))
         marks.append(Mark("level", "SPE limit", y=[self.spe_limit], colour="soft", dash="dash"))

@@ -12,15 +12,16 @@ import base64
 import hashlib
 import importlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 from discrim.data import catalogue
 from discrim.data.columnar import MissingExtraError
 from discrim.data.writing import whole_file
-from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.comparison import JudgedRun
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.printed import BETTER, WORSE
 from discrim.evaluation.sentences import in_components, in_p, percent
@@ -31,10 +32,9 @@ from discrim.report.confusions import Confusions
 from discrim.report.critical_difference import CriticalDifferenceValues
 from discrim.report.fitted import natural
 from discrim.report.next_steps import project_command, python_code
-from discrim.report.payload import Words, as_json, features_json, figure_json
+from discrim.report.payload import Charts, Words, as_json, features_json, figure_json
 from discrim.report.permuted_scores import permutation_chart
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
-from discrim.report.results import Results
 
 MOST_CLASSES = 24  # that are drawn by name
 MOST_CURVES = 8  # that are shown from the start
@@ -49,7 +49,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "points": lambda difference: f"{100 * difference:+.1f}".replace("-", "−"),
     "naturally": lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0])),
 }
-Choices = Iterator[tuple[Sequence[int], Chart]]
+FIGURES = ("curves", "map", "features", "circle", "margins", "spectrum", "permutations")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Origin:
 
 
 def write_report(
-    found: Comparison | Sequence[Results], path: str | os.PathLike[str], origin: Origin | None = None
+    found: JudgedRun | Sequence[JudgedRun], path: str | os.PathLike[str], origin: Origin | None = None
 ) -> None:
     """Write the report as one HTML page; the file appears whole or not at all.
 
@@ -82,18 +82,18 @@ def write_report(
     >>> answer = compare(*load_wine(return_X_y=True), n_splits=2)  # doctest: +SKIP
     >>> write_report(answer, "wine.html")  # doctest: +SKIP
     """
-    text = page([Results.of(found)] if isinstance(found, Comparison) else found, origin or Origin())
+    text = page([found] if isinstance(found, JudgedRun) else found, origin or Origin())
     with whole_file(path) as handle:
         handle.write(text.encode("utf-8", "replace"))
 
 
-def page(results: Sequence[Results], origin: Origin) -> str:
+def page(results: Sequence[JudgedRun], origin: Origin) -> str:
     """The page as text."""
     if not results:
         raise ValueError("There are no results to report. Run discrim compare first.")
     allotment = Allotment.among(len(results))
     looks = [looks_of(one, allotment) for one in results]
-    by_data: dict[str, Results] = {}
+    by_data: dict[str, JudgedRun] = {}
     for one in results:
         by_data.setdefault(one.setting.data, one)  # data that were tried in several ways count by the first
     overall = ranks_by_classifier(by_data)
@@ -126,78 +126,54 @@ def framed(template: str, charts: dict[str, Any], **said: Any) -> str:
 
 
 def _drawn(
-    results: Sequence[Results], looks: Sequence[Looks], overall: dict[str, CriticalDifferenceValues]
+    results: Sequence[JudgedRun], looks: Sequence[Looks], overall: dict[str, CriticalDifferenceValues]
 ) -> dict[str, Any]:
     """All charts, by data set and figure, then by the numbers chosen in the figure's menus."""
     words = Words()
     blocks = []
     for one, look in zip(results, looks, strict=True):
-        figures = {"curves": _curves(one), "map": _maps(look), "features": _features(look), "circle": _circles(look)}
-        figures["margins"] = (((at,), fit.margins.chart(MOST_CLASSES)) for at, fit in enumerate(look.refits))
-        figures["spectrum"] = _spectra(look, one.metric)
-        figures["permutations"] = _permuted(one)
-        charts = {name: figure_json(choices, words) for name, choices in figures.items()}
-        blocks.append({"figures": charts, "features": features_json([fit.loadings for fit in look.refits])})
-    ranks = figure_json((((at,), one.chart()) for at, one in enumerate(overall.values())), words)
+        figures = {name: figure_json(charts, words) for name, charts in _figures(one, look).items()}
+        blocks.append({"figures": figures, "features": features_json([fit.loadings for fit in look.refits])})
+    ranks = figure_json({(at,): one.chart() for at, one in enumerate(overall.values())}, words)
     return {"blocks": blocks, "ranks": ranks, "words": words.all}
 
 
-def _curves(results: Results) -> Choices:
-    values, methods = AccuracyCurveValues.of(results), list(dict.fromkeys(line.method for line in results.lines))
+def _figures(results: JudgedRun, look: Looks) -> dict[str, Charts]:
+    """The charts of one data set by figure."""
+    found: dict[str, Charts] = {name: {} for name in FIGURES}
+    curves, methods = AccuracyCurveValues.of(results), list(dict.fromkeys(line.method for line in results.lines))
     for at, classifier in enumerate(dict.fromkeys(line.classifier for line in results.lines)):
-        yield (at,), values.chart(classifier, methods, most_shown=MOST_CURVES)
-
-
-def _maps(look: Looks) -> Choices:
+        found["curves"][at,] = curves.chart(classifier, methods, most_shown=MOST_CURVES)
     for at, one in enumerate(look.maps):
         for view, shown in enumerate(one.views):
-            k = len(shown.projection.component_names)
-            chart = shown.projection.chart(range(k), hover=_hover(shown, look), most_classes=MOST_CLASSES)
-            right = f"{100 * shown.confusions.accuracy:.1f} %"
-            seen = f"Five neighbours on {in_components(k)} are right on {right} of the new rows"
-            told = (*_how_it_is_drawn(chart), "; ".join(filter(None, [seen, chart.told])))
-            yield (at, view), replace(chart, told=" ".join(told))
-
-
-def _how_it_is_drawn(chart: Chart) -> Iterator[str]:
-    """What holds of this map: one component has no ellipses and no unit upwards, a classifier's view no ellipses."""
-    yield (
-        "One unit is as long in all directions."
-        if chart.equal
-        else "Rows of a class stand side by side only to be seen: their height means nothing."
-    )
-    if any(mark.part == "outlines" for mark in chart.marks):
-        yield "Ellipses hold 95 % of a normal class of fitted rows: new rows that leave them show overfitting."
-
-
-def _hover(shown: MapView, look: Looks) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
-    fitted, new = look.rows
-    return {"fitted row": fitted}, {"row": new, "taken for": shown.predicted}
-
-
-def _features(look: Looks) -> Choices:
+            found["map"][at, view] = _map_chart(shown, look)
     for at, fit in enumerate(look.refits):
-        kinds = ("structure", "loadings") if fit.loadings.loadings is not None else ("structure",)
-        for component in range(len(fit.loadings.component_names)):
-            for number, kind in enumerate(kinds):
-                yield (at, component, number), fit.loadings.chart(kind, component)
-
-
-def _circles(look: Looks) -> Choices:
-    for at, fit in enumerate(look.refits):
-        if len(fit.loadings.component_names) > 1:
-            yield (at,), fit.loadings.arrows_chart(count=ARROWS)
-
-
-def _spectra(look: Looks, metric: str) -> Choices:
-    for at, fit in enumerate(look.refits):
-        seen = {k: 1 - mean for k, mean in fit.line.curve.items()} if metric == "accuracy" else None
-        yield (at,), fit.spectrum.chart(seen)
-
-
-def _permuted(results: Results) -> Choices:
+        found["margins"][at,] = fit.margins.chart(MOST_CLASSES)
+        seen = {k: 1 - mean for k, mean in fit.line.curve.items()} if results.metric == "accuracy" else None
+        found["spectrum"][at,] = fit.spectrum.chart(seen)
+        components = range(len(fit.loadings.component_names))
+        if len(components) > 1:
+            found["circle"][at,] = fit.loadings.arrows_chart(count=ARROWS)
+        for component, (number, kind) in product(components, enumerate(fit.loadings.kinds)):
+            found["features"][at, component, number] = fit.loadings.chart(kind, component)
     if results.permutations is not None:
-        yield (), permutation_chart(results.permutations)
+        found["permutations"][()] = permutation_chart(results.permutations)
+    return found
+
+
+def _map_chart(shown: MapView, look: Looks) -> Chart:
+    """One component has no ellipses and no unit upwards, a classifier's view no ellipses; so it is said."""
+    k, (fitted, new) = len(shown.projection.component_names), look.rows
+    hover = {"fitted row": fitted}, {"row": new, "taken for": shown.predicted}
+    chart = shown.projection.chart(range(k), hover=hover, most_classes=MOST_CLASSES)
+    told = ["Rows of a class stand side by side only to be seen: their height means nothing."]
+    if chart.equal:
+        told = ["One unit is as long in all directions."]
+    if any(chart.of("outlines")):
+        told.append("Ellipses hold 95 % of a normal class of fitted rows: new rows that leave them show overfitting.")
+    right = percent(shown.confusions.accuracy)
+    seen = f"Five neighbours on {in_components(k)} are right on {right} of the new rows"
+    return replace(chart, told=" ".join([*told, "; ".join(filter(None, [seen, chart.told]))]))
 
 
 # ---------------------------------------------------------------------- what is said
@@ -205,14 +181,15 @@ def _permuted(results: Results) -> Choices:
 
 def content_policy(scripts: Sequence[str]) -> str:
     """Nothing but these scripts, the page's own style, and pictures that the page itself makes."""
-    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def ranks_by_classifier(by_data: Mapping[str, Results]) -> dict[str, CriticalDifferenceValues]:
+def ranks_by_classifier(by_data: Mapping[str, JudgedRun]) -> dict[str, CriticalDifferenceValues]:
     """Mean ranks over the data sets for every classifier, on each by its own score; empty for a single data set."""
     rows, metric = ({name: getattr(one, what) for name, one in by_data.items()} for what in ("rows", "metric"))
     classifiers = sorted({line.classifier for one in by_data.values() for line in one.lines})
@@ -220,10 +197,12 @@ def ranks_by_classifier(by_data: Mapping[str, Results]) -> dict[str, CriticalDif
     return {name: values for name, values in found.items() if values is not None}
 
 
-def _said(results: Results, look: Looks, origin: Origin) -> dict[str, Any]:
+def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
     """What the template says of one data set."""
     lines, setting = results.lines, results.setting
-    best = None if results.verdict is None else results.verdict.recommended
+    verdict = results.verdict
+    best = None if verdict is None else verdict.recommended
+    told = None if verdict is None or verdict.confusion is None else (verdict.classes, verdict.confusion)
     in_catalogue = setting.data if setting.data in {one.name for one in catalogue.entries()} else ""
     return {
         "results": results,
@@ -233,17 +212,9 @@ def _said(results: Results, look: Looks, origin: Origin) -> dict[str, Any]:
         "metric": METRICS[results.metric],
         "classifiers": list(dict.fromkeys(line.classifier for line in lines)),
         "look": look,
-        "confusions": _confusions(results),
+        "confusions": told and Confusions.of(*told),
         "glosses": {name: METHODS[name].gloss for name in {line.method for line in lines} & METHODS.keys()},
     }
-
-
-def _confusions(results: Results) -> Confusions | None:
-    """Held-out rows of all splits by the recommended pipeline, where the results tell."""
-    verdict = results.verdict
-    if verdict is None or verdict.confusion is None:
-        return None
-    return Confusions.of(verdict.classes, verdict.confusion)
 
 
 def _tracks(lines: Sequence[Line]) -> list[list[float]]:
@@ -256,7 +227,7 @@ def _tracks(lines: Sequence[Line]) -> list[list[float]]:
 
 
 def _template(name: str) -> Any:
-    jinja2 = _needed("jinja2")
+    jinja2 = template_engine()
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("discrim.report"),
         autoescape=True,
@@ -269,23 +240,15 @@ def _template(name: str) -> Any:
     return environment.get_template(name)
 
 
-def require_libraries() -> None:
-    """Refuse where a page could not be written for want of a library, before results are waited for."""
-    _needed("jinja2")
-
-
 def _file(folder: str, name: str) -> str:
     return (files("discrim.report") / folder / name).read_text(encoding="utf-8")
 
 
-def _needed(module: str) -> Any:
+def template_engine() -> Any:
+    """jinja2, or an error that says how to get it; asked for before results are waited for, too."""
     try:
-        return importlib.import_module(module)
+        return importlib.import_module("jinja2")
     except ImportError as error:
         raise MissingExtraError(
-            f"A report needs {module}, which is not installed. Install it with pip install 'discrim[report]'."
+            "A report needs jinja2, which is not installed. Install it with pip install 'discrim[report]'."
         ) from error
-
-
-def _hash(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

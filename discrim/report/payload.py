@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from discrim.report.loadings import LoadingsValues
 NAME = 80  # characters of a name that reach a chart
 MOST_NUMBERS = 60_000  # of all methods' features by components, for the search
 MOST_FEATURES = 20_000
+Charts = dict[tuple[int, ...], Chart]  # of one figure, by the numbers chosen in its menus
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
@@ -90,29 +91,18 @@ def features_json(loadings: Sequence[LoadingsValues]) -> dict[str, Any]:
     """All features of each method for the search, as far as there is room; a method without room has None."""
     if not loadings:
         return {"names": [], "methods": []}
-    names = loadings[0].feature_names
-    kept = _kept(loadings[0])
-    room = MOST_NUMBERS
+    names, room = loadings[0].feature_names, MOST_NUMBERS
+    largest = np.argsort(-np.abs(loadings[0].structure).max(axis=0), kind="stable")[:MOST_FEATURES]
+    kept = sorted(largest.tolist())  # all, where there is room
     methods: list[dict[str, Any] | None] = []
     for at, values in enumerate(loadings):
-        tables = {"structure": values.structure, "loadings": values.loadings}
-        size = sum(table[:, kept].size for table in tables.values() if table is not None)
+        tables = {kind: values.table(kind)[:, kept] for kind in values.kinds}
+        size = sum(table.size for table in tables.values())
         fits = values.feature_names == names and (size <= room or at == 0)
         room -= size if fits else 0
-        methods.append({"components": values.component_names, **_tables(tables, kept)} if fits else None)
+        rows = {kind: [short_numbers(row, 3) for row in table] for kind, table in tables.items()}
+        methods.append({"components": values.component_names, **rows} if fits else None)
     return {"names": [names[at][:NAME] for at in kept], "left": len(names) - len(kept), "methods": methods}
-
-
-def _kept(values: LoadingsValues) -> list[int]:
-    """Feature numbers: all, or those with the largest correlations."""
-    if len(values.feature_names) <= MOST_FEATURES:
-        return list(range(len(values.feature_names)))
-    largest = np.argsort(-np.abs(values.structure).max(axis=0), kind="stable")[:MOST_FEATURES]
-    return sorted(largest.tolist())
-
-
-def _tables(tables: dict[str, Any], kept: list[int]) -> dict[str, Any]:
-    return {name: [short_numbers(row[kept], 3) for row in table] for name, table in tables.items() if table is not None}
 
 
 def as_drawn(values: Any) -> list[float | int | None]:
@@ -137,6 +127,5 @@ def _short(value: float, digits: int) -> float | int | None:
     return int(number) if number.is_integer() else number
 
 
-def figure_json(charts: Iterable[tuple[Sequence[int], Chart]], words: Words) -> dict[str, Any]:
-    """The charts of one figure, by the numbers chosen in its menus."""
-    return {",".join(map(str, choice)): chart_json(chart, words) for choice, chart in charts}
+def figure_json(charts: Charts, words: Words) -> dict[str, Any]:
+    return {",".join(map(str, choice)): chart_json(chart, words) for choice, chart in charts.items()}

@@ -17,7 +17,7 @@ from discrim.report.fitted import (
     Codes,
     class_codes,
     component_names,
-    maximises_variance,
+    maximised_by,
     name_of,
     sampled,
     scores_of,
@@ -57,10 +57,6 @@ class ProjectedRows:
             covariances[number] = centred.T @ centred / len(rows)
         drawn = sampled(codes, most_points)
         return cls(scores[drawn], codes[drawn], drawn, len(codes), means, covariances)
-
-    @property
-    def is_sampled(self) -> bool:
-        return len(self.codes) < self.n_rows
 
     def ellipse(self, number: int, first: int, second: int, coverage: float = 0.95, n_points: int = 61) -> Array:
         """The closed outline {z : (z−m)ᵀ S⁻¹ (z−m) = −2 ln(1−coverage)} of a class on two components (n_points×2).
@@ -133,7 +129,8 @@ class ProjectionValues:
         drawn = [
             f"{len(part.codes)} of {part.n_rows} {noun}".strip() for part, noun in zip(self.parts, nouns, strict=True)
         ]
-        return f"{' and '.join(drawn)} rows drawn, by chance" if any(one.is_sampled for one in self.parts) else ""
+        sampled_here = any(len(part.codes) < part.n_rows for part in self.parts)
+        return f"{' and '.join(drawn)} rows drawn, by chance" if sampled_here else ""
 
     def chart(
         self,
@@ -168,7 +165,8 @@ class ProjectionValues:
         title = self.method + (f" ({told.removesuffix(', by chance')})" if told else "")
         key = "pale: fitted rows" if self.test is not None else ""
         if len(chosen) == 3:
-            return Chart(_in_a_cube(self, marks, chosen), *_no_axes(), title=title, equal=True, key=key, told=told)
+            axes = Axis(limits=(-2.0, 2.0), shown=False), Axis(limits=(-1.5, 1.5), shown=False)
+            return Chart(_in_a_cube(self, marks, chosen), *axes, title=title, equal=True, key=key, told=told)
         across = Axis(self.labels[chosen[0]])
         if len(chosen) == 1:
             up = Axis(ticks=dict(enumerate(self.classes)), limits=(-0.6, len(self.classes) - 0.4))
@@ -184,8 +182,7 @@ def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     shares = shares_of(estimator)
     if shares is None or len(shares) < len(names):
         return names
-    what = "variance" if maximises_variance(estimator) else "objective"
-    told = [f", {100 * share:.0f} % of the {what}" for share in shares[: len(names)]]
+    told = [f", {100 * share:.0f} % of the {maximised_by(estimator)}" for share in shares[: len(names)]]
     return tuple(name if "padding" in name else name + share for name, share in zip(names, told, strict=True))
 
 
@@ -260,10 +257,6 @@ def _in_a_cube(values: ProjectionValues, marks: list[Mark], chosen: tuple[int, .
         place = dict(zip("xyz", (end + 0.12 * np.eye(3)[at])[:, None], strict=True))
         moved.append(Mark("text", "axis names", **place, name=f"axis {at}", texts=[values.component_names[component]]))
     return tuple(moved)
-
-
-def _no_axes() -> tuple[Axis, Axis]:
-    return Axis(limits=(-2.0, 2.0), shown=False), Axis(limits=(-1.5, 1.5), shown=False)
 
 
 class ProjectionDisplay(Display):

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
-from discrim.evaluation.methods import METHODS, Method, named
+from discrim.evaluation.comparison import JudgedRun
+from discrim.evaluation.methods import METHODS, RAW, Method, named
 from discrim.evaluation.summary import Line
 from discrim.evaluation.trial import SplitData, fitted
 from discrim.report.confusions import Confusions
@@ -19,7 +20,6 @@ from discrim.report.fitted import class_codes, scores_of
 from discrim.report.loadings import LoadingsValues
 from discrim.report.margin_distribution import MarginValues
 from discrim.report.projection import ProjectionValues
-from discrim.report.results import RAW, Results
 from discrim.report.spectrum import SpectrumValues
 
 MOST_COMPONENTS = 5
@@ -76,16 +76,12 @@ class MethodMap:
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """One method on the first split. `line` is its best line of results, `k` the components that count."""
+    """One method on the first split; `line` is its best line of results."""
 
     line: Line
     margins: MarginValues
     loadings: LoadingsValues
     spectrum: SpectrumValues
-
-    @property
-    def k(self) -> int:
-        return self.line.k
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +99,11 @@ class Looks:
     refused: list[str] = field(default_factory=list)
 
 
-def lines_shown(results: Results, most: int = 8) -> list[Line]:
+def lines_shown(results: JudgedRun, most: int = 8) -> list[Line]:
     """The best line of each reduction, best first, at most so many; PCA is always among them."""
     best: dict[str, Line] = {}
     for line in results.lines:
-        if line.method != RAW:
+        if line.method != RAW.name:
             best.setdefault(line.method, line)
     chosen = list(best.values())[:most]
     if "pca" in best and best["pca"] not in chosen:
@@ -115,9 +111,9 @@ def lines_shown(results: Results, most: int = 8) -> list[Line]:
     return chosen
 
 
-def looks_of(results: Results, allotment: Allotment = ALONE) -> Looks:
+def looks_of(results: JudgedRun, allotment: Allotment = ALONE) -> Looks:
     """Every shown method fitted again, and for those where that was refused, why."""
-    if results.table is None:
+    if results.data is None:
         return Looks()
     data = results.first_split()
     refits: list[Refit] = []
@@ -147,9 +143,9 @@ def _refusals(method: str, refused: list[str]) -> Iterator[None]:
         refused.append(f"{method}: {type(error).__name__}: {' '.join(str(error).split())}")
 
 
-def _refit(line: Line, fits: Fits, results: Results, allotment: Allotment) -> Refit:
-    assert results.table is not None
-    data, names, method = fits.data, results.table.feature_names, line.method
+def _refit(line: Line, fits: Fits, results: JudgedRun, allotment: Allotment) -> Refit:
+    assert results.data is not None
+    data, names, method = fits.data, results.data.feature_names, line.method
     parts = (data.train, data.y_train, data.test, data.y_test)
     model = fits.model(line.k)
     most = min(line.k, MOST_COMPONENTS)
@@ -195,10 +191,10 @@ def _in_order(maps: list[MethodMap]) -> list[MethodMap]:
     return ahead + [one for one in ranked if one not in ahead]
 
 
-def _rows_called(results: Results) -> tuple[list[str], list[str]]:
+def _rows_called(results: JudgedRun) -> tuple[list[str], list[str]]:
     """What the rows of the first split are called: by the table's ids where it has some, else by number from 1."""
-    assert results.table is not None
-    ids = results.table.ids
+    assert results.data is not None
+    ids = results.data.ids
     train, test = (
         [str(row + 1) if ids is None else str(ids[row]) for row in np.ravel(part).tolist()]
         for part in results.grid.splits[0]

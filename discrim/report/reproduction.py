@@ -179,12 +179,12 @@ def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, a
     for title, group in groupby(outcomes, key=lambda one: one.table.title):
         some = list(group)
         drawn = list(figure_charts(study, some[0].table, some)) if some[0].table.drawn else []
-        charts[f"part-{len(parts)}"] = figure_json((((at,), chart) for at, (_, chart) in enumerate(drawn)), words)
+        charts[f"part-{len(parts)}"] = figure_json({(at,): chart for at, (_, chart) in enumerate(drawn)}, words)
         lines = [printed_line(one, study.tolerance) for one in some]
         menu = [name for name, _ in drawn]
         parts.append(Part(title, lines, summary(some, study.tolerance), menu, some[0].table.drawn))
     agreement = agreement_chart(outcomes)
-    charts["agreement"] = figure_json([((), agreement)] if agreement else [], words)
+    charts["agreement"] = figure_json({(): agreement} if agreement else {}, words)
     return framed(
         "reproduction.html",
         {"blocks": [{"figures": charts}], "ranks": {}, "words": words.all},

@@ -8,20 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from discrim.data.labelled_table import LabelledTable
-from discrim.evaluation.comparison import Comparison, JudgedRun
+from discrim.evaluation.comparison import JudgedRun
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.result import Result, RunFacts, Setting
-from discrim.evaluation.trial import SplitData
 from discrim.evaluation.verdict import metric_for
 from discrim.registry import found as loaded
 
-RAW = "raw"
 NO_DATA = (
     "A store keeps results, not the data. Give the data with --data FILE --target COLUMN to see how rows lie on the "
     "components."
@@ -32,7 +28,7 @@ NO_DATA = (
 class Results(JudgedRun):
     """The results on one data set by one protocol: all that a page may show of them.
 
-    table : the very rows that were compared (a sample of the data's, where one was drawn); None where not at hand
+    data : the very rows that were compared (a sample of the data's, where one was drawn); None where not at hand
     lacking : why there is no table
     label : what the data are called on a page
     facts : what was kept of the run; None where nothing was
@@ -43,61 +39,22 @@ class Results(JudgedRun):
     setting: Setting
     rows: list[Result]
     metric: str = "accuracy"
-    table: LabelledTable | None = None
+    data: LabelledTable | None = None
     lacking: str = NO_DATA
     label: str = ""
     facts: RunFacts | None = None
     methods: Mapping[str, Method] = field(default_factory=lambda: METHODS)
     permutations: PermutationTest | None = None
 
-    @classmethod
-    def of(cls, found: Comparison) -> Results:
-        parts = found.grid.table, "", found.grid.name, found.facts, found.methods, found.permutations
-        return cls(found.grid.setting, list(found.rows), found.metric, *parts)
-
     @cached_property
-    def sizes(self) -> dict[str, int]:
-        """Rows, training rows, test rows, features, classes and splits, as far as the rows of results tell."""
-        good = next((row for row in self.rows if row.ok), None)
-        found = {"splits": len({row.split for row in self.rows})}
-        if good is not None:
-            n_train, n_test = good.scores["n_train"], good.scores["n_test"]
-            found |= {"rows": n_train + n_test, "train": n_train, "test": n_test}
-            found["classes"] = len(good.scores.get("actual", ()))
-        features = {row.cell.k for row in self.rows if row.cell.method == RAW}
-        return found | ({"features": max(features)} if features else {})
-
-    @cached_property
-    def versions(self) -> list[tuple[str, str]]:
-        """Each library with the versions the results were got with."""
-        seen: dict[str, set[str]] = defaultdict(set)
-        for row in self.rows:
-            for name, version in row.versions.items():
-                seen[name].add(version)
-        return [(name, ", ".join(sorted(found))) for name, found in sorted(seen.items())]
-
-    @cached_property
-    def seconds(self) -> list[tuple[str, float, float]]:
-        """Each method with the seconds of one fit on average, and of classifying in all."""
-        fits = {line.method: line.seconds for line in self.lines}
-        classified: dict[str, float] = defaultdict(float)
-        for row in self.rows:
-            classified[row.cell.method] += row.seconds
-        return [(method, fits.get(method, np.nan), classified[method]) for method in sorted(classified)]
-
-    @cached_property
-    def grid(self) -> Grid:
+    def grid(self) -> Grid:  # type: ignore[override]
         """The table with the first of the splits, as the trials had them."""
-        assert self.table is not None
+        assert self.data is not None
         setting = self.setting
         groups, weights = (None, None) if self.facts is None else (self.facts.groups, self.facts.weights)
         protocol = protocol_of(setting.protocol, setting.protocol_size, 1, groups)
         how: dict[str, Any] = {"impute": setting.impute or None, "sample_weight": weights}
-        return Grid(setting.data, self.table, (), protocol, setting.scale, setting.seed, **how)
-
-    def first_split(self) -> SplitData:
-        """The rows of the first split, as the trials saw them."""
-        return replace(self.grid.trial_rows, y=self.grid.table.y).split(0, self.grid.splits[0])
+        return Grid(setting.data, self.data, (), protocol, setting.scale, setting.seed, **how)
 
 
 def results_in(
@@ -156,7 +113,7 @@ def _with_table(results: Results, table_of: Callable[[str], LabelledTable | None
     if table.digest() != results.setting.digest:
         why = "The data at hand are not the very rows that these results were got from (another content, or order)."
         return replace(results, lacking=why)
-    return replace(results, table=table, lacking="")
+    return replace(results, data=table, lacking="")
 
 
 def _labels(settings: list[Setting]) -> list[str]:

@@ -17,15 +17,16 @@ from discrim.report.fitted import (
     Array,
     class_codes,
     component_names,
-    eigenvalues_of,
-    maximises_variance,
+    maximised_by,
     name_of,
     scores_of,
     shares_of,
+    told_by,
 )
 
 MOST_COMPONENTS = 50
 SHARE_TIP = "component {x}: {y:.1f} % of what is maximised"
+SCORE_TIP = "component {x}: {y:.1f} % of its variance lies between classes"
 INDEPENDENT = 1e-9  # a component whose part that is new lies below this share of its length adds nothing
 
 
@@ -75,7 +76,7 @@ class SpectrumValues:
         between = shares @ means**2
         scores = np.divide(between, variances, out=np.zeros(k), where=variances > 0).clip(0.0, 1.0)
         errors = apparent_errors(members.T @ decorrelated(centred) / counts[:, None], shares)
-        eigenvalues, ratios = eigenvalues_of(estimator), shares_of(estimator)
+        eigenvalues, ratios = told_by(estimator, "eigenvalues_", "explained_variance_"), shares_of(estimator)
         return cls(
             method or name_of(estimator),
             None if eigenvalues is None else eigenvalues[:k],
@@ -84,15 +85,8 @@ class SpectrumValues:
             errors,
             chosen,
             next((at for at, name in enumerate(component_names(estimator, k)) if "padding" in name), None),
-            "variance" if maximises_variance(estimator) else "objective",
+            maximised_by(estimator),
         )
-
-    @property
-    def shares_drawn(self) -> Array | None:
-        """The shares told, or those of the eigenvalues."""
-        if self.shares is not None or self.eigenvalues is None:
-            return self.shares
-        return self.eigenvalues / (np.abs(self.eigenvalues).sum() or 1.0)
 
     def chart(self, observed: Mapping[int, float] | None = None) -> Chart:
         """What each component is worth, in percent.
@@ -101,30 +95,16 @@ class SpectrumValues:
             fitted rows and flatters, is not drawn
         """
         k = np.arange(1, len(self.scores) + 1)
-        shares = self.shares_drawn
-        marks = []
+        shares, marks = self.shares, []
+        if shares is None and self.eigenvalues is not None:
+            shares = self.eigenvalues / (np.abs(self.eigenvalues).sum() or 1.0)
         if shares is not None:
             pads = len(k) if self.padding is None else self.padding
             hues = [5 if at < pads else "line" for at in range(len(k))]
-            legend = f"share of the {self.worth}"
-            marks.append(
-                Mark(
-                    "columns",
-                    "shares",
-                    k,
-                    100 * shares,
-                    legend=legend,
-                    colour=hues,
-                    size=0.7,
-                    opacity=0.7,
-                    tip=SHARE_TIP,
-                )
-            )
-        between = "variance between classes"
-        tip = "component {x}: {y:.1f} % of its variance lies between classes"
-        marks.append(
-            Mark("points", "scores", k, 100 * self.scores, legend=between, colour=1, symbol=1, size=7, tip=tip)
-        )
+            look: dict[str, Any] = {"colour": hues, "size": 0.7, "opacity": 0.7, "tip": SHARE_TIP}
+            marks.append(Mark("columns", "shares", k, 100 * shares, legend=f"share of the {self.worth}", **look))
+        look = {"colour": 1, "symbol": 1, "size": 7, "tip": SCORE_TIP}
+        marks.append(Mark("points", "scores", k, 100 * self.scores, legend="variance between classes", **look))
         if observed:
             counts, errors, told = list(observed), 100 * np.array(list(observed.values())), "error on new rows, first k"
         else:
@@ -136,7 +116,8 @@ class SpectrumValues:
             marks.append(Mark("upright", "chosen", [self.chosen + 0.5], legend=chosen, colour="soft", dash="dash"))
         told = "" if self.padding is None else f"Components from {self.padding + 1} on are padding: PCA of what is left"
         across = Axis("component", limits=(0.4, max(len(k), *counts) + 0.6), whole=True)
-        return Chart(tuple(marks), across, Axis("%", limits=(0, _top(marks))), self.method, told=told)
+        top = 1.06 * max(float(np.nanmax(mark.y)) for mark in marks if np.size(mark.y)) or 1.0
+        return Chart(tuple(marks), across, Axis("%", limits=(0, top)), self.method, told=told)
 
 
 def decorrelated(centred: Array) -> Array:
@@ -149,10 +130,6 @@ def decorrelated(centred: Array) -> Array:
     result = np.zeros_like(centred)
     result[:, adds] = columns[:, adds[: columns.shape[1]]] * np.sqrt(len(centred))
     return result
-
-
-def _top(marks: list[Mark]) -> float:
-    return 1.06 * max((float(np.nanmax(mark.y)) for mark in marks if np.size(mark.y)), default=1.0) or 1.0
 
 
 class SpectrumDisplay(Display):

@@ -12,7 +12,6 @@ from discrim.evaluation.plan import labelled_table, planned
 from discrim.evaluation.result import Cell
 from discrim.report.page import Origin, page
 from discrim.report.permuted_scores import permutation_chart
-from discrim.report.results import Results
 
 CELL = Cell("pls-da", 1, "1-nn")
 
@@ -103,7 +102,7 @@ def test_groups_of_nearly_one_label_each_are_refused_before_the_comparison():
 def test_it_is_on_the_page_in_json_and_in_the_chart(capsys):
     options = {"methods": "pls-da", "classifiers": "1-nn", "n_components": [1], "n_splits": 2, "n_jobs": 1}
     found = compare(*table(0, 30.0), permutations=9, **options)
-    text = page([Results.of(found)], Origin())
+    text = page([found], Origin())
     assert 'data-chart="permutations"' in text
     assert "0 of 9 times as much" in text
     print_json(found)
@@ -115,7 +114,7 @@ def test_it_is_on_the_page_in_json_and_in_the_chart(capsys):
     assert chart.marks[1].x == [100.0]
     plain = compare(*table(0, 30.0), **options)
     assert plain.permutations is None
-    assert 'data-chart="permutations"' not in page([Results.of(plain)], Origin())
+    assert 'data-chart="permutations"' not in page([plain], Origin())
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "many"])

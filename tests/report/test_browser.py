@@ -10,7 +10,6 @@ from pages import HOSTILE, made_up, trees
 from discrim.report import page as page_module
 from discrim.report.page import content_policy, write_report
 from discrim.report.refits import looks_of
-from discrim.report.results import Results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 CHARTS = ("curves", "map", "margins", "features", "circle", "spectrum")
@@ -283,7 +282,7 @@ def test_a_feature_is_found_by_its_name(opened, page, found):
     assert not table.is_visible()
     box.fill("LEAF 3")
     assert table.locator("tbody tr").count() == 1
-    values = looks_of(Results.of(found)).refits[0].loadings.structure[:, 3]
+    values = looks_of(found).refits[0].loadings.structure[:, 3]
     cells = table.locator("tbody td").all_inner_texts()
     assert [float(text) for text in cells] == pytest.approx(values.tolist(), abs=1e-3)
     box.fill("leaf")

@@ -20,7 +20,6 @@ from discrim.data.columnar import MissingExtraError
 from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.report import page as page_module
-from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.confusions import Confusions
 from discrim.report.loadings import LoadingsValues
 from discrim.report.page import MOST_CLASSES, Origin, content_policy, write_report
@@ -126,7 +125,7 @@ def test_the_library_of_the_charts_is_the_one_that_was_tested_and_the_page_is_sm
 
 
 def test_the_answer_says_the_largest_class_the_recall_and_what_was_not_finished(found):
-    results = Results.of(found)
+    results = found
     text = plain(page_of([results], Origin()))
     verdict = results.verdict
     assert f"the largest class alone: {100 * verdict.majority:.1f} %" in text
@@ -135,7 +134,7 @@ def test_the_answer_says_the_largest_class_the_recall_and_what_was_not_finished(
         assert re.search(rf"{name} [\d ·]+ {100 * share:.1f} %", text)
     assert "Nothing failed and nothing was skipped." in text
     stopped = [row for row in found.rows if row.split < 2 or row.cell.method == "pca"]
-    text = plain(page_of([Results.of(Comparison(found.grid, stopped))], Origin()))
+    text = plain(page_of([Comparison(found.grid, stopped)], Origin()))
     assert "The run was not finished" in text
     assert "nothing was skipped" not in text
 
@@ -190,9 +189,9 @@ def test_every_number_of_the_charts_is_that_of_its_values(found, parsed):
 
 
 def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_for(found, parsed):
-    values, look = values_of(parsed), looks_of(Results.of(found))
+    values, look = values_of(parsed), looks_of(found)
     first = look.maps[0]
-    data = Results.of(found).first_split()
+    data = found.first_split()
     model = METHODS[first.method].estimator(2, data.seed).fit(data.train, data.y_train)
     train, test = model.transform(data.train), model.transform(data.test)
     judge = KNeighborsClassifier(5).fit(train, data.y_train)
@@ -215,7 +214,7 @@ def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_fo
     np.testing.assert_array_equal(first.flat.confusions.matrix, matrix)
     shown = [text.strip() for _, a, text in parsed.of("td") if a.get("class") in KINDS_OF_CELLS]
     cells = [int(text.replace("·", "0")) for text in shown]
-    assert cells[:9] == np.ravel(Results.of(found).verdict.confusion).tolist()  # of the answer, all splits together
+    assert cells[:9] == np.ravel(found.verdict.confusion).tolist()  # of the answer, all splits together
     assert cells[9:18] == np.ravel(matrix).tolist()
 
 
@@ -224,9 +223,12 @@ def test_a_map_speaks_of_ellipses_and_units_only_where_it_has_them(parsed):
     flat, deep = maps["0,0"]["told"], maps["0,1"]["told"]
     assert flat.startswith("One unit is as long in all directions. Ellipses hold 95 %")
     assert deep.startswith("One unit is as long in all directions. Five neighbours on 3 components are right on")
-    line = Chart((Mark("points", "points"),), Axis(""), Axis(""), "one component")
-    (told,) = page_module._how_it_is_drawn(line)
-    assert told == "Rows of a class stand side by side only to be seen: their height means nothing."
+    two = made_up(trees(classes=("ash", "birch")), "wood", [("lda", 1, 0.9)])
+    told = values_of(Elements(page_of([two], Origin())))["blocks"][0]["figures"]["map"]["0,0"]["told"]
+    expected = (
+        "Rows of a class stand side by side only to be seen: their height means nothing. Five neighbours on 1 comp"
+    )
+    assert told.startswith(expected)
 
 
 def test_the_best_linear_map_comes_first_and_then_the_classifiers_view():
@@ -363,7 +365,7 @@ def test_one_data_set_says_how_to_get_more(page):
 
 
 def test_a_comparison_in_which_nothing_worked_has_a_page_too(found):
-    text = page_of([Results.of(Comparison(found.grid, []))], Origin())
+    text = page_of([Comparison(found.grid, [])], Origin())
     assert "No reduction could be judged" in text
     with pytest.raises(ValueError, match="no results to report"):
         page_of([], Origin())
@@ -373,14 +375,14 @@ def test_where_nothing_is_shown_to_help_no_method_is_the_headline():
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
     without_signal = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], n_splits=3, n_jobs=1)
     assert without_signal.verdict.finding == "no signal"
-    text = page_of([Results.of(without_signal)], Origin())
+    text = page_of([without_signal], Origin())
     assert re.findall(r"<h1>(.*?)</h1>", text, re.S) == ["None that can be shown"]
     assert "The simplest of those that scored alike: pca with 1 component" in text
 
 
 def test_one_split_has_no_interval(found):
     first = [row for row in found.rows if row.split == 0]
-    text = page_of([Results.of(Comparison(found.grid, first))], Origin())
+    text = page_of([Comparison(found.grid, first)], Origin())
     assert "95&nbsp;% interval" not in text
     assert not re.search(r"\bnan\b", re.sub(r"<script.*?</script>", "", text, flags=re.S))
 

@@ -28,23 +28,23 @@ from discrim.report.results import Results, results_in
 
 def test_a_comparison_and_its_store_give_the_same_results(tmp_path):
     found = compared(tmp_path, trees(60, 4), classifiers=("5-nn",))
-    whole = Results.of(found)
+    whole = found
     with Store(tmp_path / "results.sqlite", read_only=True) as store:
         (kept,) = results_in(store.rows(), "accuracy", lambda name: {"trees": found.grid.table}.get(name))
         (bare,) = results_in(store.rows(), "accuracy", lambda name: None)
         (other,) = results_in(store.rows(), "accuracy", lambda name: trees(60, 4, seed=9))
     assert kept.lines == whole.lines == found.lines
     assert (kept.label, kept.setting, kept.lacking) == ("trees", whole.setting, "")
-    assert kept.table is found.grid.table
-    assert bare.table is None
+    assert kept.data is found.grid.table
+    assert bare.data is None
     assert "--data FILE" in bare.lacking
-    assert other.table is None
+    assert other.data is None
     assert "not the very rows" in other.lacking
     assert kept.sizes == {"splits": 4, "rows": 60, "train": 48, "test": 12, "classes": 3, "features": 4}
 
 
 def test_the_first_split_is_the_one_that_was_tried(found):
-    results = Results.of(found)
+    results = found
     data = results.first_split()
     train, test = found.grid.splits[0]
     X = found.grid.table.X
@@ -74,7 +74,7 @@ def test_every_protocol_is_found_again_by_its_fields(protocol, tmp_path):
         n_jobs=1,
         **more,
     )
-    setting = Results.of(found).setting
+    setting = found.setting
     again = protocol_of(setting.protocol, setting.protocol_size)
     first, same = next(iter(again.splits(table.y, 0))), found.grid.splits[0]
     assert all((a == b).all() for a, b in zip(first, same, strict=True))
@@ -221,7 +221,7 @@ def test_a_method_that_cannot_be_fitted_again_is_named_with_its_reason():
 
 
 def test_nested_methods_are_fitted_once_and_others_for_each_count(found):
-    data = Results.of(found).first_split()
+    data = found.first_split()
     nested, alone = Fits(METHODS["fisher-lda"], data, 3), Fits(METHODS["ica"], data, 3)
     assert nested.model(1) is nested.model(3)
     assert alone.model(1) is not alone.model(3)
@@ -263,7 +263,7 @@ def test_where_pca_is_best_that_is_said():
 
 def test_a_page_of_a_comparison_that_was_stopped_before_its_end(found):
     part = Comparison(found.grid, found.rows[:1])
-    results = Results.of(part)
+    results = part
     assert "95&nbsp;% interval" not in page([results], Origin())
     assert results.best is None or results.best.n_splits == 1
 
