@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from discrim.classifiers.kernel_naive_bayes import KernelNaiveBayes
-from discrim.evaluation.methods import listed
+from discrim.evaluation.methods import entries_named
 from discrim.reducers.fisher_lda import FisherLDA
 
 
@@ -94,4 +94,4 @@ DEFAULT_CLASSIFIERS = ("svm", "5-nn")
 
 def named_classifiers(names: Iterable[str]) -> tuple[Classifier, ...]:
     """The classifiers of these names, in this order, each once; "all" stands for all, "default" for two."""
-    return listed(names, CLASSIFIERS, DEFAULT_CLASSIFIERS, "classifier")
+    return entries_named(names, CLASSIFIERS, DEFAULT_CLASSIFIERS, "classifier")

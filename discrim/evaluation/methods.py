@@ -25,7 +25,7 @@ __all__ = [
     "Method",
     "Sizes",
     "directions_of_rows",
-    "listed",
+    "entries_named",
     "named",
     "named_methods",
 ]
@@ -104,10 +104,12 @@ def named_methods(names: Iterable[str], n_rows: int = 0) -> tuple[Method, ...]:
 
     n_rows : of the table: those that take long on many rows are not in the short list for it
     """
-    return listed(names, METHODS, [name for name in DEFAULT_METHODS if METHODS[name].default_rows >= n_rows], "method")
+    return entries_named(
+        names, METHODS, [name for name in DEFAULT_METHODS if METHODS[name].default_rows >= n_rows], "method"
+    )
 
 
-def listed(names: Iterable[str], known: Mapping[str, Any], short: Iterable[str], noun: str) -> tuple[Any, ...]:
+def entries_named(names: Iterable[str], known: Mapping[str, Any], short: Iterable[str], noun: str) -> tuple[Any, ...]:
     """The entries of these names, in this order, each once; "all" stands for all, "default" for the short list."""
     groups = {"all": known, "default": short}
     every = dict.fromkeys(one for name in names for one in groups.get(name, (name,)))
