@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discrim.data.check_parameters import COUNT, FLAG, GAPS, Constraints, checked_priors, class_factors
 from discrim.data.fit_messages import (
@@ -67,10 +67,22 @@ class DiscriminantReducer(NearestCentroid):
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "store_covariance": FLAG, "missing": GAPS}
     _spans_class_means = True
-    priors: Any
-    class_weight: Any
-    store_covariance: Any
     _uses_every_direction = True
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        priors: ArrayLike | str | None = None,
+        class_weight: Any = None,
+        store_covariance: bool = False,
+        missing: str | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.priors = priors
+        self.class_weight = class_weight
+        self.store_covariance = store_covariance
+        self.missing = missing
 
     @abstractmethod
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
@@ -124,7 +136,8 @@ class DiscriminantReducer(NearestCentroid):
         directions = found.directions[:k]
         if k > len(directions):
             pads = basis.complement(ratio, found.directions, k - len(directions))
-            directions = np.concatenate([directions, self._scaled_pads(pads, ratio)])
+            pads = pads if found.orthonormal else self._scaled_pads(pads, ratio)
+            directions = np.concatenate([directions, pads])
         return self._solution(directions, found, ratio, moments, basis, np.log(priors))
 
     def _loses_digits(self, found: Discriminants, ratio: Ratio, moments: ClassMoments, basis: Basis) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from discrim.data.fit_messages import warn_of_filled_null_space
 from discrim.decompositions import svd
@@ -67,21 +65,6 @@ class NullSpaceLDA(DiscriminantReducer):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        priors: ArrayLike | str | None = None,
-        class_weight: Any = None,
-        store_covariance: bool = False,
-        missing: str | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.priors = priors
-        self.class_weight = class_weight
-        self.store_covariance = store_covariance
-        self.missing = missing
-
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         found, others = null_space(ratio), orthogonal(ratio)
         missing = len(others.values) - len(found.values)
@@ -93,6 +76,3 @@ class NullSpaceLDA(DiscriminantReducer):
         filled = by_between_spread(svd(beside)[2][:missing], ratio.means)
         directions = np.concatenate([found.directions, filled.directions])
         return Discriminants(directions, np.concatenate([found.values, filled.values]), orthonormal=True)
-
-    def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
-        return pads

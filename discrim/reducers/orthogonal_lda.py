@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
@@ -65,23 +63,5 @@ class OrthogonalLDA(DiscriminantReducer):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        priors: ArrayLike | str | None = None,
-        class_weight: Any = None,
-        store_covariance: bool = False,
-        missing: str | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.priors = priors
-        self.class_weight = class_weight
-        self.store_covariance = store_covariance
-        self.missing = missing
-
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         return orthogonal(ratio)
-
-    def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
-        return pads

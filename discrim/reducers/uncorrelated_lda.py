@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
@@ -64,21 +63,6 @@ class UncorrelatedLDA(DiscriminantReducer):
     >>> UncorrelatedLDA().fit(X, y).eigenvalues_.round(2)
     array([0.9 , 0.81])
     """
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        priors: ArrayLike | str | None = None,
-        class_weight: Any = None,
-        store_covariance: bool = False,
-        missing: str | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.priors = priors
-        self.class_weight = class_weight
-        self.store_covariance = store_covariance
-        self.missing = missing
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         found = uncorrelated(ratio)
