@@ -329,6 +329,9 @@ def test_wrong_names_are_refused_with_the_right_ones(table, tmp_path):
     assert "Did you mean 'iris'" in refused("compare", "irs")
     assert "Leave out --target" in refused("compare", "iris", "--target", "sort")
     assert "No method is named 'pcaa'" in refused("compare", table, "--methods", "pcaa")
+    for nothing in ("", " ", "pca,"):
+        assert "No method is named ''. There are: bayes-error-lda, " in refused("compare", table, "-m", nothing)
+    assert "No classifier is named ''. There are: " in refused("compare", table, "-c", "")
     assert "whole numbers with commas" in refused("compare", table, "-k", "two")
     assert "only 5 features" in refused("compare", table, "-k", "6")
     assert "Nothing to write" in refused("project", table)
@@ -459,12 +462,31 @@ def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_p
     assert process.returncode == code
     assert "Traceback" not in err
     assert "Recommended: " in out
-    assert "of 60 splits were finished." in err
-    assert f"All finished trials are kept in {store}" in err
     kept = n_results(store)
+    assert re.search(rf"^{kept} of {N_TRIALS} trials were finished, \d+ of 60 splits whole\.$", err, re.MULTILINE)
+    assert f"All finished trials are kept in {store}: the same command goes on from there." in err
     assert 60 <= kept < N_TRIALS
     again, out, _ = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
     assert (again, figures(out)) == (0, whole)
+
+
+def test_stopped_within_the_first_split_it_says_how_many_trials_are_kept(tmp_path, table, monkeypatch):
+    @contextlib.contextmanager
+    def stopping_bar(what):
+        def stop(done, total):
+            if done:
+                raise KeyboardInterrupt
+
+        yield stop
+
+    monkeypatch.setattr("discrim.cli.comparing.progress_bar", stopping_bar)
+    store = tmp_path / "results.sqlite"
+    code, out, err = here("compare", table, *FAST, "--store", store)
+    assert (code, out) == (130, "")
+    kept = n_results(store)
+    assert 0 < kept < 15
+    assert f"{kept} of 15 trials were finished, 0 of 3 splits whole." in err
+    assert f"All finished trials are kept in {store}: the same command goes on from there." in err
 
 
 def test_workers_do_not_outlive_a_killed_run(tmp_path, table):

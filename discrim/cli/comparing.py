@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,7 +35,8 @@ from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.protocol import PROTOCOLS
-from discrim.evaluation.run import kept_results, lock_of
+from discrim.evaluation.run import kept_results, lock_of, rows_of
+from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.next_steps import project_command
 from discrim.report.page import Origin
@@ -154,7 +156,7 @@ def compare(
             progress=progress,
             retry_failed=retry_failed,
             wait=wait,
-            on_stop=partial(_show_finished, as_json=as_json),
+            on_stop=partial(_show_finished, kept=kept, as_json=as_json),
         )
         # what is to last is written first: the terminal may be gone by now, or lack a character
         if html is not None:
@@ -171,7 +173,7 @@ def compare(
 
 def listed(names: str) -> list[str]:
     """Names between commas."""
-    return [name.strip() for name in names.split(",") if name.strip()]
+    return [name.strip() for name in names.split(",")]
 
 
 def counts_of(components: str) -> str | list[int]:
@@ -184,12 +186,16 @@ def counts_of(components: str) -> str | list[int]:
         raise ValueError(f"-k {components}: whole numbers with commas between, such as 2,5,10, or auto.") from None
 
 
-def _show_finished(found: Comparison, *, as_json: bool) -> None:
-    total = found.grid.protocol.n_splits
-    splits = len({row.split for row in found.rows})
+def _show_finished(found: Comparison, *, kept: Path, as_json: bool) -> None:
+    """What is there of a run that was stopped."""
     if found.rows and not as_json:
         show_comparison(found)
-    say(f"{splits} of {plural(total, 'split')} were finished.")
+    trials, splits = len(found.grid.trials), len({row.split for row in found.rows})
+    with Store(kept, read_only=True) as store:
+        done = len(rows_of(found.grid, store))
+    whole = f"{splits} of {plural(found.grid.protocol.n_splits, 'split')} whole"
+    beyond = "; what goes beyond them (more components, permutations) was not" if done == trials else f", {whole}"
+    say(f"{done} of {plural(trials, 'trial')} were finished{beyond}.")
 
 
 def _next_step(found: Comparison, data: str, reading: Reading) -> str:

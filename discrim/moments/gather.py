@@ -11,8 +11,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import operator
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -58,16 +59,28 @@ class Gathering:
 
     def sufficing_for(self, wanted: Gathering) -> Gathering:
         """This, where what it gathers is all that is wanted; an error where it is not."""
-        same = (self.supervised, self.keep, self.class_weight) == (wanted.supervised, wanted.keep, wanted.class_weight)
-        sampled = wanted.sample_rows in (0, self.sample_rows) and self.columns >= wanted.columns
         # without folds, where none are needed for a choice, errors are what statistics let expect
-        folded = wanted.n_folds in (0, self.n_folds) or (self.n_folds == 0 and wanted.sample_rows == 0)
-        if not (same and sampled and folded and (wanted.n_folds == 0 or self.n_folds == 0 or self.seed == wanted.seed)):
+        unfolded = 0 in (self.n_folds, wanted.n_folds)
+        suffices = {
+            "supervised": self.supervised == wanted.supervised,
+            "keep": self.keep == wanted.keep,
+            "class_weight": self.class_weight == wanted.class_weight,
+            "sample_rows": wanted.sample_rows in (0, self.sample_rows),
+            "columns": self.columns >= wanted.columns,
+            "n_folds": wanted.n_folds in (0, self.n_folds) or (self.n_folds == 0 and wanted.sample_rows == 0),
+            "seed": unfolded or self.seed == wanted.seed,
+        }
+        if lacking := [name for name, enough in suffices.items() if not enough]:
             raise ValueError(
-                f"Statistics gathered as {self} do not suffice for what is wanted now, {wanted}. Gather all with the "
-                "same estimator and parameters; in a stream, keep the estimator's parameters."
+                f"Statistics gathered with {self._said(lacking)} do not suffice for what is wanted now, "
+                f"{wanted._said(lacking)}. Gather all with the same estimator and parameters; in a stream, keep the "
+                "estimator's parameters."
             )
         return self
+
+    def _said(self, names: Iterable[str]) -> str:
+        """What these fields are, each as short as a message may have it."""
+        return ", ".join(f"{name}={reprlib.repr(getattr(self, name))}" for name in names)
 
     def weighted(self, rows: LabelledRows) -> LabelledRows:
         """The rows with the class weights on them."""
@@ -135,10 +148,14 @@ class Statistics:
         return self if other == 0 else NotImplemented  # what the built-in sum begins with
 
     def __add__(self, other: Statistics) -> Statistics:
-        if self.gathering != other.gathering:
+        mine, theirs = self.gathering, other.gathering
+        if mine != theirs:
+            apart = [
+                one.name for one in fields(mine) if one.compare and getattr(mine, one.name) != getattr(theirs, one.name)
+            ]
             raise ValueError(
-                f"Statistics gathered as {self.gathering} and as {other.gathering} do not add up. Gather both with the "
-                "same estimator and parameters."
+                f"Statistics gathered with {mine._said(apart)} and with {theirs._said(apart)} do not add up. Gather "
+                "both with the same estimator and parameters."
             )
         require_same_columns(self.names, self.n_features, other.names, other.n_features)
         twice = np.intersect1d(self.parts, other.parts)
@@ -152,7 +169,7 @@ class Statistics:
             self.gathering,
             self.names,
             np.result_type(self.dtype, other.dtype),
-            tuple(mine + theirs for mine, theirs in zip(self.folds, other.folds, strict=True)),
+            tuple(one + another for one, another in zip(self.folds, other.folds, strict=True)),
             _joint(self.sample, other.sample),
             _joint(self.columns, other.columns),
             np.union1d(self.parts, other.parts),

@@ -197,7 +197,8 @@ def test_parts_of_other_columns_are_refused_with_both_names():
         one + gathered(frame[["a", "b"]][20:], y[20:])
     with pytest.raises(ValueError, match="Labels of mixed types"):
         one + gathered(frame[20:], y[20:].astype(str))
-    with pytest.raises(ValueError, match="do not add up"):
+    said = "Statistics gathered with n_folds=3 and with n_folds=4 do not add up. "
+    with pytest.raises(ValueError, match=said):
         one + gathered(frame[20:], y[20:], gathering=Gathering(n_folds=4, sample_rows=20))
 
 

@@ -1,6 +1,7 @@
 """Tables in parts: whatever the parts, their order and who gathers them, the model is the one of all rows at once."""
 
 import itertools
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -267,8 +268,20 @@ def test_moments_suffice_where_nothing_is_chosen():
 def test_statistics_of_other_parameters_are_refused():
     X, y = labelled(80, 5)
     total = BayesErrorLDA().statistics(X, y)
-    for other in (BayesErrorLDA(cv=4), BayesErrorLDA(random_state=1), BayesErrorLDA(class_weight={0: 2.0}), PCA()):
-        with pytest.raises(ValueError, match="do not suffice for what is wanted"):
+    weights = dict.fromkeys(range(1000), 2.0)
+    for other, was, wanted in (
+        (BayesErrorLDA(cv=4), "n_folds=5", "n_folds=4"),
+        (BayesErrorLDA(random_state=1), "seed=0", "seed=1"),
+        (
+            BayesErrorLDA(class_weight=weights),
+            "class_weight=None",
+            "class_weight={0: 2.0, 1: 2.0, 2: 2.0, 3: 2.0, ...}",
+        ),
+        (PCA(), "supervised=True", "supervised=False"),
+        (MarginPCA(pairs="nearest"), "keep='pooled'", "keep='means'"),
+    ):
+        said = f"Statistics gathered with {was} do not suffice for what is wanted now, {wanted}. Gather all with"
+        with pytest.raises(ValueError, match=re.escape(said)):
             other.fit_statistics(total)
     stream = RegularizedLDA(shrinkage=0.1).partial_fit(X, y)
     with pytest.raises(ValueError, match="do not suffice for what is wanted"):
