@@ -5,7 +5,6 @@ Only these are read: neither layers nor anything else that the file holds.
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from discrim.data.archive import Archive
 from discrim.data.columnar import MissingExtraError
 from discrim.data.labelled_table import normal_text
-from discrim.data.table_error import MAX_BYTES, TableError, plural, quoted, require_room
+from discrim.data.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_room
 
 NAMES = "obs_names"  # what AnnData calls the names of the cells
 
@@ -73,10 +72,7 @@ def _bytes(X: Any) -> int:
 
 def _texts(path: Path, obs: Any, name: str, role: str) -> list[str]:
     if name not in obs:
-        known = [str(column) for column in obs.columns]
-        near = difflib.get_close_matches(name, known)
-        meant = f" Did you mean {quoted(near)}?" if near else f" It has {quoted(known)}."
-        raise TableError(f"{path}: obs has no column {name!r} ({role}).{meant}")
+        raise TableError(f"{path}: obs has no column {name!r} ({role}). {meant(name, map(str, obs.columns), 'It has')}")
     column = obs[name]
     absent = column.isna().to_numpy()
     if absent.any():

@@ -6,7 +6,6 @@ claims before memory is set aside for it.
 
 from __future__ import annotations
 
-import difflib
 import math
 import zipfile
 import zlib
@@ -19,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from discrim.data.labelled_table import LabelledTable, normal_text
-from discrim.data.table_error import MAX_BYTES, TableError, plural, quoted, require_room
+from discrim.data.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_room
 
 _CSR = ("data", "indices", "indptr", "shape")
 _LABELS = ("target", "y", "labels")
@@ -113,9 +112,7 @@ def _label_name(path: Path, names: Sequence[str], target: str | None) -> str | N
     if target is None:
         return next((name for name in _LABELS if name in names), None)
     if target not in names:
-        near = difflib.get_close_matches(target, names)
-        meant = f" Did you mean {quoted(near)}?" if near else ""
-        raise TableError(f"{path} has no array {target!r}, only {quoted(list(names))}.{meant}")
+        raise TableError(f"{path} has no array {target!r}. {meant(target, names, 'It has')}")
     return target
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,15 +41,6 @@ class CellFormat:
                 Advice("read a number like 1.234,5 with", decimal=",", thousands="."),
             )
 
-    @property
-    def plain(self) -> bool:
-        return self.decimal == "." and self.thousands is None
-
-    @cached_property
-    def parse(self) -> Callable[[str], float]:
-        """Text → float, ValueError where it is none."""
-        return float if self.plain else self._parse_marked
-
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         whole = r"\d+"
@@ -59,40 +49,32 @@ class CellFormat:
             whole = rf"\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+|\d+"
         return re.compile(rf"[+-]?(?:{whole})?(?:{re.escape(self.decimal)}\d*)?(?:[eE][+-]?\d+)?")
 
-    def _parse_marked(self, cell: str) -> float:
-        cell = cell.strip()
-        if not self._pattern.fullmatch(cell):
-            raise ValueError(cell)
-        if self.thousands is not None:
-            cell = cell.replace(self.thousands, "")
-        return float(cell.replace(self.decimal, "."))
+    def number(self, cell: str) -> float | None:
+        """The value of what is written, None where it is text, as Python's digit underscores (1_000) are."""
+        try:
+            if self.decimal == "." and self.thousands is None:
+                return None if "_" in cell else float(cell)
+            if not self._pattern.fullmatch(cell):
+                return None
+            return float(cell.replace(self.thousands or "", "").replace(self.decimal, "."))
+        except ValueError:
+            return None
 
     @cached_property
     def codes(self) -> frozenset[float]:
         """The numbers that stand for a missing cell, such as -9."""
-        return frozenset(_numbers_among(self.missing, self.parse))
+        values = (self.number(text.strip()) for text in self.missing)
+        return frozenset(value for value in values if value is not None and math.isfinite(value))
 
     def reading(self, cell: str) -> tuple[int, float]:
-        """What the cell is, and its value. Python's digit underscores (1_000) count as text."""
+        """What the cell is, and its value."""
         cell = cell.strip()
-        if cell in self.missing:
-            return ABSENT, math.nan
-        if self.plain and "_" in cell:
-            return TEXT, math.nan
-        try:
-            value = self.parse(cell)
-        except ValueError:
-            return TEXT, math.nan
+        value = None if cell in self.missing else self.number(cell)
+        if value is None:
+            return (ABSENT if cell in self.missing else TEXT), math.nan
         if math.isnan(value) or value in self.codes:
             return ABSENT, math.nan
         return (INFINITE if math.isinf(value) else NUMBER), value
-
-
-def _numbers_among(texts: Iterable[str], parse: Callable[[str], float]) -> Iterator[float]:
-    for text in texts:
-        with suppress(ValueError):
-            if math.isfinite(value := parse(text)):
-                yield value
 
 
 # ---------------------------------------------------------------------- a column
@@ -126,7 +108,7 @@ def texts(column: Any) -> tuple[list[str], NDArray[np.intp]]:
 
 def numbers(column: Any, form: CellFormat) -> tuple[NDArray[np.float64], NDArray[np.uint8] | None]:
     """The cells of an Arrow column as doubles, NaN where they are none, and what each is; None: all are numbers."""
-    if is_numeric(column.type):
+    if str(column.type).startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")):
         values = _doubles(column)
         return values, _kinds(values, form)
     cells, codes = distinct(column)
@@ -140,10 +122,6 @@ def numbers(column: Any, form: CellFormat) -> tuple[NDArray[np.float64], NDArray
     kinds = np.array([kind for kind, _ in readings], dtype=np.uint8)[codes]
     values = np.array([value for _, value in readings])[codes]
     return values, kinds if kinds.any() else None
-
-
-def is_numeric(kind: Any) -> bool:
-    return str(kind).startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal"))
 
 
 def _doubles(column: Any) -> NDArray[np.float64]:
@@ -177,13 +155,14 @@ class Survey:
     kinds: NDArray[np.uint8]
     column: Any
     cell: Callable[[int], str]  # as the file has it
+    place: Callable[[int], str]  # of a row in its file: "line 7"
 
     def count(self, kind: int) -> int:
         return int(np.count_nonzero(self.kinds == kind))
 
-    def first(self, kind: int) -> tuple[int, str]:
-        row = int(np.argmax(self.kinds == kind))
-        return row, self.cell(row)
+    def first(self, kind: int) -> int:
+        """The first row with such a cell."""
+        return int(np.argmax(self.kinds == kind))
 
     @property
     def categorical(self) -> bool:
@@ -194,7 +173,7 @@ class Survey:
     def looks_like_labels(self) -> bool:
         """Words that come again and again, at least two."""
         words = distinct(self.column)[0]
-        if not self.categorical or self.dates or _COMMA_NUMBER.fullmatch(self.first(TEXT)[1].strip()):
+        if not self.categorical or self.dates or _COMMA_NUMBER.fullmatch(self.cell(self.first(TEXT)).strip()):
             return False
         return 1 < len(words) <= len(self.kinds) / 2
 
@@ -210,14 +189,12 @@ WITHOUT_MISSING_CELLS: tuple[str | Advice, ...] = (
     Advice("have them filled in with", {"impute": "median"}, missing_cells="keep"),
     Advice("leave the rows out with", {"drop_missing": True}, missing_cells="drop"),
 )
-Place = Callable[[int], str]  # of a row in its file: "line 7"
 
 
-def missing_error(path: Any, surveys: Sequence[Survey], place: Place, target: str | None) -> TableError:
-    bad = [survey for survey in surveys if survey.count(ABSENT)]
-    first = min(bad, key=lambda survey: survey.first(ABSENT)[0])
+def missing_error(path: Any, bad: Sequence[Survey], target: str | None) -> TableError:
+    first = min(bad, key=lambda survey: survey.first(ABSENT))
     places = "; ".join(
-        f"column {one.name!r}: {one.count(ABSENT)}, first on {place(one.first(ABSENT)[0])}" for one in bad[:_NAMED]
+        f"column {one.name!r}: {one.count(ABSENT)}, first on {one.place(one.first(ABSENT))}" for one in bad[:_NAMED]
     )
     more = f"; and {plural(len(bad) - _NAMED, 'more column')}" if len(bad) > _NAMED else ""
     fill, impute, leave_out = WITHOUT_MISSING_CELLS
@@ -225,7 +202,7 @@ def missing_error(path: Any, surveys: Sequence[Survey], place: Place, target: st
     others = [impute, Advice("leave the columns out with", drop=features)] if features else []
     total = sum(survey.count(ABSENT) for survey in bad)
     return TableError(
-        f"{path}, {place(first.first(ABSENT)[0])}: {plural(total, 'missing cell')} in {plural(len(bad), 'column')} "
+        f"{path}, {first.place(first.first(ABSENT))}: {plural(total, 'missing cell')} in {plural(len(bad), 'column')} "
         f"({places}{more}). Nothing was filled in or left out.",
         fill,
         *others,
@@ -233,33 +210,33 @@ def missing_error(path: Any, surveys: Sequence[Survey], place: Place, target: st
     )
 
 
-def infinite_error(path: Any, surveys: Sequence[Survey], place: Place) -> TableError:
-    bad = [survey for survey in surveys if survey.count(INFINITE)]
-    row, cell = bad[0].first(INFINITE)
+def infinite_error(path: Any, bad: Sequence[Survey]) -> TableError:
+    first, row = bad[0], bad[0].first(INFINITE)
     return TableError(
-        f"{path}, {place(row)}, column {bad[0].name!r}: {quoted_cell(cell)} is infinite or too large for a double "
-        f"({plural(sum(one.count(INFINITE) for one in bad), 'such cell')} in {plural(len(bad), 'column')}: "
-        f"{quoted([one.name for one in bad])}).",
+        f"{path}, {first.place(row)}, column {first.name!r}: {quoted_cell(first.cell(row))} is infinite or too large "
+        f"for a double ({plural(sum(one.count(INFINITE) for one in bad), 'such cell')} in "
+        f"{plural(len(bad), 'column')}: {quoted([one.name for one in bad])}).",
         "correct these cells",
         Advice("leave the columns out with", drop=[one.name for one in bad]),
     )
 
 
-def text_error(path: Any, surveys: Sequence[Survey], place: Place, *, named: bool, n_features: int) -> TableError:
+def text_error(path: Any, surveys: Sequence[Survey], *, named: bool, n_features: int) -> TableError:
     """For columns with text where numbers are needed; the first of them is named with its place.
 
     named : whether it is known which column holds the labels, so that none of these does
     """
     first, others = surveys[0], [survey.name for survey in surveys[1:]]
-    row, cell = first.first(TEXT)
+    row = first.first(TEXT)
+    cell = first.cell(row)
     also = f" Text stands in {quoted(others)} too." if others else ""
     labels = [] if named else [survey for survey in surveys if survey.looks_like_labels][:1]
     # a row of words above numbers, in most columns: the labels of samples that have a column each
     a_row = sum(not survey.categorical for survey in surveys) > n_features / 2 and len(surveys) > 2
     turned = Advice("if the file has a row for each feature and a column for each sample, read it with", transpose=True)
     return TableError(
-        f"{path}, {place(row)}, column {first.name!r}: {quoted_cell(cell)} is not a number ({first.count(TEXT)} of "
-        f"{plural(len(first.kinds), 'cell')} in this column).{also}",
+        f"{path}, {first.place(row)}, column {first.name!r}: {quoted_cell(cell)} is not a number "
+        f"({first.count(TEXT)} of {plural(len(first.kinds), 'cell')} in this column).{also}",
         *([turned] if a_row else []),
         *(Advice(f"if {one.name!r} holds the labels, say so with", target=one.name) for one in labels),
         *_advice(first, cell.strip()),
@@ -277,8 +254,8 @@ def _advice(survey: Survey, cell: str) -> list[str | Advice]:
     if grouped := _GROUPED_NUMBER.fullmatch(cell):
         return [Advice(f"if {grouped[1]!r} separates thousands, read with", thousands=grouped[1])]
     if survey.dates:
-        return [Advice("these look like dates: turn them into numbers, such as days, or leave them out with",
-                       drop=[survey.name])]  # fmt: skip
+        dated = "these look like dates: turn them into numbers, such as days, or leave them out with"
+        return [Advice(dated, drop=[survey.name])]
     if not survey.categorical:
         return [
             "most cells are numbers: correct the others",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import struct
 import zipfile
 from collections.abc import Callable, Sequence
 from datetime import date, time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from discrim.data.cells import as_text, distinct
 from discrim.data.labelled_table import normal_text
@@ -31,20 +30,6 @@ def arrow(module: str, path: Path) -> Any:
         ) from error
 
 
-class TableFile(Protocol):
-    """A file with named columns: what the readers of single formats offer."""
-
-    path: Path
-    names: tuple[str, ...]
-    first_line: list[str] | None  # what the file has for names, where that may be a row; None: they are names
-
-    def place(self, row: int) -> str: ...
-
-    def cell(self, row: int, at: int) -> str: ...
-
-    def columns(self, positions: Sequence[int], text: Sequence[int]) -> list[Any]: ...
-
-
 def column_names(cells: Sequence[str], *, named: bool = True) -> tuple[str, ...]:
     """Names without surrounding blanks; those that are empty are called "column 3", all where there are none c3."""
     if not named:
@@ -52,10 +37,10 @@ def column_names(cells: Sequence[str], *, named: bool = True) -> tuple[str, ...]
     return tuple(normal_text(cell) or f"column {position}" for position, cell in enumerate(cells, start=1))
 
 
-class ColumnarFile:
-    """Named columns as Arrow has them."""
+class TableFile:
+    """A file with named columns, as Arrow has them."""
 
-    first_line: list[str] | None = None
+    first_line: list[str] | None = None  # what the file has for names, where that may be a row; None: they are names
 
     def __init__(self, path: Path, names: Sequence[str], columns: Sequence[Any], place: Callable[[int], str]) -> None:
         self.path, self.names, self._columns, self.place = path, tuple(names), columns, place
@@ -63,29 +48,27 @@ class ColumnarFile:
             raise TableError(f"{path} has no rows." if names else f"{path} is empty: no columns and no rows.")
 
     def cell(self, row: int, at: int) -> str:
+        """A cell as it is written."""
         return as_text(self._columns[at][row].as_py())
 
     def columns(self, positions: Sequence[int], text: Sequence[int]) -> list[Any]:
+        """The columns as Arrow arrays; those of `text` are wanted as it."""
         return [self._columns[at] for at in positions]
 
 
-def row_number(row: int) -> str:
-    return f"row {row + 1}"
-
-
-def columnar_file(path: Path, max_bytes: int = MAX_BYTES) -> ColumnarFile:
+def columnar_file(path: Path, max_bytes: int = MAX_BYTES) -> TableFile:
     """A Parquet or Feather file."""
     pyarrow = arrow("pyarrow", path)
+    read = _parquet if path.suffix.lower() in (".parquet", ".pq") else _feather
     try:
-        read = _parquet if path.suffix.lower() in (".parquet", ".pq") else _feather
         table = read(path, max_bytes)
-    except (pyarrow.ArrowException, OSError, struct.error) as error:
+    except (pyarrow.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
             raise
         raise TableError(
             f"{path} is not a readable {path.suffix} file: damaged, or another format ({error})."
         ) from error
-    return ColumnarFile(path, column_names(table.column_names), table.columns, row_number)
+    return TableFile(path, column_names(table.column_names), table.columns, lambda row: f"row {row + 1}")
 
 
 def _parquet(path: Path, max_bytes: int) -> Any:
@@ -103,56 +86,23 @@ def _parquet(path: Path, max_bytes: int) -> Any:
 
 
 def _feather(path: Path, max_bytes: int) -> Any:
-    require_room(path, unpacked_size(path), max_bytes)
-    return arrow("pyarrow.feather", path).read_table(path)
-
-
-def unpacked_size(path: Path) -> int:
-    """Bytes of a Feather file once unpacked; nothing is unpacked to find out.
-
-    Every packed buffer begins with its unpacked size; where the buffers stand is in the metadata of the messages.
-    """
+    """Refused by the rows it claims before it is unpacked, and by what its texts come to batch by batch."""
     pyarrow, ipc = arrow("pyarrow", path), arrow("pyarrow.ipc", path)
-    total = 0
-    with pyarrow.memory_map(str(path)) as source:
-        if source.read(6) != b"ARROW1":
-            return int(source.size())  # the first version of Feather, which is never packed, or no Feather file
-        source.seek(8)
-        for message in ipc.MessageReader.open_stream(source):
-            if message.type in ("record batch", "dictionary"):
-                total += _unpacked_body(memoryview(message.metadata), message.body, message.type == "dictionary")
-    return total
+    with open(path, "rb") as file:
+        if file.read(4) == b"FEA1":  # the first version of Feather, which is never packed
+            require_room(path, file.seek(0, 2), max_bytes)
+            return arrow("pyarrow.feather", path).read_table(path)
+    n_rows = arrow("pyarrow.dataset", path).dataset(path, format="feather").count_rows()
+    before, batches = pyarrow.total_allocated_bytes(), []
+    with pyarrow.OSFile(str(path)) as source, ipc.open_file(source) as file:
+        require_room(path, n_rows * len(file.schema) * 8, max_bytes)
+        for at in range(file.num_record_batches):
+            batches.append(file.get_batch(at))
+            require_room(path, pyarrow.total_allocated_bytes() - before, max_bytes, is_known=False)
+        return pyarrow.Table.from_batches(batches, file.schema)
 
 
-def _unpacked_body(about: memoryview, body: Any, dictionary: bool) -> int:
-    """Of one message, by its metadata: a flatbuffer, Message → (DictionaryBatch →) RecordBatch → buffers."""
-
-    def number(kind: str, at: int) -> int:
-        return int(struct.unpack_from(kind, about, at)[0])
-
-    def entry(table: int, index: int) -> int:
-        """Where the table's field of this number stands, 0 where it has none."""
-        fields = table - number("<i", table)
-        offset = number("<H", fields + 4 + 2 * index) if 4 + 2 * index < number("<H", fields) else 0
-        return table + offset if offset else 0
-
-    def follow(at: int) -> int:
-        return at + number("<I", at)
-
-    batch = follow(entry(follow(0), 2))
-    if dictionary:
-        batch = follow(entry(batch, 1))
-    length, nodes, buffers = entry(batch, 0), follow(entry(batch, 1)), follow(entry(batch, 2))
-    claimed = (number("<q", length) if length else 0) * number("<I", nodes) * 8
-    if not entry(batch, 3):
-        return max(claimed, int(body.size))
-    places = [buffers + 4 + 16 * one for one in range(number("<I", buffers))]
-    packed = memoryview(body)
-    starts = [number("<q", at) for at in places if number("<q", at + 8)]
-    return max(claimed, sum(struct.unpack_from("<q", packed, start)[0] for start in starts))
-
-
-def excel_file(path: Path, header: bool | None, max_bytes: int = MAX_BYTES) -> ColumnarFile:
+def excel_file(path: Path, header: bool | None, max_bytes: int = MAX_BYTES) -> TableFile:
     """The first sheet of an .xlsx workbook: a row of column names, then one row per sample."""
     openpyxl, pyarrow = arrow("openpyxl", path), arrow("pyarrow", path)
     try:
@@ -172,9 +122,8 @@ def excel_file(path: Path, header: bool | None, max_bytes: int = MAX_BYTES) -> C
     columns = [
         _excel_column(pyarrow, [cells[at] if at < len(cells) else None for _, cells in body]) for at in range(width)
     ]
-    file = ColumnarFile(
-        path, column_names(first, named=header is not False), columns, lambda row: f"row {body[row][0]}"
-    )
+    names = column_names(first, named=header is not False)
+    file = TableFile(path, names, columns, lambda row: f"row {body[row][0]}")
     file.first_line = first
     return file
 
@@ -190,7 +139,7 @@ def _cell_text(cell: Any) -> str:
     return "" if cell is None else cell.isoformat() if isinstance(cell, date | time) else str(cell)
 
 
-def on_its_side(file: TableFile) -> ColumnarFile:
+def on_its_side(file: TableFile) -> TableFile:
     """Rows for columns: the first column names the features, every other is a sample, called by its name."""
     chunked = arrow("pyarrow", file.path).chunked_array
     everything = range(len(file.names))
@@ -201,6 +150,6 @@ def on_its_side(file: TableFile) -> ColumnarFile:
     names = [file.names[0], *column_names(texts[0])]
     samples = file.names[1:] if file.first_line is None else column_names(file.first_line)[1:]
     columns = [list(samples), *map(list, zip(*texts[1:], strict=True))]
-    return ColumnarFile(
+    return TableFile(
         file.path, names, [chunked([column]) for column in columns], lambda row: f"column {row + 2} of the file"
     )

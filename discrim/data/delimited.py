@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from discrim.data.cells import CellFormat
-from discrim.data.columnar import arrow, column_names
+from discrim.data.columnar import TableFile, arrow, column_names
 from discrim.data.labelled_table import normal_text
 from discrim.data.table_error import MAX_BYTES, Advice, TableError, plural, quoted_cell, require_room
 
@@ -55,20 +56,20 @@ class Dialect:
     cells: CellFormat = field(default_factory=CellFormat)
 
 
-class DelimitedFile:
+class DelimitedFile(TableFile):
     """A CSV or TSV file, unzipped and in UTF-8, whose columns can be taken."""
 
     def __init__(self, path: Path, dialect: Dialect, max_bytes: int = MAX_BYTES) -> None:
         self.path, self._form = path, dialect.cells
         self._content = _as_utf8(path, _unzipped(path, max_bytes), dialect.encoding)
-        self._delimiter = _one_character(dialect.delimiter) or self._delimiter_of_first_line()
-        self.first_line: list[str] | None
-        self.first_line, self._body = self._first_record()
-        self.first_line = [_NEUTRALISED.sub(r"\1", cell) for cell in self.first_line]
+        if dialect.delimiter is not None and len(dialect.delimiter) != 1:
+            raise TableError(f"delimiter {dialect.delimiter!r} came; possible is one character, such as ',' or ';'.")
+        self._delimiter = dialect.delimiter or self._delimiter_of_first_line()
+        first, self._body = self._first_record()
+        self.first_line = [_NEUTRALISED.sub(r"\1", cell) for cell in first]
         self.names = column_names(self.first_line, named=dialect.header is not False)
         if dialect.header is False:
             self._body = 0
-        self._neutralised = b"'" in self._content and re.search(rb"'[=+\-@\t\r]", self._content) is not None
 
     def place(self, row: int) -> str:
         """Where a row stands: the line that it begins on."""
@@ -80,12 +81,23 @@ class DelimitedFile:
 
     def columns(self, positions: Sequence[int], text: Sequence[int]) -> list[Any]:
         """The columns as Arrow arrays: doubles where all cells are numbers, else as text; those of `text` always so."""
+        found = None
         if self._plainly_quoted():
             pyarrow = arrow("pyarrow", self.path)
             for numeric in (set(positions) - set(text), set()) if self._form.thousands is None else (set(),):
                 with suppress(pyarrow.ArrowInvalid):
-                    return self._by_arrow(positions, numeric)
-        return self._by_records(positions)
+                    found = self._by_arrow(positions, numeric)
+                    break
+        found = self._by_records(positions) if found is None else found
+        if not len(found[0]):
+            raise TableError(f"{self.path} has column names but no rows below them.")
+        if not re.search(rb"'[=+\-@\t\r]", self._content):
+            return found
+        # text without the apostrophe that keeps spreadsheets from running it
+        bare = partial(
+            arrow("pyarrow.compute", self.path).replace_substring_regex, pattern=_NEUTRALISED.pattern, replacement=r"\1"
+        )
+        return [bare(column) if str(column.type) == "string" else column for column in found]
 
     def _by_arrow(self, positions: Sequence[int], numeric: set[int]) -> list[Any]:
         pyarrow, csv_reader = arrow("pyarrow", self.path), arrow("pyarrow.csv", self.path)
@@ -108,27 +120,14 @@ class DelimitedFile:
                 decimal_point=self._form.decimal,
             ),
         )
-        if not table.num_rows:
-            raise self._without_rows()
-        return [self._as_meant(column) for column in table.columns]
+        return list(table.columns)
 
     def _by_records(self, positions: Sequence[int]) -> list[Any]:
-        chunked = arrow("pyarrow", self.path).chunked_array
+        pyarrow = arrow("pyarrow", self.path)
         rows = [[cells[at] for at in positions] for _, cells in self._rows()]
-        if not rows:
-            raise self._without_rows()
-        return [self._as_meant(chunked([list(column)])) for column in zip(*rows, strict=True)]
-
-    def _as_meant(self, column: Any) -> Any:
-        """Text without the apostrophe that keeps spreadsheets from running it."""
-        if str(column.type) != "string" or not self._neutralised:
-            return column
-        return arrow("pyarrow.compute", self.path).replace_substring_regex(
-            column, pattern=_NEUTRALISED.pattern, replacement=r"\1"
-        )
-
-    def _without_rows(self) -> TableError:
-        return TableError(f"{self.path} has column names but no rows below them.")
+        return [
+            pyarrow.chunked_array([[cells[at] for cells in rows]], pyarrow.string()) for at in range(len(positions))
+        ]
 
     def _plainly_quoted(self) -> bool:
         """Whether every quote opens or closes a field, or is written twice within one: then all parsers agree."""
@@ -261,9 +260,3 @@ def _undecodable(path: Path, encoding: str, error: UnicodeDecodeError, line: int
         Advice("read West European text of Windows with", encoding="cp1252"),
         Advice("older text with", encoding="latin-1"),
     )
-
-
-def _one_character(delimiter: str | None) -> str | None:
-    if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"delimiter {delimiter!r} came; possible is one character, such as ',' or ';'.")
-    return delimiter

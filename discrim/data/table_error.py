@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -132,6 +133,14 @@ def quoted(names: Sequence[str]) -> str:
     """'a', 'b', 'c' and 17 more: the first few names, for a message."""
     shown = ", ".join(repr(name) for name in names[:_NAMED])
     return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
+
+
+def meant(name: str, names: Iterable[str], otherwise: str) -> str:
+    """Which of the names a wrong one may stand for; all of them (`otherwise`: "Its columns are") where none is near."""
+    known = list(names)
+    folded = {one.casefold(): one for one in reversed(known)}
+    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3)]
+    return f"Did you mean {quoted(near)}?" if near else f"{otherwise} {quoted(known)}."
 
 
 def quoted_cell(cell: str) -> str:

@@ -15,7 +15,6 @@ texts that come again below, it looks like a row and is refused, so that no row 
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -47,7 +46,7 @@ from discrim.data.cells import (
 from discrim.data.columnar import MissingExtraError, TableFile, columnar_file, excel_file, on_its_side
 from discrim.data.delimited import DelimitedFile, Dialect
 from discrim.data.labelled_table import LabelledTable, checked_names, coded, label_texts, normal_text, notes_on
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, in_memory, plural, quoted, quoted_cell
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, in_memory, meant, plural, quoted, quoted_cell
 from discrim.data.writing import whole_file, write_table
 
 __all__ = [
@@ -127,24 +126,20 @@ def read_table(
     if path.suffix.lower() in _ARCHIVES:
         table = _labelled_archive(path, target, id_column, drop, missing_cells, max_bytes)
         return _finished(table, missing_cells, min_class_size)
-    dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
-    file = _open(path, dialect, transpose, max_bytes)
+    form = CellFormat(decimal, thousands, frozenset(missing))
+    file = _open(path, form, transpose, max_bytes, header=header, delimiter=delimiter, encoding=encoding)
     label_at = len(file.names) - 1 if target is None else position_of(file, target, "target")
-    id_at = 0 if transpose and id_column is None else None
-    if id_column is not None:
-        id_at = position_of(file, id_column, "id")
+    id_at = _id_position(file, id_column, transpose)
     dropped = {at for name in drop for at in _positions(file, name)}
     features = [at for at in range(len(file.names)) if at not in {label_at, id_at, *dropped}]
     always_text = set() if isinstance(one_hot, bool) else {position_of(file, name, "one_hot") for name in one_hot}
-    taken = _taken(file, dialect.cells, features, [at for at in (label_at, id_at) if at is not None], always_text)
+    taken = _taken(file, form, features, [at for at in (label_at, id_at) if at is not None], always_text)
     notes = _require_names(taken, target, label_at) if header is None else []
     _check_columns(file, features)
     values, codes = texts(taken.columns[label_at])
-    known = target is not None or any(dialect.cells.reading(value)[0] == TEXT for value in values)
+    known = target is not None or any(form.reading(value)[0] == TEXT for value in values)
     X, names = _features(taken, features, one_hot, missing_cells, file.names[label_at], named=known)
-    present = ~np.isin(codes, [at for at, value in enumerate(values) if value in dialect.cells.missing])
-    if not present.all() and missing_cells != "drop":
-        raise missing_error(path, [taken.survey(label_at, present)], file.place, file.names[label_at])
+    present = ~taken.lacking(label_at, "error" if missing_cells == "keep" else missing_cells, file.names[label_at])
     ids = None if id_at is None else _as_array(*texts(taken.columns[id_at]))
     if not present.all():
         notes.append(f"{plural(int(np.sum(~present)), 'row')} without a label in {file.names[label_at]!r} left out.")
@@ -170,18 +165,16 @@ def read_features(
     id_column: str | None = None,
     missing_cells: str = "error",
     transpose: bool = False,
-    header: bool | None = None,
-    delimiter: str | None = None,
     decimal: str = ".",
     thousands: str | None = None,
-    encoding: str | None = None,
     missing: Collection[str] = MISSING,
     max_bytes: int = MAX_BYTES,
+    **written: Any,
 ) -> tuple[np.ndarray | csr_array, np.ndarray | None]:
     """The named features of new rows, in that order, labels or not, and their ids; other columns are not looked at.
 
     A name `column=level` that is no column itself is the indicator of a text column, as `read_table` makes them; a
-    level that none of the names has is an error. The other arguments are those of `read_table`.
+    level that none of the names has is an error. All other arguments are those of `read_table`.
     """
     path = Path(path)
     if path.suffix.lower() in _ARCHIVES:
@@ -189,32 +182,29 @@ def read_features(
         X = _archive_features(archive, feature_names, path)
         _require_finite(path, X, missing_cells)
         return X, archive.ids
-    dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
-    file = _open(path, dialect, transpose, max_bytes)
+    form = CellFormat(decimal, thousands, frozenset(missing))
+    file = _open(path, form, transpose, max_bytes, **written)
     checked_names(file.names, path)
     sources = [_source(file, name) for name in feature_names]
-    id_at = 0 if transpose and id_column is None else None
-    if id_column is not None:
-        id_at = position_of(file, id_column, "id")
+    id_at = _id_position(file, id_column, transpose)
     worded = {at for at, level in sources if level is not None}
-    taken = _taken(file, dialect.cells, [at for at, _ in sources], [] if id_at is None else [id_at], worded)
-    numeric = list(dict.fromkeys(at for at, level in sources if level is None))
-    _require_numbers(taken, numeric, missing_cells, None)
-    _require_levels(taken, sources)
+    taken = _taken(file, form, [at for at, _ in sources], [] if id_at is None else [id_at], worded)
+    _require_numbers(taken, list(dict.fromkeys(at for at, level in sources if level is None)), missing_cells, None)
+    for at in worded:
+        _require_levels(taken, at, {level for place, level in sources if place == at and level is not None})
+        taken.lacking(at, missing_cells)
     columns = [taken.values[at] if level is None else taken.indicator(at, level) for at, level in sources]
-    X = np.column_stack(columns)
-    _require_finite(path, X, missing_cells)
-    return X, None if id_at is None else _as_array(*texts(taken.columns[id_at]))
+    return np.column_stack(columns), None if id_at is None else _as_array(*texts(taken.columns[id_at]))
 
 
 # ---------------------------------------------------------------------- files and columns
 
 
-def _open(path: Path, dialect: Dialect, transpose: bool, max_bytes: int) -> TableFile:
+def _open(path: Path, form: CellFormat, transpose: bool, max_bytes: int, **written: Any) -> TableFile:
+    dialect = Dialect(cells=form, **written)
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    file: TableFile
     if ending in _DELIMITED:
-        file = DelimitedFile(path, dialect, max_bytes)
+        file: TableFile = DelimitedFile(path, dialect, max_bytes)
     elif ending in _COLUMNAR and path.suffix != ".gz":
         file = columnar_file(path, max_bytes)
     elif ending == ".xlsx":
@@ -231,15 +221,15 @@ def position_of(file: TableFile, name: str, role: str) -> int:
     name = normal_text(name)
     if name in file.names:
         return file.names.index(name)
-    raise TableError(
-        f"{file.path} has no column {name!r} ({role}) among its {len(file.names)}. {_meant(name, file.names)}"
-    )
+    told = meant(name, file.names, "Its columns are")
+    raise TableError(f"{file.path} has no column {name!r} ({role}) among its {len(file.names)}. {told}")
 
 
-def _meant(name: str, names: Sequence[str]) -> str:
-    folded = {known.casefold(): known for known in reversed(names)}
-    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    return f"Did you mean {quoted(near)}?" if near else f"Its columns are {quoted(names)}."
+def _id_position(file: TableFile, id_column: str | None, transpose: bool) -> int | None:
+    """Of the column of ids: the one that is named, or the samples' names in a file on its side."""
+    if id_column is None:
+        return 0 if transpose else None
+    return position_of(file, id_column, "id")
 
 
 def _positions(file: TableFile, name: str) -> list[int]:
@@ -268,13 +258,23 @@ class _Taken:
     values: dict[int, np.ndarray]
     kinds: dict[int, np.ndarray]  # of those columns that hold something else than numbers
 
-    def survey(self, at: int, present: np.ndarray | None = None) -> Survey:
-        kinds = self.kinds[at] if present is None else np.where(present, NUMBER, ABSENT).astype(np.uint8)
-        return Survey(self.file.names[at], kinds, self.columns[at], lambda row: self.file.cell(row, at))
+    def survey(self, at: int, absent: np.ndarray | None = None) -> Survey:
+        kinds = self.kinds[at] if absent is None else np.where(absent, ABSENT, NUMBER).astype(np.uint8)
+        return Survey(
+            self.file.names[at], kinds, self.columns[at], lambda row: self.file.cell(row, at), self.file.place
+        )
 
     def surveys(self, positions: Sequence[int], kind: int) -> list[Survey]:
         """Of those columns that have cells of this kind."""
         return [self.survey(at) for at in positions if at in self.kinds and (self.kinds[at] == kind).any()]
+
+    def lacking(self, at: int, missing_cells: str, target: str | None = None) -> np.ndarray:
+        """Which cells of a column of text are missing; an error where none may."""
+        values, codes = texts(self.columns[at])
+        absent = np.array([value in self.form.missing for value in values])[codes]
+        if absent.any() and missing_cells == "error":
+            raise missing_error(self.file.path, [self.survey(at, absent)], target)
+        return absent
 
     def indicator(self, at: int, level: str) -> np.ndarray:
         """1 where the cell is the level, NaN where it is missing."""
@@ -329,44 +329,38 @@ def _features(
 def _require_numbers(
     taken: _Taken, positions: Sequence[int], missing_cells: str, target: str | None, *, named: bool = True
 ) -> None:
-    path, place = taken.file.path, taken.file.place
+    path = taken.file.path
     if strays := taken.surveys(positions, TEXT):
-        raise text_error(path, strays, place, named=named, n_features=len(positions))
+        raise text_error(path, strays, named=named, n_features=len(positions))
     if missing_cells == "error" and (lacking := taken.surveys(positions, ABSENT)):
-        raise missing_error(path, lacking, place, target)
+        raise missing_error(path, lacking, target)
     if infinite := taken.surveys(positions, INFINITE):
-        raise infinite_error(path, infinite, place)
+        raise infinite_error(path, infinite)
 
 
 def _levels(taken: _Taken, at: int, missing_cells: str, target: str) -> list[str]:
-    values, codes = texts(taken.columns[at])
-    lacking = np.isin(codes, [place for place, value in enumerate(values) if value in taken.form.missing])
-    if lacking.any() and missing_cells == "error":
-        raise missing_error(taken.file.path, [taken.survey(at, ~lacking)], taken.file.place, target)
-    levels = [value for value in values if value not in taken.form.missing]
-    if len(levels) > max(_FEW_LEVELS, len(codes) // 2):
+    n_rows = len(taken.lacking(at, missing_cells, target))
+    levels = [value for value in texts(taken.columns[at])[0] if value not in taken.form.missing]
+    if len(levels) > max(_FEW_LEVELS, n_rows // 2):
         name = taken.file.names[at]
         raise TableError(
-            f"{taken.file.path}, column {name!r}: {len(levels)} different texts in {len(codes)} rows "
+            f"{taken.file.path}, column {name!r}: {len(levels)} different texts in {n_rows} rows "
             f"({quoted_cell(levels[0])}, ...). That is an identifier or free text, not a category.",
             Advice("leave it out with", drop=[name]),
-            Advice("keep it as the name of each row with", {"id_column": name}, id_column=name),
+            Advice("keep it as the name of each row with", id_column=name),
         )
     return levels
 
 
-def _require_levels(taken: _Taken, sources: Sequence[tuple[int, str | None]]) -> None:
-    for at in {at for at, level in sources if level is not None}:
-        values, codes = texts(taken.columns[at])
-        known = {level for place, level in sources if place == at}
-        unknown = [value for value in values if value not in known and value not in taken.form.missing]
-        if unknown:
-            strange = np.isin(codes, [values.index(value) for value in unknown])
-            raise TableError(
-                f"{taken.file.path}, column {taken.file.names[at]!r}: {plural(int(strange.sum()), 'cell')} with "
-                f"{quoted(unknown)}, first in row {int(np.argmax(strange)) + 1}. Known are only "
-                f"{quoted(sorted(level for level in known if level is not None))}."
-            )
+def _require_levels(taken: _Taken, at: int, known: Collection[str]) -> None:
+    values, codes = texts(taken.columns[at])
+    unknown = [value for value in values if value not in known and value not in taken.form.missing]
+    if unknown:
+        strange = np.isin(codes, [values.index(value) for value in unknown])
+        raise TableError(
+            f"{taken.file.path}, column {taken.file.names[at]!r}: {plural(int(strange.sum()), 'cell')} with "
+            f"{quoted(unknown)}, first in row {int(np.argmax(strange)) + 1}. Known are only {quoted(sorted(known))}."
+        )
 
 
 def _as_array(values: Sequence[str], codes: np.ndarray) -> np.ndarray:
@@ -379,7 +373,7 @@ def _as_array(values: Sequence[str], codes: np.ndarray) -> np.ndarray:
 def _require_names(taken: _Taken, target: str | None, label_at: int) -> list[str]:
     """Refuse a first line that looks like a row; what was decided, where it could be doubted."""
     file, form = taken.file, taken.form
-    if file.first_line is None or (target is not None and not _is_number(form, target)):
+    if file.first_line is None or (target is not None and form.reading(target)[0] != NUMBER):
         return []
     tops = {at: normal_text(file.first_line[at]) for at in taken.columns}
     numeric = [at for at in taken.values if at not in taken.kinds or not taken.surveys([at], TEXT)]
@@ -401,10 +395,6 @@ def _require_names(taken: _Taken, target: str | None, label_at: int) -> list[str
         Advice("if there is no line of column names, say so with", header=False),
         Advice("if these are the names, with", header=True),
     )
-
-
-def _is_number(form: CellFormat, text: str) -> bool:
-    return form.reading(text)[0] == NUMBER
 
 
 def _check_columns(file: TableFile, features: Sequence[int]) -> None:
@@ -484,7 +474,7 @@ def _labelled_archive(
     names = archive.feature_names or tuple(f"f{at}" for at in range(archive.X.shape[1]))
     unknown = [name for name in drop if name not in names]
     if unknown:
-        raise TableError(f"{path} has no column {unknown[0]!r} (drop). {_meant(unknown[0], names)}")
+        raise TableError(f"{path} has no column {unknown[0]!r} (drop). {meant(unknown[0], names, 'Its columns are')}")
     X = archive.X
     if drop:
         kept = [at for at, name in enumerate(names) if name not in drop]
