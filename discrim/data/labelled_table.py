@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from discrim.data.table_error import MAX_BYTES, Advice, TableError, quoted, quoted_cell, require_room
+from discrim.data.table_error import MAX_BYTES, Advice, TableError, are, quoted, quoted_cell, require_room
 
 _CHUNK_BYTES = 1 << 24
 
@@ -175,49 +175,33 @@ _CALLED_ID = re.compile(r"(?i)(.*[\W_])?(id|ids|index|uid|nr|no|row)|.*[a-z](ID|
 
 def notes_on(X: Any, y: np.ndarray, names: Sequence[str], target: str) -> list[str]:
     """Sentences on columns that look like identifiers or like the target, and on labels that look like misspellings."""
-    return [*_notes_on_labels(y, target), *_notes_on_columns(X, y, names, target)]
-
-
-def _notes_on_labels(y: np.ndarray, target: str) -> list[str]:
     alike: dict[str, list[str]] = {}
     for label in np.unique(y).tolist():
         alike.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    return [
+    notes = [
         f"The labels {quoted(same)} in {target!r} differ only in case or blanks, and are taken for different classes."
         for same in alike.values()
         if len(same) > 1
     ]
-
-
-def _notes_on_columns(X: Any, y: np.ndarray, names: Sequence[str], target: str) -> list[str]:
     if issparse(X) or X.shape[0] < _FEWEST_ROWS:
-        return []
-    notes = []
-    numbered = [at for at in _whole_and_distinct(X[:_A_FEW]) if _is_numbering(X[:, at], names[at])]
-    if numbered:
-        these = [names[at] for at in numbered]
-        notes.append(
-            f"{quoted(these)} {_looks(these)} like row numbers or identifiers, and {_are(these)} used as features."
-        )
-    these = _tell_the_class(X, y, names)
-    if these:
-        notes.append(
-            f"{quoted(these)} {_looks(these)} like the target {target!r} in other words, and {_are(these)} used."
-        )
+        return notes
+    with np.errstate(invalid="ignore"):
+        whole = np.flatnonzero((X[:_A_FEW] == np.floor(X[:_A_FEW])).all(axis=0))
+    numbered = [names[at] for at in whole.tolist() if _is_numbering(X[:, at], names[at])]
+    for these, what, use in (
+        (numbered, "row numbers or identifiers", "used as features"),
+        (_tell_the_class(X, y, names), f"the target {target!r} in other words", "used"),
+    ):
+        if these:
+            notes.append(f"{quoted(these)} look{'s' * (len(these) == 1)} like {what}, and {are(len(these))} {use}.")
     return notes
 
 
-def _whole_and_distinct(rows: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):
-        whole = np.all(rows == np.floor(rows), axis=0)
-    candidates = np.flatnonzero(whole)
-    return (
-        candidates[[len(np.unique(rows[:, at])) == len(rows) for at in candidates]] if len(candidates) else candidates
-    )
-
-
 def _is_numbering(column: np.ndarray, name: str) -> bool:
-    if not np.isfinite(column).all() or (column != np.floor(column)).any() or len(np.unique(column)) != len(column):
+    """Whole numbers, each once (the first rows tell most that are not), in a row or under the name of an identifier."""
+    if any(len(np.unique(part)) < len(part) for part in (column[:_A_FEW], column)):
+        return False
+    if not np.isfinite(column).all() or (column != np.floor(column)).any():
         return False
     return bool(column.max() - column.min() == len(column) - 1 or _CALLED_ID.fullmatch(name))
 
@@ -239,11 +223,3 @@ def _same_in_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The columns that have one value in each class."""
     _, first, codes = np.unique(y, return_index=True, return_inverse=True)
     return np.flatnonzero((X[first[codes]] == X).all(axis=0))
-
-
-def _looks(names: Sequence[str]) -> str:
-    return "looks" if len(names) == 1 else "look"
-
-
-def _are(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"

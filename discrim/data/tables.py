@@ -124,8 +124,8 @@ def read_table(
     if missing_cells not in MISSING_CELLS:
         raise ValueError(f"missing_cells={missing_cells!r} came; possible are {', '.join(MISSING_CELLS)}.")
     if path.suffix.lower() in _ARCHIVES:
-        table = _labelled_archive(path, target, id_column, drop, missing_cells, max_bytes)
-        return _finished(table, missing_cells, min_class_size)
+        archive = _read_archive(path, target, id_column, missing_cells, max_bytes)
+        return _finished(_labelled_archive(archive, path, drop, max_bytes), missing_cells, min_class_size)
     form = CellFormat(decimal, thousands, frozenset(missing))
     file = _open(path, form, transpose, max_bytes, header=header, delimiter=delimiter, encoding=encoding)
     label_at = len(file.names) - 1 if target is None else position_of(file, target, "target")
@@ -178,10 +178,8 @@ def read_features(
     """
     path = Path(path)
     if path.suffix.lower() in _ARCHIVES:
-        archive = _ARCHIVES[path.suffix.lower()](path, None, id_column, max_bytes)
-        X = _archive_features(archive, feature_names, path)
-        _require_finite(path, X, missing_cells)
-        return X, archive.ids
+        archive = _read_archive(path, None, id_column, missing_cells, max_bytes)
+        return _archive_features(archive, feature_names, path), archive.ids
     form = CellFormat(decimal, thousands, frozenset(missing))
     file = _open(path, form, transpose, max_bytes, **written)
     checked_names(file.names, path)
@@ -419,7 +417,7 @@ def _check_columns(file: TableFile, features: Sequence[int]) -> None:
 def _finished(table: LabelledTable, missing_cells: str, min_class_size: int) -> LabelledTable:
     """Without the rows that are not wanted, and with notes on what looks odd."""
     if missing_cells == "drop":
-        lacking = ~_present(table.X)
+        lacking = np.isin(np.arange(table.n_samples), _cells(table.X, np.isnan)[0])
         if lacking.any():
             table = _rows(table, ~lacking, f"{plural(int(lacking.sum()), 'row')} with missing cells left out.")
     counts = table.class_counts() if min_class_size > 1 else {}
@@ -439,48 +437,43 @@ def _rows(table: LabelledTable, kept: np.ndarray, note: str) -> LabelledTable:
     return replace(table, X=table.X[kept], y=y, ids=ids, notes=(*table.notes, note))
 
 
-def _present(X: Any) -> np.ndarray:
-    """Which rows have no missing cell."""
+def _cells(X: Any, holds: Callable[[Any], Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the cells of which something holds that does not hold of 0."""
     if not issparse(X):
-        return ~np.isnan(X).any(axis=1)
-    absent = np.zeros(X.shape[0], dtype=bool)
-    absent[np.unique(X.tocoo().row[np.isnan(X.data)])] = True
-    return ~absent
-
-
-def _require_finite(path: Path, X: Any, missing_cells: str) -> None:
-    values = X.data if issparse(X) else X
-    bad = ~np.isfinite(values) if missing_cells == "error" else np.isinf(values)
-    if not bad.any():
-        return
-    rows, columns = (X.tocoo().row[bad], X.tocoo().col[bad]) if issparse(X) else np.nonzero(bad)
-    raise TableError(
-        f"{path}, row {rows[0] + 1}, column {columns[0] + 1}: {plural(len(rows), 'cell')} missing or infinite, in "
-        f"{plural(len(np.unique(columns)), 'column')}.",
-        *WITHOUT_MISSING_CELLS,
-    )
+        rows, columns = np.nonzero(holds(X))
+        return rows, columns
+    stored = X.tocoo()
+    return stored.row[holds(stored.data)], stored.col[holds(stored.data)]
 
 
 # ---------------------------------------------------------------------- archives
 
 
-def _labelled_archive(
-    path: Path, target: str | None, id_column: str | None, drop: Collection[str], missing_cells: str, max_bytes: int
-) -> LabelledTable:
+def _read_archive(path: Path, target: str | None, id_column: str | None, missing_cells: str, max_bytes: int) -> Archive:
+    """What an archive holds; infinite cells are refused, and missing ones unless they are wanted."""
     archive = _ARCHIVES[path.suffix.lower()](path, target, id_column, max_bytes)
-    _require_finite(path, archive.X, missing_cells)
+    rows, columns = _cells(archive.X, (lambda cells: ~np.isfinite(cells)) if missing_cells == "error" else np.isinf)
+    if len(rows):
+        raise TableError(
+            f"{path}, row {rows[0] + 1}, column {columns[0] + 1}: {plural(len(rows), 'cell')} missing or infinite, in "
+            f"{plural(len(np.unique(columns)), 'column')}.",
+            *WITHOUT_MISSING_CELLS,
+        )
+    return archive
+
+
+def _labelled_archive(archive: Archive, path: Path, drop: Collection[str], max_bytes: int) -> LabelledTable:
     if archive.labels is None or archive.target is None:
         raise TableError(f"{path} holds rows but no labels: {archive.wanted}")
     names = archive.feature_names or tuple(f"f{at}" for at in range(archive.X.shape[1]))
     unknown = [name for name in drop if name not in names]
     if unknown:
         raise TableError(f"{path} has no column {unknown[0]!r} (drop). {meant(unknown[0], names, 'Its columns are')}")
-    X = archive.X
-    if drop:
-        kept = [at for at, name in enumerate(names) if name not in drop]
-        X, names = X[:, kept], tuple(names[at] for at in kept)
+    kept = [at for at, name in enumerate(names) if name not in drop]
+    X = archive.X[:, kept] if drop else archive.X
     y = label_texts(*coded(archive.labels), archive.target, path, max_bytes)
-    return LabelledTable(X, y, checked_names(names, path), archive.target, str(path), archive.ids, archive.id_name)
+    names = checked_names([names[at] for at in kept], path)
+    return LabelledTable(X, y, names, archive.target, str(path), archive.ids, archive.id_name)
 
 
 def _archive_features(archive: Archive, feature_names: Sequence[str], path: Path) -> np.ndarray | csr_array:
