@@ -34,7 +34,7 @@ from discrim.data.check_parameters import (
     is_number,
     named,
     number,
-    require_choice,
+    require,
     whole,
 )
 from discrim.data.warn_once import warn
@@ -298,7 +298,7 @@ def _checked_rule(rule: Any, d: int) -> str | list[list[int]]:
         groups = _groups(rule)
         grouping_of(groups, d)
         return groups
-    require_choice("rule", rule, (*RULES, "best"))
+    require("rule", rule, named(*RULES, "best"))
     if rule == "exhaustive-splits" and d > MOST_FEATURES_TO_SPLIT:
         raise ValueError(
             f"rule='exhaustive-splits' fits 2^(d−1) − 1 SVMs, and X has d = {d} "

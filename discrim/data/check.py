@@ -31,6 +31,8 @@ from discrim.data.foreign_arrays import on_host
 from discrim.data.rows import LabelledRows, PickedRows
 from discrim.data.warn_once import held_back, say_once
 
+FLOATS = float, np.floating
+
 
 class PartError(ValueError):
     """Rows that cannot be taken, named by the part of the table that they are in."""
@@ -44,17 +46,17 @@ def labelled_rows(
     estimator : the one that shall know the columns, or a method's name where none is to (of a part of a table, say)
     """
     X = checked_table(estimator, X, reset=reset)
-    n_given, numbers, classes, codes = X.shape[0], None, np.array([None]), np.zeros(X.shape[0], dtype=np.intp)
+    n_given, numbers, labels = X.shape[0], None, None
     if supervised:
         labels = checked_labels(estimator if isinstance(estimator, str) else type(estimator).__name__, y, n_given)
     weights = None if sample_weight is None else checked_weights(sample_weight, X)
     if weights is not None and not (weights > 0).all():
         numbers = np.flatnonzero(weights > 0)
-        X, codes, weights = X[numbers], codes[numbers], weights[numbers]
+        X, weights = X[numbers], weights[numbers]
+        labels = None if labels is None else labels[numbers]
         require_finite(X, numbers)
-    if supervised:
-        classes, codes = numbered(labels if numbers is None else labels[numbers])
-    return LabelledRows(X, codes.astype(np.intp, copy=False), classes, weights, numbers, n_given)
+    classes, codes = (np.array([None]), np.zeros(X.shape[0], np.intp)) if labels is None else numbered(labels)
+    return LabelledRows(X, codes, classes, weights, numbers, n_given)
 
 
 def numbered(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -63,11 +65,9 @@ def numbered(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
         least, most = int(labels.min()), int(labels.max())
         if most - least < 2 * len(labels) and most < 2**62:
             offsets = labels.astype(np.intp, copy=False) - least
-            counts = np.bincount(offsets)
-            present = np.flatnonzero(counts)
-            if len(present) == len(counts):
-                return (present + least).astype(labels.dtype), offsets
-            return (present + least).astype(labels.dtype), (np.cumsum(counts > 0) - 1)[offsets]
+            there = np.bincount(offsets) > 0
+            present = (np.flatnonzero(there) + least).astype(labels.dtype)
+            return present, offsets if there.all() else (np.cumsum(there) - 1)[offsets]
     classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes.astype(np.intp, copy=False)
 
@@ -114,7 +114,6 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
 ELSEWHERE = {
     ("polars", "LazyFrame"): "pass X.collect(), or its batches to discrim.fit_parts",
     ("duckdb", "DuckDBPyRelation"): "pass X.df() or X.pl(), or batches of it to discrim.fit_parts",
-    ("_duckdb", "DuckDBPyRelation"): "pass X.df() or X.pl(), or batches of it to discrim.fit_parts",
     ("ibis", "Table"): "pass X.to_pandas(), or batches of it to discrim.fit_parts",
     ("pyspark", "DataFrame"): "use discrim.spark.SparkReducer",
     ("anndata", "AnnData"): "use discrim.tl.reduce(adata, target), or pass adata.X and labels from adata.obs",
@@ -126,17 +125,13 @@ ELSEWHERE = {
 
 
 def _refuse_what_is_not_in_memory(X: Any) -> None:
-    kind, package = type(X).__name__, type(X).__module__.split(".")[0]
+    kind, package = type(X).__name__, type(X).__module__.split(".")[0].strip("_")
     what = ELSEWHERE.get((package, kind))
     if hasattr(X, "__dask_graph__") and package != "xarray":
-        package, what = (
-            "dask",
-            ("fit, transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks"),
-        )
+        package = "dask"
+        what = "fit, transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks"
     if what is not None:
-        raise TypeError(
-            f"Rows in memory are needed, {package.strip('_')}.{kind} came; nothing is brought there unasked: {what}."
-        )
+        raise TypeError(f"Rows in memory are needed, {package}.{kind} came; nothing is brought there unasked: {what}.")
 
 
 def require_no_groups(method: str, *, folds: bool, in_memory: bool) -> None:
@@ -190,9 +185,7 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
     if type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "iubU":  # names of classes, as they are
         return y
     y = on_host(y)
-    if not isinstance(y, np.ndarray) or y.dtype.kind == "T":
-        y = _unmixed(_of_numpy(y))
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(_of_numpy(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)} "
@@ -213,15 +206,15 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def _of_numpy(y: Any) -> Any:
-    """Whole numbers, bools and text of other kinds as numpy's own: by way of floats, long numbers would lose digits."""
+    """Labels of other kinds as numpy's own, or as the objects they are, where numpy would change them.
+
+    Whole numbers would lose digits by way of floats; 1 and "a" and NaN in a list would all turn into text.
+    """
     own = getattr(getattr(y, "dtype", None), "numpy_dtype", None)  # of pandas' dtypes that know missing values
     if isinstance(own, np.dtype) and own.kind in "iub" and not y.isna().any():
         return y.to_numpy(dtype=own)
-    return np.array(y.tolist(), dtype=str) if isinstance(y, np.ndarray) and y.dtype.kind == "T" else y
-
-
-def _unmixed(y: Any) -> Any:
-    """A list that holds several types as it is: as an array, 1 and "a" and NaN would all turn into text."""
+    if isinstance(y, np.ndarray):
+        return np.array(y.tolist(), dtype=str) if y.dtype.kind == "T" else y
     if not isinstance(y, (list, tuple)) or any(np.ndim(v) for v in y):
         return y
     # numpy's own text ends at its last character that is no NUL
@@ -230,19 +223,15 @@ def _unmixed(y: Any) -> Any:
 
 
 def _require_labels_present(labels: NDArray[Any]) -> None:
-    is_number = labels.dtype.kind == "f"
-    missing = ~np.isfinite(labels) if is_number else np.array([_is_missing(v) for v in labels], dtype=bool)
+    if labels.dtype.kind == "f":
+        missing = ~np.isfinite(labels)
+    else:
+        missing = np.array([is_absent(v) or (isinstance(v, FLOATS) and np.isinf(v)) for v in labels], dtype=bool)
     if missing.any():
         raise ValueError(
             f"Input y contains NaN: {missing.sum()} labels are missing or infinite (NaN, None, inf), the first in "
             f"row {int(np.argmax(missing))}. Drop these rows or give them a class of their own."
         )
-
-
-def _is_missing(label: Any) -> bool:
-    if isinstance(label, (float, np.floating)):
-        return not np.isfinite(label)
-    return label is None or type(label).__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
 
 
 def _of_one_kind(labels: NDArray[Any]) -> NDArray[Any]:
@@ -452,11 +441,9 @@ def partly_labelled_rows(
 
 def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Which rows have a label, and these labels."""
-    if y is None:
-        checked_labels(type(estimator).__name__, y, n_rows)  # says what is wrong
-    given = column_or_1d(_unmixed(y), warn=True)
-    if len(given) != n_rows:
-        checked_labels(type(estimator).__name__, given, n_rows)
+    given: Any = None if y is None else column_or_1d(_of_numpy(y), warn=True)
+    if given is None or len(given) != n_rows:
+        checked_labels(type(estimator).__name__, given, n_rows)  # says what is wrong
     known = np.array([not (is_absent(v) or (unlabeled is not None and v == unlabeled)) for v in given.tolist()])
     if not known.any():
         named = "" if unlabeled is None else f" or equals unlabeled={unlabeled!r}"
@@ -469,6 +456,6 @@ def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[
 
 def is_absent(label: Any) -> bool:
     """Whether it stands for a value that is missing: None, NaN, or those of numpy's and pandas' dates and texts."""
-    if isinstance(label, (float, np.floating, np.datetime64)):
+    if isinstance(label, (*FLOATS, np.datetime64)):
         return bool(label != label)
     return label is None or type(label).__name__ in ("NAType", "NaTType")

@@ -6,7 +6,7 @@ An estimator declares what each parameter may be (`_parameter_constraints`, as s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,21 +25,23 @@ class Possible:
 
 
 WHOLE = int, np.integer
+NUMBERS = (*WHOLE, float, np.floating)
 Constraints = dict[str, tuple[Possible, ...]]
 
 
-def is_number(value: Any, kinds: tuple[type, ...] = (*WHOLE, float, np.floating)) -> bool:
+def is_number(value: Any, kinds: tuple[type, ...] = NUMBERS) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def whole(least: int, words: str = "") -> Possible:
     """An int from `least` on."""
-    return Possible(words or f"an int ≥ {least}", lambda value: is_number(value, WHOLE) and value >= least)
+    words = words or f"an int ≥ {least}"
+    return Possible(words, lambda value: isinstance(value, WHOLE) and type(value) is not bool and bool(value >= least))
 
 
-def number(words: str, holds: Callable[[float], bool]) -> Possible:
+def number(words: str, holds: Callable[[Any], bool]) -> Possible:
     """A number (not a bool) of which something holds."""
-    return Possible(words, lambda value: is_number(value) and bool(holds(value)))
+    return Possible(words, lambda value: isinstance(value, NUMBERS) and type(value) is not bool and bool(holds(value)))
 
 
 def named(*choices: str) -> tuple[Possible, ...]:
@@ -62,6 +64,10 @@ COUNT_OR_CV = (whole(1), _FRACTION, *named("cv"), _ALL)
 SHARE = number("a number in [0, 1]", lambda value: 0 <= value <= 1)
 PASSES = (whole(1, "an int ≥ 1: passes of the SVM over the rows"),)
 GAPS = (*named("pairwise"), NOTHING)
+_FAR = "a number ≥ 0 (how far the rows move relative to their spread; 0 is the plain extractor, 0.3 to 10 are useful)"
+SHIFT = (number(_FAR, lambda value: 0 <= value < np.inf), *named("cv"))
+FOLDS = (whole(2, "a whole number from 2 on"),)
+SEED = (whole(0, "a whole number ≥ 0, which every part of a table can be given"), NOTHING)
 FLAG = (Possible("True or False", lambda value: isinstance(value, (bool, np.bool_))),)
 
 
@@ -72,8 +78,14 @@ def check_parameters(estimator: Any) -> None:
         given = estimator.get_params(deep=False)
     for name, possible in constraints.items():
         if not any(one.holds(given[name]) for one in possible):
-            verb, listed = "is" if len(possible) == 1 else "are", ", ".join(one.words for one in possible)
-            raise ValueError(f"{name}={given[name]!r} came; possible {verb} {listed}.")
+            require(name, given[name], possible)
+
+
+def require(name: str, value: Any, possible: Sequence[Possible]) -> None:
+    """Raise where a value is nothing of what is possible."""
+    if not any(one.holds(value) for one in possible):
+        verb, listed = "is" if len(possible) == 1 else "are", ", ".join(one.words for one in possible)
+        raise ValueError(f"{name}={value!r} came; possible {verb} {listed}.")
 
 
 def plain_count(n_components: Any) -> int | float | None:
@@ -81,12 +93,6 @@ def plain_count(n_components: Any) -> int | float | None:
     if n_components is None or isinstance(n_components, str):
         return None
     return int(n_components) if isinstance(n_components, WHOLE) else float(n_components)
-
-
-def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name}={value!r} came; possible are {listed}.")
 
 
 def require_emphasis(emphasis: Any, n_classes: int) -> None:
@@ -181,23 +187,10 @@ def checked_keep(keep: Any, n_components: int, n_features: int) -> list[int] | N
     return [min(int(count), n_features) for count in counts]
 
 
-def require_folds_number(n_splits: Any) -> int:
-    """A number of folds, as an int ≥ 2."""
-    if not is_number(n_splits, WHOLE) or n_splits < 2:
-        raise ValueError(f"n_splits={n_splits!r} came; possible are whole numbers from 2 on.")
-    return int(n_splits)
-
-
 def seed_number(random_state: Any) -> int:
     """A seed that every part of a table can be given: a whole number ≥ 0, 0 for None."""
-    if random_state is None:
-        return 0
-    if not is_number(random_state, WHOLE) or random_state < 0:
-        raise ValueError(
-            f"random_state={random_state!r} came; folds by a hash of the rows take a whole number ≥ 0 or None, which "
-            "every part of a table can be given."
-        )
-    return int(random_state)
+    require("random_state", random_state, SEED)
+    return int(random_state or 0)
 
 
 def checked_row_numbers(numbers: Any, n_rows: int) -> NDArray[np.intp]:
@@ -228,18 +221,6 @@ def require_splits(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> N
                     f"Split {number} of cv has no row of positive weight to {name} on. Give both sides of every split "
                     "at least one."
                 )
-
-
-def checked_shift(shift: Any) -> float | str:
-    """A finite number ≥ 0 or "cv"."""
-    if isinstance(shift, str) and shift == "cv":
-        return shift
-    if is_number(shift) and 0 <= shift < np.inf:
-        return float(shift)
-    raise ValueError(
-        f"shift={shift!r} came; possible are a number ≥ 0 (how far the rows move relative to their spread; 0 is the "
-        "plain extractor, 0.3 to 10 are useful) and 'cv'."
-    )
 
 
 def require_transformer(name: str, transformer: Any) -> None:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
-from discrim.data.check_parameters import require_folds_number, seed_number
+from discrim.data.check_parameters import FOLDS, require, seed_number
 from discrim.data.rows import entries_once
 
 Hashes = NDArray[np.uint64]
@@ -114,7 +114,8 @@ class HashKFold(BaseCrossValidator):
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Number of folds."""
-        return require_folds_number(self.n_splits)
+        require("n_splits", self.n_splits, FOLDS)
+        return int(self.n_splits)
 
     def fold_of(self, X: ArrayLike) -> NDArray[np.intp]:
         """The fold that each row is tested in."""

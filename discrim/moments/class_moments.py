@@ -15,7 +15,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check import labelled_rows, require_labels_of_one_kind
-from discrim.data.check_parameters import require_choice, require_emphasis
+from discrim.data.check_parameters import named, require, require_emphasis
 from discrim.data.rows import LabelledRows
 from discrim.moments.accumulate import ClassSums, Foreknown, log_deviation, safe_exponent
 
@@ -119,7 +119,7 @@ class ClassMoments:
         moments : ClassMoments
             The statistics.
         """
-        require_choice("keep", keep, ("pooled", "each", "means"))
+        require("keep", keep, named("pooled", "each", "means"))
         rows = labelled_rows("ClassMoments", X, y, sample_weight, supervised=True)
         require_emphasis(emphasis, rows.n_classes)
         return cls.of_rows(rows, keep=keep, emphasis=emphasis)

@@ -18,7 +18,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
-from discrim.data.check_parameters import require_choice, require_transformer
+from discrim.data.check_parameters import named, require, require_transformer
 from discrim.margins.identical_rows import equal_rows
 
 EMBEDDINGS = ("rff", "nystroem")
@@ -43,7 +43,7 @@ def fitted_embedding(embedding: Any, X: Any, weights: NDArray[np.float64] | None
 def require_embedding(embedding: Any) -> None:
     """None, a name or a transformer."""
     if isinstance(embedding, str):
-        require_choice("embedding", embedding, EMBEDDINGS)
+        require("embedding", embedding, named(*EMBEDDINGS))
     elif embedding is not None:
         require_transformer("embedding", embedding)
 

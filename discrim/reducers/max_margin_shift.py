@@ -23,9 +23,9 @@ from discrim.data.check_parameters import (
     NOTHING,
     PASSES,
     POSITIVE,
+    SHIFT,
     Constraints,
     check_parameters,
-    checked_shift,
     number,
     require_transformer,
 )
@@ -147,6 +147,7 @@ class MaxMarginShift(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
+        "shift": SHIFT,
         "sigma2": (number("a finite number ≥ 0", lambda value: 0 <= value < np.inf), NOTHING),
         "C": POSITIVE,
         "tol": POSITIVE,
@@ -181,7 +182,7 @@ class MaxMarginShift(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the shift, and train the extractor on the shifted rows."""
-        wanted, svm = checked_shift(self.shift), self._svm_parameters()
+        wanted, svm = self.shift, self._svm_parameters()
         require_transformer("extractor", self._extractor())
         require_embedding(self.embedding)
         extractor = seeded(self._extractor(), self.random_state)
@@ -306,12 +307,11 @@ def max_margin_shift(
     (178, 13)
     """
     model = MaxMarginShift(shift=shift, C=C, unlabeled=unlabeled, tol=tol, max_iter=max_iter)
-    wanted = checked_shift(shift)
-    if isinstance(wanted, str):
-        raise ValueError("max_margin_shift takes a number as shift, e.g. MaxMarginShift(shift='cv').fit(X, y).shift_.")
     svm = model._svm_parameters()
+    if isinstance(shift, str):
+        raise ValueError("max_margin_shift takes a number as shift, e.g. MaxMarginShift(shift='cv').fit(X, y).shift_.")
     rows, classes = partly_labelled_rows(model, X, y, sample_weight, unlabeled=unlabeled)
-    shifted = margin_shift(rows, len(classes), **svm).shifted(rows.X, wanted)
+    shifted = margin_shift(rows, len(classes), **svm).shifted(rows.X, float(shift))
     if rows.numbers is None:
         return shifted
     whole = _dense(checked_table(model, X))

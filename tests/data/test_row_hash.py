@@ -110,7 +110,7 @@ def test_a_row_is_in_the_same_fold_wherever_it_stands(rng):
 
 @pytest.mark.parametrize("wrong", [1, 0, -3, 2.5, True, None])
 def test_numbers_of_folds(wrong):
-    with pytest.raises(ValueError, match="whole numbers from 2 on"):
+    with pytest.raises(ValueError, match="came; possible is a whole number from 2 on"):
         HashKFold(wrong).get_n_splits()
 
 
