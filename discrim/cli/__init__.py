@@ -41,9 +41,14 @@ def application(wanted: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
     )
     app.callback()(_version_or_command)
     for name, (module, gloss) in COMMANDS.items():
-        command = getattr(import_module(module), name) if name in wanted else _named_only(gloss)
-        app.command(name)(command)
+        app.command(name)(_command(module, name) if name in wanted else _named_only(gloss))
     return app
+
+
+def _command(module: str, name: str) -> Callable[..., None]:
+    """The command with its options spelled out, and its errors as one message and an exit code."""
+    expanded = import_module("discrim.cli.options").with_options(getattr(import_module(module), name))
+    return import_module("discrim.cli.exit_codes").ending_cleanly(expanded)
 
 
 def main() -> None:

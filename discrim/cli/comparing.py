@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discrim.cli.exit_codes import SOME_FAILED, ending_cleanly, require_apart
+from discrim.cli.exit_codes import SOME_FAILED, require_apart
 from discrim.cli.options import (
     Data,
     Jobs,
@@ -19,7 +19,6 @@ from discrim.cli.options import (
     StorePath,
     Wait,
     columns_of_data,
-    with_options,
 )
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
@@ -28,7 +27,6 @@ from discrim.cli.tables_by_name import (
     data_name,
     labelled_in_groups,
     labelled_sample,
-    say_where_labels_are,
 )
 from discrim.data.table_error import are, plural
 from discrim.evaluation.classifiers import CLASSIFIERS
@@ -44,8 +42,6 @@ from discrim.report.page import Origin
 QUICK_SPLITS, QUICK_ROWS = 5, 10_000
 
 
-@ending_cleanly
-@with_options
 def compare(
     data: Data,
     reading: Reading,
@@ -133,7 +129,6 @@ def compare(
         most_rows = table.n_samples
     else:
         table, grouping = labelled_in_groups(data, reading, groups)
-        say_where_labels_are(table, reading, data)
     with kept_results(store) as kept, progress_bar(f"comparing on {data_name(data)}") as progress:
         found = compared(
             table,

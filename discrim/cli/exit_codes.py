@@ -117,14 +117,11 @@ def _end(error: BaseException, message: str, code: int) -> NoReturn:
 
 def require_apart(read: dict[str, Path | str | None], written: dict[str, Path | str | None]) -> None:
     """Refuse to write over what is read or written besides; both by what they are called on the command line."""
-    taken = {_place(path): name for name, path in read.items() if path is not None and Path(path).exists()}
+    taken = {os.path.realpath(path): name for name, path in read.items() if path is not None and Path(path).exists()}
     for name, path in written.items():
         if path is None:
             continue
-        if (other := taken.get(_place(path))) is not None:
-            raise ValueError(f"{name} {path} would write over {other}. Name another file.")
-        taken[_place(path)] = name
-
-
-def _place(path: Path | str) -> str:
-    return os.path.realpath(path)
+        place = os.path.realpath(path)
+        if place in taken:
+            raise ValueError(f"{name} {path} would write over {taken[place]}. Name another file.")
+        taken[place] = name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from discrim.cli.exit_codes import ending_cleanly
 from discrim.cli.screen import out, print_list
 from discrim.data import catalogue
 from discrim.evaluation.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIERS
@@ -11,7 +10,6 @@ from discrim.evaluation.methods import DEFAULT_METHODS, METHODS
 _PLACES = {"scikit-learn": "scikit-learn", "folder": "DISCRIM_DATA", "cache": "cache", "openml": "download"}
 
 
-@ending_cleanly
 def methods() -> None:
     """What can be compared: reductions and the classifiers that judge them. A star marks the defaults.
 
@@ -41,7 +39,6 @@ def methods() -> None:
     )
 
 
-@ending_cleanly
 def datasets() -> None:
     """What can be called by name, and where it is: in scikit-learn, in the folder DISCRIM_DATA, in the cache, to be
     downloaded from OpenML when it is used, or not on this machine.

@@ -16,10 +16,10 @@ from rich.progress import TimeElapsedColumn
 from scipy.sparse import issparse
 from sklearn.pipeline import make_pipeline
 
-from discrim.cli.exit_codes import ending_cleanly, require_apart
-from discrim.cli.options import Data, FileFormat, Reading, Scale, with_options
+from discrim.cli.exit_codes import require_apart
+from discrim.cli.options import Data, FileFormat, Reading, Scale
 from discrim.cli.screen import bar, say
-from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled, say_where_labels_are
+from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
 from discrim.data.table_error import plural, quoted
@@ -38,8 +38,6 @@ DEFAULT = next(iter(REDUCTIONS))
 FEATURES_FILE = typer.Option("--out", help="File for the features (.csv, .tsv, .parquet, .feather), or a folder.")
 
 
-@ending_cleanly
-@with_options
 def project(
     data: Data,
     reading: Reading,
@@ -85,7 +83,6 @@ def project(
         features, about = list(parts.features), {"target": parts.target}
     else:
         table = labelled(data, reading)
-        say_where_labels_are(table, reading, data)
         fitted = _fitted(table, reduction, components, scale, reading.impute)
         features = list(table.feature_names)
         about = {"target": table.target, "impute": reading.impute, "id_column": table.id_column}
@@ -120,8 +117,6 @@ def _fitted(table: LabelledTable, reduction: Method, components: int, scale: str
     return make_pipeline(*model[:-1], LinearMap.of(model[-1], table.n_features, reduction.name.replace("-", "")))
 
 
-@ending_cleanly
-@with_options
 def apply(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `discrim project` wrote.")],
     data: Data,

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from discrim.cli.exit_codes import ending_cleanly, require_apart
-from discrim.cli.options import Reading, with_options
+from discrim.cli.exit_codes import require_apart
+from discrim.cli.options import Reading
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import data_name, labelled
 from discrim.data import catalogue
@@ -27,8 +27,6 @@ from discrim.report.results import Results, results_in
 HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the report, to be opened in a browser.")]
 
 
-@ending_cleanly
-@with_options
 def report(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A file that `discrim compare --store` wrote.")],
     reading: Reading,

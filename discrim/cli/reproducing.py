@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discrim.cli.exit_codes import SOME_FAILED, ending_cleanly, require_apart
+from discrim.cli.exit_codes import SOME_FAILED, require_apart
 from discrim.cli.options import Jobs, StorePath
 from discrim.cli.reporting import require_place, typed_command
-from discrim.cli.screen import out, progress_bar, say
+from discrim.cli.screen import out, plain_table, progress_bar, say
 from discrim.data.table_error import are, plural
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.run import opened_store
@@ -22,7 +22,6 @@ from discrim.evaluation.study import Study, read_study, study, study_names
 from discrim.report.reproduction import printed_line, write_reproduction
 
 
-@ending_cleanly
 def reproduce(
     paper: Annotated[str | None, typer.Argument(metavar="[PAPER]", help=f"One of {', '.join(study_names())}.")] = None,
     table: Annotated[str | None, typer.Option("--table", "-t", help="One table of the paper.")] = None,
@@ -110,31 +109,26 @@ def _at_hand(wanted: Study, absent: dict[str, str]) -> Study:
 def _show_outcomes(outcomes: list[Outcome], chosen: Study) -> None:
     for title, group in groupby(outcomes, key=lambda one: one.table.title):
         of_table = list(group)
-        out.print(Text(f"\n{title}", style="bold"))
+        out.print(f"\n{title}", style="bold")
         out.print(_outcome_table(of_table, chosen.tolerance))
         for one in of_table:
             if one.missing:
-                out.print(Text(f"{one.words}, {one.cell.measure}: no result: {one.reason}", style="yellow"))
-        out.print(Text(summary(of_table, chosen.tolerance)))
+                out.print(f"{one.words}, {one.cell.measure}: no result: {one.reason}", style="yellow")
+        out.print(summary(of_table, chosen.tolerance))
     for what, why in chosen.left_out.items():
-        out.print(Text(f"\nNot here: {what} {why}"))
-    out.print(Text(f"\nAll in all: {summary(outcomes, chosen.tolerance)}.", style="bold"))
+        out.print(f"\nNot here: {what} {why}")
+    out.print(f"\nAll in all: {summary(outcomes, chosen.tolerance)}.", style="bold")
 
 
 def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("method", "K", "classifier", "measure"):
-        table.add_column(name, justify="right" if name == "K" else "left", no_wrap=True)
-    for name in ("printed", "ours", "difference", "reference"):
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = []
     for one in outcomes:
         cell, line = one.cell, printed_line(one, tolerance)
-        table.add_row(
-            *map(Text, (cell.method, str(cell.k or "all"), cell.classifier, cell.measure, line.printed, line.ours)),
-            Text(f"{line.off}{' !' if line.far else '  '}", style="yellow" if line.far else ""),
-            Text(line.reference),
-        )
-    return table
+        off = Text(f"{line.off}{' !' if line.far else '  '}", style="yellow" if line.far else "")
+        named = (cell.method, str(cell.k or "all"), cell.classifier, cell.measure)
+        rows.append((*named, line.printed, line.ours, off, line.reference))
+    columns = ("method", "K", "classifier", "measure", "printed", "ours", "difference", "reference")
+    return plain_table(columns, rows, left=("method", "classifier", "measure"))
 
 
 # ---------------------------------------------------------------------- claims
@@ -143,27 +137,20 @@ def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:
 def _show_claims(claims: list[Claim]) -> None:
     columns = ("method", "K", "classifier", "accuracy %", "over baseline", "p, corrected", "after Holm", "p, sign test")
     for title, group in groupby(claims, key=lambda one: one.table.title):
-        table = Table(box=None, pad_edge=False)
-        for column in columns:
-            table.add_column(column, justify="left" if column in ("method", "classifier") else "right", no_wrap=True)
-        for one in group:
-            table.add_row(*_claim_cells(one))
-        out.print(Text(f"\n{title}", style="bold"))
-        out.print(table)
+        out.print(f"\n{title}", style="bold")
+        out.print(plain_table(columns, map(_claim_cells, group), left=("method", "classifier")))
     tested = [one.against for one in claims if one.against is not None]
     counted = {word: sum(one.verdict == word for one in tested) for word in ("better", "worse", "no difference shown")}
     by_sign = sum(one.sign_p_value < 0.05 for one in tested)
     words = ", ".join(f"{word} {count}" for word, count in counted.items())
-    out.print(
-        Text(f"\nOf {len(tested)} comparisons with the baseline, corrected t test after Holm: {words}.", style="bold")
-    )
-    out.print(Text(f"The one-sided sign test, which takes the splits for independent, would call {by_sign} better."))
+    out.print(f"\nOf {len(tested)} comparisons with the baseline, corrected t test after Holm: {words}.", style="bold")
+    out.print(f"The one-sided sign test, which takes the splits for independent, would call {by_sign} better.")
 
 
 def _claim_cells(one: Claim) -> list[Text]:
     named = [one.cell.method, str(one.cell.k), one.cell.classifier, f"{100 * one.score:.1f}"]
     if one.against is None:
-        return [*map(Text, named), Text("")]
+        return [Text(text) for text in named]
     style = {"better": "green", "worse": "red"}.get(one.against.verdict, "")
     figures = (one.against.p_value, one.against.adjusted, one.against.sign_p_value)
     over = f"{100 * one.against.mean:+.2f}"

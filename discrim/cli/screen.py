@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -35,13 +35,14 @@ from discrim.evaluation.printed import (
 )
 from discrim.evaluation.sentences import recall_in_words
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH)
-side = Console(stderr=True, highlight=False)
+_plainly = partial(Console, highlight=False, markup=False, emoji=False)  # what is printed is what it says
+out = _plainly(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH)
+side = _plainly(stderr=True)
 
 
 def say(message: str) -> None:
     """A line beside the answer, on stderr; as it is, on one line."""
-    side.print(Text(message), soft_wrap=True)
+    side.print(message, soft_wrap=True)
 
 
 @contextmanager
@@ -65,29 +66,39 @@ def progress_bar(what: str) -> Iterator[run.Progress]:
 def show_comparison(found: Comparison, next_step: str = "") -> None:
     """The ranked table, what the marks mean, the answer in words, and what was skipped or failed."""
     if found.lines:
-        out.print(Text(heading(found), style="bold"))
+        out.print(heading(found), style="bold")
         table, p_values = comparison_table(found, p_values=True), True
         if _width(table) > out.width:
             table, p_values = comparison_table(found, p_values=False), False
         table.width = _width(table)
         out.print(table, crop=False)  # a line may wrap, a figure is never cut off
-        out.print(Text(explanation(p_values), style="dim"))
-    out.print(Text("\n" + found.answer, style="bold"))
+        out.print(explanation(p_values), style="dim")
+    out.print("\n" + found.answer, style="bold")
     if found.verdict is not None and found.verdict.recall:
-        out.print(Text(recall_in_words(found.verdict)))
+        out.print(recall_in_words(found.verdict))
     if next_step:
-        out.print(Text(next_step), soft_wrap=True)
+        out.print(next_step, soft_wrap=True)
     for line in doubts(found):
         say(line)
 
 
 def comparison_table(found: Comparison, *, p_values: bool) -> Table:
+    names = ranked_columns(found, p_values=p_values)
+    cells = (ranked_cells(line, found.metric, p_values=p_values) for line in found.lines)
+    rows = ([*cell[:-2], *map(_coloured, cell[-2:])] for cell in cells)
+    return plain_table(names, rows, left=names[:N_NAMES])
+
+
+def plain_table(
+    columns: Sequence[str], rows: Iterable[Iterable[Any]], left: Sequence[str], *, wraps: bool = False
+) -> Table:
+    """Columns under their headings, without lines; those that are not to the left hold figures."""
     table = Table(box=None, pad_edge=False)
-    for at, name in enumerate(ranked_columns(found, p_values=p_values)):
-        table.add_column(name, justify="left" if at < N_NAMES else "right", no_wrap=True)
-    for line in found.lines:
-        *others, over_pca, over_raw = ranked_cells(line, found.metric, p_values=p_values)
-        table.add_row(*map(Text, others), _coloured(over_pca), _coloured(over_raw))
+    shown: dict[str, Any] = {"overflow": "fold"} if wraps else {"no_wrap": True}
+    for name in columns:
+        table.add_column(name, justify="left" if name in left else "right", **shown)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
@@ -147,11 +158,6 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_list(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+def print_list(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
     """A plain list with a heading for each column."""
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    out.print(table)
+    out.print(plain_table(columns, rows, left=columns, wraps=True))

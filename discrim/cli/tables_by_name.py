@@ -35,13 +35,17 @@ def labelled(data: str, reading: Reading) -> LabelledTable:
                 f"{data!r} is a data set of the catalogue and is read as it is. Leave out {' '.join(reading.words)}."
             )
         return catalogue.load(data)
-    options = {name: value for name, value in vars(reading).items() if name not in ("target", "impute", "drop_missing")}
-    table = read_table(
-        data, reading.target, **(options | {"drop": reading.drop or (), "missing_cells": reading.missing_cells})
-    )
+    table = _read(data, reading)
     for note in table.notes:
         say(note)
+    if reading.target is None:
+        say(f"Labels: {table.target!r}, the last column. Name another with --target.")
     return table
+
+
+def _read(data: str, reading: Reading) -> LabelledTable:
+    options = vars(reading) | {"drop": reading.drop or (), "missing_cells": reading.missing_cells}
+    return read_table(data, **{name: one for name, one in options.items() if name not in ("impute", "drop_missing")})
 
 
 def comes_in_parts(data: str, out: Path | None = None) -> bool:
@@ -90,25 +94,15 @@ def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple
         return labelled(data, reading), None
     if not is_file(data):
         raise ValueError(f"{data!r} is a data set of the catalogue and has no groups. Leave out --groups.")
+    dropped = reading.drop or []
     try:
-        return _with_column_of_groups(data, reading, groups)
+        if reading.id_column in (None, groups):
+            table = labelled(data, replace(reading, id_column=groups))
+            return table, table.ids
+        table = labelled(data, replace(reading, drop=[*dropped, groups]))
+        return table, _read(data, replace(reading, id_column=groups, drop=[*dropped, reading.id_column])).ids
     except TableError as error:  # read as ids are, but that is not what was typed
         raise TableError(error.fact.replace(f"{groups!r} (id)", f"{groups!r} (groups)"), *error.advice) from None
-
-
-def _with_column_of_groups(data: str, reading: Reading, groups: str) -> tuple[LabelledTable, np.ndarray | None]:
-    dropped = reading.drop or []
-    if reading.id_column is None or reading.id_column == groups:
-        table = labelled(data, replace(reading, id_column=groups))
-        return table, table.ids
-    table = labelled(data, replace(reading, drop=[*dropped, groups]))
-    return table, labelled(data, replace(reading, id_column=groups, drop=[*dropped, reading.id_column])).ids
-
-
-def say_where_labels_are(table: LabelledTable, reading: Reading, data: str) -> None:
-    """A column that was not named but taken for the labels is named."""
-    if reading.target is None and is_file(data):
-        say(f"Labels: {table.target!r}, the last column. Name another with --target.")
 
 
 def features_of(

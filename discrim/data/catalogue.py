@@ -13,7 +13,6 @@ content is not known (no sha256 in the catalogue) takes DISCRIM_UNVERIFIED=1 in 
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import tomllib
@@ -30,7 +29,7 @@ from sklearn import datasets
 
 from discrim.data.archive import write_archive
 from discrim.data.labelled_table import LabelledTable, coded, label_texts
-from discrim.data.table_error import plural, quoted
+from discrim.data.table_error import meant, plural, quoted
 from discrim.data.tables import read_table
 from discrim.data.writing import whole_file
 
@@ -95,9 +94,8 @@ def entry(name: str) -> DataSet:
     known = {alias: listed for listed in entries() for alias in (listed.name, *listed.aliases)}
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    meant = f"Did you mean {quoted(near)}?" if near else f"Known are {', '.join(sorted(known))}."
-    raise CatalogueError(f"No data set is called {name!r}. {meant} A file is read by its path, such as {name}.csv.")
+    told = meant(name, sorted(known), "Known are", most=len(known))
+    raise CatalogueError(f"No data set is called {name!r}. {told} A file is read by its path, such as {name}.csv.")
 
 
 def where(name: str) -> Location:

@@ -46,17 +46,23 @@ def labelled_rows(
     estimator : the one that shall know the columns, or a method's name where none is to (of a part of a table, say)
     """
     X = checked_table(estimator, X, reset=reset)
-    n_given, numbers, labels = X.shape[0], None, None
+    n_given, weights, numbers, labels = X.shape[0], None, None, None
     if supervised:
         labels = checked_labels(estimator if isinstance(estimator, str) else type(estimator).__name__, y, n_given)
-    weights = None if sample_weight is None else checked_weights(sample_weight, X)
-    if weights is not None and not (weights > 0).all():
-        numbers = np.flatnonzero(weights > 0)
-        X, weights = X[numbers], weights[numbers]
+    if sample_weight is not None:
+        X, weights, numbers = _rows_that_count(X, sample_weight)
+    if numbers is not None:
         labels = None if labels is None else labels[numbers]
         require_finite(X, numbers)
     classes, codes = (np.array([None]), np.zeros(X.shape[0], np.intp)) if labels is None else numbered(labels)
     return LabelledRows(X, codes, classes, weights, numbers, n_given)
+
+
+def _rows_that_count(X: Any, sample_weight: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.intp] | None]:
+    """The rows of positive weight, their weights, and their numbers where there are others."""
+    weights = checked_weights(sample_weight, X)
+    numbers = np.flatnonzero(weights > 0)
+    return (X, weights, None) if len(numbers) == len(weights) else (X[numbers], weights[numbers], numbers)
 
 
 def numbered(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -424,17 +430,16 @@ def partly_labelled_rows(
     Without a label are the rows whose label is missing (NaN, None) or equals `unlabeled`.
     """
     X = checked_table(estimator, X, reset=True)
-    weights = None if sample_weight is None else checked_weights(sample_weight, X)
+    weights = numbers = None
     known, labels = _known_labels(estimator, y, X.shape[0], unlabeled)
-    taken = np.ones(len(known), dtype=bool) if weights is None else weights > 0
-    classes, codes_of_known = np.unique(labels[taken[known]], return_inverse=True)
+    if sample_weight is not None:
+        X, weights, numbers = _rows_that_count(X, sample_weight)
+    if numbers is not None:
+        labels, known = labels[np.isin(np.flatnonzero(known), numbers)], known[numbers]
+    classes, codes_of_known = np.unique(labels, return_inverse=True)
     require_two_classes(estimator, classes)
     codes = np.full(len(known), len(classes), dtype=np.intp)
-    codes[known & taken] = codes_of_known
-    numbers = None
-    if not taken.all():
-        numbers = np.flatnonzero(taken)
-        X, codes, weights = X[numbers], codes[numbers], None if weights is None else weights[numbers]
+    codes[known] = codes_of_known
     require_finite(X, numbers)
     return LabelledRows(X, codes, np.arange(codes.max() + 1), weights, numbers), classes
 

@@ -129,18 +129,18 @@ def in_memory(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     return named
 
 
-def quoted(names: Sequence[str]) -> str:
+def quoted(names: Sequence[str], most: int = _NAMED) -> str:
     """'a', 'b', 'c' and 17 more: the first few names, for a message."""
-    shown = ", ".join(repr(name) for name in names[:_NAMED])
-    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def meant(name: str, names: Iterable[str], otherwise: str) -> str:
-    """Which of the names a wrong one may stand for; all of them (`otherwise`: "Its columns are") where none is near."""
+def meant(name: str, names: Iterable[str], otherwise: str, most: int = _NAMED) -> str:
+    """Which of the names a wrong one may stand for; where none is near, the first (`otherwise`: "Its columns are")."""
     known = list(names)
     folded = {one.casefold(): one for one in reversed(known)}
     near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    return f"Did you mean {quoted(near)}?" if near else f"{otherwise} {quoted(known)}."
+    return f"Did you mean {quoted(near)}?" if near else f"{otherwise} {quoted(known, most)}."
 
 
 def quoted_cell(cell: str) -> str:

@@ -157,15 +157,12 @@ def _columns(path: Path, columns: Any) -> dict[str, np.ndarray]:
 
 
 def _write_columnar(handle: IO[bytes], path: Path, table: dict[str, np.ndarray]) -> None:
-    content = arrow("pyarrow", path).table({name: _arrow_ready(values) for name, values in table.items()})
+    plain = {name: values.tolist() if values.dtype.kind in "USO" else values for name, values in table.items()}
+    content = arrow("pyarrow", path).table(plain)
     if path.suffix == ".feather":
         arrow("pyarrow.feather", path).write_feather(content, handle)
     else:
         arrow("pyarrow.parquet", path).write_table(content, handle)
-
-
-def _arrow_ready(values: np.ndarray) -> Any:
-    return values.tolist() if values.dtype.kind in "USO" else values
 
 
 def _write_delimited(handle: IO[bytes], table: dict[str, np.ndarray], delimiter: str, *, zipped: bool) -> None:
@@ -189,14 +186,9 @@ def _cells(values: np.ndarray) -> Iterable[str]:
 
 
 def _neutral(cell: str) -> str:
-    if FORMULA.match(cell) and not _is_number(cell):
-        cell = "'" + cell
+    if FORMULA.match(cell):
+        try:
+            float(cell)
+        except ValueError:
+            cell = "'" + cell
     return '"' + cell.replace('"', '""') + '"' if _QUOTED.search(cell) else cell
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
