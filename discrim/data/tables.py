@@ -65,6 +65,7 @@ _COLUMNAR = (".parquet", ".pq", ".feather", ".arrow")
 _UNNAMED = re.compile(r"column \d+|__index_level_\d+__|Unnamed: \d+")
 _FEW_LEVELS = 20
 MISSING_CELLS = ("error", "keep", "drop")
+Source = tuple[int, str | None]  # of a feature: a column, and its level where the feature is an indicator
 
 
 @in_memory
@@ -127,20 +128,22 @@ def read_table(
         archive = _read_archive(path, target, id_column, missing_cells, max_bytes)
         return _finished(_labelled_archive(archive, path, drop, max_bytes), missing_cells, min_class_size)
     form = CellFormat(decimal, thousands, frozenset(missing))
-    file = _open(path, form, transpose, max_bytes, header=header, delimiter=delimiter, encoding=encoding)
+    file = _open(path, Dialect(delimiter, encoding, header, form), transpose, max_bytes)
     label_at = len(file.names) - 1 if target is None else position_of(file, target, "target")
     id_at = _id_position(file, id_column, transpose)
     dropped = {at for name in drop for at in _positions(file, name)}
     features = [at for at in range(len(file.names)) if at not in {label_at, id_at, *dropped}]
     always_text = set() if isinstance(one_hot, bool) else {position_of(file, name, "one_hot") for name in one_hot}
-    taken = _taken(file, form, features, [at for at in (label_at, id_at) if at is not None], always_text)
+    taken = _Taken.of(file, form, features, [at for at in (label_at, id_at) if at is not None], always_text)
     notes = _require_names(taken, target, label_at) if header is None else []
     _check_columns(file, features)
     values, codes = texts(taken.columns[label_at])
     known = target is not None or any(form.reading(value)[0] == TEXT for value in values)
-    X, names = _features(taken, features, one_hot, missing_cells, file.names[label_at], named=known)
+    sources = _sources(taken, features, one_hot, missing_cells, file.names[label_at], named=known)
+    names = [file.names[at] if level is None else f"{file.names[at]}={level}" for at, level in sources]
+    X = taken.rows(sources)
     present = ~taken.lacking(label_at, "error" if missing_cells == "keep" else missing_cells, file.names[label_at])
-    ids = None if id_at is None else _as_array(*texts(taken.columns[id_at]))
+    ids = taken.texts(id_at)
     if not present.all():
         notes.append(f"{plural(int(np.sum(~present)), 'row')} without a label in {file.names[label_at]!r} left out.")
         X, codes, ids = X[present], codes[present], None if ids is None else ids[present]
@@ -169,7 +172,7 @@ def read_features(
     thousands: str | None = None,
     missing: Collection[str] = MISSING,
     max_bytes: int = MAX_BYTES,
-    **written: Any,
+    **dialect: Any,
 ) -> tuple[np.ndarray | csr_array, np.ndarray | None]:
     """The named features of new rows, in that order, labels or not, and their ids; other columns are not looked at.
 
@@ -181,25 +184,23 @@ def read_features(
         archive = _read_archive(path, None, id_column, missing_cells, max_bytes)
         return _archive_features(archive, feature_names, path), archive.ids
     form = CellFormat(decimal, thousands, frozenset(missing))
-    file = _open(path, form, transpose, max_bytes, **written)
+    file = _open(path, Dialect(**dialect, cells=form), transpose, max_bytes)
     checked_names(file.names, path)
     sources = [_source(file, name) for name in feature_names]
     id_at = _id_position(file, id_column, transpose)
     worded = {at for at, level in sources if level is not None}
-    taken = _taken(file, form, [at for at, _ in sources], [] if id_at is None else [id_at], worded)
+    taken = _Taken.of(file, form, [at for at, _ in sources], [] if id_at is None else [id_at], worded)
     _require_numbers(taken, list(dict.fromkeys(at for at, level in sources if level is None)), missing_cells, None)
     for at in worded:
         _require_levels(taken, at, {level for place, level in sources if place == at and level is not None})
         taken.lacking(at, missing_cells)
-    columns = [taken.values[at] if level is None else taken.indicator(at, level) for at, level in sources]
-    return np.column_stack(columns), None if id_at is None else _as_array(*texts(taken.columns[id_at]))
+    return taken.rows(sources), taken.texts(id_at)
 
 
 # ---------------------------------------------------------------------- files and columns
 
 
-def _open(path: Path, form: CellFormat, transpose: bool, max_bytes: int, **written: Any) -> TableFile:
-    dialect = Dialect(cells=form, **written)
+def _open(path: Path, dialect: Dialect, transpose: bool, max_bytes: int) -> TableFile:
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     if ending in _DELIMITED:
         file: TableFile = DelimitedFile(path, dialect, max_bytes)
@@ -236,7 +237,7 @@ def _positions(file: TableFile, name: str) -> list[int]:
     return [position_of(file, part, "drop") for part in parts]
 
 
-def _source(file: TableFile, name: str) -> tuple[int, str | None]:
+def _source(file: TableFile, name: str) -> Source:
     """The column a feature comes from, and its level if the feature is an indicator."""
     if name in file.names:
         return file.names.index(name), None
@@ -256,6 +257,21 @@ class _Taken:
     values: dict[int, np.ndarray]
     kinds: dict[int, np.ndarray]  # of those columns that hold something else than numbers
 
+    @classmethod
+    def of(
+        cls,
+        file: TableFile,
+        form: CellFormat,
+        numeric: Sequence[int],
+        text: Sequence[int],
+        always_text: Collection[int],
+    ) -> _Taken:
+        positions = sorted({*numeric, *text})
+        columns = dict(zip(positions, file.columns(positions, [*text, *always_text]), strict=True))
+        found = {at: numbers(columns[at], form) for at in sorted({*numeric} - {*always_text})}
+        kinds = {at: kinds for at, (_, kinds) in found.items() if kinds is not None}
+        return cls(file, form, columns, {at: values for at, (values, _) in found.items()}, kinds)
+
     def survey(self, at: int, absent: np.ndarray | None = None) -> Survey:
         kinds = self.kinds[at] if absent is None else np.where(absent, ABSENT, NUMBER).astype(np.uint8)
         return Survey(
@@ -274,27 +290,28 @@ class _Taken:
             raise missing_error(self.file.path, [self.survey(at, absent)], target)
         return absent
 
-    def indicator(self, at: int, level: str) -> np.ndarray:
+    def texts(self, at: int | None) -> np.ndarray | None:
+        """A column of text, where one is asked for."""
+        if at is None:
+            return None
+        values, codes = texts(self.columns[at])
+        return np.array(values, dtype=np.str_)[codes]
+
+    def rows(self, sources: Sequence[Source]) -> np.ndarray:
+        """A column for each source."""
+        X = np.empty((len(next(iter(self.columns.values()))), len(sources)))
+        for place, (at, level) in enumerate(sources):
+            X[:, place] = self.values[at] if level is None else self._indicator(at, level)
+        return X
+
+    def _indicator(self, at: int, level: str) -> np.ndarray:
         """1 where the cell is the level, NaN where it is missing."""
         values, codes = texts(self.columns[at])
         known = [np.nan if value in self.form.missing else float(value == level) for value in values]
         return np.array(known)[codes]
 
 
-def _taken(
-    file: TableFile, form: CellFormat, numeric: Sequence[int], text: Sequence[int], always_text: Collection[int]
-) -> _Taken:
-    positions = sorted({*numeric, *text})
-    columns = dict(zip(positions, file.columns(positions, [*text, *always_text]), strict=True))
-    values, kinds = {}, {}
-    for at in sorted({*numeric} - {*always_text}):
-        values[at], found = numbers(columns[at], form)
-        if found is not None:
-            kinds[at] = found
-    return _Taken(file, form, columns, values, kinds)
-
-
-def _features(
+def _sources(
     taken: _Taken,
     features: Sequence[int],
     one_hot: bool | Collection[str],
@@ -302,26 +319,17 @@ def _features(
     target: str,
     *,
     named: bool,
-) -> tuple[np.ndarray, list[str]]:
-    """Numeric columns and, at the place of each text column, its indicators `name=level`, levels in order."""
+) -> list[Source]:
+    """Numeric columns and, at the place of each text column, its levels in order."""
     worded = {at for at in features if at not in taken.values}
     if one_hot is True:
         worded |= {at for at in taken.kinds if taken.survey(at).count(TEXT) and taken.survey(at).categorical}
     _require_numbers(taken, [at for at in features if at not in worded], missing_cells, target, named=named)
-    columns: list[np.ndarray] = []
-    names: list[str] = []
-    for at in features:
-        if at not in worded:
-            columns.append(taken.values[at])
-            names.append(taken.file.names[at])
-            continue
-        for level in _levels(taken, at, missing_cells, target):
-            columns.append(taken.indicator(at, level))
-            names.append(f"{taken.file.names[at]}={level}")
-    X = np.empty((len(next(iter(taken.columns.values()))), len(columns)))
-    for place, column in enumerate(columns):
-        X[:, place] = column
-    return X, names
+    return [
+        (at, level)
+        for at in features
+        for level in (_levels(taken, at, missing_cells, target) if at in worded else (None,))
+    ]
 
 
 def _require_numbers(
@@ -336,7 +344,7 @@ def _require_numbers(
         raise infinite_error(path, infinite)
 
 
-def _levels(taken: _Taken, at: int, missing_cells: str, target: str) -> list[str]:
+def _levels(taken: _Taken, at: int, missing_cells: str, target: str) -> Sequence[str]:
     n_rows = len(taken.lacking(at, missing_cells, target))
     levels = [value for value in texts(taken.columns[at])[0] if value not in taken.form.missing]
     if len(levels) > max(_FEW_LEVELS, n_rows // 2):
@@ -359,10 +367,6 @@ def _require_levels(taken: _Taken, at: int, known: Collection[str]) -> None:
             f"{taken.file.path}, column {taken.file.names[at]!r}: {plural(int(strange.sum()), 'cell')} with "
             f"{quoted(unknown)}, first in row {int(np.argmax(strange)) + 1}. Known are only {quoted(sorted(known))}."
         )
-
-
-def _as_array(values: Sequence[str], codes: np.ndarray) -> np.ndarray:
-    return np.array(values, dtype=np.str_)[codes]
 
 
 # ---------------------------------------------------------------------- names or a row?
