@@ -33,7 +33,7 @@ from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.protocol import PROTOCOLS
-from discrim.evaluation.run import kept_results, lock_of, rows_of
+from discrim.evaluation.run import kept_results, lock_of
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.next_steps import project_command
@@ -187,7 +187,7 @@ def _show_finished(found: Comparison, *, kept: Path, as_json: bool) -> None:
         show_comparison(found)
     trials, splits = len(found.grid.trials), len({row.split for row in found.rows})
     with Store(kept, read_only=True) as store:
-        done = len(rows_of(found.grid, store))
+        done = len(store.rows(found.grid.keys))
     whole = f"{splits} of {plural(found.grid.protocol.n_splits, 'split')} whole"
     beyond = "; what goes beyond them (more components, permutations) was not" if done == trials else f", {whole}"
     say(f"{done} of {plural(trials, 'trial')} were finished{beyond}.")
