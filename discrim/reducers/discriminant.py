@@ -78,7 +78,7 @@ class DiscriminantReducer(NearestCentroid):
         store_covariance: bool = False,
         missing: str | None = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components)
         self.priors = priors
         self.class_weight = class_weight
         self.store_covariance = store_covariance

@@ -44,10 +44,21 @@ class FactorReducer(Reducer):
         "max_iter": (whole(1),),
     }
     _spans_class_means = True
-    label_weight: float
-    penalty: float
-    tol: float
-    max_iter: int
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        label_weight: float = 1.0,
+        penalty: float = 0.01,
+        tol: float = 1e-5,
+        max_iter: int = 200,
+    ) -> None:
+        super().__init__(n_components)
+        self.label_weight = label_weight
+        self.penalty = penalty
+        self.tol = tol
+        self.max_iter = max_iter
 
     @abstractmethod
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:

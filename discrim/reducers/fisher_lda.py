@@ -95,11 +95,9 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         missing: str | None = None,
         covariance_estimator: Any = None,
     ) -> None:
-        self.n_components = n_components
-        self.priors = priors
-        self.class_weight = class_weight
-        self.store_covariance = store_covariance
-        self.missing = missing
+        super().__init__(
+            n_components, priors=priors, class_weight=class_weight, store_covariance=store_covariance, missing=missing
+        )
         self.covariance_estimator = covariance_estimator
 
     def _plan(self, rows: LabelledRows) -> Plan:

@@ -76,8 +76,4 @@ class LogisticPCA(AlternatingReducer):
         tol: float = 1e-5,
         max_iter: int = 200,
     ) -> None:
-        self.n_components = n_components
-        self.label_weight = label_weight
-        self.penalty = penalty
-        self.tol = tol
-        self.max_iter = max_iter
+        super().__init__(n_components, label_weight=label_weight, penalty=penalty, tol=tol, max_iter=max_iter)

@@ -59,9 +59,6 @@ class OptimalLowRank(MeansFirstReducer):
     (1797, 12)
     """
 
-    def __init__(self, n_components: int | float | None = None) -> None:
-        self.n_components = n_components
-
     def _mean_rows(self, ratio: Ratio) -> Array:
         return ratio.means
 

@@ -94,12 +94,10 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
         store_covariance: bool = False,
         missing: str | None = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(
+            n_components, priors=priors, class_weight=class_weight, store_covariance=store_covariance, missing=missing
+        )
         self.pca_components = pca_components
-        self.priors = priors
-        self.class_weight = class_weight
-        self.store_covariance = store_covariance
-        self.missing = missing
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         principal = self._principal_directions(ratio, moments.n_rows)

@@ -47,7 +47,6 @@ class streamed:  # noqa: N801 - used as a decorator
 class StatisticsEstimator(BaseEstimator, ABC):
     """What a reducer does with statistics instead of rows."""
 
-    n_components: Any
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
@@ -57,6 +56,9 @@ class StatisticsEstimator(BaseEstimator, ABC):
     _keeps_of_parts: str | None = None  # of a table in parts, where others
     _statistics: Statistics | None = None  # of a stream, and of a fit by statistics
     _declared: NDArray[Any] | None = None  # the labels a stream may bring
+
+    def __init__(self, n_components: Any = None) -> None:
+        self.n_components = n_components
 
     # ------------------------------------------------------------------ what a method states
 

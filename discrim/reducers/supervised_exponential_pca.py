@@ -91,11 +91,7 @@ class SupervisedExponentialPCA(FactorReducer):
         tol: float = 1e-7,
         max_iter: int = 200,
     ) -> None:
-        self.n_components = n_components
-        self.label_weight = label_weight
-        self.penalty = penalty
-        self.tol = tol
-        self.max_iter = max_iter
+        super().__init__(n_components, label_weight=label_weight, penalty=penalty, tol=tol, max_iter=max_iter)
 
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
         require_few_rows(type(self).__name__, len(rows.codes), MOST_ROWS)

@@ -56,9 +56,6 @@ class SupervisedPCA(MeansFirstReducer):
     2
     """
 
-    def __init__(self, n_components: int | float | None = None) -> None:
-        self.n_components = n_components
-
     def _mean_rows(self, ratio: Ratio) -> Array:
         return np.sqrt(ratio.weight * ratio.shares)[:, None] * ratio.means
 

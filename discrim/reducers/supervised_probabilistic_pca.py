@@ -77,9 +77,6 @@ class SupervisedProbabilisticPCA(Reducer):
     _uses_every_direction = True
     _why_all = "SupervisedProbabilisticPCA needs the variance of every direction"
 
-    def __init__(self, n_components: int | float | None = None) -> None:
-        self.n_components = n_components
-
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
         shape = (moments.n_rows, self.n_features_in_)
         spectrum = basis.spectrum(total_spread(moments), moments, None)

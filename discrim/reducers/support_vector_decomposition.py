@@ -68,18 +68,3 @@ class SupportVectorDecomposition(AlternatingReducer):
     """
 
     _loss = HingeLoss()
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        label_weight: float = 1.0,
-        penalty: float = 0.01,
-        tol: float = 1e-5,
-        max_iter: int = 200,
-    ) -> None:
-        self.n_components = n_components
-        self.label_weight = label_weight
-        self.penalty = penalty
-        self.tol = tol
-        self.max_iter = max_iter
