@@ -125,7 +125,6 @@ class CrammerSingerSVC(DocLinkMixin, ClassifierMixin, BaseEstimator):
         data = labelled_rows(self, X, y, sample_weight, supervised=True)
         require_finite(data.X)
         require_two_classes(self, data.classes)
-        n_rows = data.shape[0] if data.numbers is None else len(np.asarray(sample_weight))
         solution = solve_crammer_singer(
             data.X,
             data.codes,
@@ -136,9 +135,9 @@ class CrammerSingerSVC(DocLinkMixin, ClassifierMixin, BaseEstimator):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             random_state=self.random_state,
-            warm_start=self._duals_before(data, n_rows),
+            warm_start=self._duals_before(data),
         )
-        self._publish(solution, data, n_rows)
+        self._publish(solution, data)
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -155,27 +154,24 @@ class CrammerSingerSVC(DocLinkMixin, ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]
 
-    def _duals_before(self, data: LabelledRows, n_rows: int) -> Floats | None:
+    def _duals_before(self, data: LabelledRows) -> Floats | None:
         if not self.warm_start or not hasattr(self, "dual_coef_"):
             return None
-        if not np.array_equal(self.classes_, data.classes) or self.dual_coef_.shape[0] != n_rows:
+        if not np.array_equal(self.classes_, data.classes) or self.dual_coef_.shape[0] != data.n_given:
             raise ValueError(
                 f"warm_start=True, but the fit before was of {self.dual_coef_.shape[0]} rows and classes "
-                f"{self.classes_.tolist()[:10]}, and now came {n_rows} rows and classes {data.classes.tolist()[:10]}. "
-                "Fit the same rows again, or set warm_start=False."
+                f"{self.classes_.tolist()[:10]}, and now came {data.n_given} rows and classes "
+                f"{data.classes.tolist()[:10]}. Fit the same rows again, or set warm_start=False."
             )
         return self.dual_coef_ if data.numbers is None else self.dual_coef_[data.numbers]
 
-    def _publish(self, solution: CrammerSinger, data: LabelledRows, n_rows: int) -> None:
+    def _publish(self, solution: CrammerSinger, data: LabelledRows) -> None:
         self.classes_ = data.classes
         self.class_coef_, self.class_intercept_ = solution.class_coef, solution.intercept
         self.coef_, self.intercept_ = self.class_coef_, self.class_intercept_
         if data.n_classes == 2:
             self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
-        self.dual_coef_ = solution.dual_coef
-        if data.numbers is not None:  # rows of weight 0 hold up nothing
-            self.dual_coef_ = np.zeros((n_rows, data.n_classes))
-            self.dual_coef_[data.numbers] = solution.dual_coef
+        self.dual_coef_ = data.for_all(solution.dual_coef)  # rows of weight 0 hold up nothing
         self.duality_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
 

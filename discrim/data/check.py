@@ -430,7 +430,7 @@ def partly_labelled_rows(
     Without a label are the rows whose label is missing (NaN, None) or equals `unlabeled`.
     """
     X = checked_table(estimator, X, reset=True)
-    weights = numbers = None
+    n_given, weights, numbers = X.shape[0], None, None
     known, labels = _known_labels(estimator, y, X.shape[0], unlabeled)
     if sample_weight is not None:
         X, weights, numbers = _rows_that_count(X, sample_weight)
@@ -441,7 +441,7 @@ def partly_labelled_rows(
     codes = np.full(len(known), len(classes), dtype=np.intp)
     codes[known] = codes_of_known
     require_finite(X, numbers)
-    return LabelledRows(X, codes, np.arange(codes.max() + 1), weights, numbers), classes
+    return LabelledRows(X, codes, np.arange(codes.max() + 1), weights, numbers, n_given), classes
 
 
 def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:

@@ -62,6 +62,15 @@ class LabelledRows:
         )
         return LabelledRows(X, self.codes[index], self.classes, weights)
 
+    def for_all(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A row of values for each row of the table that came: 0 for those that were left out."""
+        if self.numbers is None:
+            return values
+        assert self.n_given is not None
+        whole = np.zeros((self.n_given, values.shape[1]))
+        whole[self.numbers] = values
+        return whole
+
     def moved(self, X: Any) -> LabelledRows:
         """The same labels and weights on other coordinates."""
         return replace(self, X=X)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -284,22 +284,6 @@ def _power_of_two(exponent: int) -> float:
     return float(np.ldexp(1.0, int(np.clip(exponent, -1000, 1000))))
 
 
-class Rows(Protocol):
-    """Rows that can fill tiles and tell distances."""
-
-    bounds: Bounds
-    order: Ints
-
-    def tile(self, r_start: int, r_stop: int, c_start: int, c_stop: int) -> NDArray:
-        """Lower bounds for positions r_start:r_stop × c_start:c_stop, which stand until the next is asked for."""
-
-    def distances(self, left: Ints, right: Ints) -> Floats:
-        """D of pairs of rows of X: Σ_k (x_ik − x_jk)², summed in feature order in float64."""
-
-    def sharpen(self) -> None:
-        """Narrow the bounds if that is possible, since too many pairs are in doubt."""
-
-
 class DenseRows:
     """Tiles of low(i) + low(j) − 2 a_i·a_j, a_i = (x_i − centre)·scale, so that offsets and units do no harm.
 
@@ -338,6 +322,7 @@ class DenseRows:
         self.held_range, self.room = (0, 0), np.empty(min(TILE, n) ** 2, dtype)
 
     def tile(self, r_start: int, r_stop: int, c_start: int, c_stop: int) -> NDArray:
+        """Lower bounds for positions r_start:r_stop × c_start:c_stop, which stand until the next is asked for."""
         if self.held_range != (c_start, c_stop):
             self.held_range = (c_start, c_stop)
             self.held = self.stored[c_start:c_stop] * self.stored.dtype.type(-2)
@@ -347,6 +332,7 @@ class DenseRows:
         return np.matmul(self.stored[r_start:r_stop], self.held.T, out=room)
 
     def distances(self, left: Ints, right: Ints) -> Floats:
+        """D of pairs of rows of X: Σ_k (x_ik − x_jk)², summed in feature order in float64."""
         chunk = max(1, 2**16 // self.X.shape[1])
         D = np.empty(len(left))
         for start in range(0, len(left), chunk):
@@ -356,6 +342,7 @@ class DenseRows:
         return D
 
     def sharpen(self) -> None:
+        """Narrow the bounds if that is possible, since too many pairs are in doubt."""
         if self.stored.dtype == np.float32:
             del self.stored, self.held
             self._store(np.dtype(np.float64))
@@ -421,6 +408,9 @@ class SparseRows:
 
     def sharpen(self) -> None:
         pass  # float64 is the best there is
+
+
+Rows = DenseRows | SparseRows
 
 
 def _canonical(X: Any) -> Any:

@@ -28,7 +28,7 @@ from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.posterior_map import LANDMARKS_WANTED, require_known_kernel_params
 from discrim.solve.eigen import fixed_signs, with_fixed_signs
 from discrim.solve.folds import Folds, splits_of
-from discrim.solve.kernel_choice import Candidate, TriedKernel, kernel_moments
+from discrim.solve.kernel_choice import Candidate, FeatureSpaces, TriedKernel
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
 from discrim.solve.posterior_rule import CHOICE_LANDMARKS, choose_kernel
 
@@ -228,7 +228,7 @@ def _exact_axes(kernel: LandmarkKernel, rows: LabelledRows, priorities: NDArray[
 def _axes_from_landmarks(kernel: LandmarkKernel, rows: LabelledRows) -> tuple[Array, Array, Array]:
     """The same from the rows in the Nyström features; where every row is a landmark, the same axes."""
     space = FeatureSpace.of(kernel, kernel(kernel.landmarks))
-    (moments,) = kernel_moments(kernel, [space], rows.unlabelled())
+    (moments,) = FeatureSpaces(kernel, [space]).moments(rows.unlabelled())
     values, vectors = _spanned(moments.within / moments.total_weight, rows)
     found = space.factor @ vectors
     signs = fixed_signs(found.T)

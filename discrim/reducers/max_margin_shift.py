@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import (
     checked_table,
@@ -199,7 +199,7 @@ class MaxMarginShift(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         self.classes_ = classes
         self.shift_, self.sigma2_ = shift, found.sigma2(shift)
         self.class_coef_, self.duality_gap_, self.n_iter_ = found.class_coef, found.gap, found.n_iter
-        self.dual_coef_ = _for_every_row(found.duals, rows.numbers, _num_samples(X))
+        self.dual_coef_ = rows.for_all(found.duals)
         return self
 
     def _extractor(self) -> Any:
@@ -322,15 +322,6 @@ def max_margin_shift(
 def shifted_pca(n_components: int) -> MaxMarginShift:
     """PCA of the shifted rows, as comparisons build it."""
     return MaxMarginShift(PCA(n_components))
-
-
-def _for_every_row(duals: Array, numbers: NDArray[np.intp] | None, n_rows: int) -> Array:
-    """Duals of all rows that came; 0 for those of weight 0."""
-    if numbers is None:
-        return duals
-    of_all = np.zeros((n_rows, duals.shape[1]))
-    of_all[numbers] = duals
-    return of_all
 
 
 def _dense(X: Any) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import functools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,46 +130,53 @@ class Choice:
 # ---------------------------------------------------------------------- held-out scores
 
 
-def feature_spaces(
-    candidates: Sequence[Candidate], rows: LabelledRows, landmarks: Any
-) -> tuple[LandmarkKernel, list[FeatureSpace]]:
+class FeatureSpaces(NamedTuple):
     """Those of candidates which share landmarks and scales: their distances are taken once."""
-    scales = np.sqrt(relevance(rows)) if candidates[0].scaled else None
-    base = LandmarkKernel(landmarks, "rbf", {}, scales)
-    spaces = []
-    for kernel in (candidate.seen_from(base) for candidate in candidates):
-        known = kernel.name == "rbf"
-        gram = kernel.of_squares(base.landmark_squares) if known else kernel(landmarks)
-        spaces.append(FeatureSpace.of(kernel, gram))
-    return base, spaces
 
+    base: LandmarkKernel
+    spaces: Sequence[FeatureSpace]
 
-def kernel_moments(base: LandmarkKernel, spaces: Sequence[FeatureSpace], rows: LabelledRows) -> list[ClassMoments]:
-    """Class statistics of the rows in each feature space, a block of rows at a time."""
-    found: list[ClassMoments] = []
-    for part in block_slices(rows.shape[0], len(spaces[0].factor)):
-        added = []
-        squares = base.squares(rows.X[part]) if spaces[0].kernel.name == "rbf" else None
-        weights = None if rows.weights is None else rows.weights[part]
-        for space in spaces:
-            features = space.features(rows.X[part], squares)
-            added.append(ClassMoments.of_rows(LabelledRows(features, rows.codes[part], rows.classes, weights)))
-        found = added if not found else list(map(operator.add, found, added))
-    return found
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate], rows: LabelledRows, landmarks: Any) -> FeatureSpaces:
+        scales = np.sqrt(relevance(rows)) if candidates[0].scaled else None
+        base = LandmarkKernel(landmarks, "rbf", {}, scales)
+        kernels = [candidate.seen_from(base) for candidate in candidates]
+        grams = [one.of_squares(base.landmark_squares) if one.name == "rbf" else one(landmarks) for one in kernels]
+        return cls(base, [FeatureSpace.of(*pair) for pair in zip(kernels, grams, strict=True)])
+
+    def features(self, X: Any) -> list[Array]:
+        """Of some rows, in each space."""
+        squares = self.base.squares(X) if self.spaces[0].kernel.name == "rbf" else None
+        return [space.features(X, squares) for space in self.spaces]
+
+    def parts(self, n_rows: int) -> Iterator[slice]:
+        """Blocks of rows whose features fit into memory."""
+        return block_slices(n_rows, len(self.spaces[0].factor))
+
+    def moments(self, rows: LabelledRows) -> list[ClassMoments]:
+        """Class statistics of the rows in each space."""
+        found: list[ClassMoments] = []
+        for part in self.parts(rows.shape[0]):
+            weights = None if rows.weights is None else rows.weights[part]
+            added = [
+                ClassMoments.of_rows(LabelledRows(features, rows.codes[part], rows.classes, weights))
+                for features in self.features(rows.X[part])
+            ]
+            found = added if not found else list(map(operator.add, found, added))
+        return found
 
 
 def _kernel_scores(
     candidates: Sequence[Candidate], training: LabelledRows, test: LabelledRows, landmarks: Any
 ) -> Iterator[Array]:
     """Scores of the test rows by rules of the training rows, for each of the candidates that share scales."""
-    base, spaces = feature_spaces(candidates, training, landmarks)
-    rules = [RidgeRules.of(moments, RIDGES) for moments in kernel_moments(base, spaces, training)]
-    parts: list[list[Array]] = [[] for _ in spaces]
-    for part in block_slices(test.shape[0], len(spaces[0].factor)):
-        squares = base.squares(test.X[part]) if spaces[0].kernel.name == "rbf" else None
-        for number, space in enumerate(spaces):
-            parts[number].append(rules[number].scores(space.features(test.X[part], squares)))
-    yield from (np.concatenate(scores, axis=2) for scores in parts)
+    spaces = FeatureSpaces.of(candidates, training, landmarks)
+    rules = [RidgeRules.of(moments, RIDGES) for moments in spaces.moments(training)]
+    scores = [
+        [rule.scores(features) for rule, features in zip(rules, spaces.features(test.X[part]), strict=True)]
+        for part in spaces.parts(test.shape[0])
+    ]
+    yield from (np.concatenate(of_one, axis=2) for of_one in zip(*scores, strict=True))
 
 
 def linear_scores(folds: Iterable[TrainingSet]) -> Iterator[HeldOutScores]:

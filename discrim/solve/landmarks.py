@@ -67,9 +67,11 @@ class LandmarkKernel:
         if self.name == "linear":
             return safe_sparse_dot(self._placed(X), self.placed_landmarks.T, dense_output=True)
         with np.errstate(all="ignore"):
-            seen = pairwise_kernels(_doubles(X), _doubles(self.landmarks), metric=self.name, **self.params)
+            seen = pairwise_kernels(
+                *(table.astype(np.float64, copy=False) for table in (X, self.landmarks)), self.name, **self.params
+            )
         if not np.isfinite(seen).all():
-            refuse_kernel(self.name, _largest(X))
+            refuse_kernel(self.name, float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)))
         return seen
 
     def of_squares(self, squares: Array) -> Array:
@@ -112,7 +114,9 @@ class LandmarkKernel:
     @cached_property
     def origin(self) -> Array | float:
         """A point amid the landmarks, so that distances far from 0 keep their digits; one far row does not move it."""
-        return 0.0 if sp.issparse(self.landmarks) else np.median(_halved(self.landmarks), axis=0) * 2
+        if sp.issparse(self.landmarks):
+            return 0.0
+        return np.median(self.landmarks.astype(np.float64) / 2, axis=0) * 2  # of two of the largest numbers, too
 
     @cached_property
     def exponent(self) -> int:
@@ -140,19 +144,6 @@ class LandmarkKernel:
         with np.errstate(over="ignore"):
             placed = np.ldexp(np.subtract(X, self.origin, dtype=np.float64), -self.exponent)
         return placed.clip(-FARTHEST, FARTHEST) * scales
-
-
-def _halved(X: NDArray[Any]) -> Array:
-    """Of two of the largest numbers the sum is finite, too."""
-    return X.astype(np.float64) / 2
-
-
-def _largest(X: Any) -> float:
-    return float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
-
-
-def _doubles(X: Any) -> Any:
-    return X.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)

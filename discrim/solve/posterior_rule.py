@@ -25,10 +25,9 @@ from discrim.solve.folds import Folds, TrainingSet
 from discrim.solve.kernel_choice import (
     Candidate,
     Choice,
+    FeatureSpaces,
     chosen,
-    feature_spaces,
     held_out_scores,
-    kernel_moments,
     linear_scores,
 )
 from discrim.solve.landmarks import LandmarkKernel, drawn_landmarks
@@ -113,8 +112,8 @@ def fitted_rule(points: LabelledRows, priorities: Indices, choice: Choice, n_lan
         return linear_rule(basis, ClassMoments.of_rows(basis.points), choice.shrinkage)
     most = FINAL_LANDMARKS if n_landmarks is None else n_landmarks
     landmarks = points.X[drawn_landmarks(priorities, np.arange(points.shape[0]), most)]
-    base, (space,) = feature_spaces([choice.candidate], points, landmarks)
-    (moments,) = kernel_moments(base, [space], points)
+    spaces = FeatureSpaces.of([choice.candidate], points, landmarks)
+    (space,), (moments,) = spaces.spaces, spaces.moments(points)
     rules = RidgeRules.of(moments, np.array([choice.shrinkage]))
     weights = np.ldexp(rules.weights[0], -moments.exponent)
     offsets = rules.offsets[0] - weights @ moments.mean
