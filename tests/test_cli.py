@@ -15,16 +15,18 @@ import sqlite3
 import subprocess
 import sys
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from processes import Command, limit_files
 from samples import labelled
 from typer.testing import CliRunner
 
 from discrim import FisherLDA
-from discrim.cli import application
+from discrim.cli import application, screen
 from discrim.cli.options import columns_of_data, names_and_files
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.run import run_lock
@@ -33,26 +35,20 @@ from discrim.reducers.model_file import load, save
 FAST = ["--methods", "fisher-lda", "-k", "1,2", "--classifiers", "5-nn", "--splits", "3", "--jobs", "1"]
 
 
-def start(*arguments, preexec=None, **environment):
-    """The real command in a process of its own."""
-    settings = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **environment}
-    return subprocess.Popen(
-        [sys.executable, "-m", "discrim", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env=settings,
-        preexec_fn=preexec,
-    )
-
-
 def discrim(*arguments, **options):
-    """(exit code, stdout, stderr) of the real command."""
-    process = start(*arguments, **options)
+    """(exit code, stdout, stderr) of the command in a process of its own."""
+    process = Command(*arguments, **options)
     out, err = process.communicate(timeout=240)
     assert "Traceback" not in err
     return process.returncode, out, err
+
+
+def typed(*arguments, **environment):
+    """The same in a new interpreter, which takes seconds to import everything."""
+    command = [sys.executable, "-m", "discrim", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
 
 
 APP = application()
@@ -97,7 +93,7 @@ def figures(text):
 
 
 def test_compare_prints_a_ranked_table_and_the_answer(table):
-    code, out, err = discrim("compare", table, "--target", "sort", *FAST)
+    code, out, err = typed("compare", table, "--target", "sort", *FAST)
     assert code == 0
     assert out.startswith("rows: 90 rows × 5 features, 3 classes; holdout-80-20, 3 splits, scale standard")
     lines = [line.split() for line in out.splitlines()[2:5]]
@@ -108,17 +104,17 @@ def test_compare_prints_a_ranked_table_and_the_answer(table):
     assert err == ""
 
 
-@pytest.mark.parametrize("width", [130, 80])
-def test_no_figure_of_the_table_is_cut_off_in_a_narrow_terminal(tmp_path, rows, width):
+def test_no_figure_of_the_table_is_cut_off_in_a_narrow_terminal(tmp_path, rows, monkeypatch):
     X, _ = rows
     y = np.where(np.arange(len(X)) % 4 == 0, "rare", "often")  # balanced accuracy, and accuracy beside it
-    path = write(tmp_path / "rows.csv", X, y)
-    code, out, _ = discrim("compare", path, *FAST[:-4], "--splits", "2", "-j", "1", COLUMNS=str(width))
-    assert code == 0
-    table = out.partition("K is the smallest")[0]
-    assert "balanced accuracy %" in table
-    assert "…" not in table
-    assert ("p value" in out) == (width == 130)  # p values first, where not all has room
+    command = ("compare", write(tmp_path / "rows.csv", X, y), *FAST[:-4], "--splits", "2", "-j", "1")
+    monkeypatch.setattr(screen.out, "width", 130)
+    for width, (code, out, _) in {130: here(*command), 80: typed(*command, COLUMNS="80")}.items():
+        assert code == 0
+        table = out.partition("K is the smallest")[0]
+        assert "balanced accuracy %" in table
+        assert "…" not in table
+        assert ("p value" in out) == (width == 130)  # p values first, where not all has room
 
 
 def test_every_format_gives_the_same_answer(tmp_path, rows, table):
@@ -404,8 +400,8 @@ def test_twenty_thousand_columns(tmp_path):
 
 # --- how runs end -------------------------------------------------------------------------------------------------
 
-LONG = ["--methods", "fisher-lda,margin-pca-mean", "-k", "1,2,3", "-c", "svm,naive-bayes", "--splits", "60"]
-N_TRIALS = (3 * 3 + 1) * 2 * 60
+LONG = ["--methods", "fisher-lda,margin-pca-mean", "-k", "1,2,3", "-c", "svm,naive-bayes", "--splits", "40"]
+N_TRIALS = (3 * 3 + 1) * 2 * 40
 
 
 def n_results(store):
@@ -420,7 +416,7 @@ def n_results(store):
 
 def wait_for(process, store, count):
     deadline = time.monotonic() + 120
-    while n_results(store) < count and process.poll() is None and time.monotonic() < deadline:
+    while n_results(store) < count and process.returncode is None and time.monotonic() < deadline:
         time.sleep(0.02)
     assert n_results(store) >= count
 
@@ -437,7 +433,7 @@ def whole(tmp_path_factory, rows):
 def test_killed_at_random_moments_and_resumed_the_table_is_the_same(tmp_path, table, whole):
     store, moments, kept = tmp_path / "results.sqlite", random.Random(5), 0
     for jobs in (1, 2):
-        process = start("compare", table, *LONG, "--store", store, "--jobs", jobs, "--json")
+        process = Command("compare", table, *LONG, "--store", store, "--jobs", jobs, "--json")
         wait_for(process, store, kept + moments.randint(20, 150))
         process.kill()
         process.communicate()
@@ -445,7 +441,7 @@ def test_killed_at_random_moments_and_resumed_the_table_is_the_same(tmp_path, ta
         assert n_results(store) >= kept
         kept = n_results(store)
     assert 0 < kept < N_TRIALS
-    code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 2, "--json")
+    code, out, err = here("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
     assert code == 0
     assert figures(out) == whole
     assert n_results(store) == N_TRIALS
@@ -455,7 +451,7 @@ def test_killed_at_random_moments_and_resumed_the_table_is_the_same(tmp_path, ta
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_path, table, whole):
     store = tmp_path / "results.sqlite"
-    process = start("compare", table, *LONG, "--store", store, "--jobs", 2, preexec=os.setsid)
+    process = Command("compare", table, *LONG, "--store", store, "--jobs", 2, before=os.setsid)
     wait_for(process, store, 60)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -463,7 +459,7 @@ def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_p
     assert "Traceback" not in err
     assert "Recommended: " in out
     kept = n_results(store)
-    assert re.search(rf"^{kept} of {N_TRIALS} trials were finished, \d+ of 60 splits whole\.$", err, re.MULTILINE)
+    assert re.search(rf"^{kept} of {N_TRIALS} trials were finished, \d+ of 40 splits whole\.$", err, re.MULTILINE)
     assert f"All finished trials are kept in {store}: the same command goes on from there." in err
     assert 60 <= kept < N_TRIALS
     again, out, _ = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
@@ -491,7 +487,7 @@ def test_stopped_within_the_first_split_it_says_how_many_trials_are_kept(tmp_pat
 
 def test_workers_do_not_outlive_a_killed_run(tmp_path, table):
     store = tmp_path / "results.sqlite"
-    process = start("compare", table, *LONG, "--store", store, "--jobs", 2, preexec=os.setsid)
+    process = Command("compare", table, *LONG, "--store", store, "--jobs", 2, before=os.setsid)
     wait_for(process, store, 20)
     workers = children(process.pid)
     assert len(workers) >= 2
@@ -519,10 +515,10 @@ def alive(process):
 
 def test_two_runs_at_once_one_is_refused_or_waits(tmp_path, table, whole):
     store = tmp_path / "results.sqlite"
-    first = start("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
+    first = Command("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
     wait_for(first, store, 1)
     first.send_signal(signal.SIGSTOP)  # lest it is through before the others have begun
-    waiting = start("compare", table, *LONG, "--store", store, "--jobs", 1, "--json", "--wait", 100)
+    waiting = Command("compare", table, *LONG, "--store", store, "--jobs", 1, "--json", "--wait", 100)
     code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 1)
     first.send_signal(signal.SIGCONT)
     assert (code, out) == (2, "")
@@ -595,20 +591,10 @@ def test_a_store_that_is_none_is_refused_and_left_as_it_is(tmp_path, table):
         assert "Another run" in refused("compare", table, *FAST, "--store", tmp_path / "held")
 
 
-def limited(size):
-    """A file may not grow past `size` bytes: what a full disk does, without needing one."""
-    import resource
-
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    return limit
-
-
 def test_a_full_disk_ends_the_run_with_the_path_and_what_was_kept_stays(tmp_path, table, whole):
     store = tmp_path / "results.sqlite"
-    code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, preexec=limited(120_000))
+    full = partial(limit_files, 120_000)
+    code, out, err = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, before=full)
     assert code == 2
     assert str(store) in err
     assert "disk" in err or "space" in err
@@ -622,7 +608,7 @@ def test_a_full_disk_leaves_no_half_of_a_file(tmp_path, table):
     out, model = tmp_path / "out" / "features.csv", tmp_path / "out" / "model.discrim"
     out.parent.mkdir()
     for arguments in (("--out", out), ("--model", model)):
-        code, _, err = discrim("project", table, *arguments, preexec=limited(500))
+        code, _, err = discrim("project", table, *arguments, before=partial(limit_files, 500))
         assert code == 2
         assert f"{arguments[1]}: no space is left" in err
         assert os.strerror(errno.EFBIG) not in err
@@ -645,7 +631,7 @@ def test_results_that_could_not_be_shown_are_kept_and_named(tmp_path, table, mon
 
 
 def test_help_and_version_are_there_before_scikit_learn_is():
-    code, out, err = discrim("--help", PYTHONPROFILEIMPORTTIME="1")
+    code, out, err = typed("--help", PYTHONPROFILEIMPORTTIME="1")
     assert code == 0
     assert "Which reduction helps" in out
     assert "sklearn" not in err
@@ -669,7 +655,7 @@ def test_rows_of_a_group_stay_together_and_the_column_is_no_feature(tmp_path, ro
 
 def test_the_report_is_written_before_a_terminal_can_fail(tmp_path, table):
     html = tmp_path / "report.html"
-    process = start("compare", table, *FAST, "--html", html)
+    process = Command("compare", table, *FAST, "--html", html)
     process.stdout.close()  # as `| head -0` does
     err = process.stderr.read()
     process.wait(timeout=120)
@@ -680,8 +666,8 @@ def test_the_report_is_written_before_a_terminal_can_fail(tmp_path, table):
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell's >&-")
 def test_the_report_is_written_where_nobody_listens(tmp_path, table):
     html = tmp_path / "report.html"
-    typed = [sys.executable, "-m", "discrim", "compare", str(table), *FAST, "--html", str(html)]
-    done = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *typed], check=False)
+    command = [sys.executable, "-m", "discrim", "compare", str(table), *FAST, "--html", str(html)]
+    done = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command], check=False)
     assert done.returncode == 0
     assert html.read_text(encoding="utf-8").rstrip().endswith("</html>")
 

@@ -1,0 +1,72 @@
+"""The command line in processes of its own, forked from one that has imported already what takes seconds to import."""
+
+import atexit
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from discrim.cli import main
+
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload(["discrim.cli.comparing", "discrim.cli.projecting", "discrim.cli.reporting"])
+
+
+class Command:
+    """`discrim …` as it would be started by a shell; `before` is called in the new process first."""
+
+    def __init__(self, *arguments, before=None, **environment):
+        settings = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **environment}
+        ours, theirs = zip(*[FORKED.Pipe(duplex=False) for _ in range(2)], strict=True)
+        self._process = FORKED.Process(target=_run, args=([str(one) for one in arguments], settings, before, theirs))
+        self._process.start()
+        for end in theirs:
+            end.close()
+        self.pid, self.kill = self._process.pid, self._process.kill
+        self.stdout, self.stderr = (os.fdopen(os.dup(end.fileno()), errors="replace", encoding="utf-8") for end in ours)
+
+    @property
+    def returncode(self):
+        """None while it runs."""
+        return self._process.exitcode
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def wait(self, timeout=None):
+        self._process.join(timeout)
+        assert self.returncode is not None, f"after {timeout} seconds it still runs"
+        return self.returncode
+
+    def communicate(self, timeout=None):
+        """What it said, to its end."""
+        with ThreadPoolExecutor() as readers:
+            said = tuple(readers.map(lambda end: end.read(), (self.stdout, self.stderr)))
+        self.wait(timeout)
+        return said
+
+
+def _run(arguments, environment, before, ends):
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, (name, end) in enumerate(zip(("stdout", "stderr"), ends, strict=True), 1):
+        os.dup2(end.fileno(), number)
+        end.close()
+        setattr(sys, name, open(number, "w", encoding=environment.get("PYTHONIOENCODING"), closefd=False))  # noqa: SIM115
+    if before is not None:
+        before()
+    sys.argv = ["discrim", *arguments]
+    try:
+        main()
+    finally:  # as an interpreter ends; of a forked process the one would be done too late, the other not at all
+        threading._shutdown()
+        atexit._run_exitfuncs()
+
+
+def limit_files(size):
+    """A file may not grow past `size` bytes: what a full disk does, without needing one."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
