@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from discrim.classifiers import pair_refinement
 from discrim.classifiers.merging_rules import MERGED_SET, RULES
@@ -559,6 +559,6 @@ CHECKED = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", CHECKED, ids=str)
+def test_scikit_learns_contract(estimator):
+    check_estimator(estimator, on_skip=None)
