@@ -145,7 +145,7 @@ def test_of_a_matrix_that_is_not_definite_by_rounding_the_triangle_is_that_of_it
     np.testing.assert_allclose(solve(singular, np.array([[2.0], [2.0]])), [[1.0], [1.0]], atol=1e-14)
 
 
-@pytest.mark.parametrize("size", [30, 400])
+@pytest.mark.parametrize("size", [30, 100])
 def test_from_products_where_lanczos_does_not_converge(size, monkeypatch):
     values = np.concatenate([np.linspace(-1.5, 0.5, size - 3), [1.0, 1.2, 2.0]])  # which are not the largest in size
     A, Q = symmetric(values)

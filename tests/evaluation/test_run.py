@@ -3,7 +3,6 @@
 import errno
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -12,8 +11,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from parcels import double, full, kill_at_three, kill_at_three_once, threads_of_worker
 from sklearn.datasets import load_iris
-from threadpoolctl import threadpool_info
 
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, automatic_counts, product, training_sizes
@@ -140,24 +139,6 @@ def test_automatic_counts():
 # --- workers ------------------------------------------------------------------------------------------------------
 
 
-def double(number):
-    return 2 * number
-
-
-def kill_at_three(number):
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 2 * number
-
-
-def kill_at_three_once(marker, number):
-    if number == 3 and not os.path.exists(marker):
-        with open(marker, "w"):
-            pass
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 2 * number
-
-
 def test_results_come_with_their_parcels():
     assert (
         dict(in_parallel(double, range(5), 1)) == dict(in_parallel(double, range(5), 2)) == {i: 2 * i for i in range(5)}
@@ -175,12 +156,6 @@ def test_a_worker_killed_from_outside_costs_nothing(tmp_path):
     assert found == {i: 2 * i for i in range(8)}
 
 
-def threads_of_worker(number):
-    time.sleep(0.2)
-    np.ones((50, 50)) @ np.ones((50, 50))
-    return os.getpid(), max([pool["num_threads"] for pool in threadpool_info()], default=1)
-
-
 def test_each_worker_has_one_thread():
     found = dict(in_parallel(threads_of_worker, range(6), 2)).values()
     assert {threads for _, threads in found} == {1}
@@ -192,10 +167,6 @@ def test_numbers_of_jobs():
     assert number_of_jobs(3) == 3
     with pytest.raises(ValueError, match="jobs=0"):
         number_of_jobs(0)
-
-
-def full(number):
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_full_folder_of_shared_rows_is_named(monkeypatch, tmp_path):
