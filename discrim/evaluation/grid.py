@@ -22,11 +22,10 @@ from scipy.sparse import issparse
 
 from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
-from discrim.evaluation.canonical import trial_key
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
 from discrim.evaluation.methods import METHODS, Method, Sizes, directions_of_rows, named
 from discrim.evaluation.protocol import Grouped, Protocol, Split, codes_in_order
-from discrim.evaluation.result import Cell, RunFacts, Setting
+from discrim.evaluation.result import Cell, RunFacts, Setting, trial_key
 from discrim.evaluation.trial import TrialRows, Work
 
 DENSE_CELLS = 20_000_000  # sparse tables up to this size are made dense (160 MB), so that every method can take part

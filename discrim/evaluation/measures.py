@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.evaluation.methods import named
 from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import paired_t_test, sign_test
 from discrim.evaluation.study import PrintedCell
@@ -50,14 +51,14 @@ def _differences(rows: list[Result], others: list[Result]) -> NDArray[np.float64
     return np.array([ours - theirs for ours, theirs in (both for both in by_split.values() if len(both) == 2)])
 
 
-def _t_statistic(rows: list[Result], others: list[Result]) -> Any:
-    differences = _differences(rows, others)
-    return float(paired_t_test(differences).statistic) if len(differences) > 1 else []
+def _tested(figure: Callable[[NDArray[np.float64]], float], least: int) -> Callable[..., Any]:
+    """The figure of a test of the differences; none where fewer than `least` splits have both."""
 
+    def of(rows: list[Result], others: list[Result]) -> Any:
+        differences = _differences(rows, others)
+        return float(figure(differences)) if len(differences) >= least else []
 
-def _sign_test(rows: list[Result], others: list[Result]) -> Any:
-    differences = _differences(rows, others)
-    return float(sign_test(differences).p_value) if len(differences) else []
+    return of
 
 
 def _f_measure(rows: list[Result], *, smaller: bool) -> Any:
@@ -104,10 +105,18 @@ MEASURES: dict[str, Measure] = {
     "F smaller": _f(smaller=True),
     "F larger": _f(smaller=False),
     "sign p": Measure(
-        _sign_test, _same_verdict, lambda tolerance: f"on the printed side of p = {LEVEL:g}", ".4g", paired=True
+        _tested(lambda differences: sign_test(differences).p_value, 1),
+        _same_verdict,
+        lambda tolerance: f"on the printed side of p = {LEVEL:g}",
+        ".4g",
+        paired=True,
     ),
-    "t": Measure(_t_statistic, paired=True),
+    "t": Measure(_tested(lambda differences: paired_t_test(differences).statistic, 2), paired=True),
     "margin": Measure(_score("margin"), shown=".4g"),
     "reconstruction error": Measure(_score("reconstruction_error"), shown=".4g"),
     "shift": Measure(_score("shift"), shown="g"),
 }
+
+
+def measure_of(cell: PrintedCell) -> Measure:
+    return named(cell.measure, MEASURES, "measure")

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.grid import Grid
-from discrim.evaluation.measures import MEASURES, Measure
-from discrim.evaluation.methods import named
+from discrim.evaluation.measures import Measure, measure_of
 from discrim.evaluation.paper_conventions import ALL_CLASSIFIERS, ALL_METHODS, any_method
 from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.run import Progress, run
@@ -44,7 +43,7 @@ class Outcome:
 
     @property
     def measure(self) -> Measure:
-        return named(self.cell.measure, MEASURES, "measure")
+        return measure_of(self.cell)
 
     @property
     def ours(self) -> float:
@@ -171,8 +170,11 @@ def _doing(
 
 def claiming(study: Study) -> Study:
     """The study with the tables that make claims: figures of the methods claimed to be better, no tests of them."""
-    claims = [any(cell.method in study.claims and not _paired(cell) for cell in table.cells) for table in study.tables]
-    return replace(study, tables=tuple(table for table, makes in zip(study.tables, claims, strict=True) if makes))
+
+    def makes_claims(table: PrintedTable) -> bool:
+        return any(cell.method in study.claims and not measure_of(cell).paired for cell in table.cells)
+
+    return replace(study, tables=tuple(filter(makes_claims, study.tables)))
 
 
 def _claims(
@@ -189,13 +191,13 @@ def _claims(
 
 def _outcome(table: PrintedTable, cell: PrintedCell, rows: LabelledTable, draws: list[RowsByCell]) -> Outcome:
     needed = [_cell(one, table.names, rows) for one in _with_opponent(cell, table)]
-    measure = named(cell.measure, MEASURES, "measure")
-    figures = [measure.of(*([row for row in draw[one] if row.ok] for one in needed)) for draw in draws]
+    figures = [measure_of(cell).of(*([row for row in draw[one] if row.ok] for one in needed)) for draw in draws]
     found = tuple(float(one) for of_draw in figures for one in np.atleast_1d(np.asarray(of_draw)))
     failed = sum(_n_failed(draw[needed[0]]) for draw in draws)
     why = Counter(row.reason for draw in draws for one in needed for row in draw[one] if not row.ok)
     reason = "" if found else next(iter(dict(why.most_common(1))), "not tried")
-    return Outcome(table, cell, found, failed, reason, max(_n_splits(draw[needed[0]]) for draw in draws))
+    n_splits = max(len({row.split for row in draw[needed[0]] if row.ok}) for draw in draws)
+    return Outcome(table, cell, found, failed, reason, n_splits)
 
 
 def _grid(
@@ -211,12 +213,8 @@ def _cell(cell: PrintedCell, names: Names, table: LabelledTable) -> Cell:
     return Cell(names.methods[cell.method], cell.k or table.n_features, names.classifiers[cell.classifier])
 
 
-def _paired(cell: PrintedCell) -> bool:
-    return named(cell.measure, MEASURES, "measure").paired
-
-
 def _with_opponent(cell: PrintedCell, table: PrintedTable) -> list[PrintedCell]:
-    return [cell, table.opponent(cell)] if _paired(cell) else [cell]
+    return [cell, table.opponent(cell)] if measure_of(cell).paired else [cell]
 
 
 def _by_cell(rows: Iterable[Result]) -> RowsByCell:
@@ -228,10 +226,6 @@ def _by_cell(rows: Iterable[Result]) -> RowsByCell:
 
 def _n_failed(rows: list[Result]) -> int:
     return sum(row.status == "failed" for row in rows)
-
-
-def _n_splits(rows: list[Result]) -> int:
-    return len({row.split for row in rows if row.ok})
 
 
 # ---------------------------------------------------------------------- in a line
@@ -266,13 +260,12 @@ def _distance(outcomes: list[Outcome]) -> str:
 
 
 def _fewer_splits(outcomes: list[Outcome]) -> str:
-    done = [(max(one.n_splits for one in some), table.splits) for table, some in _by_table(outcomes)]
-    fewer = sorted({f"{n} of {splits}" for n, splits in done if 0 < n < splits})
+    done: dict[int, tuple[int, int]] = {}
+    for one in outcomes:
+        most, _ = done.get(id(one.table), (0, 0))
+        done[id(one.table)] = max(most, one.n_splits), one.table.splits
+    fewer = sorted({f"{n} of {splits}" for n, splits in done.values() if 0 < n < splits})
     return f"{' or '.join(fewer)} splits" if fewer else ""
-
-
-def _by_table(outcomes: list[Outcome]) -> Iterable[tuple[PrintedTable, list[Outcome]]]:
-    return [(some[0].table, some) for _, group in groupby(outcomes, lambda one: id(one.table)) if (some := list(group))]
 
 
 def _against_reference(outcomes: list[Outcome]) -> str:

@@ -1,12 +1,14 @@
 """What is kept of a run: the result of every trial, and once for all of them what no single trial says.
 
-A trial is named by the setting that it shares with the others of its run, its cell and its split; `canonical.trial_key`
-of that is its key in a store.
+A trial is named by the setting that it shares with the others of its run, its cell and its split; the hash of that as
+canonical JSON is its key in a store.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +17,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-from discrim.evaluation.canonical import trial_key
 
 STATUSES = ("ok", "failed", "skipped")
 ITSELF = "itself"  # the classifier of a pipeline that ends in one
@@ -146,6 +146,48 @@ class RunFacts:
         kept = vars(self) | {name: packed(getattr(self, name)) for name in _PACKED if getattr(self, name) is not None}
         weights = None if self.weights is None else self.weights.tolist()
         return kept | {"classes": list(self.classes), "weights": weights}
+
+
+# ---------------------------------------------------------------------- as it is written
+
+
+def trial_key(trial: Mapping[str, Any]) -> str:
+    """SHA-256 of the trial as canonical JSON: keys sorted, no blanks, UTF-8."""
+    return hashlib.sha256(canonical_json(trial).encode()).hexdigest()
+
+
+def canonical_json(value: Mapping[str, Any]) -> str:
+    return json.dumps(plain_value(value, "trial"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def plain_value(value: Any, place: str, *, finite: bool = True) -> Any:
+    """The value as JSON knows it (NumPy's numbers as Python's, tuples as lists), or an error that names the place."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise TypeError(f"{place}: names must be text, but {list(value)!r} came.")
+        return {name: plain_value(inner, f"{place}.{name}", finite=finite) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(inner, f"{place}[{at}]", finite=finite) for at, inner in enumerate(value)]
+    if isinstance(value, float) and finite and not math.isfinite(value):
+        raise ValueError(f"{place} is {value}: what identifies a trial must be finite.")
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise TypeError(f"{place} is a {type(value).__name__}; text, numbers, lists and dictionaries can be stored.")
+
+
+def sort_key(value: Any) -> tuple[int, Any]:
+    """A key that sorts plain values of any kind: 2 before 10, numbers before text, dictionaries by name and value."""
+    if value is None:
+        return 0, 0
+    if isinstance(value, int | float):
+        return 1, value
+    if isinstance(value, str):
+        return 2, value
+    if isinstance(value, Mapping):
+        return 4, [(name, sort_key(inner)) for name, inner in sorted(value.items())]
+    return 3, [sort_key(inner) for inner in value]
 
 
 def packed(codes: NDArray[Any]) -> str:

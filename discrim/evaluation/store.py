@@ -18,13 +18,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
-from discrim.evaluation.canonical import canonical_json, plain_value, sort_key, trial_key
-from discrim.evaluation.result import Result, RunFacts
+from discrim.evaluation.result import Result, RunFacts, canonical_json, plain_value, sort_key, trial_key
 
 _APPLICATION = 0x64736372  # "dscr", at its place in the header of the file
 _VERSION = 2
@@ -59,7 +57,7 @@ class StoreError(Exception):
     """A file that is no store of this version, is damaged, or stays in use by another process."""
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """Result rows in the file `path`, made if it is not there; `read_only` for reports.
 
     timeout : seconds to wait while another process writes
@@ -131,12 +129,7 @@ class Store:
     def close(self) -> None:
         self._connection.close()
 
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *stop: object) -> None:
         self.close()
 
     def _connect(self, timeout: float) -> sqlite3.Connection:
@@ -145,11 +138,10 @@ class Store:
         if not self.read_only:
             return sqlite3.connect(f"{location}?mode=rwc", uri=True, timeout=timeout, isolation_level=None)
         # A folder nobody may write to has no room for SQLite's helper files; without a log none are needed.
-        if not os.access(self.path.absolute().parent, os.W_OK) and not _log_of(self.path).exists():
-            location += "?immutable=1"
-        else:
-            location += "?mode=ro"
-        return sqlite3.connect(location, uri=True, timeout=timeout, isolation_level=None)
+        log = self.path.with_name(self.path.name + "-wal")
+        still = not os.access(self.path.absolute().parent, os.W_OK) and not log.exists()
+        mode = "immutable=1" if still else "mode=ro"
+        return sqlite3.connect(f"{location}?{mode}", uri=True, timeout=timeout, isolation_level=None)
 
     def _require_own(self) -> None:
         # Seen in one transaction, or another process could make the table between two looks.
@@ -220,23 +212,28 @@ class Store:
             raise StoreError(f"{self.path} is damaged ({error}).{_RESCUE}") from error
 
 
+# SQLite's errors in our words: of the system, with its number, and of the store itself
+_OF_SYSTEM = {
+    sqlite3.SQLITE_FULL: (errno.ENOSPC, "No space left for the results"),
+    sqlite3.SQLITE_IOERR: (errno.EIO, "Results could not be read or written ({error}); the disk may be full"),
+    sqlite3.SQLITE_READONLY: (errno.EACCES, "Results cannot be written here"),
+    sqlite3.SQLITE_CANTOPEN: (errno.ENOENT, "The store cannot be opened or made here"),
+}
+_IN_USE = "{path} is in use by another process, which did not let go of it in time."
+_OF_STORE = {
+    sqlite3.SQLITE_BUSY: _IN_USE,
+    sqlite3.SQLITE_LOCKED: _IN_USE,
+    sqlite3.SQLITE_NOTADB: "{path} is not a store of discrim.",
+    sqlite3.SQLITE_CORRUPT: "{path} is damaged ({error})." + _RESCUE,
+}
+
+
 def _explanation(path: Path, error: sqlite3.Error) -> Exception:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
-        return OSError(errno.ENOSPC, "No space left for the results", str(path))
-    if code == sqlite3.SQLITE_IOERR:
-        return OSError(errno.EIO, f"Results could not be read or written ({error}); the disk may be full", str(path))
-    if code == sqlite3.SQLITE_READONLY:
-        return PermissionError(errno.EACCES, "Results cannot be written here", str(path))
-    if code == sqlite3.SQLITE_CANTOPEN:
-        return OSError(errno.ENOENT, "The store cannot be opened or made here", str(path))
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreError(f"{path} is in use by another process, which did not let go of it in time.")
-    if code == sqlite3.SQLITE_NOTADB:
-        return StoreError(f"{path} is not a store of discrim.")
-    if code == sqlite3.SQLITE_CORRUPT:
-        return StoreError(f"{path} is damaged ({error}).{_RESCUE}")
-    return StoreError(f"{path}: {error}")
+    if code in _OF_SYSTEM:
+        number, words = _OF_SYSTEM[code]
+        return OSError(number, words.format(error=error), str(path))
+    return StoreError(_OF_STORE.get(code, "{path}: {error}").format(path=path, error=error))
 
 
 def _require_sqlite_or_new(path: Path, read_only: bool) -> None:
@@ -253,10 +250,6 @@ def _require_sqlite_or_new(path: Path, read_only: bool) -> None:
         head = handle.read(16)
     if head and head != b"SQLite format 3\0":
         raise StoreError(f"{path} is not a store of discrim: it begins with {head[:12]!r}. Name another file.")
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
 
 
 def _as_columns(result: Result) -> tuple[Any, ...]:

@@ -214,9 +214,12 @@ def _study(listed: dict[str, Any], name: str, folder: Path) -> Study:
     found: list[PrintedTable] = []
     for key, make, known in (("tables", _table, _OF_A_TABLE), ("figures", _figure, _OF_A_FIGURE)):
         for one in listed.get(key, ()):
-            _require_known(one, known, f"{key[:-1]} {one.get('name', '')}")
+            if strange := sorted(set(one) - known):
+                may = ", ".join(sorted(known - {"names"}))
+                raise TypeError(f"{key[:-1]} {one.get('name', '')} has {', '.join(strange)}, but may have {may}")
             whole = {**common, **of_data.get(one["dataset"], {}), **one}
-            _require_all(whole, f"of a {key[:-1]}")
+            if missing := [needed for needed in ("name", "dataset", "protocol", "splits") if needed not in whole]:
+                raise KeyError(f"{missing[0]} of a {key[:-1]}")
             found.append(make(whole))
     return Study(
         name=name,
@@ -271,18 +274,6 @@ def _made(one: dict[str, Any], cells: list[PrintedCell]) -> PrintedTable:
         named(cell.method, dict(names.methods), "method of the study")
         named(cell.classifier, dict(names.classifiers), "classifier of the study")
     return PrintedTable(**{**one, "cells": tuple(cells), "names": names, "classes": tuple(one.get("classes", ()))})
-
-
-def _require_all(one: dict[str, Any], where: str) -> None:
-    for key in ("name", "dataset", "protocol", "splits"):
-        if key not in one:
-            raise KeyError(f"{key} {where}")
-
-
-def _require_known(one: dict[str, Any], known: set[str], where: str) -> None:
-    strange = sorted(set(one) - known)
-    if strange:
-        raise TypeError(f"{where} has {', '.join(strange)}, but may have {', '.join(sorted(known - {'names'}))}")
 
 
 # ---------------------------------------------------------------------- what is done to the rows before any split

@@ -142,8 +142,11 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
     sizes = f"{plural(data.sizes.n_rows, 'training row')}, {plural(data.sizes.n_features, 'feature')}"
     told = f"{method.name} has at most {plural(most, 'component')} for {sizes} and {data.sizes.n_classes} classes"
     beyond = TrialFeatures(status="skipped", reason=told)
-    possible = [k for k in counts if k <= most]
-    found = _fitted_for(method, possible, data) if method.resizes and possible else _one_by_one(method, possible, data)
+    nested_from = 1 if method.resizes else method.nested_from(data.sizes)
+    found: dict[int, TrialFeatures] = {}
+    while left := [k for k in counts if k <= most and k not in found]:
+        served = [k for k in left if k < nested_from][:1] or left
+        found |= _fitted_for(method, served, data)
     # more components than the rows have: nothing failed, where fewer can be had
     most_found = max((k for k, one in found.items() if one.status == "ok"), default=np.inf)
     for k, one in found.items():
@@ -152,34 +155,24 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
     return {k: found.get(k, beyond) for k in counts}
 
 
-def _one_by_one(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
-    """A fit for each K up to that from which on they are nested, and one for the rest."""
-    alone = [k for k in counts if k < method.nested_from(data.sizes)]
-    return {k: _fitted_for(method, [k], data)[k] for k in alone} | _nested(method, counts[len(alone) :], data)
-
-
-def _nested(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
-    """One fit at the largest K that the rows allow; a larger one that was refused is skipped with what was said."""
-    found: dict[int, TrialFeatures] = {}
-    for at, largest in reversed(list(enumerate(counts))):
-        found |= _fitted_for(method, [largest], data)
-        if (whole := found[largest]).status == "ok":
-            first = {k: replace(whole, train=whole.train[:, :k], test=whole.test[:, :k]) for k in counts[:at]}
-            return found | first
-    return found
-
-
 def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
-    """Features by a fit at the largest K; for others by what the fitted method tells of them."""
+    """Features by one fit at the largest K: for fewer its first columns, or what the fitted method tells of them.
+
+    Where the fit fails, that is said of the largest K alone, since fewer may be had; of all where it served all.
+    """
     began, largest = time.perf_counter(), max(counts)
     try:
         with _noted() as notes:
             model = fitted(method.estimator(largest, data.seed), data.train, data.y_train, data.train_weight)
-            models = {k: model if k == largest else model.with_components(k) for k in counts}
-            parts = {k: (one.transform(data.train), one.transform(data.test)) for k, one in models.items()}
+            train, test = model.transform(data.train), model.transform(data.test)
+            parts = {k: (train, test) if k == largest else (train[:, :k], test[:, :k]) for k in counts}
+            if method.resizes:
+                models = {k: model.with_components(k) for k in counts if k < largest}
+                parts |= {k: (one.transform(data.train), one.transform(data.test)) for k, one in models.items()}
     except Exception as error:
         why = TrialFeatures(status="failed", reason=_in_one_line(error), refused=isinstance(error, ValueError))
-        return dict.fromkeys(counts, replace(why, seconds=time.perf_counter() - began))
+        failed = counts if method.resizes else [largest]
+        return dict.fromkeys(failed, replace(why, seconds=time.perf_counter() - began))
     own, seconds = getattr(model, "trial_scores_", {}), time.perf_counter() - began
     return {k: TrialFeatures(*parts[k], seconds, notes=tuple(notes), scores=own) for k in counts}
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-KINDS = ("points", "line", "area", "bars", "columns", "arrows", "text", "upright", "level")
 GOLDEN = (5**0.5 - 1) / 2
 
 

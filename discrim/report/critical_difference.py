@@ -110,17 +110,10 @@ class CriticalDifferenceValues:
         rows = np.arange(len(self.methods))
         ranks, critical = self.mean_ranks, self.critical_difference
         edge = float(ranks.max()) + 0.3
+        told = [f"critical difference {critical:.2f}"]
         marks = [
             Mark("line", "ruler", [1, 1 + critical], [-0.75, -0.75], colour=1, size=3),
-            Mark(
-                "text",
-                "ruler name",
-                [1.0],
-                [-1.15],
-                texts=[f"critical difference {critical:.2f}"],
-                anchor="start",
-                colour=1,
-            ),
+            Mark("text", "ruler name", [1.0], [-1.15], texts=told, anchor="start", colour=1),
         ]
         for row, (method, rank) in enumerate(zip(self.methods, ranks.tolist(), strict=True)):
             marks.append(Mark("line", "stems", [1, rank], [row, row], name=method, colour="line", size=1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -196,21 +196,18 @@ def _columns(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
 
 
 def _arrows(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
-    look = {"arrowstyle": "->", "color": colour(_one(mark.colour)), "linewidth": 0.75 * mark.size} | style
+    look = {"arrowstyle": "->", "color": _hue(mark), "linewidth": 0.75 * mark.size} | style
     return [ax.annotate("", xy=end, xytext=(0, 0), arrowprops=look) for end in zip(*_places(mark), strict=True)]
 
 
 def _text(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
-    look = {"ha": ANCHORS[mark.anchor], "va": "center", "fontsize": "small", "color": colour(_one(mark.colour))} | style
+    look = {"ha": ANCHORS[mark.anchor], "va": "center", "fontsize": "small", "color": _hue(mark)} | style
     return [ax.text(x, y, plain(text, 24), **look) for x, y, text in zip(*_places(mark), mark.texts, strict=True)]
 
 
-def _upright(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
-    return ax.axvline(float(np.ravel(mark.x)[0]), linestyle=DASHES[mark.dash], linewidth=1, **_look(mark), **style)
-
-
-def _level(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
-    return ax.axhline(float(np.ravel(mark.y)[0]), linestyle=DASHES[mark.dash], linewidth=1, **_look(mark), **style)
+def _rule(ax: Any, mark: Mark, style: dict[str, Any]) -> Any:
+    draw_rule, places = (ax.axvline, mark.x) if mark.kind == "upright" else (ax.axhline, mark.y)
+    return draw_rule(float(np.ravel(places)[0]), linestyle=DASHES[mark.dash], linewidth=1, **_look(mark), **style)
 
 
 _DRAW: dict[str, Callable[[Any, Mark, dict[str, Any]], Any]] = {
@@ -221,18 +218,17 @@ _DRAW: dict[str, Callable[[Any, Mark, dict[str, Any]], Any]] = {
     "columns": _columns,
     "arrows": _arrows,
     "text": _text,
-    "upright": _upright,
-    "level": _level,
+    "upright": _rule,
+    "level": _rule,
 }
 
 
+def _hue(mark: Mark) -> Any:
+    return colour(mark.colour) if isinstance(mark.colour, int | str) else [colour(one) for one in mark.colour]
+
+
 def _look(mark: Mark) -> dict[str, Any]:
-    hue = colour(mark.colour) if isinstance(mark.colour, int | str) else [colour(one) for one in mark.colour]
-    return {"color": hue, "alpha": mark.opacity, "label": plain(mark.legend) if mark.legend else None}
-
-
-def _one(given: int | str | Sequence[int | str]) -> int | str:
-    return given if isinstance(given, int | str) else given[0]
+    return {"color": _hue(mark), "alpha": mark.opacity, "label": plain(mark.legend) if mark.legend else None}
 
 
 def _places(mark: Mark) -> tuple[list[float], list[float]]:

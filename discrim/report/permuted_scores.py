@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from discrim.evaluation.permutation import PermutationTest
@@ -21,19 +23,9 @@ def permutation_chart(tested: PermutationTest) -> Chart:
     counts, edges = np.histogram(scores, COLUMNS, (low - 0.02 * room, low + 1.02 * room))
     width = float(edges[1] - edges[0])
     places, drawn = (edges[:-1] + edges[1:]) / 2, counts > 0
-    marks = [
-        Mark(
-            "columns",
-            "permuted",
-            places[drawn],
-            counts[drawn],
-            legend=f"permuted {tested.exchanged}",
-            colour=5,
-            size=0.9 * width,
-            opacity=0.7,
-            tip="about {x:.1f} %: {y} times",
-        )
-    ]
+    look: dict[str, Any] = {"colour": 5, "size": 0.9 * width, "opacity": 0.7, "tip": "about {x:.1f} %: {y} times"}
+    legend = f"permuted {tested.exchanged}"
+    marks = [Mark("columns", "permuted", places[drawn], counts[drawn], legend=legend, **look)]
     if np.isfinite(tested.score):
         told = f"labels as they are: {100 * tested.score:.1f} %, {in_p(tested.p_value)}"
         marks.append(Mark("upright", "score", [100 * tested.score], legend=told, colour=1))

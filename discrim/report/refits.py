@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -95,7 +95,7 @@ class Looks:
 
     refits: list[Refit] = field(default_factory=list)
     maps: list[MethodMap] = field(default_factory=list)
-    rows: tuple[list[str], list[str]] = ((), ())  # type: ignore[assignment]
+    rows: tuple[Sequence[str], Sequence[str]] = ((), ())
     refused: list[str] = field(default_factory=list)
 
 
@@ -129,7 +129,9 @@ def looks_of(results: JudgedRun, allotment: Allotment = ALONE) -> Looks:
         with _refusals(CLASSIFIERS_VIEW, refused):
             view = Fits(METHODS[CLASSIFIERS_VIEW], data, 2).for_the_eye()
             maps.append(_map(CLASSIFIERS_VIEW, view, allotment, most=2))
-    return Looks(refits, _in_order(maps), _rows_called(results), refused)
+    names = np.arange(1, results.data.n_samples + 1) if results.data.ids is None else np.asarray(results.data.ids)
+    train, test = ([str(name) for name in names[part].tolist()] for part in results.grid.splits[0])
+    return Looks(refits, _in_order(maps), (train, test), refused)
 
 
 @contextmanager
@@ -164,8 +166,7 @@ def _refit(line: Line, fits: Fits, results: JudgedRun, allotment: Allotment) -> 
 
 def _map(name: str, fits: Fits, allotment: Allotment, most: int = 3) -> MethodMap:
     model = fits.model(2)
-    flat = _view(model, 2, fits.data, name, allotment.points)
-    deeper = fits.model(most)
+    flat, deeper = _view(model, 2, fits.data, name, allotment.points), fits.model(most)
     has_three = scores_of(deeper, fits.data.test[:1]).shape[1] > 2
     deep = _view(deeper, 3, fits.data, name, allotment.points // 2) if has_three else None
     return MethodMap(name, fits.method.linear, flat, deep)
@@ -189,17 +190,6 @@ def _in_order(maps: list[MethodMap]) -> list[MethodMap]:
     second = next((one for one in ranked if one.method == CLASSIFIERS_VIEW), None)
     ahead = [one for one in (first, second) if one is not None]
     return ahead + [one for one in ranked if one not in ahead]
-
-
-def _rows_called(results: JudgedRun) -> tuple[list[str], list[str]]:
-    """What the rows of the first split are called: by the table's ids where it has some, else by number from 1."""
-    assert results.data is not None
-    ids = results.data.ids
-    train, test = (
-        [str(row + 1) if ids is None else str(ids[row]) for row in np.ravel(part).tolist()]
-        for part in results.grid.splits[0]
-    )
-    return train, test
 
 
 @dataclass
