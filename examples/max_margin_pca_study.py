@@ -23,7 +23,7 @@ from study_parts import arguments, markdown, show
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
 from discrim.data.rows import LabelledRows
-from discrim.margins.unit_rows import UnitRows
+from discrim.margins.shift import UnitRows
 from discrim.solve.max_margin import MaxMarginProblem
 
 Array = NDArray[np.float64]
