@@ -580,3 +580,16 @@ def test_rows_are_plain_json_for_others_to_read(path):
     (trial,) = connection.execute("SELECT trial FROM results").fetchone()
     connection.close()
     assert json.loads(trial) == {"k": 1, "name": "ü"}
+
+
+def test_facts_of_a_run_come_back_as_they_were():
+    codes = np.array([0, 1, 1, 0])
+    plain = RunFacts(("a", "b"), codes, 3, n_features=2, cells=5, n_rows=4)
+    more = replace(
+        plain, groups=np.array([2, 0, 1, 1]), sample=np.array([5, 7, 8, 9]), weights=np.array([0.5, 1, 0, 2])
+    )
+    for facts in (plain, more):
+        back = RunFacts.read(json.loads(json.dumps(facts.written())))
+        for name, value in vars(facts).items():
+            assert type(getattr(back, name)) is type(value), name
+            np.testing.assert_array_equal(getattr(back, name), value)

@@ -12,7 +12,7 @@ from discrim import compare
 from discrim.evaluation.evidence import Evidence
 from discrim.evaluation.held_out import HeldOutLabels
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.result import Cell, Result, RunFacts, packed
+from discrim.evaluation.result import Cell, Result, RunFacts, on_all_splits, packed
 from discrim.evaluation.sentences import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, recall_in_words, sentences
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores
@@ -519,3 +519,11 @@ def test_a_callers_estimator_is_not_called_linear():
 def test_the_classifier_of_a_callers_pipeline_is_called_its_own():
     assert Cell("PCA+SVC", 2, "itself").judge == "its own classifier"
     assert Cell("pca", 2, "svm").judge == "svm"
+
+
+def test_cells_with_fewer_splits_than_others_take_no_part():
+    whole, short = Cell("pca", 1, "svm"), Cell("lda", 1, "svm")
+    found = {whole: {0: "a", 2: "b"}, short: {2: "c"}}
+    assert on_all_splits(found) == ({whole: {0: "a", 2: "b"}}, [0, 2])
+    assert on_all_splits({whole: {0: "a", 2: "b"}, short: {1: "c", 2: "d"}})[1] == [2]
+    assert on_all_splits({}) == ({}, [])

@@ -348,6 +348,15 @@ def test_each_data_set_is_ranked_by_the_score_that_decides_there():
     assert "the score that decides there" not in page_of([shared, replace(other, metric="accuracy")], Origin())
 
 
+def test_data_tried_in_several_ways_count_once_in_the_ranks():
+    levels = [("fisher-lda", 2, 0.9), ("pca", 2, 0.8)]
+    wood, heath = (made_up(trees(seed=at), name, levels) for at, name in enumerate(["wood", "heath"]))
+    again = replace(wood, setting=wood.setting._replace(seed=9), label="wood (seed 9)")
+    text = page_of([wood, again, heath], Origin())
+    assert '<p class="overview">2 data sets:' in text
+    assert 'Data: <bdi class="name">wood</bdi>, <bdi class="name">heath</bdi>.' in text
+
+
 def test_several_data_sets_are_ranked(page_of_three):
     text = page_of_three.read_text(encoding="utf-8")
     elements = Elements(text)
