@@ -178,14 +178,6 @@ def _features(at: Graph, model: Any, rows: Node) -> Node:
     return at.plus(at.times(scores, factors), constant)
 
 
-def _of_linear_map(at: Graph, model: LinearMap, rows: Node) -> Node:
-    return at.plus(at.times(rows, model.components_.T), model.offset_)
-
-
-def _of_kernel_map(at: Graph, model: KernelMap, rows: Node) -> Node:
-    return at.plus(at.times(_kernel(at, model._kernel_seen, rows), model._axes), -model._offsets)
-
-
 def _of_posterior_map(at: Graph, model: PosteriorMap, rows: Node) -> Node:
     sharp = at.scaled(_posterior_scores(at, model, rows), model.sharpness_ / model.temperature_)
     return at.times(at("Softmax", sharp, axis=1), model.places_)
@@ -200,8 +192,10 @@ def _of_autoencoder(at: Graph, model: Autoencoder, rows: Node) -> Node:
 
 
 FEATURES: dict[type, Callable[[Graph, Any, Node], Node]] = {
-    LinearMap: _of_linear_map,
-    KernelMap: _of_kernel_map,
+    LinearMap: lambda at, model, rows: at.plus(at.times(rows, model.components_.T), model.offset_),
+    KernelMap: lambda at, model, rows: at.plus(
+        at.times(_kernel(at, model._kernel_seen, rows), model._axes), -model._offsets
+    ),
     PosteriorMap: _of_posterior_map,
     Autoencoder: _of_autoencoder,
 }

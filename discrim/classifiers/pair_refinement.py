@@ -98,7 +98,9 @@ def refinement(pair: Pair, settings: Settings) -> Refinement:
 
 def initial_hyperplane(pair: Pair, settings: Settings) -> Hyperplane:
     """a and −c of the linear classifier, fitted to the standardised rows."""
-    estimator = _default_estimator(settings) if settings.estimator is None else clone(settings.estimator)
+    # Fisher's discriminant by default; classes that cost the same have the same prior
+    default = FisherLDA(priors="equal" if settings.class_weight == "balanced" else None)
+    estimator = default if settings.estimator is None else clone(settings.estimator)
     labels = pair.labels[pair.positive.astype(np.intp)]
     if not pair.weighted:  # each row as often as it came, so the estimator sees what it would see by itself
         as_they_came = np.repeat(np.arange(len(labels)), pair.counts)
@@ -169,7 +171,8 @@ def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, init
     if isinstance(settings.rule, str):
         proposed = groupings(settings.rule, Terms(initial.weights, pair.rows, pair.positive, pair.weights))
     else:
-        proposed = iter([_kept_grouping(settings.rule, standard)])
+        of_all = grouping_of(settings.rule, standard.n_features)
+        proposed = iter([renumbered(of_all[standard.features])])
     terms = pair.rows * initial.weights
     best: Refinement | None = None
     for grouping in proposed:
@@ -179,10 +182,6 @@ def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, init
             best = Refinement(settings.rule, standard, initial, grouping, in_merged, refined, n_iter)
     assert best is not None  # every rule proposes at least one grouping
     return best
-
-
-def _kept_grouping(groups: Sequence[Sequence[int]], standard: Standard) -> Grouping:
-    return renumbered(grouping_of(groups, standard.n_features)[standard.features])
 
 
 def _inner_folds(pair: Pair, n_folds: int) -> Iterator[tuple[Indices, Indices]]:
@@ -197,11 +196,6 @@ def _inner_folds(pair: Pair, n_folds: int) -> Iterator[tuple[Indices, Indices]]:
         return iter(())
     folds = StratifiedKFold(min(n_folds, int(different.min())), shuffle=True, random_state=0)
     return iter(folds.split(pair.rows, pair.positive))
-
-
-def _default_estimator(settings: Settings) -> Any:
-    """Fisher's discriminant; classes that cost the same have the same prior."""
-    return FisherLDA(priors="equal" if settings.class_weight == "balanced" else None)
 
 
 def _hyperplane_of(estimator: Any, d: int, normalize: bool | float) -> Hyperplane:

@@ -314,7 +314,8 @@ def max_margin_shift(
     shifted = margin_shift(rows, len(classes), **svm).shifted(rows.X, float(shift))
     if rows.numbers is None:
         return shifted
-    whole = _dense(checked_table(model, X))
+    table = checked_table(model, X)
+    whole = table.toarray() if sp.issparse(table) else table.copy()
     whole[rows.numbers] = shifted
     return whole
 
@@ -322,10 +323,6 @@ def max_margin_shift(
 def shifted_pca(n_components: int) -> MaxMarginShift:
     """PCA of the shifted rows, as comparisons build it."""
     return MaxMarginShift(PCA(n_components))
-
-
-def _dense(X: Any) -> NDArray[Any]:
-    return X.toarray() if sp.issparse(X) else X.copy()
 
 
 def _features(extractor: Any, X: Any) -> Any:

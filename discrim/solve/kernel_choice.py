@@ -87,9 +87,6 @@ class HeldOutScores:
         """Share of the rows predicted rightly, for every γ."""
         return (self.scores.argmax(axis=2) == self.codes) @ self.weights / self.total_weight
 
-    def with_ridge(self, number: int) -> HeldOutScores:
-        return replace(self, scores=self.scores[number : number + 1])
-
     @classmethod
     def joined(cls, parts: Sequence[HeldOutScores]) -> HeldOutScores:
         return cls(
@@ -251,7 +248,7 @@ def chosen(found: dict[Candidate, list[HeldOutScores]], repeats: float = 1.0) ->
         f"rules within one standard error ({100 * error:.1f} points) of the best held-out accuracy, {100 * best:.1f} %"
     )
     tried = tuple(_tried(one, scores, len(found[one])) for one, scores in joined.items())
-    held_out = whole[candidate].with_ridge(best_ridge)
+    held_out = replace(whole[candidate], scores=whole[candidate].scores[best_ridge, None])
     return Choice(candidate, float(RIDGES[best_ridge]), temperature, loss, held_out, tried, why)
 
 
