@@ -1,5 +1,7 @@
 """What the documentation shows is what one gets, in a form that tools can read."""
 
+import ast
+import inspect
 import json
 import re
 from doctest import DocTestFinder, DocTestRunner
@@ -24,6 +26,16 @@ def test_docstrings_follow_numpydoc(name):
     validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed").validate
     found = [f"{code} {said}" for code, said in validate(f"discrim.{name}")["errors"] if code not in LEFT_OUT]
     assert not found
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if hasattr(getattr(discrim, name), "get_params")])
+def test_defaults_are_those_that_the_docstring_names(name):
+    shown = getattr(discrim, name)
+    told = dict(re.findall(r"^    (\w+) : .*default=(.+)$", shown.__doc__.partition("Attributes\n")[0], re.MULTILINE))
+    given = {
+        name: one.default for name, one in inspect.signature(shown).parameters.items() if one.default is not one.empty
+    }
+    assert {name: ast.literal_eval(value) for name, value in told.items()} == given
 
 
 @pytest.mark.parametrize("name", PUBLIC)

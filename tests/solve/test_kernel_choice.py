@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from discrim.data.rows import LabelledRows
+from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.calibration import best_temperature
+from discrim.solve import kernel_choice
 from discrim.solve.folds import Folds, splits_of
-from discrim.solve.kernel_choice import RIDGES, Candidate, HeldOutScores, chosen
+from discrim.solve.kernel_choice import RIDGES, Candidate, FeatureSpaces, HeldOutScores, chosen
 from discrim.solve.posterior_rule import choose_kernel
 
 CODES = np.arange(100) % 2
@@ -80,3 +82,16 @@ def test_rows_held_out_again_and_again_make_nothing_more_certain(rng):
     folds = (Folds(points, splits_of(points, splits * times, None)) for times in (1, 3))
     once, often = (choose_kernel(one, np.arange(60), candidates, 20).why for one in folds)
     assert once == often
+
+
+@pytest.mark.parametrize("candidates", [[Candidate("rbf", 0.5), Candidate("rbf", 2.0)], [Candidate("poly")]])
+def test_blocks_of_rows_add_up_and_spaces_that_share_distances_are_those_alone(candidates, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = LabelledRows(rng.standard_normal((40, 3)), np.arange(40) % 2, np.arange(2), rng.uniform(1, 2, 40))
+    spaces = FeatureSpaces.of(candidates, rows, rows.X[:10])
+    monkeypatch.setattr(kernel_choice, "block_slices", lambda *_: (slice(a, a + 15) for a in range(0, 40, 15)))
+    for space, features, moments in zip(spaces.spaces, spaces.features(rows.X), spaces.moments(rows), strict=True):
+        np.testing.assert_allclose(features, space.features(rows.X))
+        whole = ClassMoments.of_rows(rows.moved(features))
+        np.testing.assert_allclose(moments.mean, whole.mean, atol=1e-12)
+        np.testing.assert_allclose(moments.within, whole.within, rtol=1e-9, atol=1e-12)
