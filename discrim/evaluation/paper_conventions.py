@@ -248,13 +248,7 @@ PAPER_METHODS: dict[str, Method] = {
             for pairs in ("all", "mean", "median", "nearest")
         ),
         Method("paper/pls-loadings", "X times the loadings", LoadingProducts, ours=False, takes_sparse=False),
-        Method(
-            "paper/pca of rows shifted by folds",
-            "shift and cost by folds",
-            ShiftByFolds,
-            seeded=True,
-            **_SEARCHED,
-        ),
+        Method("paper/pca of rows shifted by folds", "shift and cost by folds", ShiftByFolds, seeded=True, **_SEARCHED),
         *(
             Method(
                 f"paper/{name} by folds",

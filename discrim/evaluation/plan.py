@@ -14,14 +14,7 @@ from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.given_methods import GivenMethod, as_methods
-from discrim.evaluation.grid import (
-    Grid,
-    automatic_counts,
-    checked_counts,
-    product,
-    refined_counts,
-    training_sizes,
-)
+from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, product, refined_counts, training_sizes
 from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.protocol import grouped, named_protocol
 from discrim.evaluation.result import Cell

@@ -331,6 +331,4 @@ def two_normals(seed: int, *, mean: float, covariance: float) -> LabelledTable:
     return LabelledTable(X, np.repeat(["1", "2"], 50), ("x1", "x2"), "class", "made up")
 
 
-MADE_UP: dict[str, Callable[[int], LabelledTable]] = {
-    "artificial": partial(two_normals, mean=0.9, covariance=-0.9),
-}
+MADE_UP: dict[str, Callable[[int], LabelledTable]] = {"artificial": partial(two_normals, mean=0.9, covariance=-0.9)}

@@ -162,12 +162,7 @@ class AccuracyCurveDisplay(Display):
         return cls(AccuracyCurveValues.of(results, metric)).plot(ax, **kwargs)
 
     def plot(
-        self,
-        ax: Any = None,
-        *,
-        classifier: str | None = None,
-        methods: Iterable[str] | None = None,
-        **kwargs: Any,
+        self, ax: Any = None, *, classifier: str | None = None, methods: Iterable[str] | None = None, **kwargs: Any
     ) -> Self:
         """Draw.
 
