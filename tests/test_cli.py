@@ -646,7 +646,8 @@ def test_rows_of_a_group_stay_together_and_the_column_is_no_feature(tmp_path, ro
     )
     frame.to_csv(tmp_path / "grouped.csv", index=False)
     for more in (["--drop", "row"], ["--id", "row"]):
-        code, out, _ = here("compare", tmp_path / "grouped.csv", *FAST, "--groups", "patient", *more)
+        code, out, err = here("compare", tmp_path / "grouped.csv", *FAST, "--groups", "patient", *more)
+        assert err.count("Labels: ") == 1  # also where the file is read a second time, for the groups beside ids
         assert code == 0
         assert out.startswith("grouped: 90 rows × 5 features")
     assert "has no column 'doctor'" in refused("compare", tmp_path / "grouped.csv", *FAST, "--groups", "doctor")

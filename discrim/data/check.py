@@ -402,7 +402,8 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         # what overflows is found where results leave, and named there; numpy's words would say neither row nor remedy
         with held_back() as said, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             yield
-        say_once(said)
+        if said:
+            say_once(said)
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)

@@ -4,6 +4,7 @@ import gzip
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -409,3 +410,30 @@ def test_what_fits_is_read(tmp_path):
         pyarrow.feather.write_feather(table, str(tmp_path / "t.feather"), compression=compression)
         assert read_table(tmp_path / "t.feather", "label", max_bytes=20_000).n_samples == 1000
         assert "bytes of memory" in str(refusal(tmp_path / "t.feather", max_bytes=10_000))
+
+
+def test_feather_is_held_to_the_limit_by_its_texts_too_and_read_in_its_first_version(tmp_path):
+    import pyarrow as pa
+    import pyarrow.feather
+
+    path, labels = tmp_path / "t.feather", ["x" * 5_000, "y" * 5_000] * 1_000
+    pyarrow.feather.write_feather(pa.table({"a": np.zeros(2_000), "label": labels}), str(path), compression="zstd")
+    assert path.stat().st_size < 100_000
+    assert "more than the 2,000,000 bytes of memory" in str(refusal(path, max_bytes=2_000_000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pyarrow.feather.write_feather(pa.table({"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"]}), str(path), version=1)
+        table = read_table(path, "label")
+        assert "bytes of memory" in str(refusal(path, max_bytes=50))
+    assert (table.X.ravel().tolist(), table.y.tolist()) == ([1.0, 2.0, 3.0], ["x", "y", "x"])
+
+
+def test_a_missing_text_of_new_rows_is_named_by_its_line(file):
+    path = file("town,a\nRome,1\n,2\nOslo,3\n")
+    names = ["town=Rome", "town=Oslo", "a"]
+    with pytest.raises(
+        TableError, match=r"t.csv, line 3: 1 missing cell in 1 column \(column 'town': 1, first on line 3"
+    ):
+        read_features(path, names)
+    X, _ = read_features(path, names, missing_cells="keep")
+    np.testing.assert_array_equal(X, [[1, 0, 1], [np.nan, np.nan, 2], [0, 1, 3]])
