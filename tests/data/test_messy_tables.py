@@ -364,6 +364,8 @@ def test_every_format_is_held_to_the_limit_before_it_is_unpacked(tmp_path):
         error = refusal(path, None if path.suffix == ".npz" else "label", max_bytes=2_000_000)
         assert re.search(r"2,000,000 bytes of memory", str(error)), path
         assert "max_bytes" in str(error)
+    claimed = f"zeros.feather would take {8 * 2 * n:,} bytes, more"  # known by its rows and columns, nothing unpacked
+    assert claimed in str(refusal(tmp_path / "zeros.feather", max_bytes=2_000_000))
 
 
 LIMITED = """
@@ -416,10 +418,12 @@ def test_feather_is_held_to_the_limit_by_its_texts_too_and_read_in_its_first_ver
     import pyarrow as pa
     import pyarrow.feather
 
-    path, labels = tmp_path / "t.feather", ["x" * 5_000, "y" * 5_000] * 1_000
-    pyarrow.feather.write_feather(pa.table({"a": np.zeros(2_000), "label": labels}), str(path), compression="zstd")
+    path, notes = tmp_path / "t.feather", ["x" * 5_000, "y" * 5_000] * 1_000
+    table = pa.table({"a": np.zeros(2_000), "note": notes, "label": ["x", "y"] * 1_000})
+    pyarrow.feather.write_feather(table, str(path), compression="zstd")
     assert path.stat().st_size < 100_000
-    assert "more than the 2,000,000 bytes of memory" in str(refusal(path, max_bytes=2_000_000))
+    said = str(refusal(path, drop=["note"], max_bytes=2_000_000))
+    assert "t.feather would take more than the 2,000,000 bytes of memory that a table may." in said
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         pyarrow.feather.write_feather(pa.table({"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"]}), str(path), version=1)
@@ -437,3 +441,11 @@ def test_a_missing_text_of_new_rows_is_named_by_its_line(file):
         read_features(path, names)
     X, _ = read_features(path, names, missing_cells="keep")
     np.testing.assert_array_equal(X, [[1, 0, 1], [np.nan, np.nan, 2], [0, 1, 3]])
+
+
+def test_numbers_that_come_again_after_many_rows_are_no_identifier(file):
+    rows = "".join(f"{at % 250},{at * 37 % 11},{'xy'[at * 7 % 13 > 5]}\n" for at in range(300))
+    assert read_table(file("visit_id,a,label\n" + rows), "label").notes == ()
+    once = "".join(f"{7 * at},{at * 37 % 11},{'xy'[at * 7 % 13 > 5]}\n" for at in range(300))
+    (note,) = read_table(file("visit_id,a,label\n" + once), "label").notes
+    assert note == "'visit_id' looks like row numbers or identifiers, and is used as features."
