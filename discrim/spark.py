@@ -3,13 +3,16 @@
     partitions → statistics (mapInArrow)     eight statistics → one (groupBy, applyInArrow), again     driver: the fit
 
 Rows never come to the driver: it sees a handful of statistics. No RDD is used, so that it runs on Spark Connect too;
-as nobody is asked how many partitions there are, the rounds of adding are a fixed number.
+as nobody is asked how many partitions there are, the rounds of adding are a fixed number. Columns of numbers come to
+Python as one column of arrays, which takes Spark less than many columns, and are rows there as they are.
 """
 
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +23,11 @@ try:
     from pyspark import TaskContext, keyword_only
     from pyspark.ml import Estimator, Model
     from pyspark.ml.linalg import VectorUDT
-    from pyspark.ml.param import Param, Params
+    from pyspark.ml.param import Param, Params, TypeConverters
     from pyspark.ml.param.shared import HasFeaturesCol, HasInputCols, HasLabelCol, HasOutputCol, HasWeightCol
     from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql import functions
+    from pyspark.sql.types import FloatType, StructField, StructType
 except ImportError as error:
     raise ImportError(
         "discrim.spark needs pyspark, which is not installed. Install it with pip install 'discrim[spark]' (it needs "
@@ -31,14 +35,17 @@ except ImportError as error:
     ) from error
 
 from discrim.data.check import PartError
+from discrim.data.warn_once import columns_in_order
 from discrim.engines.table_files import rows_of_columns
+from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
 from discrim.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.reducers.bayes_error_lda import BayesErrorLDA
 from discrim.reducers.model_file import FORMAT, UNFITTED
-from discrim.reducers.parts import fitted_on, gathering_of
+from discrim.reducers.parts import fit_in_parts, gathering_of
+from discrim.reducers.within_memory import MAX_MEMORY
 
 FAN_IN, ROUNDS = 8, 3  # statistics that one task adds, so often: of 4,096 partitions, eight come to the driver
-FOUND = "at int, statistics binary"
+FOUND = "at int, found binary"
 
 
 class _Columns(HasInputCols, HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol):
@@ -80,12 +87,19 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
         Weights of the rows.
     outputCol : str, default="reduced"
         Where the components are written, as vectors.
+    maxMemory : int, default=8 * 2**30
+        Bytes that the statistics may take, as `max_memory` of `fit_parts`: beyond, PCA and MarginPCA go through the
+        data frame several times, and other methods are refused.
 
     Examples
     --------
     >>> from discrim.spark import SparkReducer  # doctest: +SKIP
     >>> SparkReducer(inputCols=["a", "b", "c"], labelCol="kind").fit(frame).transform(frame)  # doctest: +SKIP
     """
+
+    maxMemory: Param[int] = Param(  # noqa: N815 - a parameter of pyspark.ml
+        Params._dummy(), "maxMemory", "bytes that the statistics may take", typeConverter=TypeConverters.toInt
+    )
 
     @keyword_only
     def __init__(
@@ -97,10 +111,11 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
         labelCol: str = "label",
         weightCol: str | None = None,
         outputCol: str = "reduced",
+        maxMemory: int = MAX_MEMORY,
     ) -> None:
         super().__init__()
         given = dict(vars(self)["_input_kwargs"])  # as keyword_only puts them
-        self._setDefault(featuresCol="features", labelCol="label", outputCol="reduced")
+        self._setDefault(featuresCol="features", labelCol="label", outputCol="reduced", maxMemory=MAX_MEMORY)
         self._set(**{name: value for name, value in given.items() if name != "model" and value is not None})
         if model is not None:
             self.setModel(model)
@@ -117,12 +132,18 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
 
     def _fit(self, dataset: Any) -> SparkReducerModel:
         model, columns = self.getModel(), self._columns()
-        gathering = gathering_of(model)
-        label = self.getLabelCol() if gathering.supervised else None
-        weight = self.getWeightCol() if self.isSet(self.weightCol) else None
-        read = dataset.select(*columns, *(name for name in (label, weight) if name is not None))
-        gather = _gatherer(gathering, columns, label, weight, vectors=not self.isSet(self.inputCols))
-        fitted_on(model, _total(read.mapInArrow(gather, FOUND)))
+        named = self.isSet(self.inputCols)
+        beside = [self.getLabelCol() if gathering_of(model).supervised else None]
+        beside += [self.getWeightCol() if self.isSet(self.weightCol) else None]
+        features = _as_array(dataset, columns) if named else functions.col(columns[0])
+        rows = dataset.select(features.alias("features"), *(_alias(name, at) for at, name in enumerate(beside) if name))
+        read = partial(_read, columns[0], [name is not None for name in beside])
+        parts = TableInParts(
+            len(columns) if named else _width(rows),
+            lambda gathering: _total(rows, partial(_gathered, gathering, columns if named else None, read)),
+            lambda look: _total(rows, partial(_looked_at, look, read)),
+        )
+        fit_in_parts(model, parts, self.getOrDefault(self.maxMemory))
         found = self._copyValues(SparkReducerModel())
         return found._set(payload=FORMAT.to_bytes(model))
 
@@ -145,68 +166,110 @@ class SparkReducerModel(Model, _Columns, DefaultParamsReadable, DefaultParamsWri
         return dataset.mapInArrow(write, schema)
 
 
+def _as_array(dataset: Any, columns: list[str]) -> Any:
+    """The columns as one, of arrays; whole numbers and decimals as doubles."""
+    single = all(isinstance(dataset.schema[name].dataType, FloatType) for name in columns)
+    return functions.array(*(functions.col(_quoted(name)).cast("float" if single else "double") for name in columns))
+
+
+def _alias(name: str, at: int) -> Any:
+    return functions.col(_quoted(name)).alias(f"beside{at}")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _width(rows: Any) -> int:
+    """How long the vectors are, by the first one."""
+    first = rows.select("features").head(1)
+    return 0 if not first or first[0][0] is None else len(first[0][0])
+
+
 # ---------------------------------------------------------------------- on the workers
 
+Found = Callable[[str, Iterator[Any]], Any]  # of a partition, by its name and batches: something that adds up, or None
 
-def _total(found: Any) -> Statistics:
-    """The sum of what the partitions found, added on the workers until few are left."""
+
+def _total(rows: Any, find: Found) -> Any:
+    """The sum of what is found in the partitions, added on the workers until few are left."""
+    found = rows.mapInArrow(partial(_of_partition, find), FOUND)
     for _ in range(ROUNDS):
         found = found.groupBy((found["at"] / FAN_IN).cast("int").alias("group")).applyInArrow(_added, FOUND)
-    rows = [Statistics.from_bytes(bytes(row["statistics"])) for row in found.collect()]
-    if not rows:
-        raise ValueError("No rows came: every partition of the data frame is empty.")
-    return gathered_total(rows)
+    some = [_unpacked(bytes(row["found"])) for row in found.collect()]
+    if not some:
+        raise ValueError(NO_ROWS)
+    return gathered_total(some)
+
+
+def _of_partition(find: Found, batches: Iterator[Any]) -> Iterator[Any]:
+    context = TaskContext.get()
+    at = context.partitionId() if context else 0
+    found = find(f"partition {at}", (batch for batch in batches if batch.num_rows))
+    if found is not None:
+        yield from _packed(at, found).to_batches()
+
+
+def _gathered(
+    gathering: Gathering, names: list[str] | None, read: Callable[..., Any], part: str, batches: Iterator[Any]
+) -> Statistics | None:
+    gatherer = Gatherer(gathering, part, names=names)
+    for batch in batches:
+        gatherer.add(*read(batch, part, gatherer.n_given))
+    return None if gatherer.is_empty else gatherer.statistics()
+
+
+def _looked_at(look: Look, read: Callable[..., Any], part: str, batches: Iterator[Any]) -> Any:
+    found = [one for batch in batches if (one := look(*read(batch))) is not None]
+    return gathered_total(found) if found else None
 
 
 def _added(key: tuple[Any, ...], found: Any) -> Any:
-    """The sum of a group's statistics, in the order of the partitions."""
-    ordered = found.sort_by("at").column("statistics")
-    return _found(key[0].as_py(), gathered_total([Statistics.from_bytes(cell.as_py()) for cell in ordered]))
+    """The sum of a group, in the order of the partitions."""
+    ordered = found.sort_by("at").column("found")
+    return _packed(key[0].as_py(), gathered_total([_unpacked(cell.as_py()) for cell in ordered]))
 
 
-def _found(at: int, statistics: Statistics) -> Any:
+def _packed(at: int, found: Any) -> Any:
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    return pa.table({"at": pa.array([at], pa.int32()), "statistics": pa.array([statistics.to_bytes()], pa.binary())})
+    content = io.BytesIO()
+    if isinstance(found, Statistics):
+        content.write(found.to_bytes())
+    else:
+        np.save(content, found, allow_pickle=False)
+    return pa.table({"at": pa.array([at], pa.int32()), "found": pa.array([content.getvalue()], pa.binary())})
 
 
-def _gatherer(
-    gathering: Gathering, columns: list[str], label: str | None, weight: str | None, *, vectors: bool
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def gather(batches: Iterator[Any]) -> Iterator[Any]:
-        context = TaskContext.get()
-        at = context.partitionId() if context else 0
-        gatherer = Gatherer(gathering, f"partition {at}", names=None if vectors else columns)
-        for batch in batches:
-            if batch.num_rows:
-                X = _rows(batch, columns, vectors, gatherer.part, gatherer.n_given)
-                y, w = (None if name is None else _plain(batch.column(name)) for name in (label, weight))
-                gatherer.add(X, y, w)
-        if not gatherer.is_empty:
-            yield from _found(at, gatherer.statistics()).to_batches()
+def _unpacked(content: bytes) -> Any:
+    is_array = content.startswith(np.lib.format.MAGIC_PREFIX)
+    return np.load(io.BytesIO(content), allow_pickle=False) if is_array else Statistics.from_bytes(content)
 
-    return gather
+
+def _read(
+    column: str, beside: list[bool], batch: Any, part: str = "the partition", first: int = 0
+) -> tuple[Any, Any, Any]:
+    """(X, y, sample_weight) of a batch; column : what the features are called"""
+    y, weights = (_plain(batch.column(f"beside{at}")) if there else None for at, there in enumerate(beside))
+    return _vectors(batch.column("features"), column, part, first), y, weights
 
 
 def _plain(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_pylist()) if column.null_count == 0 else np.asarray(column.to_pylist(), dtype=object)
 
 
-def _rows(batch: Any, columns: list[str], vectors: bool, part: str = "the partition", first: int = 0) -> Any:
-    """A batch's features: named columns as a frame, or a column of vectors or arrays as a table."""
-    if not vectors:
-        return rows_of_columns(batch, columns)
-    column = batch.column(columns[0])
+def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0) -> Any:
+    """A column of vectors or arrays as a table."""
     if column.null_count:
         at = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise PartError(f"{part}, row {at}, column {columns[0]!r}: null where a vector belongs. Drop such rows first.")
+        raise PartError(f"{part}, row {at}, column {name!r}: null where a vector belongs. Drop such rows first.")
     if hasattr(column, "storage"):
         column = column.storage
     sizes, X = _of_vectors(column) if column.type.num_fields == 4 else _of_arrays(column)
     if (sizes != sizes[0]).any():
         at = int(np.flatnonzero(sizes != sizes[0])[0])
         raise PartError(
-            f"{part}, row {first + at}, column {columns[0]!r}: {sizes[at]} numbers, after rows of {sizes[0]}. Every "
+            f"{part}, row {first + at}, column {name!r}: {sizes[at]} numbers, after rows of {sizes[0]}. Every "
             "row needs as many."
         )
     return X()
@@ -235,14 +298,18 @@ def _of_vectors(column: Any) -> Sized:
 
 
 def _numbers(column: Any) -> NDArray[Any]:
-    return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    values = column.to_numpy(zero_copy_only=False)
+    return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
 
 
 def _writer(model: Any, columns: list[str], output: str, *, vectors: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             if batch.num_rows:
-                yield _with_vectors(batch, output, np.asarray(model.transform(_rows(batch, columns, vectors))))
+                X = _vectors(batch.column(columns[0]), columns[0]) if vectors else rows_of_columns(batch, columns)
+                with columns_in_order():
+                    scores = np.asarray(model.transform(X))
+                yield _with_vectors(batch, output, scores)
 
     return write
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,14 +24,15 @@ from discrim.data.labelled_table import LabelledTable
 from discrim.data.preprocessing import preprocessing
 from discrim.data.table_error import plural, quoted
 from discrim.data.tables import write_table
+from discrim.data.warn_once import columns_in_order
 from discrim.data.writing import written_ending
-from discrim.engines.table_files import FileTable, gather_files, transform_files
+from discrim.engines.table_files import FileTable, gather_files, in_files, transform_files
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
 from discrim.evaluation.printed import rows_times
 from discrim.moments.gather import Gathering, Statistics
 from discrim.reducers import model_file
 from discrim.reducers.linear_map import LinearMap
-from discrim.reducers.parts import fitted_within
+from discrim.reducers.parts import fit_in_parts
 
 REDUCTIONS = {name: method for name, method in METHODS.items() if method.build is not None}
 DEFAULT = next(iter(REDUCTIONS))
@@ -168,16 +169,8 @@ def _require_own_names(*names: str) -> None:
 def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
     """The features by name."""
     names = fitted.get_feature_names_out()
-    with names_in_order():
+    with columns_in_order():
         return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
-
-
-@contextmanager
-def names_in_order() -> Iterator[None]:
-    """Without scikit-learn's word that an array has no names, by which its columns were put in order before."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        yield
 
 
 def project_parts(data: str, reading: Reading, reduction: Any, components: int, scale: str) -> tuple[Any, FileTable]:
@@ -197,10 +190,7 @@ def project_parts(data: str, reading: Reading, reduction: Any, components: int, 
         say(f"{size} in {plural(len(total.parts), 'file')} were gathered.")
         return total
 
-    def batches() -> Iterator[tuple[Any, ...]]:
-        return (batch for part in table.parts() for batch in table.batches(part))
-
-    return fitted_within(model, (len(table.features),), reading.max_bytes, gathered, batches), table
+    return fit_in_parts(model, replace(in_files(table), gather=gathered), reading.max_bytes), table
 
 
 def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
@@ -208,7 +198,7 @@ def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
     names = [str(name) for name in model.get_feature_names_out()]
     _require_own_names(*names, *filter(None, [table.target]))
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
-    with _bar("Writing", table) as moved, names_in_order():
+    with _bar("Writing", table) as moved, columns_in_order():
         n_rows = transform_files(model.transform, names, table, out, seal, moved)
     say(f"{rows_times(n_rows, len(names), 'component')} are in {out}, in {plural(len(table.parts()), 'file')}.")
 

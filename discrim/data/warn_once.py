@@ -53,3 +53,11 @@ def _to_caller() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("discrim", "contextlib"):
         frame, level = frame.f_back, level + 1
     return level
+
+
+@contextmanager
+def columns_in_order() -> Iterator[None]:
+    """Without scikit-learn's word that an array has no names: its columns were put in order by them before."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield

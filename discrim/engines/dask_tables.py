@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from discrim.data.check import PartError
-from discrim.moments.gather import Gatherer, Gathering, Statistics, gathered_total
+from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
+from discrim.moments.gather import Gathering, Statistics, gathered_total, part_statistics
 
 FAN_IN = 8  # statistics that one task adds
 
@@ -24,35 +25,67 @@ def is_dask(X: Any) -> bool:
     return type(X).__module__.split(".")[0] == "dask" and hasattr(X, "__dask_graph__")
 
 
-def gather_dask(gathering: Gathering, X: Any, y: Any = None, sample_weight: Any = None) -> Statistics:
-    """Statistics of a Dask array or data frame, from its blocks; labels and weights may be Dask's or in memory."""
-    rows = _blocks(_whole_rows(X))
-    columns = [_blocks_beside(X, rows, values, name) for values, name in ((y, "y"), (sample_weight, "sample_weight"))]
-    return gather_delayed(gathering, list(zip(rows, *columns, strict=True)))
+def in_dask_parts(given: Iterable[Any]) -> TableInParts:
+    """Parts that are computed, looked at and added on the workers.
 
-
-def gather_delayed(gathering: Gathering, parts: Iterable[Any]) -> Statistics:
-    """Statistics of parts: tuples of delayed (X, y, sample_weight), or delayed tuples."""
+    given : of X or (X, y, sample_weight), each a Dask array or data frame with labels and weights that are Dask's or in
+    memory; or delayed values of these, or delayed tuples, of which the first is asked how many columns it has
+    """
     import dask
 
-    gather = dask.delayed(partial(_gathered, gathering), pure=False)
-    tasks = [gather(number, part) for number, part in enumerate(parts)]
+    parts: list[Any] = []
+    n_columns = None
+    for one in given:
+        X, *beside = _as_tuple(one)
+        if type(X).__module__ == "dask.delayed":  # which seems to have every attribute
+            parts.append(one)
+            continue
+        n_columns = n_columns or (X.shape[1] if hasattr(X, "chunks") else len(X.columns))
+        parts += _divided(X, *beside)
+    return TableInParts(
+        n_columns or dask.delayed(_width)(parts[0]).compute(),
+        lambda gathering: _sum_in_tree(partial(_gathered, gathering), parts),
+        lambda look: _sum_in_tree(partial(_looked_at, look), parts),
+    )
+
+
+def _divided(X: Any, y: Any = None, sample_weight: Any = None) -> list[tuple[Any, ...]]:
+    """(X, y, sample_weight) of each block of rows, delayed."""
+    rows = _blocks(_whole_rows(X))
+    columns = [_blocks_beside(X, rows, values, name) for values, name in ((y, "y"), (sample_weight, "sample_weight"))]
+    return list(zip(rows, *columns, strict=True))
+
+
+def _sum_in_tree(of_part: Callable[[int, Any], Any], parts: Sequence[Any]) -> Any:
+    """The sum of what a function makes of each numbered part, added on the workers."""
+    import dask
+
+    found = dask.delayed(of_part, pure=False)
+    tasks = [found(number, part) for number, part in enumerate(parts)]
     add = dask.delayed(_added, pure=False)
     while len(tasks) > 1:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
-    total = tasks[0].compute() if tasks else None
-    if total is None:
-        raise ValueError("No rows came: every part is empty. Pass at least one part with rows.")
-    return total
+    return sum_of_some([tasks[0].compute()])
 
 
 def _gathered(gathering: Gathering, number: int, part: Any) -> Statistics | None:
-    gatherer = Gatherer(gathering, f"partition {number}")
-    gatherer.add(*(part if isinstance(part, tuple | list) else (part,)))
-    return None if gatherer.is_empty else gatherer.statistics()
+    return part_statistics(gathering, f"partition {number}", *_as_tuple(part))
 
 
-def _added(found: list[Statistics | None]) -> Statistics | None:
+def _looked_at(look: Look, number: int, part: Any) -> Any:
+    return look(*_as_tuple(part))
+
+
+def _width(part: Any) -> int:
+    shape = np.shape(_as_tuple(part)[0])
+    return shape[1] if len(shape) == 2 else 0
+
+
+def _as_tuple(part: Any) -> Sequence[Any]:
+    return part if isinstance(part, tuple | list) else (part,)
+
+
+def _added(found: list[Any]) -> Any:
     some = [one for one in found if one is not None]
     return gathered_total(some) if some else None
 
@@ -64,7 +97,7 @@ def _whole_rows(X: Any) -> Any:
             f"The Dask array has {len(X.chunks[1])} blocks of columns; they are joined (rechunk({{1: -1}})), so that "
             "each block holds whole rows.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
         return X.rechunk({1: -1})
     return X

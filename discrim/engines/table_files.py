@@ -27,6 +27,7 @@ from discrim.data.rows import LabelledRows, block_slices
 from discrim.data.table_error import TableError, quoted
 from discrim.data.writing import whole_file
 from discrim.engines.array_files import ArrayFiles
+from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 from discrim.moments.row_sample import RowSample
 
@@ -64,10 +65,17 @@ class FileTable:
         *,
         drop: Sequence[str] = (),
         features: Sequence[str] | None = None,
+        labelled: bool = True,
         delimiter: str = ",",
     ) -> FileTable:
-        """A file or a folder, with labels (in its last column, where none is named), or with named `features` only."""
+        """A file or a folder, with labels (in its last column, where none is named), or with named `features` only.
+
+        labelled : False where no label is looked at, and the last column is one of the features
+        """
         kind, dataset = _dataset(path, delimiter)
+        if target is None and not labelled:
+            features = [name for name in dataset.schema.names if name not in drop]
+            _require_numeric(path, dataset.schema, features)
         names, in_doubt = dataset.schema.names, features is None and (target is None or _is_number(target))
         notes: tuple[str, ...] = ()
         if target is None and features is None:
@@ -261,6 +269,15 @@ def gather_files(gathering: Gathering, table: FileTable, progress: Progress | No
     if total is None:
         raise TableError(f"{table.path} has no rows.")
     return total
+
+
+def in_files(table: FileTable) -> TableInParts:
+    """The table in its files, each read batch by batch."""
+
+    def summed(look: Look) -> Any:
+        return sum_of_some(look(*batch) for fragment in table.parts() for batch in table.batches(fragment))
+
+    return TableInParts(len(table.features), lambda gathering: gather_files(gathering, table), summed)
 
 
 def sampled_rows(table: FileTable, most: int) -> tuple[NDArray[np.float64], NDArray[Any], int]:

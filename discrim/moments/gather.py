@@ -327,6 +327,13 @@ class Gatherer:
         return np.frombuffer(digest, "<u8").astype(np.uint64)
 
 
+def part_statistics(gathering: Gathering, part: str, X: Any, y: Any = None, weights: Any = None) -> Statistics | None:
+    """The statistics of one part, None where it has no rows."""
+    gatherer = Gatherer(gathering, part)
+    gatherer.add(X, y, weights)
+    return None if gatherer.is_empty else gatherer.statistics()
+
+
 def require_same_columns(
     before: tuple[str, ...] | None, n_before: int, now: tuple[str, ...] | None, n_now: int
 ) -> None:
@@ -349,8 +356,8 @@ def _named_apart(before: tuple[str, ...] | None, now: tuple[str, ...] | None) ->
     return " ".join(said)
 
 
-def gathered_total(parts: list[Statistics]) -> Statistics:
-    """The sum, in a tree: every addition is of about equals."""
+def gathered_total(parts: list[Any]) -> Any:
+    """The sum of statistics (or arrays), in a tree: every addition is of about equals."""
     while len(parts) > 1:
         paired = [parts[i] + parts[i + 1] for i in range(0, len(parts) - 1, 2)]
         parts = paired + parts[len(paired) * 2 :]

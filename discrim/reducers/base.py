@@ -33,7 +33,7 @@ from discrim.data.rows import LabelledRows, projected
 from discrim.data.warn_once import held_back, say_once
 from discrim.decompositions import pinv
 from discrim.doc_links import DocLinkMixin
-from discrim.engines.dask_tables import gather_dask, is_dask, transform_dask
+from discrim.engines.dask_tables import in_dask_parts, is_dask, transform_dask
 from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
@@ -42,6 +42,7 @@ from discrim.reducers.callbacks import CallbackSupportMixin, heard
 from discrim.reducers.solution import Coordinates, Solution
 from discrim.reducers.streaming import StatisticsEstimator
 from discrim.reducers.vip import importances
+from discrim.reducers.within_memory import fit_within
 from discrim.solve.basis import Basis, Features
 from discrim.solve.choose import Plan, choose
 
@@ -166,7 +167,8 @@ class Reducer(
 
     def _fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         if is_dask(X):
-            return self.fit_statistics(gather_dask(self._gathering(), X, y, sample_weight))
+            fit_within(self, self._gathering(), in_dask_parts([(X, y, sample_weight)]))
+            return self
         if is_foreign(X) and self.missing is None:
             gathered = gather_array(self._gathering(), X, y, sample_weight)
             if gathered is not None:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,24 +23,16 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from discrim.data.check import labelled_rows
-from discrim.data.check_parameters import plain_count
-from discrim.data.rows import LabelledRows
-from discrim.data.warn_once import warn
-from discrim.engines.dask_tables import gather_delayed, is_dask
+from discrim.engines.dask_tables import in_dask_parts, is_dask
+from discrim.engines.table_files import FileTable, in_files
+from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.moments.column_totals import ColumnTotals
-from discrim.moments.gather import Gatherer, Gathering, Statistics
+from discrim.moments.gather import Gathering, Statistics, part_statistics
 from discrim.reducers.base import Reducer
 from discrim.reducers.posterior_map import PosteriorMap
-from discrim.reducers.spread_reducer import SpreadReducer
-from discrim.solve.basis import Features
-from discrim.solve.choose import Plan, choose_in_parts
-from discrim.solve.passed_rows import PassedRows
+from discrim.reducers.within_memory import MAX_MEMORY, Scaled, fit_within
 
 Array = NDArray[np.float64]
-
-
-MAX_MEMORY = 8 * 2**30
 
 
 def fit_parts(
@@ -46,6 +41,7 @@ def fit_parts(
     *,
     map: Callable[..., Iterable[Any]] = builtins.map,
     max_memory: int = MAX_MEMORY,
+    target: str | None = None,
 ) -> Any:
     """Fit a model on a table that comes in parts, each looked at once, in memory that does not grow with their number.
 
@@ -58,9 +54,10 @@ def fit_parts(
     ----------
     model : reducer, or Pipeline of a scaler and a reducer
         Fitted in place.
-    parts : iterable
+    parts : iterable, or path
         Of ``(X, y)`` or ``(X, y, sample_weight)``, ``X`` alone for PCA, or functions that return such; or of Dask's
-        delayed values of these, which are then gathered on its workers.
+        collections or delayed values of these, which are then gathered on its workers (the first of delayed values is
+        asked beforehand how many columns it has). Or a file or a folder of files: Parquet, Feather, CSV, .npy.
     map : callable, default=map
         What the gathering is done with: the built-in, or the ``map`` of an executor or a pool. The order in which it
         returns does not matter.
@@ -68,6 +65,8 @@ def fit_parts(
         Bytes that the statistics may take: about 16 for each pair of columns, and that for each fold where folds choose
         something. Beyond, few directions of PCA and MarginPCA are found by block Krylov, to about 1e-5 of the spread,
         where `parts` is a list (or another iterable that begins anew); other methods are refused.
+    target : str, default=None
+        The column of labels, where `parts` is a path.
 
     Returns
     -------
@@ -83,94 +82,58 @@ def fit_parts(
     >>> fit_parts(BayesErrorLDA(), zip(np.array_split(X, 7), np.array_split(y, 7))).transform(X).shape
     (1797, 2)
     """
+    if isinstance(parts, str | os.PathLike):
+        return fit_in_parts(model, in_files(_opened(model, Path(parts), target)), max_memory)
+    if is_dask(parts):
+        parts = [parts]
     remaining = iter(parts)
     begins_anew = remaining is not parts
     first = list(itertools.islice(remaining, 1))
-    if any(is_dask(value) for part in first for value in (part if isinstance(part, tuple) else (part,))):
-        return fitted_on(model, gather_delayed(gathering_of(model), itertools.chain(first, remaining)))
+    if any(is_dask(value) for part in first for value in _as_tuple(part)):
+        return fit_in_parts(model, in_dask_parts(itertools.chain(first, remaining)), max_memory)
     first = [_part(part) for part in first]
-    if not first:
-        raise ValueError(NO_ROWS)
 
     def gather(gathering: Gathering) -> Statistics:
-        total: Statistics | None = None
-        for found in map(partial(_of_part, gathering), enumerate(itertools.chain(first, remaining))):
-            if found is not None:
-                total = found if total is None else total + found
-        if total is None:
-            raise ValueError(NO_ROWS)
-        return total
+        given = enumerate(itertools.chain(first, remaining))
+        return sum_of_some(map(partial(_of_part, gathering), given))
 
-    again = (lambda: builtins.map(_part, parts)) if begins_anew else None
-    return fitted_within(model, np.shape(first[0][0])[1:], max_memory, gather, again)
+    def summed(look: Look) -> Any:
+        return sum_of_some(map(partial(_looked_at, look), parts))
+
+    n_columns = np.shape(first[0][0])[1] if first and np.ndim(first[0][0]) > 1 else 0
+    return fit_in_parts(model, TableInParts(n_columns, gather, summed if begins_anew else None), max_memory)
 
 
-NO_ROWS = "No rows came: `parts` is empty, or all parts are. Pass at least one part with rows."
+def _opened(model: Any, path: Path, target: str | None) -> FileTable:
+    asked = gathering_of(model)
+    if asked.supervised and target is None:
+        raise ValueError(f"{asked.method} needs labels. Name the column of {path} that holds them: target='…'.")
+    return FileTable.open(path, target, labelled=asked.supervised)
+
+
+def _as_tuple(part: Any) -> tuple[Any, ...]:
+    return part if isinstance(part, tuple) else (part,)
 
 
 def _part(given: Any) -> tuple[Any, ...]:
     """(X, y, …) of what was given for a part."""
-    part = given() if callable(given) else given
-    return part if isinstance(part, tuple) else (part,)
+    return _as_tuple(given() if callable(given) else given)
 
 
 def _of_part(gathering: Gathering, numbered: tuple[int, Any]) -> Statistics | None:
     number, given = numbered
-    gatherer = Gatherer(gathering, f"part {number}")
-    gatherer.add(*_part(given))
-    return None if gatherer.is_empty else gatherer.statistics()
+    return part_statistics(gathering, f"part {number}", *_part(given))
 
 
-def fitted_within(
-    model: Any,
-    columns: tuple[int, ...],
-    max_memory: int,
-    gather: Callable[[Gathering], Statistics],
-    batches: Callable[[], Iterable[tuple[Any, ...]]] | None,
-) -> Any:
-    """The model, fitted on statistics, or, where these would not fit into memory, in passes over batches of rows.
-
-    columns : (d,), or nothing where a part shows no columns; gather : gives the statistics of all parts
-    batches : begins to give (X, y, sample_weight) anew, None where they are there but once
-    """
-    gathering, (_, reducer) = gathering_of(model), _steps(model)
-    spread = isinstance(reducer, SpreadReducer) and gathering.keep != "means" and not gathering.needs_hashes
-    why_not = None if spread else f"{gathering.method} needs them"
-    if spread and batches is None:
-        why_not = "the parts come but once (an iterator, not a list)"
-    request = plain_count(getattr(reducer, "n_components", None))
-    plan = choose_in_parts(
-        *columns or (0,),
-        scatters=max(1, gathering.n_folds) * {"means": 0, "pooled": 1, "each": 2}[gathering.keep],  # of two classes
-        wanted=request if isinstance(request, int) else None,
-        max_memory=max_memory,
-        why_not=why_not,
-    )
-    if plan.basis == "features" or batches is None:
-        return fitted_on(model, gather(gathering))
-    warn(f"{gathering.method}: {plan.reason}.")
-    return _fitted_in_passes(model, plan, gather(replace(gathering, keep="means")), batches)
+def _looked_at(look: Look, given: Any) -> Any:
+    return look(*_part(given))
 
 
-def _fitted_in_passes(
-    model: Any, plan: Plan, total: Statistics, batches: Callable[[], Iterable[tuple[Any, ...]]]
-) -> Any:
+def fit_in_parts(model: Any, parts: TableInParts, max_memory: int) -> Any:
+    """The model, fitted on a table in parts wherever they are, in the given memory."""
     scaler, reducer = _steps(model)
-    if scaler is not None:
-        total = _behind(scaler, total)
-    asked, classes = total.gathering, total.moments.classes
-
-    def passed() -> Iterator[LabelledRows]:
-        for X, *labels_and_weights in batches():
-            y, weights, *_ = *labels_and_weights, None, None
-            if np.shape(X)[0] and (weights is None or np.any(weights)):
-                table = X if scaler is None else scaler.transform(X)
-                rows = asked.weighted(labelled_rows(asked.method, table, y, weights, supervised=asked.supervised))
-                codes = np.searchsorted(classes, rows.classes)[rows.codes] if asked.supervised else rows.codes
-                yield replace(rows, codes=codes.astype(np.intp), classes=classes)
-
-    known = Features.of_moments(total.moments, plan.reason)
-    reducer._fit_basis(PassedRows(**vars(known), parts=passed, most=plan.passes), total)
+    scaled = None if scaler is None else Scaled(partial(_behind, scaler), partial(_applied, scaler))
+    fit_within(reducer, gathering_of(model), parts, max_memory, scaled)
     return model
 
 
@@ -180,18 +143,16 @@ def gathering_of(model: Any) -> Gathering:
     return replace(reducer._gathering(), columns=scaler is not None)
 
 
-def fitted_on(model: Any, total: Statistics) -> Any:
-    """The model, fitted on what was gathered for it."""
-    scaler, reducer = _steps(model)
-    if scaler is not None:
-        total = _behind(scaler, total)
-    reducer.fit_statistics(total)
-    return model
-
-
 def _behind(scaler: Any, total: Statistics) -> Statistics:
     """Of what a scaler gives, which has no names, as in a fit of the pipeline; the scaler is fitted."""
     return replace(_scaled(scaler, total), gathering=replace(total.gathering, columns=False), names=None)
+
+
+def _applied(scaler: Any, X: Any) -> Any:
+    """What the scaler makes of a table without names."""
+    nameless = copy(scaler)
+    vars(nameless).pop("feature_names_in_", None)
+    return nameless.transform(X)
 
 
 def _steps(model: Any) -> tuple[Any, Reducer | PosteriorMap]:

@@ -17,6 +17,8 @@ from discrim.solve.eigen import Spectrum
 class SpreadReducer(Reducer):
     """maximise  tr WᵀAW  subject to  WᵀW = I,  A the spread that `_spread` states."""
 
+    _is_spread = True
+
     @abstractmethod
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         """The objective, from the statistics (and landmarks) in the basis's coordinates."""

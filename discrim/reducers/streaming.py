@@ -51,6 +51,7 @@ class StatisticsEstimator(BaseEstimator, ABC):
     feature_names_in_: NDArray[Any]
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     _supervised = True
+    _is_spread = False  # whether products with one spread are all that its directions need
     _knows_spread = True  # whether its statistics tell how all rows spread along the components
     _keeps = "pooled"  # which scatters the objective needs: "pooled", "each" or "means"
     _keeps_of_parts: str | None = None  # of a table in parts, where others

@@ -1,15 +1,19 @@
 """Dask collections: the model of all rows, gathered on the workers; nothing is brought into memory unasked."""
 
 import os
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from samples import labelled
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from discrim import PCA, BayesErrorLDA, HashKFold, fit_parts
+from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, RegularizedLDA, fit_parts
 from discrim.data.check import PartError
+from discrim.reducers.within_memory import fit_within
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'discrim[dask]'")
 da = pytest.importorskip("dask.array")
@@ -112,3 +116,49 @@ def test_a_worker_that_dies_in_mid_fit_loses_nothing(tmp_path):
         fitted = fit_parts(BayesErrorLDA(), parts)
     assert died.exists()
     assert_wanted(fitted.transform(X))
+
+
+WIDE, OF_WIDE = labelled(400, 120, seed=3)
+WIDE = WIDE * np.linspace(3, 0.3, 120) + 5
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["alone", "behind a scaler"])
+@pytest.mark.parametrize("kind", ["blocks", "delayed"])
+def test_too_many_columns_for_statistics_are_gone_through_in_passes(kind, scaled):
+    rows, labels = da.from_array(WIDE, chunks=(90, -1)), da.from_array(OF_WIDE, chunks=90)
+    parts = [(rows, labels)]
+    if kind == "delayed":
+        parts = list(zip(rows.to_delayed().ravel(), labels.to_delayed().ravel(), strict=True))
+
+    def make():
+        return make_pipeline(StandardScaler(), MarginPCA(3)) if scaled else MarginPCA(3)
+
+    with pytest.warns(UserWarning, match="120 columns, whose statistics would take .* passes over the parts"):
+        found = fit_parts(make(), parts, max_memory=200_000)
+    features = make().fit(WIDE, OF_WIDE).transform(WIDE)
+    np.testing.assert_allclose(found.transform(WIDE), features, atol=1e-3 * np.abs(features).max())
+
+
+def test_what_does_not_fit_is_refused_before_a_block_is_computed(monkeypatch):
+    def never(block):
+        raise AssertionError("computed")
+
+    rows = da.from_array(WIDE, chunks=(90, -1)).map_blocks(never, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match=r"120 columns came.*RegularizedLDA needs them.*takes Dask's collections too"):
+        fit_parts(RegularizedLDA(), [(rows, OF_WIDE)], max_memory=200_000)
+    monkeypatch.setattr("discrim.reducers.base.fit_within", partial(fit_within, max_memory=200_000))
+    with pytest.raises(ValueError, match="RegularizedLDA needs them"):
+        RegularizedLDA().fit(rows, OF_WIDE)
+
+
+def test_a_collection_is_a_part_of_many_blocks_and_never_one_array():
+    seen = []
+
+    def look(block):
+        seen.append(block.shape)
+        return block
+
+    rows = da.from_array(WIDE, chunks=(90, -1)).map_blocks(look, meta=np.empty((0, 0)))
+    for parts in (rows, [rows]):
+        np.testing.assert_allclose(fit_parts(PCA(2), parts).components_, PCA(2).fit(WIDE).components_, atol=1e-10)
+    assert max(shape[0] for shape in seen) == 90

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from samples import labelled
 
-from discrim import PCA, BayesErrorLDA, HashKFold
+from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, RegularizedLDA
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'discrim[spark]'")
 pytestmark = [
@@ -129,3 +129,43 @@ def test_vectors_dense_and_sparse(spark):
     arrays = spark.createDataFrame([(row.tolist(),) for row in Z], ["features"])
     again = SparkReducer(model=PCA(2)).fit(arrays)
     np.testing.assert_allclose(again.model.transform(Z), PCA(2).fit(Z).transform(Z), atol=1e-10)
+
+
+def test_too_many_columns_are_gone_through_in_passes_or_refused(spark):
+    from pyspark.ml.linalg import Vectors
+
+    from discrim.spark import SparkReducer
+
+    wide = labelled(300, 60, seed=3)[0] * np.linspace(3, 0.3, 60) + 5
+    names = [f"x {i}" for i in range(60)]
+    labels = labelled(300, 60, seed=3)[1]
+    frame = pd.DataFrame(wide, columns=names).assign(kind=labels.astype(str), mass=1 + labels % 2)
+    columns = spark.createDataFrame(frame).repartition(3)
+    vectors = spark.createDataFrame([(Vectors.dense(row),) for row in wide], ["features"]).repartition(3)
+    given = {"inputCols": names, "labelCol": "kind", "weightCol": "mass"}
+    with pytest.warns(UserWarning, match="60 columns, whose statistics would take .* passes over the parts"):
+        found = SparkReducer(model=MarginPCA(2, pairs="mean"), maxMemory=50_000, **given).fit(columns)
+    wanted = MarginPCA(2, pairs="mean").fit(wide, labels, 1 + labels % 2).transform(wide)
+    np.testing.assert_allclose(found.model.transform(frame[names]), wanted, atol=1e-3 * np.abs(wanted).max())
+    with pytest.raises(ValueError, match=r"60 columns came.*RegularizedLDA needs them"):
+        SparkReducer(model=RegularizedLDA(), maxMemory=50_000, **given).fit(columns)
+    with pytest.warns(UserWarning, match="60 columns, whose statistics would take .* passes over the parts"):
+        found = SparkReducer(model=PCA(2), maxMemory=50_000).fit(vectors)
+    wanted = PCA(2).fit(wide).transform(wide)
+    np.testing.assert_allclose(found.model.transform(wide), wanted, atol=1e-3 * np.abs(wanted).max())
+
+
+def test_columns_of_other_kinds_of_numbers(spark):
+    from discrim.spark import SparkReducer
+
+    numbers = FRAME[list("abcd")].round(2).assign(b=np.arange(200), c=np.arange(200) % 3 == 0)
+    rows = spark.createDataFrame(numbers).selectExpr("cast(a as decimal(9, 2)) a", "b", "c", "d").repartition(3)
+    found = SparkReducer(model=PCA(2), inputCols=list("abcd")).fit(rows)
+    wanted = PCA(2).fit(numbers.astype(float))
+    np.testing.assert_allclose(found.model.components_, wanted.components_, atol=1e-10)
+    out = found.transform(rows).toPandas().sort_values("b")
+    np.testing.assert_allclose(
+        [v.toArray() for v in out["reduced"]], wanted.transform(numbers.astype(float)), atol=1e-8
+    )
+    single = spark.createDataFrame(FRAME[list("abcd")].astype(np.float32))
+    assert SparkReducer(model=PCA(2), inputCols=list("abcd")).fit(single).model.components_.dtype == np.float32

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from discrim import PCA, BayesErrorLDA, HashKFold, load
 from discrim.cli import application
 from discrim.data.table_error import TableError
-from discrim.engines.table_files import FileTable, gather_files, sampled_rows, transform_files
-from discrim.reducers.parts import fitted_on, gathering_of
+from discrim.engines.table_files import FileTable, gather_files, in_files, sampled_rows, transform_files
+from discrim.reducers.parts import fit_in_parts, gathering_of
+from discrim.reducers.within_memory import MAX_MEMORY
 
 X, Y = labelled(300, 6)
 FRAME = pd.DataFrame(X, columns=list("abcdef")).assign(kind=np.array(["x", "y", "z"])[Y])
@@ -36,7 +37,7 @@ def test_every_kind_of_files_gives_the_same_model(tmp_path):
     for source in sources:
         table = FileTable.open(source, "kind")
         model = BayesErrorLDA()
-        fitted_on(model, gather_files(gathering_of(model), table))
+        fit_in_parts(model, in_files(table), MAX_MEMORY)
         np.testing.assert_allclose(model.transform(FRAME[list("abcdef")]), WANTED, atol=1e-10)
 
 

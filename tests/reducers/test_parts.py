@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -373,3 +373,56 @@ def test_what_does_not_fit_and_cannot_be_passed_over_again_is_refused_with_both_
         with pytest.raises(ValueError, match=f"Parts of 120 columns came, whose statistics would take.*{words}"):
             fit_parts(model, given, max_memory=200_000)
     assert fit_parts(PCA(3), iter(parts), max_memory=16 * 120**2).n_components_ == 3
+
+
+def test_passes_by_an_executor_of_processes():
+    X, _, parts = wide_parts()
+    with ProcessPoolExecutor(1) as pool, pytest.warns(UserWarning, match="block Krylov"):
+        found = fit_parts(make_pipeline(StandardScaler(), PCA(2)), parts, map=pool.map, max_memory=200_000)
+    features = make_pipeline(StandardScaler(), PCA(2)).fit_transform(X)
+    np.testing.assert_allclose(found.transform(X), features, atol=1e-3 * np.abs(features).max())
+
+
+# ---------------------------------------------------------------------- paths
+
+
+@pytest.fixture
+def folder(tmp_path):
+    X, y = labelled(300, 6)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    (tmp_path / "parts").mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(300), 3)):
+        frame.assign(kind=y)[rows[0] : rows[-1] + 1].to_parquet(tmp_path / "parts" / f"{number}.parquet", index=False)
+    np.save(tmp_path / "rows.npy", X)
+    return tmp_path
+
+
+@pytest.mark.parametrize("make", [lambda: BayesErrorLDA(cv=HashKFold(5)), lambda: MarginPCA(2)], ids=["cv", "moments"])
+def test_a_path_is_read_in_parts(folder, make):
+    X, y = labelled(300, 6)
+    for path in (folder / "parts", str(folder / "parts")):
+        found = fit_parts(make(), path, target="kind")
+        assert_same_model(make().fit(X, y.astype(str)), found, pd.DataFrame(X, columns=list("abcdef")))
+        assert found.feature_names_in_.tolist() == list("abcdef")
+
+
+def test_a_path_without_labels(folder):
+    X, _ = labelled(300, 6)
+    np.testing.assert_allclose(
+        fit_parts(PCA(2), folder / "rows.npy").components_, PCA(2).fit(X).components_, atol=1e-10
+    )
+    assert fit_parts(PCA(2), folder / "parts").n_features_in_ == 7  # nobody said that one holds labels
+    assert fit_parts(PCA(2), folder / "parts", target="kind").n_features_in_ == 6
+    with pytest.raises(ValueError, match=r"RegularizedLDA needs labels\. Name the column of .*target="):
+        fit_parts(RegularizedLDA(), folder / "parts")
+
+
+def test_files_of_too_many_columns_are_read_several_times(folder):
+    X, _ = labelled(300, 6)
+    np.save(folder / "wide.npy", np.tile(X, 20) * np.linspace(1, 3, 120))
+    wide = np.load(folder / "wide.npy")
+    with pytest.warns(UserWarning, match="block Krylov"):
+        found = fit_parts(make_pipeline(StandardScaler(), PCA(2)), folder / "wide.npy", max_memory=200_000)
+    features = make_pipeline(StandardScaler(), PCA(2)).fit_transform(wide)
+    frame = pd.DataFrame(wide, columns=found.feature_names_in_)
+    np.testing.assert_allclose(found.transform(frame), features, atol=1e-3 * np.abs(features).max())

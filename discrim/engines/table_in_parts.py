@@ -1,0 +1,36 @@
+"""What every engine has to offer: how wide its table is, the statistics of all parts, and another look at each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from discrim.moments.gather import Gathering, Statistics
+
+NO_ROWS = "No rows came: there are no parts, or all are empty. Pass at least one part with rows."
+Look = Callable[..., Any]  # of a part's (X, y, sample_weight): something that adds up, None where there are no rows
+
+
+@dataclass(frozen=True)
+class TableInParts:
+    """A table in parts, wherever they are.
+
+    n_columns : 0 where no part shows any; gather : gives the statistics of all parts
+    summed : gives the sum of what a function makes of each part; None where the parts come but once
+    """
+
+    n_columns: int
+    gather: Callable[[Gathering], Statistics]
+    summed: Callable[[Look], Any] | None
+
+
+def sum_of_some(found: Iterable[Any]) -> Any:
+    """The sum of what was found, parts without rows left out; one is held beside it at a time."""
+    total = None
+    for one in found:
+        if one is not None:
+            total = one if total is None else total + one
+    if total is None:
+        raise ValueError(NO_ROWS)
+    return total
