@@ -8,6 +8,7 @@ while a method works on it, in `fit_messages`.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -133,6 +134,8 @@ ELSEWHERE = {
 def _refuse_what_is_not_in_memory(X: Any) -> None:
     kind, package = type(X).__name__, type(X).__module__.split(".")[0].strip("_")
     what = ELSEWHERE.get((package, kind))
+    if isinstance(X, str | os.PathLike):
+        what = "fit and fit_parts take the path of a table; elsewhere read it first"
     if hasattr(X, "__dask_graph__") and package != "xarray":
         package = "dask"
         what = "fit, transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks"
@@ -147,7 +150,7 @@ def require_no_groups(method: str, *, folds: bool, in_memory: bool) -> None:
             f"groups came, but {method} chooses nothing by folds, so there is nothing to keep them out of."
         )
     if not in_memory:
-        raise ValueError("groups came with a Dask collection, whose folds follow from the rows' content alone.")
+        raise ValueError("groups came with a table in parts, whose folds follow from the rows' content alone.")
 
 
 def require_columns(estimator: Any, X: Any) -> None:

@@ -8,6 +8,7 @@ on where it ended.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -165,6 +166,8 @@ class FileTable:
 
 def _dataset(path: Path, delimiter: str) -> tuple[str, Any]:
     """The format of the files, and what pyarrow makes of them."""
+    if not path.exists():
+        raise TableError(f"There is no file or folder {path}.")
     files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file() and p.name[0] not in "._")
     endings = {Path(p.name.removesuffix(".gz")).suffix.lower() for p in files}
     if not files or len(endings) > 1 or not endings <= set(_FORMATS):
@@ -237,10 +240,9 @@ def _require_numeric(path: Path, schema: Any, names: Sequence[str]) -> None:
 def rows_of_columns(batch: Any, names: Sequence[str], place: NDArray[Any] | None = None) -> NDArray[Any]:
     """Columns of an Arrow batch as rows of numbers, in their place where it is large enough."""
     columns = [_numbers(batch.column(name)) for name in names]
-    dtype, n = np.result_type(*columns), batch.num_rows
-    if place is None or place.dtype != dtype or len(place) < n:
-        place = np.empty((n, len(columns)), dtype)
-    rows = place[:n]
+    if place is None or len(place) < batch.num_rows:
+        place = np.empty((batch.num_rows, len(columns)), np.result_type(*columns))
+    rows = place[: batch.num_rows]
     for start in range(0, len(rows), TURNED):
         block = rows[start : start + TURNED]
         for at, column in enumerate(columns):
@@ -269,6 +271,17 @@ def gather_files(gathering: Gathering, table: FileTable, progress: Progress | No
     if total is None:
         raise TableError(f"{table.path} has no rows.")
     return total
+
+
+def is_path(X: Any) -> bool:
+    return isinstance(X, str | os.PathLike)
+
+
+def files_for(gathering: Gathering, path: Any, target: Any) -> FileTable:
+    """A file or a folder by its path, with labels where they are needed or named."""
+    if gathering.supervised and target is None:
+        raise ValueError(f"{gathering.method} needs labels. Name the column of {path} that holds them.")
+    return FileTable.open(Path(path), target, labelled=gathering.supervised)
 
 
 def in_files(table: FileTable) -> TableInParts:

@@ -35,6 +35,7 @@ from discrim.decompositions import pinv
 from discrim.doc_links import DocLinkMixin
 from discrim.engines.dask_tables import in_dask_parts, is_dask, transform_dask
 from discrim.engines.device_arrays import gather_array, projected_array
+from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.pairwise import has_gaps, pairwise_moments
@@ -139,9 +140,10 @@ class Reducer(
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            The rows; of a Dask array or data frame, only statistics of its blocks are gathered, on its workers.
+            The rows; of a Dask array or data frame, only statistics of its blocks are gathered, on its workers. Or the
+            path of a file or a folder (Parquet, Feather, CSV, .npy), which is read in parts.
         y : array of shape (n_samples,), default=None
-            Their labels; PCA needs none.
+            Their labels; PCA needs none. Of files, the name of the column that holds them.
         sample_weight : array of shape (n_samples,), default=None
             How much each row counts: a weight of 2 is the row twice. So weights that sum to 1 say as much as a single
             row, wherever the number of rows tells how certain something is.
@@ -156,7 +158,7 @@ class Reducer(
         """
         check_parameters(self)
         if groups is not None:
-            require_no_groups(type(self).__name__, folds=self._holds_groups, in_memory=not is_dask(X))
+            require_no_groups(type(self).__name__, folds=self._holds_groups, in_memory=not (is_dask(X) or is_path(X)))
             self._groups = np.asarray(on_host(groups))
         try:
             if "_skl_callbacks" in vars(self):
@@ -166,6 +168,9 @@ class Reducer(
             self.__dict__.pop("_groups", None)
 
     def _fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
+        if is_path(X):
+            fit_within(self, self._gathering(), in_files(files_for(self._gathering(), X, y)))
+            return self
         if is_dask(X):
             fit_within(self, self._gathering(), in_dask_parts([(X, y, sample_weight)]))
             return self

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import builtins
 import itertools
-import os
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from discrim.engines.dask_tables import in_dask_parts, is_dask
-from discrim.engines.table_files import FileTable, in_files
+from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.moments.column_totals import ColumnTotals
 from discrim.moments.gather import Gathering, Statistics, part_statistics
@@ -82,8 +80,8 @@ def fit_parts(
     >>> fit_parts(BayesErrorLDA(), zip(np.array_split(X, 7), np.array_split(y, 7))).transform(X).shape
     (1797, 2)
     """
-    if isinstance(parts, str | os.PathLike):
-        return fit_in_parts(model, in_files(_opened(model, Path(parts), target)), max_memory)
+    if is_path(parts):
+        return fit_in_parts(model, in_files(files_for(gathering_of(model), parts, target)), max_memory)
     if is_dask(parts):
         parts = [parts]
     remaining = iter(parts)
@@ -102,13 +100,6 @@ def fit_parts(
 
     n_columns = np.shape(first[0][0])[1] if first and np.ndim(first[0][0]) > 1 else 0
     return fit_in_parts(model, TableInParts(n_columns, gather, summed if begins_anew else None), max_memory)
-
-
-def _opened(model: Any, path: Path, target: str | None) -> FileTable:
-    asked = gathering_of(model)
-    if asked.supervised and target is None:
-        raise ValueError(f"{asked.method} needs labels. Name the column of {path} that holds them: target='…'.")
-    return FileTable.open(path, target, labelled=asked.supervised)
 
 
 def _as_tuple(part: Any) -> tuple[Any, ...]:

@@ -33,10 +33,11 @@ def assert_wanted(scores):
     np.testing.assert_allclose(np.asarray(scores), WANTED, atol=1e-10)
 
 
+@pytest.mark.parametrize("length", [300, 70, 37, 34])
 @pytest.mark.parametrize("labels", ["dask", "numpy"])
-def test_arrays(labels):
-    rows = da.from_array(X, chunks=(70, 6))
-    fitted = BayesErrorLDA().fit(rows, da.from_array(Y, chunks=70) if labels == "dask" else Y)
+def test_arrays(labels, length):
+    rows = da.from_array(X, chunks=(length, 6))
+    fitted = BayesErrorLDA().fit(rows, da.from_array(Y, chunks=length) if labels == "dask" else Y)
     scores = fitted.transform(rows)
     assert isinstance(scores, da.Array)
     assert scores.shape == (300, 2)
@@ -58,6 +59,7 @@ def test_frames_with_empty_partitions_and_unknown_lengths():
     fitted = BayesErrorLDA().fit(rows[list("abcdef")], labels)
     scores = fitted.transform(rows[list("abcdef")]).compute()
     assert scores.columns.tolist() == ["bayeserrorlda0", "bayeserrorlda1"]
+    assert scores.index.tolist() == list(range(300))
     assert_wanted(scores)
     unknown = rows[list("abcdef")].values
     assert_wanted(BayesErrorLDA().fit(unknown, labels.values).transform(X))
@@ -86,8 +88,11 @@ def test_what_does_not_fit_together():
     rows = da.from_array(X, chunks=(100, 6))
     with pytest.raises(PartError, match="X has 3 blocks of rows and y has 2"):
         BayesErrorLDA().fit(rows, da.from_array(Y, chunks=150))
-    with pytest.raises(PartError, match="X has 300 rows, y has 299"):
-        BayesErrorLDA().fit(rows, Y[1:])
+    with pytest.raises(PartError, match="or of other lengths"):
+        BayesErrorLDA().fit(rows, da.from_array(Y, chunks=((100, 150, 50),)))
+    for values, count in ((Y[1:], 299), (np.r_[Y, Y[:1]], 301)):
+        with pytest.raises(PartError, match=f"X has 300 rows, y has {count}"):
+            BayesErrorLDA().fit(rows, values)
     wrong = X.copy()
     wrong[150, 2] = np.nan
     with pytest.raises(ValueError, match=r"\(NaN\) in partition 1, row 50, column 2"):
@@ -146,6 +151,9 @@ def test_what_does_not_fit_is_refused_before_a_block_is_computed(monkeypatch):
     rows = da.from_array(WIDE, chunks=(90, -1)).map_blocks(never, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match=r"120 columns came.*RegularizedLDA needs them.*takes Dask's collections too"):
         fit_parts(RegularizedLDA(), [(rows, OF_WIDE)], max_memory=200_000)
+    frame = dd.from_dask_array(rows, columns=[f"x{i}" for i in range(120)])
+    with pytest.raises(ValueError, match="RegularizedLDA needs them"):
+        fit_parts(RegularizedLDA(), [(frame, frame["x0"])], max_memory=200_000)
     monkeypatch.setattr("discrim.reducers.base.fit_within", partial(fit_within, max_memory=200_000))
     with pytest.raises(ValueError, match="RegularizedLDA needs them"):
         RegularizedLDA().fit(rows, OF_WIDE)

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from samples import labelled
@@ -39,6 +40,39 @@ def test_every_kind_of_files_gives_the_same_model(tmp_path):
         model = BayesErrorLDA()
         fit_in_parts(model, in_files(table), MAX_MEMORY)
         np.testing.assert_allclose(model.transform(FRAME[list("abcdef")]), WANTED, atol=1e-10)
+
+
+def test_batches_of_any_length_are_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("discrim.engines.table_files.BATCH_ROWS", 64)
+    monkeypatch.setattr("discrim.engines.table_files.TURNED", 10)
+    uneven = pq.ParquetWriter(tmp_path / "rows.parquet", pa.Table.from_pandas(FRAME).schema)
+    for start, end in ((0, 20), (20, 220), (220, 300)):
+        uneven.write_table(pa.Table.from_pandas(FRAME.iloc[start:end]))
+    uneven.close()
+    FRAME.to_csv(tmp_path / "rows.csv", index=False)
+    FRAME.to_feather(tmp_path / "rows.feather")
+    for name in ("rows.parquet", "rows.csv", "rows.feather"):
+        table = FileTable.open(tmp_path / name, "kind")
+        (part,) = table.parts()
+        batches = [(rows.copy(), labels) for rows, labels in table.batches(part)]
+        assert max(len(rows) for rows, _ in batches) <= (64 if name != "rows.csv" else 300)
+        np.testing.assert_array_equal(np.concatenate([rows for rows, _ in batches]), X)
+        assert np.concatenate([labels for _, labels in batches]).tolist() == FRAME["kind"].tolist()
+    FRAME.assign(kind=FRAME["kind"].where(FRAME.index != 250)).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"rows.parquet, row 250: a label is missing"):
+        gather_files(gathering_of(PCA(2)), FileTable.open(tmp_path / "rows.parquet", "kind"))
+
+
+def test_features_of_a_file_that_was_changed_are_written_anew(tmp_path):
+    parts, out = in_parts(tmp_path / "parts"), tmp_path / "out"
+
+    def written():
+        transform_files(lambda rows: rows[:, :1], ["one"], FileTable.open(parts, "kind"), out, b"model")
+        return pq.read_table(out / "p0.parquet").to_pandas()["one"].tolist()
+
+    before = written()
+    FRAME.iloc[150:250].to_parquet(parts / "p0.parquet", index=False)
+    assert written() == FRAME["a"][150:250].tolist() != before
 
 
 def test_a_broken_run_goes_on_and_another_model_begins_anew(tmp_path):

@@ -413,8 +413,22 @@ def test_a_path_without_labels(folder):
     )
     assert fit_parts(PCA(2), folder / "parts").n_features_in_ == 7  # nobody said that one holds labels
     assert fit_parts(PCA(2), folder / "parts", target="kind").n_features_in_ == 6
-    with pytest.raises(ValueError, match=r"RegularizedLDA needs labels\. Name the column of .*target="):
+    with pytest.raises(ValueError, match=r"RegularizedLDA needs labels\. Name the column of .*parts that holds them"):
         fit_parts(RegularizedLDA(), folder / "parts")
+    with pytest.raises(ValueError, match=r"There is no file or folder .*nowhere"):
+        fit_parts(PCA(2), folder / "nowhere")
+
+
+def test_a_path_is_fitted_and_elsewhere_refused(folder):
+    X, y = labelled(300, 6)
+    found = RegularizedLDA(cv=HashKFold(5)).fit(str(folder / "parts"), "kind")
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    assert_same_model(RegularizedLDA(cv=HashKFold(5)).fit(frame, y.astype(str)), found, frame)
+    assert PCA(2).fit(folder / "rows.npy").n_features_in_ == 6
+    with pytest.raises(TypeError, match="fit and fit_parts take the path of a table; elsewhere read it first"):
+        found.transform(folder / "parts")
+    with pytest.raises(ValueError, match="groups came"):
+        RegularizedLDA().fit(folder / "parts", "kind", groups=y)
 
 
 def test_files_of_too_many_columns_are_read_several_times(folder):
