@@ -15,16 +15,6 @@ from discrim.data.tables import TableError, read_features, read_table
 OPTIONS = {"drop": "--drop", "one_hot": "--one-hot", "impute": "--impute", "header": "--header/--no-header"}
 
 
-@pytest.fixture
-def file(tmp_path):
-    def write(content, name="t.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def refusal(path, target="label", **options):
     with pytest.raises(TableError) as caught:
         read_table(path, target, **options)

@@ -8,27 +8,20 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from processes import script
 
-import discrim
 from discrim.evaluation import store as store_module
 from discrim.evaluation.result import Result, RunFacts
 from discrim.evaluation.run import StoreInUseError, run_lock
 from discrim.evaluation.store import Store, StoreError, trial_key
 
-BARE_PACKAGE = f"""
-import sys, types
-package = sys.modules["discrim"] = types.ModuleType("discrim")
-package.__path__ = {list(discrim.__path__)!r}
-"""  # the store needs none of the estimators, which take seconds to import
 VERSIONS = {"discrim": "0.1.0", "numpy": "2.4"}
 
 
@@ -41,12 +34,6 @@ def row(trial, status="ok", **changed):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "results.sqlite"
-
-
-def script(code, *arguments):
-    """A Python process of its own running `code`, its output a pipe. It starts without the package's front door."""
-    command = [sys.executable, "-c", BARE_PACKAGE + textwrap.dedent(code), *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------
