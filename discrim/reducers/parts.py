@@ -26,8 +26,7 @@ from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.moments.column_totals import ColumnTotals
 from discrim.moments.gather import Gathering, Statistics, part_statistics
-from discrim.reducers.base import Reducer
-from discrim.reducers.posterior_map import PosteriorMap
+from discrim.reducers.streaming import GatheringEstimator
 from discrim.reducers.within_memory import MAX_MEMORY, Scaled, fit_within
 
 Array = NDArray[np.float64]
@@ -146,7 +145,7 @@ def _applied(scaler: Any, X: Any) -> Any:
     return nameless.transform(X)
 
 
-def _steps(model: Any) -> tuple[Any, Reducer | PosteriorMap]:
+def _steps(model: Any) -> tuple[Any, GatheringEstimator]:
     steps = (
         [step for _, step in model.steps if step not in (None, "passthrough")]
         if isinstance(model, Pipeline)
@@ -154,7 +153,7 @@ def _steps(model: Any) -> tuple[Any, Reducer | PosteriorMap]:
     )
     *scalers, last = steps
     possible = len(scalers) <= 1 and all(isinstance(s, StandardScaler | MinMaxScaler | MaxAbsScaler) for s in scalers)
-    if not isinstance(last, Reducer | PosteriorMap) or not possible:
+    if not isinstance(last, GatheringEstimator) or not possible:
         names = ", ".join(type(step).__name__ for step in steps)
         raise TypeError(
             f"{names} came; parts of a table can be gathered for a reducer of discrim, alone or in a pipeline behind "

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -24,12 +24,12 @@ from discrim.data.check import (
     unchanged_on_failure,
 )
 from discrim.data.check_parameters import POSITIVE, Constraints, Possible, check_parameters, named, seed_number, whole
-from discrim.data.fit_messages import warn_of_sample
 from discrim.data.rows import LabelledRows
 from discrim.doc_links import DocLinkMixin
-from discrim.moments.gather import Gatherer, Gathering, Statistics
+from discrim.moments.gather import Gathering, Statistics
 from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.calibration import calibrated
+from discrim.reducers.streaming import GatheringEstimator
 from discrim.solve.basis import Features
 from discrim.solve.class_places import class_places, simplex
 from discrim.solve.folds import Folds, gathered_folds, hash_splitter, splits_of
@@ -74,7 +74,9 @@ class _Missing:
         raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
 
 
-class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class PosteriorMap(
+    DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, GatheringEstimator
+):
     """Posterior map: every row at the mean of its classes' places, weighted by how probable a classifier finds them.
 
         z(x) = Σ_c q_c(x) v_c ,   q = softmax(s·a(x)/T) ,   a_c(x) = m_cᵀΣ_γ⁻¹φ(x) − ½ m_cᵀΣ_γ⁻¹m_c + log p_c
@@ -198,14 +200,6 @@ class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixi
             self._fit_rows(rows)
         return self
 
-    def statistics(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, part: str = ""
-    ) -> Statistics:
-        """What a part of a table has to say to a fit; the statistics of parts add up, in any order."""
-        gatherer = Gatherer(self._gathering(), part)
-        gatherer.add(X, y, sample_weight)
-        return gatherer.statistics()
-
     def fit_statistics(self, total: Statistics) -> Self:
         """Fit from gathered statistics alone.
 
@@ -214,21 +208,13 @@ class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixi
         """
         with unchanged_on_failure(self):
             total.gathering.sufficing_for(self._gathering())
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = total.n_features
-            if total.names is not None:
-                self.feature_names_in_ = np.array(total.names, dtype=object)
-            classes = total.moments.classes
-            require_two_classes(self, classes)
-            assert total.sample is not None
+            self._know_columns(total)
             if not self._is_linear:
-                if not total.sample.is_whole:
-                    warn_of_sample(type(self).__name__, len(total.sample), total.n_rows)
-                self._fit_rows(total.sample.among(classes))
+                self._fit_rows(self._sampled(total))
                 return self
             choice = choose_linear_rule(gathered_folds(total))
             rule = linear_rule(Features.of_moments(total.moments), total.moments, choice.shrinkage)
-            self._publish(classes, total.moments.total_weight, choice, choice, rule, self._seed)
+            self._publish(total.moments.classes, total.moments.total_weight, choice, choice, rule, self._seed)
         return self
 
     @property

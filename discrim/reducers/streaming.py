@@ -44,13 +44,71 @@ class streamed:  # noqa: N801 - used as a decorator
         return self.method.__get__(instance, owner)
 
 
-class StatisticsEstimator(BaseEstimator, ABC):
-    """What a reducer does with statistics instead of rows."""
+class GatheringEstimator(BaseEstimator, ABC):
+    """An estimator that can be fitted on what was gathered of the parts of a table."""
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     _supervised = True
+
+    @abstractmethod
+    def _gathering(self) -> Gathering:
+        """What a fit needs of every part of a table."""
+
+    @abstractmethod
+    def fit_statistics(self, total: Any) -> Self:
+        """Fit on the sum of all parts' statistics."""
+
+    def statistics(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        part: str = "",
+    ) -> Statistics:
+        """What a part of a table has to say to a fit; the statistics of parts add up, in any order.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            A part of the rows.
+        y : array of shape (n_samples,), default=None
+            Their labels; PCA needs none.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+        part : str, default=""
+            What the part is called, in errors and to tell it from another part with the very same rows.
+
+        Returns
+        -------
+        statistics : Statistics
+            To be added to those of the other parts, and given to `fit_statistics`.
+        """
+        gatherer = Gatherer(self._gathering(), part)
+        gatherer.add(X, y, sample_weight)
+        return gatherer.statistics()
+
+    def _know_columns(self, total: Statistics) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = total.n_features
+        if total.names is not None:
+            self.feature_names_in_ = np.array(total.names, dtype=object)
+        if self._supervised:
+            require_two_classes(self, total.moments.classes)
+
+    def _sampled(self, total: Statistics) -> LabelledRows:
+        """The rows in the statistics, for a method that looks at rows, and said so."""
+        assert total.sample is not None
+        if not total.sample.is_whole:
+            warn_of_sample(type(self).__name__, len(total.sample), total.n_rows)
+        return total.sample.among(total.moments.classes)
+
+
+class StatisticsEstimator(GatheringEstimator):
+    """What a reducer does with statistics instead of rows."""
+
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     _is_spread = False  # whether products with one spread are all that its directions need
     _knows_spread = True  # whether its statistics tell how all rows spread along the components
     _keeps = "pooled"  # which scatters the objective needs: "pooled", "each" or "means"
@@ -93,36 +151,6 @@ class StatisticsEstimator(BaseEstimator, ABC):
             lifted = replace(lifted, _labels_explained=labels_explained(solution.components_, basis, moments))
         return lifted, basis.mean(moments), moments
 
-    def statistics(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        part: str = "",
-    ) -> Statistics:
-        """What a part of a table has to say to a fit; the statistics of parts add up, in any order.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            A part of the rows.
-        y : array of shape (n_samples,), default=None
-            Their labels; PCA needs none.
-        sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
-        part : str, default=""
-            What the part is called, in errors and to tell it from another part with the very same rows.
-
-        Returns
-        -------
-        statistics : Statistics
-            To be added to those of the other parts, and given to `fit_statistics`.
-        """
-        gatherer = Gatherer(self._gathering(), part)
-        gatherer.add(X, y, sample_weight)
-        return gatherer.statistics()
-
     def fit_statistics(self, total: Statistics | ClassMoments) -> Self:
         """Find the directions from gathered statistics alone.
 
@@ -144,6 +172,7 @@ class StatisticsEstimator(BaseEstimator, ABC):
                 total = self._of_moments(total, gathering)
             total.gathering.sufficing_for(gathering)
             self._know_columns(total)
+            self._declared = None
             if self._why_not_streamed() is None:
                 self._hold(total)
                 self._require_solution()
@@ -151,19 +180,11 @@ class StatisticsEstimator(BaseEstimator, ABC):
                 self._fit_sample(total)
         return self
 
-    def _know_columns(self, total: Statistics) -> None:
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = total.n_features
-        if total.names is not None:
-            self.feature_names_in_ = np.array(total.names, dtype=object)
-        self._declared = None
-        if self._supervised:
-            require_two_classes(self, total.moments.classes)
-
     def _fit_basis(self, basis: Basis, total: Statistics) -> None:
         """Of statistics that hold means only, in a basis that knows the rest."""
         with unchanged_on_failure(self):
             self._know_columns(total)
+            self._declared = None
             self._statistics = None
             solution = self._solve(basis, total.moments, plain_count(self.n_components))
             self._keep(*self._in_features(solution, basis, total.moments, total.dtype))
@@ -192,16 +213,11 @@ class StatisticsEstimator(BaseEstimator, ABC):
         return Statistics(asked, None, np.dtype(np.float64), (moments,), None, None, NO_PARTS)
 
     def _fit_sample(self, total: Statistics) -> None:
-        """The fit of a method that looks at rows: of the sampled ones, and said so."""
-        assert total.sample is not None
-        rows = total.sample.among(total.moments.classes)
-        if not total.sample.is_whole:
-            warn_of_sample(type(self).__name__, len(total.sample), total.n_rows)
+        """The fit of a method that looks at rows: of the sampled ones."""
+        rows = self._sampled(total)
         self._statistics = None
         solution, mean, _ = self._solve_rows(rows)
-        said = (
-            f"{solution.solver_}; on {len(total.sample)} different rows of {total.n_rows}, those of least content hash"
-        )
+        said = f"{solution.solver_}; on {rows.shape[0]} different rows of {total.n_rows}, those of least content hash"
         self._keep(replace(solution, solver_=said), mean, total.moments)
 
     @streamed
