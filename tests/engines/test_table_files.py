@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,11 @@ def test_batches_of_any_length_are_the_file(tmp_path, monkeypatch):
     uneven.close()
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
     FRAME.to_feather(tmp_path / "rows.feather")
+    np.save(tmp_path / "rows.npy", X)
+    (alone,) = FileTable.open(tmp_path / "rows.npy", None, labelled=False).parts()
+    batches = [rows.copy() for rows, _ in FileTable.open(tmp_path / "rows.npy", None, labelled=False).batches(alone)]
+    np.testing.assert_array_equal(np.concatenate(batches), X)
+    assert [len(rows) for rows in batches] == [64, 64, 64, 64, 44]
     for name in ("rows.parquet", "rows.csv", "rows.feather"):
         table = FileTable.open(tmp_path / name, "kind")
         (part,) = table.parts()
@@ -61,6 +67,23 @@ def test_batches_of_any_length_are_the_file(tmp_path, monkeypatch):
     FRAME.assign(kind=FRAME["kind"].where(FRAME.index != 250)).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=r"rows.parquet, row 250: a label is missing"):
         gather_files(gathering_of(PCA(2)), FileTable.open(tmp_path / "rows.parquet", "kind"))
+    FRAME.assign(c=FRAME["c"].where(FRAME.index != 250)).to_parquet(tmp_path / "rows.parquet")
+    table = FileTable.open(tmp_path / "rows.parquet", "kind")
+    with pytest.raises(ValueError, match=r"\(NaN\) in rows.parquet, row 250, column 'c'"):
+        transform_files(PCA(2).fit(X).transform, ["one", "two"], table, tmp_path / "out", b"")
+
+
+def test_whole_numbers_decimals_bools_and_single_precision(tmp_path):
+    whole = np.arange(300) - 7
+    columns = {"a": pa.array([Decimal(int(n)) / 4 for n in whole]), "b": whole, "c": whole % 2 == 0, "d": X[:, 0]}
+    pq.write_table(pa.table(columns | {"kind": FRAME["kind"]}), tmp_path / "rows.parquet")
+    table = FileTable.open(tmp_path / "rows.parquet", "kind")
+    ((rows, _),) = table.batches(table.parts()[0])
+    np.testing.assert_array_equal(rows, np.column_stack([whole / 4, whole, whole % 2 == 0, X[:, 0]]))
+    FRAME.astype(dict.fromkeys("abcdef", np.float32)).to_parquet(tmp_path / "rows.parquet")
+    table = FileTable.open(tmp_path / "rows.parquet", "kind")
+    ((rows, _),) = table.batches(table.parts()[0])
+    assert rows.dtype == np.float32
 
 
 def test_features_of_a_file_that_was_changed_are_written_anew(tmp_path):

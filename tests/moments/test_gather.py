@@ -182,6 +182,14 @@ def test_a_part_added_twice_is_refused():
     assert again.n_rows == 60
 
 
+def test_long_parts_are_told_apart_by_rows_all_over_them():
+    X, y = labelled(5_000, 2)
+    other = X.copy()
+    other[4096] += 1
+    assert gathered(X, y).parts != gathered(other, y).parts
+    assert gathered(X, y).parts == gathered(X, y, batch=999).parts
+
+
 def test_rows_in_another_order_are_another_part():
     X, y = labelled(60, 3)
     assert (gathered(X, y) + gathered(X[::-1], y[::-1])).n_rows == 120
