@@ -113,6 +113,14 @@ def test_a_row_with_two_labels_has_two_places():
     assert held == {(1.0, "a"): 2.0, (1.0, "b"): 1.0, (2.0, "a"): 1.0}
 
 
+def test_places_left_out_are_told_where_no_row_is():
+    X, y = np.repeat(np.arange(10.0)[:, None], 2, axis=0), np.tile([0, 1], 10)
+    sample = gathered(X, y, gathering=Gathering(sample_rows=15)).sample
+    assert len(sample) == 15
+    assert not sample.is_whole
+    assert gathered(X, y, gathering=Gathering(sample_rows=20)).sample.is_whole
+
+
 def test_the_sample_is_uniform(rng):
     X = rng.standard_normal((50_000, 1))
     sample = gathered(X, None, gathering=Gathering(supervised=False, sample_rows=5_000), batch=10_000).sample
