@@ -144,6 +144,18 @@ def test_a_scaler_folds_into_the_same_pass(scaler, make):
     assert gathered.feature_names_in_[0] == "p0"
 
 
+def test_a_gathered_scaler_is_the_fitted_one():
+    X, y = labelled(200, 4)
+    frame, weights = pd.DataFrame(X, columns=list("abcd")), 1 + np.arange(200) % 3
+    halves = [slice(0, 90), slice(90, 200)]
+    plain = fit_parts(make_pipeline(StandardScaler(), PCA(2)), [(frame[half], y[half]) for half in halves])
+    assert plain[0].n_samples_seen_ == 200
+    assert not hasattr(plain[1], "feature_names_in_")  # as in a fit of the pipeline
+    given = [(frame[half], y[half], weights[half]) for half in halves]
+    weighted = fit_parts(make_pipeline(StandardScaler(), PCA(2)), given)
+    np.testing.assert_allclose(weighted[0].var_, StandardScaler().fit(frame, sample_weight=weights).var_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(
     "make",
@@ -435,8 +447,9 @@ def test_files_of_too_many_columns_are_read_several_times(folder):
     X, _ = labelled(300, 6)
     np.save(folder / "wide.npy", np.tile(X, 20) * np.linspace(1, 3, 120))
     wide = np.load(folder / "wide.npy")
-    with pytest.warns(UserWarning, match="block Krylov"):
+    with pytest.warns(UserWarning, match="block Krylov") as said:
         found = fit_parts(make_pipeline(StandardScaler(), PCA(2)), folder / "wide.npy", max_memory=200_000)
+    assert not [str(one.message) for one in said if "feature names" in str(one.message)]
     features = make_pipeline(StandardScaler(), PCA(2)).fit_transform(wide)
     frame = pd.DataFrame(wide, columns=found.feature_names_in_)
     np.testing.assert_allclose(found.transform(frame), features, atol=1e-3 * np.abs(features).max())
