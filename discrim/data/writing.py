@@ -76,19 +76,23 @@ def _new_file(path: str | os.PathLike[str], mode: int | None) -> Iterator[IO[byt
     """A file beside the place of `path`, renamed to it when the block ends well."""
     place = Path(os.path.realpath(path))  # a link keeps pointing where it did
     temporary, opened = _beside(place)
-    try:
-        with opened as handle:
+    with opened as handle:  # and locked, until it has its name: nobody else takes it for one that was left
+        try:
             yield handle
             handle.flush()
             if mode is not None:
                 os.chmod(temporary, stat.S_IMODE(mode))
             os.fsync(handle.fileno())
-        os.replace(temporary, place)
-        _sync_folder(place.parent)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+            if fcntl is None:  # Windows renames no file that is open
+                handle.close()
+            os.replace(temporary, place)
+        except BaseException:
+            with suppress(OSError):
+                if fcntl is None:
+                    handle.close()
+                temporary.unlink()
+            raise
+    _sync_folder(place.parent)
 
 
 def _beside(place: Path) -> tuple[Path, IO[bytes]]:
@@ -99,7 +103,9 @@ def _beside(place: Path) -> tuple[Path, IO[bytes]]:
             left = os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "wb")
             unless_ours.callback(left.close)
             fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(left.fileno()), os.stat(temporary)):  # else it was renamed in between
+            found = os.fstat(left.fileno())
+            is_there = os.path.samestat(found, os.stat(temporary))  # else it was renamed in between
+            if is_there and found.st_uid == os.geteuid() and found.st_nlink == 1:  # and nobody else may look into it
                 left.truncate(0)
                 unless_ours.pop_all()
                 return temporary, left

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,3 +171,46 @@ def test_what_a_killed_process_left_is_written_over_and_what_another_writes_now_
         handle.write(b"again")
     assert path.read_bytes() == b"again"
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_no_other_writer_takes_a_file_that_is_whole_but_not_yet_renamed(tmp_path, monkeypatch):
+    path, renamed = tmp_path / "t.bin", os.replace
+
+    def after_another(source, target):
+        monkeypatch.undo()
+        with whole_file(path) as other:
+            other.write(b"other")
+        renamed(source, target)
+
+    monkeypatch.setattr(os, "replace", after_another)
+    with whole_file(path) as one:
+        one.write(b"one")
+    assert path.read_bytes() == b"one"
+    assert os.listdir(tmp_path) == ["t.bin"]
+
+
+def test_no_other_writer_takes_a_file_that_failed_but_is_not_yet_removed(tmp_path, monkeypatch):
+    path, removed = tmp_path / "t.bin", Path.unlink
+
+    def after_another(self, *args, **kwargs):
+        monkeypatch.undo()
+        with whole_file(path) as other:
+            other.write(b"other")
+            removed(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "unlink", after_another)
+    with pytest.raises(RuntimeError), whole_file(path) as one:
+        one.write(b"one")
+        raise RuntimeError
+    assert path.read_bytes() == b"other"
+    assert os.listdir(tmp_path) == ["t.bin"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX links")
+def test_what_is_also_called_something_else_is_not_written_over(tmp_path):
+    path, other = tmp_path / "t.bin", tmp_path / "other"
+    other.write_bytes(b"of value")
+    os.link(other, tmp_path / ".t.bin.part")
+    with whole_file(path) as handle:
+        handle.write(b"one")
+    assert (path.read_bytes(), other.read_bytes()) == (b"one", b"of value")
