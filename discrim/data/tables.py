@@ -125,7 +125,8 @@ def read_table(
     if missing_cells not in MISSING_CELLS:
         raise ValueError(f"missing_cells={missing_cells!r} came; possible are {', '.join(MISSING_CELLS)}.")
     if path.suffix.lower() in _ARCHIVES:
-        archive = _read_archive(path, target, id_column, missing_cells, max_bytes)
+        archive = _ARCHIVES[path.suffix.lower()](path, target, id_column, max_bytes)
+        _require_finite(path, archive.X, missing_cells)
         return _finished(_labelled_archive(archive, path, drop, max_bytes), missing_cells, min_class_size)
     form = CellFormat(decimal, thousands, frozenset(missing))
     file = _open(path, Dialect(delimiter, encoding, header, form), transpose, max_bytes)
@@ -181,8 +182,10 @@ def read_features(
     """
     path = Path(path)
     if path.suffix.lower() in _ARCHIVES:
-        archive = _read_archive(path, None, id_column, missing_cells, max_bytes)
-        return _archive_features(archive, feature_names, path), archive.ids
+        archive = _ARCHIVES[path.suffix.lower()](path, None, id_column, max_bytes)
+        X = _archive_features(archive, feature_names, path)
+        _require_finite(path, X, missing_cells)
+        return X, archive.ids
     form = CellFormat(decimal, thousands, frozenset(missing))
     file = _open(path, Dialect(**dialect, cells=form), transpose, max_bytes)
     checked_names(file.names, path)
@@ -453,17 +456,15 @@ def _cells(X: Any, holds: Callable[[Any], Any]) -> tuple[np.ndarray, np.ndarray]
 # ---------------------------------------------------------------------- archives
 
 
-def _read_archive(path: Path, target: str | None, id_column: str | None, missing_cells: str, max_bytes: int) -> Archive:
-    """What an archive holds; infinite cells are refused, and missing ones unless they are wanted."""
-    archive = _ARCHIVES[path.suffix.lower()](path, target, id_column, max_bytes)
-    rows, columns = _cells(archive.X, (lambda cells: ~np.isfinite(cells)) if missing_cells == "error" else np.isinf)
+def _require_finite(path: Path, X: Any, missing_cells: str) -> None:
+    """Refuse infinite cells of an archive, and missing ones unless they are wanted."""
+    rows, columns = _cells(X, (lambda cells: ~np.isfinite(cells)) if missing_cells == "error" else np.isinf)
     if len(rows):
         raise TableError(
             f"{path}, row {rows[0] + 1}, column {columns[0] + 1}: {plural(len(rows), 'cell')} missing or infinite, in "
             f"{plural(len(np.unique(columns)), 'column')}.",
             *WITHOUT_MISSING_CELLS,
         )
-    return archive
 
 
 def _labelled_archive(archive: Archive, path: Path, drop: Collection[str], max_bytes: int) -> LabelledTable:

@@ -444,6 +444,13 @@ def test_npz_target_and_names(npz):
         read_features(npz(X=np.eye(3)), ["a", "b"])
 
 
+def test_other_columns_of_an_npz_may_lack_cells(npz):
+    path = npz(X=np.where([False, True, False], np.nan, np.eye(3)), feature_names=np.array(["a", "b", "c"]))
+    np.testing.assert_array_equal(read_features(path, ["c", "a"])[0], np.eye(3)[:, [2, 0]])
+    with pytest.raises(TableError, match="row 1, column 2: 3 cells missing or infinite, in 1 column"):
+        read_features(path, ["c", "b"])
+
+
 def test_npz_repeated_entries_are_added(npz):
     parts = csr_parts(data=np.ones(4), indices=np.array([1, 1, 0, 2]), indptr=np.array([0, 2, 3, 4]))
     np.testing.assert_array_equal(read_table(npz(**parts), None).X.toarray(), [[0, 2, 0], [1, 0, 0], [0, 0, 1]])
