@@ -95,6 +95,7 @@ class ScreenedPCA(SpreadReducer):
     [0, 1, 2, 3]
     """
 
+    _is_spread = False  # but of the selected columns, which statistics of all columns tell
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": COUNT,
         "n_selected": (whole(1), *named("cv")),

@@ -27,6 +27,7 @@ from discrim import (
     MarginPCA,
     MarginSubspace,
     RegularizedLDA,
+    ScreenedPCA,
     Statistics,
     fit_parts,
     load,
@@ -379,6 +380,7 @@ def test_what_does_not_fit_and_cannot_be_passed_over_again_is_refused_with_both_
     for model, given, words in (
         (PCA(3), iter(parts), "come but once"),
         (RegularizedLDA(shrinkage=0.1), parts, "RegularizedLDA needs them"),
+        (ScreenedPCA(3, n_selected=10), parts, "ScreenedPCA needs them"),
         (PCA(), parts, "all directions"),
         (PCA(60), parts, "or too many"),
     ):
