@@ -80,7 +80,8 @@ def solve_crammer_singer(
     if warm_start is not None:
         descent.start_from(_feasible_start(warm_start, groups, problem))
     state = descent.run(tol, max_iter)
-    share = bound / group_bound[groups.group]
+    of_group = group_bound[groups.group]
+    share = np.divide(bound, of_group, out=np.zeros_like(bound), where=of_group > 0)  # C times a weight may be 0
     solution = CrammerSinger(
         *descent.weights_and_intercepts(offset),
         on_grid(descent.A[groups.group] * share[:, None], codes, bound),

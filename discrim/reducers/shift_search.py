@@ -109,6 +109,11 @@ def held_out_accuracies(
     for training, test in _splits(rows, classes, cv, random_state):
         _require_rows_on_both_sides(training, test)
         present = np.unique(rows.codes[training])
+        if len(present) < 2:
+            raise ValueError(
+                f"A split of cv has training rows of class {classes[present].tolist()[0]!r} only, and a margin lies between classes. "
+                "Pass splits with at least two on that side."
+            )
         part = _part(rows, np.concatenate([training, unlabelled]), present)
         found = margin_shift(part, len(present), **svm)
         fitted = trained_extractors(extractor, part, classes[present], found, SHIFTS)

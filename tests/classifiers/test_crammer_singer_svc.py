@@ -131,6 +131,10 @@ def test_weights_count_as_rows_and_zeros_as_none():
     without_a_class = tight().fit(X_IRIS, Y_IRIS, sample_weight=(Y_IRIS > 0) * 1.0)
     np.testing.assert_array_equal(without_a_class.classes_, [1, 2])
     assert without_a_class.dual_coef_.shape == (150, 2)
+    # C·weight may be too small for a number other than 0
+    vanishing = CrammerSingerSVC(C=1e-300).fit(X_IRIS, Y_IRIS, sample_weight=np.where(weights == 0, 1e-90, 1.0))
+    assert (vanishing.dual_coef_[weights == 0] == 0).all()
+    assert np.isfinite(vanishing.dual_coef_).all()
 
 
 def test_class_weights_are_weights():

@@ -351,6 +351,9 @@ def test_splits_without_rows(rows):
         MaxMarginShift(PCA(1), shift="cv", cv=[]).fit(*rows)
     with pytest.raises(ValueError, match="30 labelled training rows and 0 labelled test rows"):
         MaxMarginShift(PCA(1), shift="cv", cv=[(np.arange(30), [])]).fit(*rows)
+    X, y = rows
+    with pytest.raises(ValueError, match=f"training rows of class {y[0].item()!r} only, and a margin lies between"):
+        MaxMarginShift(PCA(1), shift="cv", cv=[(np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0]))]).fit(X, y)
 
 
 # ---------------------------------------------------------------------- embeddings
