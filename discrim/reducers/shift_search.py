@@ -111,8 +111,8 @@ def held_out_accuracies(
         present = np.unique(rows.codes[training])
         if len(present) < 2:
             raise ValueError(
-                f"A split of cv has training rows of class {classes[present].tolist()[0]!r} only, and a margin lies between classes. "
-                "Pass splits with at least two on that side."
+                f"A split of cv has training rows of class {classes[present].tolist()[0]!r} only, and a margin lies "
+                "between classes. Pass splits with at least two on that side."
             )
         part = _part(rows, np.concatenate([training, unlabelled]), present)
         found = margin_shift(part, len(present), **svm)

@@ -198,10 +198,14 @@ def test_no_other_writer_takes_a_file_that_failed_but_is_not_yet_removed(tmp_pat
             other.write(b"other")
             removed(self, *args, **kwargs)
 
+    def failing():
+        with whole_file(path) as one:
+            one.write(b"one")
+            raise RuntimeError
+
     monkeypatch.setattr(Path, "unlink", after_another)
-    with pytest.raises(RuntimeError), whole_file(path) as one:
-        one.write(b"one")
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        failing()
     assert path.read_bytes() == b"other"
     assert os.listdir(tmp_path) == ["t.bin"]
 
