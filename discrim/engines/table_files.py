@@ -277,10 +277,14 @@ def is_path(X: Any) -> bool:
     return isinstance(X, str | os.PathLike)
 
 
-def files_for(gathering: Gathering, path: Any, target: Any) -> FileTable:
-    """A file or a folder by its path, with labels where they are needed or named."""
+def files_for(gathering: Gathering, path: Any, target: Any, sample_weight: Any = None) -> FileTable:
+    """A file or a folder by its path, with labels where they are needed or named; weights of its rows are refused."""
+    if sample_weight is not None:
+        raise ValueError(f"sample_weight came with {path}, which is read in parts. fit_parts takes (X, y, weights).")
     if gathering.supervised and target is None:
         raise ValueError(f"{gathering.method} needs labels. Name the column of {path} that holds them.")
+    if not isinstance(target, str | None):
+        raise TypeError(f"Labels as {type(target).__name__} came with {path}. Name the column of it that holds them.")
     return FileTable.open(Path(path), target, labelled=gathering.supervised)
 
 

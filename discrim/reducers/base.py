@@ -169,7 +169,7 @@ class Reducer(
 
     def _fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         if is_path(X):
-            fit_within(self, self._gathering(), in_files(files_for(self._gathering(), X, y)))
+            fit_within(self, self._gathering(), in_files(files_for(self._gathering(), X, y, sample_weight)))
             return self
         if is_dask(X):
             fit_within(self, self._gathering(), in_dask_parts([(X, y, sample_weight)]))

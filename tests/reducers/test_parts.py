@@ -443,6 +443,10 @@ def test_a_path_is_fitted_and_elsewhere_refused(folder):
         found.transform(folder / "parts")
     with pytest.raises(ValueError, match="groups came"):
         RegularizedLDA().fit(folder / "parts", "kind", groups=y)
+    with pytest.raises(ValueError, match=r"sample_weight came with .*parts, which is read in parts"):
+        RegularizedLDA().fit(folder / "parts", "kind", sample_weight=np.ones(300))
+    with pytest.raises(TypeError, match=r"Labels as ndarray came with .*parts\. Name the column of it that holds them"):
+        RegularizedLDA().fit(folder / "parts", y)
 
 
 def test_files_of_too_many_columns_are_read_several_times(folder):
