@@ -88,8 +88,8 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
     outputCol : str, default="reduced"
         Where the components are written, as vectors.
     maxMemory : int, default=8 * 2**30
-        Bytes that the statistics may take, as `max_memory` of `fit_parts`: beyond, PCA and MarginPCA go through the
-        data frame several times, and other methods are refused.
+        Bytes that the statistics may take, as `max_memory` of `fit_parts`: beyond, PCA, MarginPCA and
+        MaximumMarginCriterion go through the data frame several times, and other methods are refused.
 
     Examples
     --------

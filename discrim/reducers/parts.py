@@ -45,7 +45,8 @@ def fit_parts(
     The model is the one that all rows at once would give, whatever the parts and their order: for methods on moments
     to rounding; with shrinkage="cv" for folds by content (`HashKFold`), scored on a uniform sample of 20,000 rows; for
     methods that look at rows themselves on that sample, as `solver_` then says. Where there are too many columns for
-    statistics of them, PCA and MarginPCA go through the parts several times instead, as a warning and `solver_` say.
+    statistics of them, PCA, MarginPCA and MaximumMarginCriterion go through the parts several times instead, as a
+    warning and `solver_` say.
 
     Parameters
     ----------
@@ -60,8 +61,9 @@ def fit_parts(
         returns does not matter.
     max_memory : int, default=8 * 2**30
         Bytes that the statistics may take: about 16 for each pair of columns, and that for each fold where folds choose
-        something. Beyond, few directions of PCA and MarginPCA are found by block Krylov, to about 1e-5 of the spread,
-        where `parts` is a list (or another iterable that begins anew); other methods are refused.
+        something. Beyond, few directions of PCA, MarginPCA and MaximumMarginCriterion are found by block Krylov, to
+        about 1e-5 of the spread, where `parts` is a list (or another iterable that begins anew); other methods are
+        refused.
     target : str, default=None
         The column of labels, where `parts` is a path.
 

@@ -38,7 +38,7 @@ def fit_within(
     reducer: Any, gathering: Gathering, parts: TableInParts, max_memory: int = MAX_MEMORY, scaled: Scaled | None = None
 ) -> None:
     """Fit a reducer, behind a scaler or not; what it would take is known before any part is looked at."""
-    in_passes = getattr(reducer, "_is_spread", False) and gathering.keep != "means" and not gathering.needs_hashes
+    in_passes = getattr(reducer, "_is_spread", False)
     why_not = None if in_passes else f"{gathering.method} needs them"
     if in_passes and parts.summed is None:
         why_not = "the parts come but once (an iterator, not a list)"
@@ -81,6 +81,6 @@ def _seen(
         return None
     table = checked_table(asked.method, X)
     table = table if scaled is None else scaled.table(table)
-    rows = asked.weighted(labelled_rows(asked.method, table, y, weights, supervised=asked.supervised))
+    rows = labelled_rows(asked.method, table, y, weights, supervised=asked.supervised)
     codes = np.searchsorted(classes, rows.classes)[rows.codes] if asked.supervised else rows.codes
     return of_rows(replace(rows, codes=codes.astype(np.intp), classes=classes))

@@ -26,6 +26,7 @@ from discrim import (
     HashKFold,
     MarginPCA,
     MarginSubspace,
+    MaximumMarginCriterion,
     RegularizedLDA,
     ScreenedPCA,
     Statistics,
@@ -373,6 +374,37 @@ def test_sparse_parts_in_passes_with_weights_and_labels_that_some_parts_lack():
     features = wanted.transform(X)
     np.testing.assert_allclose(found.transform(X), features, atol=1e-3 * np.abs(features).max())
     np.testing.assert_allclose(found.explained_variance_ratio_, wanted.explained_variance_ratio_, rtol=1e-5)
+
+
+def test_a_spread_that_is_not_definite_and_importances_in_passes():
+    X, y, parts = wide_parts()
+    with pytest.warns(UserWarning, match="block Krylov"):
+        found = fit_parts(MaximumMarginCriterion(2, weight=0.2), parts, max_memory=200_000)
+    wanted = MaximumMarginCriterion(2, weight=0.2).fit(X, y)
+    np.testing.assert_allclose(found.transform(X), wanted.transform(X), atol=1e-9)
+    np.testing.assert_allclose(found.eigenvalues_, wanted.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(found.vip_, wanted.vip_, rtol=1e-9)
+    # of the positive eigenvalues, of which passes see the largest
+    np.testing.assert_allclose(found.explained_variance_ratio_, wanted.explained_variance_ratio_, rtol=1e-4)
+
+
+def test_passes_leave_parts_without_weight_out_and_hold_no_scatter():
+    _, _, parts = wide_parts()
+    held = []
+
+    def spying(function, given):
+        for found in map(function, given):
+            held.append(found)
+            yield found
+
+    weighted = [(*part, np.full(len(part[1]), float(number != 2))) for number, part in enumerate(parts)]
+    with pytest.warns(UserWarning, match="block Krylov"):
+        found = fit_parts(PCA(3), weighted, max_memory=200_000, map=spying)
+    kept = np.concatenate([part[0] for number, part in enumerate(parts) if number != 2])
+    np.testing.assert_allclose(found.eigenvalues_, PCA(3).fit(kept).eigenvalues_, rtol=1e-5)
+    gathered = [one for one in held if isinstance(one, Statistics)]
+    assert len(gathered) == len(parts) - 1
+    assert all(one.moments.pooled is None and one.moments.each is None for one in gathered)
 
 
 def test_what_does_not_fit_and_cannot_be_passed_over_again_is_refused_with_both_sizes():
