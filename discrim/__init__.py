@@ -6,7 +6,7 @@ from discrim.registry import PUBLIC, found
 
 __version__ = "0.1.0"
 __all__ = sorted(PUBLIC)
-__doc__ += "\n" + "".join(f"\n{name:<26} {entry.gloss}" for name, entry in PUBLIC.items()) + "\n"
+__doc__ = (__doc__ or "") + "\n" + "".join(f"\n{name:<26} {entry.gloss}" for name, entry in PUBLIC.items()) + "\n"
 
 
 def __getattr__(name: str) -> Any:

@@ -45,11 +45,15 @@ class Command:
         return self.returncode
 
     def communicate(self, timeout=None):
-        """What it said, to its end."""
+        """What it said, to its end; it is ended where that does not come in time."""
         with ThreadPoolExecutor() as readers:
-            said = tuple(readers.map(lambda end: end.read(), (self.stdout, self.stderr)))
-        self.wait(timeout)
-        return said
+            said = [readers.submit(end.read) for end in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            except AssertionError:
+                self.kill()
+                raise
+            return tuple(one.result() for one in said)
 
 
 def _run(arguments, environment, before, ends):

@@ -27,6 +27,10 @@ def test_import_is_light():
     assert "discrim.reducers.margin_pca" in loaded  # the probe looks at something
 
 
+def test_python_may_leave_docstrings_out():
+    subprocess.run([sys.executable, "-OO", "-c", "from discrim import PCA, ProjectionDisplay"], check=True)
+
+
 FITS = """
 import numpy as np, discrim
 X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
