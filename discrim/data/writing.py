@@ -102,7 +102,12 @@ def _beside(place: Path) -> tuple[Path, IO[bytes]]:
         with suppress(OSError), ExitStack() as unless_ours:
             left = os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "wb")
             unless_ours.callback(left.close)
-            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if not isinstance(error, BlockingIOError):  # a drive that knows no locks: nobody writes to this
+                    temporary.unlink()
+                raise
             found = os.fstat(left.fileno())
             is_there = os.path.samestat(found, os.stat(temporary))  # else it was renamed in between
             if is_there and found.st_uid == os.geteuid() and found.st_nlink == 1:  # and nobody else may look into it

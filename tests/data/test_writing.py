@@ -1,5 +1,6 @@
 """Whatever is written reads back equal, and what is not a file of ours is left as it is."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -207,6 +208,18 @@ def test_no_other_writer_takes_a_file_that_failed_but_is_not_yet_removed(tmp_pat
     with pytest.raises(RuntimeError):
         failing()
     assert path.read_bytes() == b"other"
+    assert os.listdir(tmp_path) == ["t.bin"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+def test_nothing_is_left_on_a_drive_without_locks(tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    with whole_file(tmp_path / "t.bin") as handle:
+        handle.write(b"one")
+    assert (tmp_path / "t.bin").read_bytes() == b"one"
     assert os.listdir(tmp_path) == ["t.bin"]
 
 
