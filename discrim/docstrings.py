@@ -60,8 +60,8 @@ IN_COMMON: dict[str, str] = {
 
 
 def filled(text: str | None, common: Mapping[str, str]) -> str | None:
-    """A docstring with what stands for its lines {with a name}; None where Python keeps no docstrings."""
-    while text is not None and (place := _PLACE.search(text)):
+    """A docstring with what stands for its lines {with a known name}; None where Python keeps no docstrings."""
+    while text is not None and (place := next((one for one in _PLACE.finditer(text) if one[2] in common), None)):
         entries = _ATTRIBUTE.split(dedent(common[place[2]]))
         missing = "".join(one for one in entries if not re.search(rf"^ *{_name(one)} : ", text, re.MULTILINE))
         text = text[: place.start()] + indent(missing, place[1]).rstrip() + text[place.end() :]

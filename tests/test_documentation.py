@@ -48,6 +48,7 @@ def test_what_docstrings_share_is_told_in_their_own_words_where_they_have_some()
     common = {"fitted": "{first}\nrank_ : int\n    Other words.\n", "first": "solver_ : str\n    How.\n"}
     assert filled(own, common) == own.replace("{fitted}", "solver_ : str\n        How.")
     assert filled(None, common) is None
+    assert filled("Of a class of somebody else's.\n\n    {other}\n", common).endswith("{other}\n")
 
 
 @pytest.mark.parametrize("shown", [*map(discrim.__getattr__, PUBLIC), KernelNaiveBayes], ids=lambda one: one.__name__)
