@@ -83,9 +83,10 @@ def files_by_name(data: str, reading: Reading) -> FileTable:
 def labelled_sample(data: str, reading: Reading, most: int) -> LabelledTable:
     """Some rows of a table that is read in parts, each class in its proportion; how many of how many is said."""
     table = files_by_name(data, reading)
-    X, y, n_rows = sampled_rows(table, most)
-    say(f"{n_rows:,} rows in {data}: compared are {len(y):,} of them, each class in its proportion.")
-    return LabelledTable(X, y, table.features, table.target or "", data, drawn_from=n_rows)
+    X, y, n_rows = sampled_rows(table, most, reading.max_bytes)
+    some = f"{len(y):,} of them, each class in its proportion" if len(y) < n_rows else "all of them"
+    say(f"{n_rows:,} rows in {data}: compared are {some}.")
+    return LabelledTable(X, y, table.features, table.target or "", data, drawn_from=n_rows if len(y) < n_rows else None)
 
 
 def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple[LabelledTable, np.ndarray | None]:

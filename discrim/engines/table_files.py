@@ -23,14 +23,12 @@ from discrim.data.cells import MISSING, NUMBER, CellFormat
 from discrim.data.check import PartError, require_finite
 from discrim.data.columnar import arrow
 from discrim.data.labelled_table import normal_text
-from discrim.data.row_hash import row_hashes
-from discrim.data.rows import LabelledRows, block_slices
-from discrim.data.table_error import TableError, quoted
+from discrim.data.rows import block_slices
+from discrim.data.table_error import MAX_BYTES, TableError, quoted, require_room
 from discrim.data.writing import whole_file
 from discrim.engines.array_files import ArrayFiles
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.moments.gather import Gatherer, Gathering, Statistics
-from discrim.moments.row_sample import RowSample
 
 BATCH_ROWS, BATCH_CELLS = 2**16, 2**23  # at most
 READ_AHEAD = 2  # batches, of 16 that pyarrow would hold
@@ -297,28 +295,42 @@ def in_files(table: FileTable) -> TableInParts:
     return TableInParts(len(table.features), lambda gathering: gather_files(gathering, table), summed)
 
 
-def sampled_rows(table: FileTable, most: int) -> tuple[NDArray[np.float64], NDArray[Any], int]:
+def sampled_rows(
+    table: FileTable, most: int, max_bytes: int = MAX_BYTES
+) -> tuple[NDArray[np.float64], NDArray[Any], int]:
     """About `most` rows and their labels, each class in its proportion and with ten at least, and how many there are.
 
-    Of each class those of least content hash, in two readings: one for the labels, one for the rows.
+    Every row of a class is as likely as any other, equal ones too, and those drawn stay in their order. The rows of a
+    class are drawn by their number among them, so files cut in other places give the same sample. In two readings: one
+    for the labels, one for the rows.
     """
     labels: Counter[Any] = Counter()
     for fragment in table.parts():
         for some in table.labels(fragment):
             labels.update(dict(zip(*(one.tolist() for one in np.unique(some, return_counts=True)), strict=True)))
-    n_rows = labels.total()
-    wanted = {label: max(LEAST_OF_CLASS, round(most * count / n_rows)) for label, count in labels.items()}
-    held: dict[Any, RowSample] = {}
+    n_rows, random = labels.total(), np.random.default_rng(0)
+    if not n_rows:
+        raise TableError(f"{table.path} has no rows.")
+    drawn: dict[Any, NDArray[np.intp]] = {}  # by class, the numbers of its rows that are taken
+    for label, count in sorted(labels.items()):
+        wanted = min(count, max(LEAST_OF_CLASS, round(most * count / n_rows)))
+        drawn[label] = np.sort(random.choice(count, wanted, replace=False, shuffle=False))
+    require_room(table.path, 8 * len(table.features) * sum(map(len, drawn.values())), max_bytes)
+    seen: Counter[Any] = Counter()
+    rows: list[NDArray[np.float64]] = []
+    found: list[NDArray[Any]] = []
     for fragment in table.parts():
         for X, y in table.batches(fragment):
             assert y is not None
+            taken = np.zeros(len(y), dtype=bool)
             for label in np.unique(y).tolist():
-                rows = X[y == label].astype(np.float64)
-                one = LabelledRows(rows, np.zeros(len(rows), np.intp), np.array([label]))
-                found = RowSample.of(one, row_hashes(rows), wanted[label])
-                held[label] = held[label] + found if label in held else found
-    drawn = np.repeat(np.array(list(held)), [len(sample) for sample in held.values()])
-    return np.concatenate([sample.X for sample in held.values()]), drawn, n_rows
+                at = np.flatnonzero(y == label)
+                first, end = np.searchsorted(drawn[label], [seen[label], seen[label] + len(at)])
+                taken[at[drawn[label][first:end] - seen[label]]] = True
+                seen[label] += len(at)
+            rows.append(X[taken].astype(np.float64))
+            found.append(y[taken])
+    return np.concatenate(rows), np.concatenate(found), n_rows
 
 
 def transform_files(

@@ -206,6 +206,45 @@ def test_a_stratified_sample_is_the_same_however_the_rows_are_divided(tmp_path):
     assert found[0] == found[1]
 
 
+def test_a_sample_is_of_rows_equal_ones_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("discrim.engines.table_files.BATCH_ROWS", 64)
+    few = np.repeat(np.arange(5.0), 80)  # A: 400 rows, of five kinds; B: 600 rows that all differ
+    rows = np.column_stack([np.concatenate([few, np.arange(600) + 0.5]), np.repeat([0, 1], [400, 600])])
+    rows = rows[np.random.default_rng(1).permutation(1000)]
+    np.save(tmp_path / "rows.npy", rows)
+    table = FileTable.open(tmp_path / "rows.npy", "c2")
+    for most in (1000, 5000):
+        X, y, n_rows = sampled_rows(table, most)
+        assert n_rows == 1000
+        np.testing.assert_array_equal(np.column_stack([X, y.astype(float)]), rows)  # all, in their order
+    X, y, _ = sampled_rows(table, 250)
+    assert (y == "0.0").sum() == 100
+    assert len(np.unique(X[y == "1.0"])) == len(X[y == "1.0"]) == 150  # none twice
+    counts = [(X[y == "0.0", 0] == kind).sum() for kind in range(5)]
+    assert min(counts) >= 8  # 20 each are expected, with a standard deviation of 3.5
+    assert max(counts) <= 32
+    assert abs(np.mean(X[y == "1.0"]) - 300) < 3 * 600 / np.sqrt(12 * 150)  # from all of the table
+
+
+def test_a_sample_that_would_fill_the_memory_is_refused(tmp_path):
+    np.save(tmp_path / "rows.npy", np.column_stack([X, Y]))
+    table = FileTable.open(tmp_path / "rows.npy", "c7")
+    assert len(sampled_rows(table, 300, 300 * 6 * 8)[0]) == 300
+    with pytest.raises(TableError, match=r"rows.npy would take 14,400 bytes"):
+        sampled_rows(table, 300, 300 * 6 * 8 - 1)
+
+
+def test_a_folder_of_few_different_rows_is_compared_on_all_its_rows(tmp_path):
+    twice = pd.concat([FRAME.iloc[:60]] * 2, ignore_index=True)
+    (tmp_path / "parts").mkdir()
+    twice.to_parquet(tmp_path / "parts" / "p0.parquet")
+    given = ["compare", str(tmp_path / "parts"), "-t", "kind", "-m", "pca", "-k", "1", "-c", "1-nn", "--splits", "2"]
+    done = CliRunner().invoke(application(), [*given, "-j", "1"])
+    assert done.exit_code == 0, done.output
+    assert "compared are all of them" in " ".join(done.stderr.split())
+    assert "120 rows" in " ".join(done.stdout.split())
+
+
 def test_a_folder_is_compared_by_a_sample_of_its_rows(tmp_path):
     parts = in_parts(tmp_path / "parts")
     given = ["compare", str(parts), "-t", "kind", "-m", "pca", "-k", "1", "-c", "1-nn", "--splits", "2", "-j", "1"]
