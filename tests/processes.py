@@ -3,7 +3,6 @@
 import atexit
 import multiprocessing
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -11,9 +10,12 @@ import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 import discrim
 from discrim.cli import main
 
+resource = pytest.importorskip("resource", reason="what this system has no limits and forks for")
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["discrim.cli.comparing", "discrim.cli.projecting", "discrim.cli.reporting"])
 

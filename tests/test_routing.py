@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedGroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
-from discrim import PCA, BayesErrorLDA, HashKFold, RegularizedLDA
+from discrim import PCA, BayesErrorLDA, HashKFold, RegularizedLDA, ScreenedPCA, SparsePLSDA
 
 X, Y = labelled(60, 5)
 X = X + 2 * np.random.default_rng(1).normal(size=X.shape)
@@ -26,6 +26,14 @@ def test_groups_are_kept_on_one_side_of_every_fold(kind):
     splits = list(GroupKFold(3).split(X, Y, GROUPS))
     np.testing.assert_array_equal(by_splitter.path_.accuracies, kind(cv=splits).fit(X, Y).path_.accuracies)
     assert "_groups" not in vars(by_number)
+
+
+@pytest.mark.parametrize("make", [lambda cv: ScreenedPCA(2, cv=cv), lambda cv: SparsePLSDA(1, keep="cv", cv=cv)])
+def test_what_chooses_columns_by_folds_keeps_groups_too(make):
+    grouped = make(GroupKFold(3)).fit(X, Y, groups=GROUPS)
+    given = make(list(GroupKFold(3).split(X, Y, GROUPS))).fit(X, Y)
+    np.testing.assert_array_equal(grouped.components_, given.components_)
+    np.testing.assert_array_equal(grouped.selected_, given.selected_)
 
 
 def test_groups_of_rows_without_weight_are_left_out_with_them():

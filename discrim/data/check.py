@@ -135,7 +135,7 @@ def _refuse_what_is_not_in_memory(X: Any) -> None:
     kind, package = type(X).__name__, type(X).__module__.split(".")[0].strip("_")
     what = ELSEWHERE.get((package, kind))
     if isinstance(X, str | os.PathLike):
-        what = "fit and fit_parts take the path of a table; elsewhere read it first"
+        what = "fit_parts, and the fit of reducers on statistics, take the path of a table; elsewhere read it first"
     if hasattr(X, "__dask_graph__") and package != "xarray":
         package = "dask"
         what = "fit, transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks"
@@ -155,9 +155,14 @@ def require_no_groups(method: str, *, folds: bool, in_memory: bool) -> None:
 
 def require_columns(estimator: Any, X: Any) -> None:
     """Raise where an array that is not looked at here is no table, or has other columns than those of the fit."""
+    require_table(X)
+    _check_n_features(estimator, X, reset=False)
+
+
+def require_table(X: Any) -> None:
+    """Raise where an array, wherever it is, has no rows and columns."""
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data: one row per sample.")
-    _check_n_features(estimator, X, reset=False)
 
 
 def _refuse_text(X: Any, error: Exception) -> None:

@@ -169,11 +169,13 @@ def read_features(
     id_column: str | None = None,
     missing_cells: str = "error",
     transpose: bool = False,
+    header: bool | None = None,
+    delimiter: str | None = None,
     decimal: str = ".",
     thousands: str | None = None,
+    encoding: str | None = None,
     missing: Collection[str] = MISSING,
     max_bytes: int = MAX_BYTES,
-    **dialect: Any,
 ) -> tuple[np.ndarray | csr_array, np.ndarray | None]:
     """The named features of new rows, in that order, labels or not, and their ids; other columns are not looked at.
 
@@ -187,7 +189,7 @@ def read_features(
         _require_finite(path, X, missing_cells)
         return X, archive.ids
     form = CellFormat(decimal, thousands, frozenset(missing))
-    file = _open(path, Dialect(**dialect, cells=form), transpose, max_bytes)
+    file = _open(path, Dialect(delimiter, encoding, header, form), transpose, max_bytes)
     checked_names(file.names, path)
     sources = [_source(file, name) for name in feature_names]
     id_at = _id_position(file, id_column, transpose)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discrim.data.check import PartError
+from discrim.data.check import PartError, require_table
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.moments.gather import Gathering, Statistics, gathered_total, part_statistics
 
@@ -92,6 +92,7 @@ def _added(found: list[Any]) -> Any:
 
 def _whole_rows(X: Any) -> Any:
     """With all columns of a row in one block."""
+    require_table(X)
     if hasattr(X, "chunks") and len(X.chunks[1]) > 1:
         warnings.warn(
             f"The Dask array has {len(X.chunks[1])} blocks of columns; they are joined (rechunk({{1: -1}})), so that "

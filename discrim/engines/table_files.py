@@ -229,7 +229,8 @@ def _require_numeric(path: Path, schema: Any, names: Sequence[str]) -> None:
     if text:
         raise TableError(
             f"{path}: {len(text)} columns hold no numbers: {', '.join(map(repr, text[:5]))}. Leave them out with "
-            f"--drop {text[0]} (drop=[{text[0]!r}])."
+            f"--drop {text[0]}; fit and fit_parts take all columns but that of the labels: name it, or write the table "
+            "without the others."
         )
     if not names:
         raise TableError(f"{path} has no feature columns beside the target and those dropped.")

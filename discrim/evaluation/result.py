@@ -12,7 +12,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -138,7 +138,8 @@ class RunFacts:
     @classmethod
     def read(cls, kept: Mapping[str, Any]) -> RunFacts:
         """From what a store has."""
-        there = {name: value for name, value in kept.items() if value is not None}
+        known = {one.name for one in fields(cls)}  # others are of a later version
+        there = {name: value for name, value in kept.items() if value is not None and name in known}
         return cls(**there | {name: read(there[name]) for name, read in _READ.items() if name in there})
 
     def written(self) -> dict[str, Any]:

@@ -46,6 +46,7 @@ from discrim.reducers.vip import importances
 from discrim.reducers.within_memory import fit_within
 from discrim.solve.basis import Basis, Features
 from discrim.solve.choose import Plan, choose
+from discrim.solve.folds import Splits, splits_of
 
 Array = NDArray[np.float64]
 
@@ -61,6 +62,19 @@ class fitted_property(property):  # noqa: N801 - used as a decorator
             return super().__get__(instance, owner)
         except ValueError as error:
             raise error if isinstance(error, AttributeError) else AttributeError(str(error)) from error
+
+
+class ChosenByFolds:
+    """Beside `Reducer`: folds choose something, and rows of one group are on one side of each."""
+
+    cv: Any
+    random_state: Any
+    _groups: NDArray[Any] | None
+    _holds_groups = True
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
+
+    def _splits(self, rows: LabelledRows) -> Splits:
+        return splits_of(rows, self.cv, self.random_state, self._groups)
 
 
 class Reducer(

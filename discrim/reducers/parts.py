@@ -83,6 +83,8 @@ def fit_parts(
     """
     if is_path(parts):
         return fit_in_parts(model, in_files(files_for(gathering_of(model), parts, target)), max_memory)
+    if target is not None:
+        raise ValueError(f"target={target!r} names a column of a file, but no path came: labels come as (X, y).")
     if is_dask(parts):
         parts = [parts]
     remaining = iter(parts)

@@ -15,12 +15,11 @@ from discrim.data.rows import LabelledRows
 from discrim.data.warn_once import held_back
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread, total_spread
-from discrim.reducers.base import Coordinates, Solution
+from discrim.reducers.base import ChosenByFolds, Coordinates, Solution
 from discrim.reducers.fisher_lda import FisherLDA
 from discrim.reducers.pca import PCA
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis, Features, column_variances
-from discrim.solve.folds import splits_of
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -37,7 +36,7 @@ class Screening:
     tried_accuracies_: Array
 
 
-class ScreenedPCA(SpreadReducer):
+class ScreenedPCA(ChosenByFolds, SpreadReducer):
     """Supervised PCA by screening (Bair's): PCA of the columns along which the classes differ most, one by one.
 
         PCA of the m columns of largest  F_j = [ Σ_c n_c(μ_cj − μ_j)²/(C−1) ] / [ Σ_i (x_ij − μ_{y_i}j)²/(n−C) ]
@@ -138,7 +137,7 @@ class ScreenedPCA(SpreadReducer):
         request = plain_count(self.n_components)
         least = min(request, most) if isinstance(request, int) else 1
         counts = np.unique([least, *(max(least, round(most / 2**halved)) for halved in range(most.bit_length()))])
-        splits = splits_of(rows, self.cv, self.random_state).pairs
+        splits = self._splits(rows).pairs
         hits, weight = np.zeros(len(counts)), 0.0
         for training, test in splits:
             held_out = rows.some(test)

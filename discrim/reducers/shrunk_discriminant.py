@@ -14,11 +14,12 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import Gathering
 from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.ratio import Ratio, chosen_shrinkage
+from discrim.reducers.base import ChosenByFolds
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, classical
-from discrim.solve.folds import Folds, TrainingSet, gathered_folds, hash_splitter, splits_of
+from discrim.solve.folds import Folds, TrainingSet, gathered_folds, hash_splitter
 from discrim.solve.shrinkage_path import PATH, PathScores, score_path
 
 Array = NDArray[np.float64]
@@ -33,7 +34,7 @@ class Shrinkage:
     path_: PathScores | None
 
 
-class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
+class ShrunkDiscriminant(ChosenByFolds, GaussianCentroid, DiscriminantReducer):
     """Discriminants with Σ_γ = (1−γ) S_w/n + γ τ I in the place of S_w/n."""
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -42,10 +43,6 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
     }
     _holds_out = False  # whether folds are wanted beyond the search
     shrinkage: Any
-    cv: Any
-    random_state: Any
-    _holds_groups = True
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
 
     @property
     def _searches(self) -> bool:
@@ -102,7 +99,7 @@ class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
         return self._folds_of_rows(basis)
 
     def _folds_of_rows(self, basis: Basis) -> Folds:
-        return Folds(basis.points, splits_of(basis.original, self.cv, self.random_state, self._groups))
+        return Folds(basis.points, self._splits(basis.original))
 
     def _shrunk(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
         """All discriminants at the shrinkage that was given, is computed, or is searched for."""

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from discrim.data.check_parameters import COUNT, Constraints, checked_keep
 from discrim.data.rows import LabelledRows
 from discrim.objectives.ratio import Ratio
-from discrim.reducers.base import fitted_property
+from discrim.reducers.base import ChosenByFolds, fitted_property
 from discrim.reducers.pls_reducer import PLSReducer
 from discrim.solve.basis import Basis
 from discrim.solve.choose import Plan
-from discrim.solve.folds import splits_of
 from discrim.solve.kept_features import Fold, KeptFeatures, counts_to_try, kept_features
 from discrim.solve.partial_least_squares import LeastSquaresComponents
 
 
-class SparsePLSDA(PLSReducer):
+class SparsePLSDA(ChosenByFolds, PLSReducer):
     """Sparse PLS discriminant analysis (sPLS-DA): PLS components that use a few of the features each.
 
         w_h ∝ soft(X_hᵀYv_h, keep_h) ,   v_h ∝ YᵀX_hw_h ,   soft(a, m)_j = sign(a_j) (|a_j| − the (m+1)th largest |a|)₊
@@ -122,7 +121,7 @@ class SparsePLSDA(PLSReducer):
         given = checked_keep(self.keep, wanted, varying)
         folds = []
         if given is None or np.bincount(rows.codes).max() > 1:
-            splits = splits_of(basis.original, self.cv, self.random_state).pairs
+            splits = self._splits(basis.original).pairs
             folds = [Fold.of(rows, training, test) for training, test in splits]
         return kept_features(LeastSquaresComponents.of(ratio), folds, wanted, given, counts_to_try(varying))
 

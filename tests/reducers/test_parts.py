@@ -465,13 +465,18 @@ def test_a_path_without_labels(folder):
         fit_parts(PCA(2), folder / "nowhere")
 
 
+def test_a_column_is_named_of_a_file_only():
+    with pytest.raises(ValueError, match="target='kind' names a column of a file, but no path came"):
+        fit_parts(RegularizedLDA(), parts_of(*labelled(60, 3), 2), target="kind")
+
+
 def test_a_path_is_fitted_and_elsewhere_refused(folder):
     X, y = labelled(300, 6)
     found = RegularizedLDA(cv=HashKFold(5)).fit(str(folder / "parts"), "kind")
     frame = pd.DataFrame(X, columns=list("abcdef"))
     assert_same_model(RegularizedLDA(cv=HashKFold(5)).fit(frame, y.astype(str)), found, frame)
     assert PCA(2).fit(folder / "rows.npy").n_features_in_ == 6
-    with pytest.raises(TypeError, match="fit and fit_parts take the path of a table; elsewhere read it first"):
+    with pytest.raises(TypeError, match="the fit of reducers on statistics, take the path of a table; elsewhere"):
         found.transform(folder / "parts")
     with pytest.raises(ValueError, match="groups came"):
         RegularizedLDA().fit(folder / "parts", "kind", groups=y)
