@@ -26,7 +26,7 @@ from discrim.data.table_error import plural, quoted
 from discrim.data.tables import write_table
 from discrim.data.warn_once import columns_in_order
 from discrim.data.writing import written_ending
-from discrim.engines.table_files import FileTable, gather_files, in_files, transform_files
+from discrim.engines.table_files import FileTable, feature_files, gather_files, in_files, transform_files
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
 from discrim.evaluation.printed import rows_times
 from discrim.moments.gather import Gathering, Statistics
@@ -80,7 +80,7 @@ def project(
         if file is not None:
             written_ending(file)  # refuses what would only fail after the fit
     if in_parts:
-        fitted, parts = project_parts(data, reading, reduction, components, scale)
+        fitted, parts = project_parts(data, reading, reduction, components, scale, out)
         features, about = list(parts.features), {"target": parts.target}
     else:
         table = labelled(data, reading)
@@ -173,7 +173,9 @@ def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
         return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
 
 
-def project_parts(data: str, reading: Reading, reduction: Any, components: int, scale: str) -> tuple[Any, FileTable]:
+def project_parts(
+    data: str, reading: Reading, reduction: Any, components: int, scale: str, out: Path | None
+) -> tuple[Any, FileTable]:
     """The model, fitted in one pass over all files (more where there are very many columns), and the table."""
     if not reduction.ours:
         raise ValueError(
@@ -182,6 +184,8 @@ def project_parts(data: str, reading: Reading, reduction: Any, components: int, 
         )
     model = make_pipeline(*preprocessing(scale), reduction.estimator(components, 0))
     table = files_by_name(data, reading)
+    if out is not None:
+        feature_files(table, out)  # refuses what would only fail after the fit
 
     def gathered(gathering: Gathering) -> Statistics:
         with _bar("Gathering", table) as moved:

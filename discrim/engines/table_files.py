@@ -347,15 +347,19 @@ def transform_files(
     seal : what made the features (the model's bytes); a file that something else made is written anew
     """
     written = 0
-    for fragment, place in zip(table.parts(), _places(table, folder), strict=True):
+    for fragment, place in zip(table.parts(), feature_files(table, folder), strict=True):
         place.parent.mkdir(parents=True, exist_ok=True)
         mark = hashlib.sha256(seal + _stamp(fragment.path)).hexdigest()
         written += _rows_of(place, mark) or _write(transform, names, table, fragment, place, mark, progress)
     return written
 
 
-def _places(table: FileTable, folder: Path) -> list[Path]:
-    """The file for the features of each part, none of which is another's, or one that is read now or in a next run."""
+def feature_files(table: FileTable, folder: Path) -> list[Path]:
+    """The file for the features of each part, none of which is another's, or one that is read now or in a next run.
+
+    Refused is also a folder that holds other such files, of a part that is gone: whoever reads the folder takes them
+    for features of this table.
+    """
     names = [table.part_name(fragment) for fragment in table.parts()]
     places = [folder / Path(name.removesuffix(".gz")).with_suffix(".parquet") for name in names]
     if len(set(places)) < len(places):
@@ -367,6 +371,14 @@ def _places(table: FileTable, folder: Path) -> list[Path]:
     home = table.path.resolve()  # a file that would be written over, or a folder that would be read again with these
     if home in (*(place.resolve() for place in places), folder.resolve(), *folder.resolve().parents):
         raise TableError(f"{folder} is where {table.path} is read from. Name another folder for the features.")
+    found = {path: path.relative_to(folder) for path in sorted(folder.rglob("*.parquet")) if path.is_file()}
+    shown = {path: name for path, name in found.items() if not any(piece[0] in "._" for piece in name.parts)}
+    if others := [name.as_posix() for path, name in shown.items() if path not in places]:
+        which, them = ("which is no part", "it") if len(others) == 1 else ("which are no parts", "them")
+        raise TableError(
+            f"{folder} holds {quoted(others)}, {which} of {table.path}. Remove {them}, or name another folder for the "
+            "features."
+        )
     return places
 
 

@@ -171,6 +171,37 @@ def test_every_file_has_features_of_its_own_and_none_is_written_over(tmp_path):
         transform_files(transform, ["one", "two"], FileTable.open(same, "kind"), out, b"model")
 
 
+def test_features_of_a_part_that_is_gone_are_not_left_among_the_others(tmp_path):
+    parts, out, model = in_parts(tmp_path / "parts"), tmp_path / "out", tmp_path / "m.discrim"
+    project = ["project", str(parts), "-t", "kind", "-m", "pca", "--out", str(out), "--model", str(model)]
+    apply = ["apply", str(model), str(parts), "--out", str(out)]
+    assert CliRunner().invoke(application(), project).exit_code == 0
+    for other in ("notes.txt", ".hidden.parquet", "_temporary/p9.parquet"):  # of no concern
+        (out / other).parent.mkdir(exist_ok=True)
+        (out / other).write_text("")
+    before = model.read_bytes()
+    (parts / "p2.parquet").unlink()
+    FRAME.iloc[:20].to_parquet(parts / "p0.parquet", index=False)
+    kept = (out / "p0.parquet").read_bytes()
+    for command in (project, apply):
+        refused = CliRunner().invoke(application(), command)
+        assert refused.exit_code == 2
+        said = " ".join(refused.stderr.split())
+        assert f"out holds 'p2.parquet', which is no part of {parts}. Remove it, or name another folder" in said
+        assert "gathered" not in said
+        assert model.read_bytes() == before
+        assert (out / "p0.parquet").read_bytes() == kept
+    (out / "p2.parquet").unlink()
+    for command in (project, apply):
+        done = CliRunner().invoke(application(), command)
+        assert done.exit_code == 0, done.output
+    (out / "kind=x").mkdir()
+    for name in ("p7.parquet", "kind=x/p0.parquet"):
+        FRAME.to_parquet(out / name)
+    with pytest.raises(TableError, match=r"'kind=x/p0.parquet', 'p7.parquet', which are no parts .* Remove them"):
+        transform_files(lambda rows: rows[:, :2], ["one", "two"], FileTable.open(parts, "kind"), out, b"model")
+
+
 def test_project_and_apply_on_the_command_line(tmp_path):
     parts = in_parts(tmp_path / "parts")
     given = ["project", str(parts), "--target", "kind", "--scale", "none", "--model", str(tmp_path / "m.discrim")]
