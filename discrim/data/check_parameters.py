@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import PredefinedSplit, check_cv
 
 WEIGHT_RANGE = 1e-100, 1e100  # the largest weight may lie here: some methods square them
 
@@ -157,6 +158,23 @@ def require_folds(cv: Any, largest_class: int) -> None:
         raise ValueError(
             "Every class has one row only, so no row can be held out for a search. Pass shrinkage, or keep, as a "
             "number, and n_components as an int or None."
+        )
+
+
+SPLITS_BY_ROW = PredefinedSplit, type(check_cv([]))  # splitters that hold the numbers of rows, or one fold for each
+
+
+def names_rows(cv: Any) -> bool:
+    """Whether the splits are of one table, whose rows they name by their numbers."""
+    return isinstance(cv, SPLITS_BY_ROW) or not (cv is None or is_number(cv) or hasattr(cv, "split"))
+
+
+def require_unnumbered(cv: Any) -> None:
+    """Raise where splits name rows by numbers, of a table in parts: those of a sample of its rows are other rows."""
+    if names_rows(cv):
+        raise ValueError(
+            "cv names rows by their numbers, which rows that come in parts do not have. Pass a number of folds, a "
+            "HashKFold or a splitter."
         )
 
 

@@ -26,7 +26,7 @@ from discrim.data.check import (
     require_two_classes,
     unchanged_on_failure,
 )
-from discrim.data.check_parameters import check_parameters, plain_count
+from discrim.data.check_parameters import check_parameters, names_rows, plain_count
 from discrim.data.fit_messages import refuse_gaps
 from discrim.data.foreign_arrays import as_given, is_foreign, on_host
 from discrim.data.rows import LabelledRows, projected
@@ -188,7 +188,7 @@ class Reducer(
         if is_dask(X):
             fit_within(self, self._gathering(), in_dask_parts([(X, y, sample_weight)]))
             return self
-        if is_foreign(X) and self.missing is None:
+        if is_foreign(X) and self.missing is None and not names_rows(getattr(self, "cv", None)):
             gathered = gather_array(self._gathering(), X, y, sample_weight)
             if gathered is not None:
                 return self.fit_statistics(gathered)

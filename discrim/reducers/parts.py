@@ -81,8 +81,9 @@ def fit_parts(
     >>> fit_parts(BayesErrorLDA(), zip(np.array_split(X, 7), np.array_split(y, 7))).transform(X).shape
     (1797, 2)
     """
+    wanted = gathering_of(model)  # refused, where it cannot be gathered, before a part is looked at
     if is_path(parts):
-        return fit_in_parts(model, in_files(files_for(gathering_of(model), parts, target)), max_memory)
+        return fit_in_parts(model, in_files(files_for(wanted, parts, target)), max_memory)
     if target is not None:
         raise ValueError(f"target={target!r} names a column of a file, but no path came: labels come as (X, y).")
     if is_dask(parts):

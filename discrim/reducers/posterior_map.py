@@ -23,7 +23,16 @@ from discrim.data.check import (
     require_two_classes,
     unchanged_on_failure,
 )
-from discrim.data.check_parameters import POSITIVE, Constraints, Possible, check_parameters, named, seed_number, whole
+from discrim.data.check_parameters import (
+    POSITIVE,
+    Constraints,
+    Possible,
+    check_parameters,
+    named,
+    require_unnumbered,
+    seed_number,
+    whole,
+)
 from discrim.data.rows import LabelledRows
 from discrim.doc_links import DocLinkMixin
 from discrim.moments.gather import Gathering, Statistics
@@ -224,6 +233,7 @@ class PosteriorMap(
     def _gathering(self) -> Gathering:
         """What a fit needs of every part of a table: moments of folds and a sample, or the sample alone."""
         self._check_parameters()
+        require_unnumbered(self.cv)
         asked = Gathering(type(self).__name__, keep="means", sample_rows=SAMPLE_ROWS)
         if not self._is_linear:
             return asked

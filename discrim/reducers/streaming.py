@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import labelled_rows, require_known_labels, require_two_classes, unchanged_on_failure
-from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
+from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count, require_unnumbered
 from discrim.data.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
@@ -197,6 +197,7 @@ class StatisticsEstimator(GatheringEstimator):
             type(self).__name__, self._supervised, class_weight=factors if isinstance(factors, dict) else None
         )
         if self._why_not_streamed() is not None:
+            require_unnumbered(getattr(self, "cv", None))
             return replace(asked, keep="means", sample_rows=SAMPLE_ROWS, class_weight=None)
         return replace(asked, keep=self._keeps_of_parts or self._keeps)
 

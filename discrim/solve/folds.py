@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import PredefinedSplit, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from discrim.data.check_parameters import (
     checked_row_numbers,
+    names_rows,
     require_folds,
     require_groups,
     require_splits,
@@ -148,12 +149,11 @@ def splits_of(points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[
         fold = _fold_numbers(points, int(cv), random_state)
         tests = [fold == number for number in range(fold.max() + 1)]
         return Splits([(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests], True)
-    counts_in_the_table = not hasattr(cv, "split") or isinstance(cv, PredefinedSplit)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         given = list(check_cv(cv, points.codes, classifier=True).split(np.zeros(n), points.codes, groups))
     position = np.arange(n)
-    if counts_in_the_table and points.numbers is not None:  # of which some rows were left out
+    if names_rows(cv) and points.numbers is not None:  # of which some rows were left out
         assert points.n_given is not None
         position = np.full(points.n_given, -1)
         position[points.numbers] = np.arange(n)

@@ -84,6 +84,12 @@ def test_no_block_is_computed_before_it_is_asked_for():
         PCA(2).partial_fit(rows)
 
 
+def test_row_numbers_of_cv_are_refused_before_a_block_is_computed():
+    rows = da.from_array(X, chunks=(50, 6)).map_blocks(lambda block: pytest.fail("computed"), meta=X[:0])
+    with pytest.raises(ValueError, match="cv names rows by their numbers"):
+        RegularizedLDA(cv=[(np.arange(150), np.arange(150, 300))]).fit(rows, Y)
+
+
 def test_what_does_not_fit_together():
     rows = da.from_array(X, chunks=(100, 6))
     with pytest.raises(PartError, match="X has 3 blocks of rows and y has 2"):

@@ -5,6 +5,7 @@ import pytest
 from estimators import CASES, over
 from samples import labelled
 from sklearn import config_context
+from sklearn.model_selection import StratifiedKFold
 
 from discrim import PCA, BayesErrorLDA, FisherLDA, RegularizedLDA
 from discrim.engines import device_arrays
@@ -81,7 +82,19 @@ def test_single_precision_stays_and_is_summed_in_doubles(xp):
     np.testing.assert_allclose(fitted.explained_variance_, plain.explained_variance_, rtol=1e-5)
 
 
-@pytest.mark.parametrize("estimator", [RegularizedLDA(), BayesErrorLDA(), RegularizedLDA(shrinkage="ledoit_wolf")])
+BY_ROW_NUMBERS = list(StratifiedKFold(3).split(X, Y))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RegularizedLDA(),
+        BayesErrorLDA(),
+        RegularizedLDA(shrinkage="ledoit_wolf"),
+        RegularizedLDA(cv=BY_ROW_NUMBERS),
+        BayesErrorLDA(cv=BY_ROW_NUMBERS),
+    ],
+)
 def test_what_needs_rows_gets_them_as_numpys(xp, estimator):
     fitted = estimator.fit(xp.asarray(X), xp.asarray(Y))
     here = type(estimator)(**estimator.get_params()).fit(X, Y)

@@ -1,5 +1,6 @@
 """Tables in parts: whatever the parts, their order and who gathers them, the model is the one of all rows at once."""
 
+import inspect
 import itertools
 import re
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -14,10 +15,11 @@ from geometry import largest_angle
 from samples import labelled
 from sklearn.datasets import load_digits
 from sklearn.feature_selection import VarianceThreshold
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import LeaveOneGroupOut, PredefinedSplit, StratifiedKFold, check_cv
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+import discrim
 from discrim import (
     PCA,
     BayesErrorLDA,
@@ -308,6 +310,54 @@ def test_statistics_of_other_parameters_are_refused():
 def test_folds_that_name_rows_cannot_stream(cv):
     with pytest.raises(AttributeError, match="names rows, which come in parts here"):
         RegularizedLDA(cv=cv).partial_fit(*labelled(80, 5))
+
+
+CHOOSE_BY_FOLDS = [
+    estimator
+    for estimator in (getattr(discrim, name) for name in discrim.__all__)
+    if hasattr(estimator, "fit_statistics") and "cv" in inspect.signature(estimator).parameters
+]
+NAMED_ROWS = {
+    "list": lambda pairs, fold: pairs,
+    "iterator": lambda pairs, fold: iter(pairs),
+    "wrapped": lambda pairs, fold: check_cv(pairs),
+    "predefined": lambda pairs, fold: PredefinedSplit(fold),
+}
+
+
+@pytest.mark.parametrize("named", NAMED_ROWS.values(), ids=NAMED_ROWS)
+@pytest.mark.parametrize("estimator", CHOOSE_BY_FOLDS)
+def test_row_numbers_are_of_one_table_and_refused_for_one_in_parts(estimator, named, tmp_path):
+    X, y = labelled(60, 4, n_classes=2)
+    fold = np.arange(60) // 12
+    model = estimator(cv=named(list(LeaveOneGroupOut().split(X, y, fold)), fold))
+    pd.DataFrame(X, columns=list("abcd")).assign(label=y.astype(str)).to_csv(tmp_path / "rows.csv", index=False)
+    looked_at = []
+    kept = estimator(cv=HashKFold(3)).statistics(X, y)
+
+    def part():
+        looked_at.append(0)
+        return X, y
+
+    for fit in (
+        lambda: fit_parts(model, [(X[:30], y[:30]), (X[30:], y[30:])]),
+        lambda: fit_parts(make_pipeline(StandardScaler(), model), [part]),
+        lambda: fit_parts(model, tmp_path / "rows.csv", target="label"),
+        lambda: model.statistics(X, y),
+        lambda: model.fit_statistics(kept),
+    ):
+        with pytest.raises(ValueError, match="cv names rows by their numbers, which rows that come in parts do not"):
+            fit()
+    assert not hasattr(model, "n_features_in_")
+    assert not looked_at
+    assert model.fit(X, y).n_features_in_ == 4  # in memory, where the numbers are of these rows
+
+
+@pytest.mark.parametrize("estimator", CHOOSE_BY_FOLDS)
+def test_a_splitter_divides_the_sample(estimator):
+    X, y = labelled(60, 4, n_classes=2)
+    model = fit_parts(estimator(cv=StratifiedKFold(3)), [(X[:30], y[:30]), (X[30:], y[30:])])
+    assert model.n_features_in_ == 4
 
 
 def test_a_saved_stream_goes_on(tmp_path):

@@ -398,7 +398,7 @@ def test_parts_behind_a_scaler_and_with_names():
 def test_folds_that_name_rows_cannot_be_had_from_parts():
     X, y = curved(40)
     with pytest.raises(ValueError, match="names rows, which come in parts here"):
-        fit_parts(PosteriorMap(2, kernel="linear", cv=given_splits(y)), parts_of(X, y, 2))
+        fit_parts(PosteriorMap(2, kernel="linear", cv=StratifiedKFold(2)), parts_of(X, y, 2))
     with pytest.raises(AttributeError, match="Pass the parts of a table to fit_parts"):
         PosteriorMap().partial_fit(X, y)
 
