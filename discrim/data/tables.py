@@ -43,7 +43,7 @@ from discrim.data.cells import (
     text_error,
     texts,
 )
-from discrim.data.columnar import MissingExtraError, TableFile, columnar_file, excel_file, on_its_side
+from discrim.data.columnar import MissingExtraError, TableFile, column_names, columnar_file, excel_file, on_its_side
 from discrim.data.delimited import DelimitedFile, Dialect
 from discrim.data.labelled_table import LabelledTable, checked_names, coded, label_texts, normal_text, notes_on
 from discrim.data.table_error import MAX_BYTES, Advice, TableError, in_memory, meant, plural, quoted, quoted_cell
@@ -472,7 +472,7 @@ def _require_finite(path: Path, X: Any, missing_cells: str) -> None:
 def _labelled_archive(archive: Archive, path: Path, drop: Collection[str], max_bytes: int) -> LabelledTable:
     if archive.labels is None or archive.target is None:
         raise TableError(f"{path} holds rows but no labels: {archive.wanted}")
-    names = archive.feature_names or tuple(f"f{at}" for at in range(archive.X.shape[1]))
+    names = archive.feature_names or _numbered_names(archive.X.shape[1])
     unknown = [name for name in drop if name not in names]
     if unknown:
         raise TableError(f"{path} has no column {unknown[0]!r} (drop). {meant(unknown[0], names, 'Its columns are')}")
@@ -483,10 +483,21 @@ def _labelled_archive(archive: Archive, path: Path, drop: Collection[str], max_b
     return LabelledTable(X, y, names, archive.target, str(path), archive.ids, archive.id_name)
 
 
+def _numbered_names(n_columns: int) -> tuple[str, ...]:
+    """What the columns of an archive without names are called."""
+    return tuple(f"f{at}" for at in range(n_columns))
+
+
 def _archive_features(archive: Archive, feature_names: Sequence[str], path: Path) -> np.ndarray | csr_array:
     if archive.feature_names is None:
         if archive.X.shape[1] != len(feature_names):
             raise TableError(f"{path} has {plural(archive.X.shape[1], 'column')}, but {len(feature_names)} are needed.")
+        # columns that never had a name are known by their place; of others none can say which is which here
+        if tuple(feature_names) not in (_numbered_names(len(feature_names)), column_names(feature_names, named=False)):
+            raise TableError(
+                f"{path} does not name its columns, and {quoted(list(feature_names))} are needed. Add an array called "
+                "feature_names with one name per column."
+            )
         return archive.X
     lacking = [name for name in feature_names if name not in archive.feature_names]
     if lacking:
