@@ -150,7 +150,8 @@ class DelimitedFile(TableFile):
                 raise TableError(
                     f"{self.path}, line {line}: zero bytes among the column names. This is a binary file, or text in "
                     "UTF-16 without a byte order mark.",
-                    Advice("then read it with", encoding="utf-16-le"),
+                    "save text as UTF-8",
+                    Advice("read UTF-16 with", encoding="utf-16-le"),
                 )
             if len(cells) == 1:
                 raise TableError(
@@ -256,7 +257,8 @@ def _undecodable(path: Path, encoding: str, error: UnicodeDecodeError, line: int
     place = f", line {line}, byte {error.start + 1} (0x{error.object[error.start]:02x})" if line else ""
     known = "UTF-8" if encoding.startswith("utf-8") else encoding
     return TableError(
-        f"{path}{place}: this is not {known} text ({error.reason}). Save the file as UTF-8, or name its encoding.",
+        f"{path}{place}: this is not {known} text ({error.reason}).",
+        "save the file as UTF-8",
         Advice("read West European text of Windows with", encoding="cp1252"),
         Advice("older text with", encoding="latin-1"),
     )

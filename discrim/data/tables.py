@@ -404,13 +404,17 @@ def _require_names(taken: _Taken, target: str | None, label_at: int) -> list[str
     )
 
 
+def is_unnamed(name: str) -> bool:
+    """Whether some tool made up the name of a column: a row number sorted by class would tell every label."""
+    return not name or _UNNAMED.fullmatch(name) is not None
+
+
 def _check_columns(file: TableFile, features: Sequence[int]) -> None:
     checked_names(file.names, file.path)
     if not features:
         raise TableError(f"{file.path} has no feature columns beside the target and those dropped.")
     for at in features:
-        # A row number sorted by class would tell every label.
-        if _UNNAMED.fullmatch(file.names[at]):
+        if is_unnamed(file.names[at]):
             raise TableError(
                 f"{file.path}: column {at + 1} has no name of its own ({file.names[at]!r}); it may be a row number "
                 "that some tool added.",

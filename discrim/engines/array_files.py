@@ -24,8 +24,10 @@ class ArrayFile:
         """The numbers, which stay in the file."""
         try:
             rows = np.load(self.path, mmap_mode="r")
-        except ValueError as error:
-            raise TableError(f"{self.path} is no .npy file of numbers: {error}") from error
+        except (ValueError, EOFError) as error:
+            raise TableError(
+                f"{self.path} is no .npy file of numbers, or cut short: {error}. Write it anew, or leave it out."
+            ) from error
         if rows.ndim != 2 or rows.dtype.kind not in "fiub":
             raise TableError(
                 f"{self.path} holds an array of shape {rows.shape} and kind {rows.dtype}. A table is one of rows and "

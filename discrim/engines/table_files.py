@@ -24,10 +24,12 @@ from discrim.data.check import PartError, require_finite
 from discrim.data.columnar import arrow
 from discrim.data.labelled_table import normal_text
 from discrim.data.rows import block_slices
-from discrim.data.table_error import MAX_BYTES, TableError, quoted, require_room
+from discrim.data.table_error import MAX_BYTES, TableError, quoted, quoted_cell, require_room
+from discrim.data.tables import is_unnamed
 from discrim.data.writing import whole_file
 from discrim.engines.array_files import ArrayFiles
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
+from discrim.engines.unreadable_file import told, told_apart
 from discrim.moments.gather import Gatherer, Gathering, Statistics
 
 BATCH_ROWS, BATCH_CELLS = 2**16, 2**23  # at most
@@ -54,6 +56,7 @@ class FileTable:
     features: tuple[str, ...]
     target: str | None
     kind: str  # one of the formats
+    delimiter: str | None = None  # of CSV files
     notes: tuple[str, ...] = ()  # what was decided without being asked
 
     @classmethod
@@ -88,9 +91,10 @@ class FileTable:
             _require_numeric(path, dataset.schema, features)
         if kind == "csv":
             if in_doubt and target is not None:
-                notes += _require_names(path, dataset, features, target)
+                with told(dataset.files[0], delimiter, features):
+                    notes += _require_names(path, dataset, features, target)
             dataset = _as_doubles_and_text(path, dataset, delimiter, features, target)
-        table = cls(path, dataset, tuple(features), target, kind, notes)
+        table = cls(path, dataset, tuple(features), target, kind, delimiter if kind == "csv" else None, notes)
         table._require_equal_columns()
         return table
 
@@ -102,7 +106,8 @@ class FileTable:
         """Refuse a file that has other columns: pyarrow would fill in what is missing and pass over what is new."""
         known = set(self.dataset.schema.names)
         for fragment in self.parts():
-            own = set(fragment.physical_schema.names)
+            with told(fragment.path, self.delimiter, self.features):
+                own = set(told_apart(fragment.path, fragment.physical_schema.names, self.delimiter))
             in_path = {piece.partition("=")[0] for piece in Path(fragment.path).parts}  # of Hive's partitions
             wanted = {*self.features, *([] if self.target is None else [self.target])}
             lacking, new = sorted(wanted - own - in_path), sorted(own - known)
@@ -139,10 +144,11 @@ class FileTable:
         """Batches that have rows, each with the number of its first."""
         first, most = 0, max(1, min(BATCH_ROWS, BATCH_CELLS // len(columns)))
         ahead: dict[str, Any] = {} if self.kind == "npy" else {"batch_readahead": READ_AHEAD}
-        for batch in fragment.to_batches(schema=self.dataset.schema, columns=columns, batch_size=most, **ahead):
-            if batch.num_rows:
-                yield first, batch
-                first += batch.num_rows
+        with told(fragment.path, self.delimiter, self.features):
+            for batch in fragment.to_batches(schema=self.dataset.schema, columns=columns, batch_size=most, **ahead):
+                if batch.num_rows:
+                    yield first, batch
+                    first += batch.num_rows
 
     def _labels(self, batch: Any, fragment: Any, first: int) -> NDArray[Any] | None:
         if self.target is None:
@@ -151,15 +157,20 @@ class FileTable:
         column = batch.column(self.target)
         if not pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        texts = [normal_text(str(value)) for value in column.dictionary.to_pylist()]
+        levels = [str(value) for value in column.dictionary.to_pylist()]
+        if self.delimiter is not None and (broken := [level for level in levels if "\n" in level]):
+            raise TableError(
+                f"{fragment.path}: the label {quoted_cell(broken[0])} in column {self.target!r} goes over several "
+                "lines. Is there a quote without another? Rows would be lost in it."
+            )
+        texts = [normal_text(level) for level in levels]
         if column.null_count or column.dictionary.null_count or "" in texts:
             lacking = [value is None or not normal_text(str(value)) for value in column.to_pylist()]
             raise PartError(
                 f"{self.part_name(fragment)}, row {first + lacking.index(True)}: a label is missing in column "
                 f"{self.target!r}. Drop such rows first."
             )
-        levels = np.array(texts)
-        return levels[column.indices.to_numpy(zero_copy_only=False)]
+        return np.array(texts)[column.indices.to_numpy(zero_copy_only=False)]
 
 
 def _dataset(path: Path, delimiter: str) -> tuple[str, Any]:
@@ -176,11 +187,15 @@ def _dataset(path: Path, delimiter: str) -> tuple[str, Any]:
     kind, names = _FORMATS[endings.pop()], [str(p.resolve()) for p in files]
     if kind == "npy":
         return kind, ArrayFiles(names)
-    module = arrow("pyarrow.dataset", path)
-    written: Any = kind
+    module, disk = arrow("pyarrow.dataset", path), arrow("pyarrow.fs", path).LocalFileSystem()
     if kind == "csv":
         csv = arrow("pyarrow.csv", path)
         written = module.CsvFileFormat(parse_options=csv.ParseOptions(delimiter=delimiter))
+    else:
+        written = module.ParquetFileFormat() if kind == "parquet" else module.IpcFileFormat()
+    mark = delimiter if kind == "csv" else None
+    with told(names[0], mark):
+        told_apart(names[0], written.inspect(names[0], disk).names, mark)
     return kind, module.dataset(names, format=written, partitioning=_partitioning(path))
 
 
@@ -224,7 +239,14 @@ def _require_names(path: Path, dataset: Any, features: Sequence[str], target: st
 
 def _require_numeric(path: Path, schema: Any, names: Sequence[str]) -> None:
     types = arrow("pyarrow.types", path)
-    number = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    # null: a first file without rows, or without a cell of this column
+    number = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    if unnamed := [name for name in names if is_unnamed(name)]:
+        raise TableError(
+            f"{path}: column {schema.get_field_index(unnamed[0]) + 1} has no name of its own ({unnamed[0]!r}); it may "
+            f"be a row number that some tool added. Name it, or leave it out: --drop {unnamed[0]!r} on the command "
+            "line, or write the table without it."
+        )
     text = [name for name in names if not any(holds(schema.field(name).type) for holds in number)]
     if text:
         raise TableError(

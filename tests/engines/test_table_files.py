@@ -1,5 +1,7 @@
 """Files beyond memory: the model of all rows from any kind of files, features file by file, broken runs go on."""
 
+import gzip
+import io
 import subprocess
 import sys
 from decimal import Decimal
@@ -354,12 +356,111 @@ def test_names_that_are_numbers_are_taken_where_they_rise_or_the_labels_are_name
         ("a,b,c,kind\n1,2,3,x\n", "p1.csv has a column 'c', which others lack"),
         ("a,b,kind\n1,2,\n", "a label is missing in column 'kind'"),
         ("a,b,kind\n3,4,x\n1,2,NA\n", "p1.csv, row 1: a label is missing in column 'kind'"),
-        ("a,b,kind\n1,zz,x\n", "p1.csv.*invalid value 'zz'"),
+        ("a,b,kind\n1,zz,x\n", "p1.csv, line 2, column 'b': 'zz' is not a number"),
     ],
 )
 def test_a_part_that_is_another_table_is_named(tmp_path, second, words):
     with pytest.raises(ValueError, match=words):
         gathered(csv_parts(tmp_path / "parts", PLAIN, second))
+
+
+def bytes_of(write):
+    with io.BytesIO() as content:
+        write(content)
+        return content.getvalue()
+
+
+PARQUET, FEATHER = bytes_of(FRAME.to_parquet), bytes_of(FRAME.to_feather)
+TWICE = pa.Table.from_arrays([pa.array([1.0, 2.0]), pa.array([1.0, 3.0]), pa.array(["x", "y"])], ["a", "a", "kind"])
+RAGGED = PLAIN + "1,2\n"
+UNREADABLE = {
+    "names twice": (
+        ".csv",
+        PLAIN.replace("b", "a").encode(),
+        r"columns 1 and 2 are both called 'a'. Rename one of them",
+    ),
+    "empty": (".csv", b"", "is empty: it needs a line of column names"),
+    "ragged": (".csv", RAGGED.encode(), "line 5: 2 fields, but the first line has 3 columns. A line cut short"),
+    "latin-1 label": (
+        ".csv",
+        (PLAIN + "1,2,é\n").encode("latin-1"),
+        r"line 5, byte 5 \(0xe9\): .* Save the file as UTF-8",
+    ),
+    "latin-1 name": (".csv", PLAIN.replace("b", "é").encode("latin-1"), r"line 1, .* Save the file as UTF-8\.$"),
+    "UTF-16": (".csv", PLAIN.encode("utf-16"), r"line 1, byte 1 .* Save the file as UTF-8\.$"),
+    "UTF-16 without a mark": (".csv", PLAIN.encode("utf-16-le"), r"in UTF-16 without .* Save text as UTF-8\.$"),
+    "Parquet": (".csv", PARQUET, "is a Parquet file, not delimited text"),
+    "semicolons": (
+        ".csv",
+        PLAIN.replace(",", ";").encode(),
+        r"only one column, 'a;b;kind'\. .* --delimiter ';' reads it",
+    ),
+    "a quote without another": (
+        ".csv",
+        PLAIN.replace("y", '"y').encode(),
+        r"label 'y\\n5,7,x\\n' .* goes over several lines",
+    ),
+    "cut gzip": (".csv.gz", gzip.compress(PLAIN.encode())[:-12], "the gzip data are damaged or cut short"),
+    "cut Parquet": (".parquet", PARQUET[:-40], r"cannot be read as .parquet .* Write it anew, or leave it out\.$"),
+    "names twice in Parquet": (".parquet", bytes_of(lambda file: pq.write_table(TWICE, file)), "both called 'a'"),
+    "empty Feather": (".feather", b"", "cannot be read as .feather"),
+    "cut npy": (".npy", bytes_of(lambda file: np.save(file, X))[:-9], "is no .npy file of numbers, or cut short"),
+    "empty npy": (".npy", b"", "is no .npy file of numbers, or cut short"),
+}
+
+
+@pytest.mark.parametrize("place", ["alone", "second"])
+@pytest.mark.parametrize(("ending", "content", "words"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_that_cannot_be_read_is_named_in_words(tmp_path, ending, content, words, place):
+    parts, target = tmp_path / "parts", "c6" if ending == ".npy" else "kind"
+    parts.mkdir()
+    if place == "second":
+        good = {".csv": PLAIN.encode(), ".csv.gz": PLAIN.encode(), ".parquet": PARQUET, ".feather": FEATHER}
+        good[".npy"] = bytes_of(lambda file: np.save(file, X))
+        (parts / f"p0{ending.removesuffix('.gz')}").write_bytes(good[ending])
+    (parts / f"p1{ending}").write_bytes(content)
+    with pytest.raises(TableError, match=rf"(?s)p1{ending}.*{words}"):
+        gathered(parts, target)
+    said = CliRunner().invoke(
+        application(), ["project", str(parts), "-t", target, "-m", "pca", "--out", f"{parts}-out"]
+    )
+    assert said.exit_code == 2
+    assert "--encoding" not in said.stderr  # nor any option that a folder does not take
+    assert "--no-header" not in said.stderr
+    assert f"p1{ending}" in "".join(said.stderr.split())
+
+
+def test_a_csv_too_large_to_be_read_again_is_named_in_the_words_of_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setattr("discrim.engines.unreadable_file.EXPLAINED", 5)
+    with pytest.raises(TableError, match=r"p0.csv cannot be read as CSV in UTF-8 with ',' between columns: .*Row #5"):
+        gathered(csv_parts(tmp_path / "parts", RAGGED), "kind")
+
+
+def test_semicolons_are_read_where_they_are_named(tmp_path):
+    parts = csv_parts(tmp_path / "parts", PLAIN.replace(",", ";"))
+    assert FileTable.open(parts, "kind", delimiter=";").features == ("a", "b")
+    alone = csv_parts(tmp_path / "alone", "a\n1\n2\n")  # one column is a table, too
+    assert FileTable.open(alone, None, labelled=False).features == ("a",)
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
+def test_a_column_that_some_tool_added_is_no_feature(tmp_path, name):
+    parts = csv_parts(tmp_path / "parts", f"{name},a,b,kind\n0,1,2,x\n1,3,4,y\n2,5,7,x\n")
+    for labels in ({"target": "kind"}, {"target": None}):
+        with pytest.raises(TableError, match=rf"column 1 has no name of its own \('{name}'\).*--drop '{name}'"):
+            FileTable.open(parts, **labels)
+    given = ["project", str(parts), "-t", "kind", "-m", "pca", "-k", "1", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(application(), given).exit_code == 2
+    done = CliRunner().invoke(application(), [*given, "--drop", name])
+    assert done.exit_code == 0, done.output
+    assert FileTable.open(parts, "kind", drop=[name]).features == ("a", "b")
+    assert FileTable.open(parts, None, features=["a", "b"]).features == ("a", "b")  # of a model's, others do not matter
+
+
+def test_a_first_file_without_rows_is_no_column_of_text(tmp_path):
+    assert gathered(csv_parts(tmp_path / "parts", "a,b,kind\n", PLAIN), "kind").n_rows == 3
+    with pytest.raises(TableError, match="has no rows"):
+        gathered(csv_parts(tmp_path / "none", "a,b,kind\n"), "kind")
 
 
 def test_features_in_parts_are_no_file(tmp_path):
