@@ -33,9 +33,9 @@ def require_streamable_sparse(X: Any) -> None:
 
 def refuse_wide_parts(n_features: int, needed: int, max_memory: int, why: str) -> NoReturn:
     raise ValueError(
-        f"Parts of {n_features:,} columns came, whose statistics would take {needed / 2**20:,.0f} MiB, of "
-        f"{max_memory / 2**20:,.0f} MiB given by max_memory, and {why}. Pass a larger max_memory (to fit_parts, which "
-        "takes Dask's collections too; maxMemory of SparkReducer), reduce the columns first (feature selection, or a "
+        f"Parts of {n_features:,} columns came, whose statistics would take {needed:,} bytes, more than the "
+        f"{max_memory:,} of max_memory, and {why}. Pass a larger max_memory (to fit_parts, which takes "
+        "Dask's collections too; maxMemory of SparkReducer), reduce the columns first (feature selection, or a "
         "hash of them), or take PCA or MarginPCA with few components, which go through the parts several times instead."
     )
 

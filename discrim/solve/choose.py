@@ -14,7 +14,8 @@ from discrim.solve.row_space import GramRows, SingularRows
 
 EXACT_SIDE = 5_000  # an eigendecomposition of this size still takes seconds
 SOON = 2.0  # seconds an exact solution may always take
-MOST_PASSES = 12  # by then block Krylov has all digits of most spectra
+FEWEST_PASSES, MOST_PASSES = 4, 12  # by the latter block Krylov has all digits of most spectra
+BESIDE = 4  # blocks of directions that are held beside those of the passes
 BASES = ("features", "rows", "products")
 
 
@@ -75,9 +76,15 @@ def choose_in_parts(d: int, *, scatters: int, wanted: int | None, max_memory: in
     exact = 2 * 8 * scatters * d**2  # those so far, and those of a part
     if exact <= max_memory:
         return Plan("features", f"statistics of {d} columns in {exact / 2**20:,.0f} MiB")
-    passes = min(MOST_PASSES, max_memory // (8 * d * ((wanted or 0) + 1 + SPARE)) - 4)
-    if why_not is not None or wanted is None or passes < 4:
-        refuse_wide_parts(d, exact, max_memory, why_not or "this method asks for all directions, or too many")
+    if why_not is None and wanted is None:
+        why_not = "this method asks for all directions"
+    block = 8 * d * ((wanted or 0) + 1 + SPARE)
+    passes = min(MOST_PASSES, max_memory // block - BESIDE)
+    if why_not is None and passes < FEWEST_PASSES:
+        least = (FEWEST_PASSES + BESIDE) * block
+        why_not = f"passes over the parts for {wanted} of their directions would take {least:,} bytes at least"
+    if why_not is not None:
+        refuse_wide_parts(d, exact, max_memory, why_not)
     return Plan(
         "products",
         f"{d} columns, whose statistics would take {exact / 2**20:,.0f} MiB of {max_memory / 2**20:,.0f}: at most "

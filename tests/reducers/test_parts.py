@@ -464,11 +464,23 @@ def test_what_does_not_fit_and_cannot_be_passed_over_again_is_refused_with_both_
         (RegularizedLDA(shrinkage=0.1), parts, "RegularizedLDA needs them"),
         (ScreenedPCA(3, n_selected=10), parts, "ScreenedPCA needs them"),
         (PCA(), parts, "all directions"),
-        (PCA(60), parts, "or too many"),
+        (PCA(60), parts, "passes over the parts for 60 of their directions would take 545,280 bytes at least"),
     ):
         with pytest.raises(ValueError, match=f"Parts of 120 columns came, whose statistics would take.*{words}"):
             fit_parts(model, given, max_memory=200_000)
     assert fit_parts(PCA(3), iter(parts), max_memory=16 * 120**2).n_components_ == 3
+
+
+def test_the_least_that_passes_take_is_said_and_suffices():
+    _, _, parts = wide_parts()
+    with pytest.raises(
+        ValueError, match=r"230,400 bytes, more than the 90,000 of max_memory, .* would take 99,840 bytes at least"
+    ):
+        fit_parts(PCA(2), parts, max_memory=90_000)
+    with pytest.raises(ValueError, match="would take 99,840 bytes at least"):
+        fit_parts(PCA(2), parts, max_memory=99_839)
+    with pytest.warns(UserWarning, match="block Krylov"):
+        assert fit_parts(PCA(2), parts, max_memory=99_840).n_components_ == 2
 
 
 def test_passes_by_an_executor_of_processes():
