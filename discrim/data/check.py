@@ -40,11 +40,12 @@ class PartError(ValueError):
 
 
 def labelled_rows(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, *, supervised: bool, reset: bool = True
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, supervised: bool, reset: bool = True, whole: bool = True
 ) -> LabelledRows:
     """Checked rows of positive weight, their class numbers and labels (one class, None, when not supervised).
 
     estimator : the one that shall know the columns, or a method's name where none is to (of a part of a table, say)
+    whole : whether these are all rows of the table
     """
     X = checked_table(estimator, X, reset=reset)
     n_given, weights, numbers, labels = X.shape[0], None, None, None
@@ -54,7 +55,10 @@ def labelled_rows(
         X, weights, numbers = _rows_that_count(X, sample_weight)
     if numbers is not None:
         labels = None if labels is None else labels[numbers]
-        require_finite(X, numbers)
+        if getattr(estimator, "missing", None) is not None and not sp.issparse(X):
+            require_no_infinity(X, numbers)
+        else:
+            require_finite(X, numbers, whole=whole)
     classes, codes = (np.array([None]), np.zeros(X.shape[0], np.intp)) if labels is None else numbered(labels)
     return LabelledRows(X, codes, classes, weights, numbers, n_given)
 
@@ -293,11 +297,17 @@ def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
 
 
 def require_finite(
-    X: Any, numbers: NDArray[np.intp] | None = None, names: Sequence[str] | None = None, part: str = ""
+    X: Any,
+    numbers: NDArray[np.intp] | None = None,
+    names: Sequence[str] | None = None,
+    part: str = "",
+    *,
+    whole: bool = True,
 ) -> None:
     """Raise, naming the first bad cell, where X holds NaN or infinity.
 
     numbers : its rows' in the table that came; names : its columns'; part : of the table, where it is one of many
+    whole : whether these are all rows of the table
     """
     X = X.table if isinstance(X, PickedRows) else X
     X = on_host(X)
@@ -314,12 +324,15 @@ def require_finite(
         value = values[row, column]
     row = row if numbers is None else int(numbers[row])
     what, count = "NaN" if np.isnan(value) else "infinity", int(bad.sum())
+    infinite = bool(np.isinf(values).any())
+    emptied = "infinite cells as NaN, " if infinite else ""  # imputers take no others
+    paired = whole and not (part or infinite or sp.issparse(X))
+    pairwise = "; PCA and the LDA family also take missing='pairwise'" if paired else ""
     kind, where = (PartError, f"{part}, ") if part else (ValueError, "")
     raise kind(
         f"Input X contains NaN or infinity: {count} cell{'s' * (count > 1)}, the first ({what}) in {where}row {row}, "
-        f"column {column if names is None else repr(names[column])}. Drop these rows or fill them in, in a Pipeline: "
-        "make_pipeline(SimpleImputer(), …), of sklearn.impute and sklearn.pipeline; PCA and the LDA family also take "
-        "missing='pairwise'."
+        f"column {column if names is None else repr(names[column])}. Drop these rows or fill them in, {emptied}in a "
+        f"Pipeline: make_pipeline(SimpleImputer(), …), of sklearn.impute and sklearn.pipeline{pairwise}."
     )
 
 

@@ -113,7 +113,10 @@ class DiscriminantReducer(NearestCentroid):
 
     def _why_not_streamed(self) -> str | None:
         if isinstance(self.class_weight, str):
-            return f"class_weight={self.class_weight!r} needs all rows at once. Use fit, or a dict of class weights."
+            return (
+                f"class_weight={self.class_weight!r} needs all rows at once. Statistics suffice for a dict of class "
+                "weights."
+            )
         return None
 
     def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:

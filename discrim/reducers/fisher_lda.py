@@ -107,7 +107,10 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
 
     def _why_not_streamed(self) -> str | None:
         if self.covariance_estimator is not None:
-            return "covariance_estimator takes the rows of a class all at once. Use fit, or RegularizedLDA."
+            return (
+                "covariance_estimator takes the rows of a class all at once. Statistics suffice without it, and for "
+                "RegularizedLDA(shrinkage=0.1)."
+            )
         return super()._why_not_streamed()
 
     def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:

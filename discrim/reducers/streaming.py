@@ -15,7 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.data.check import labelled_rows, require_known_labels, require_two_classes, unchanged_on_failure
+from discrim.data.check import (
+    labelled_rows,
+    require_finite,
+    require_known_labels,
+    require_two_classes,
+    unchanged_on_failure,
+)
 from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count, require_unnumbered
 from discrim.data.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
 from discrim.data.rows import LabelledRows
@@ -252,7 +258,8 @@ class StatisticsEstimator(GatheringEstimator):
         if so_far is None and self.__sklearn_is_fitted__():
             warn_of_stream_after_fit(self)
         with unchanged_on_failure(self):
-            rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised, reset=so_far is None)
+            known = {"supervised": self._supervised, "reset": so_far is None, "whole": False}
+            rows = labelled_rows(self, X, y, sample_weight, **known)
             require_streamable_sparse(rows.X)
             if classes is not None or so_far is None:
                 self._declared = None if classes is None else np.asarray(classes)
@@ -261,7 +268,12 @@ class StatisticsEstimator(GatheringEstimator):
             if so_far is not None:
                 gathering = so_far.gathering.sufficing_for(gathering)
             names = getattr(self, "feature_names_in_", None)
-            self._hold(statistics_of_rows(gathering, rows, None if names is None else tuple(names), so_far))
+            names = None if names is None else tuple(names)
+            try:
+                self._hold(statistics_of_rows(gathering, rows, names, so_far))
+            except ValueError:
+                require_finite(rows.X, rows.numbers, names, whole=False)
+                raise
         return self
 
     def _hold(self, statistics: Statistics) -> None:

@@ -1,14 +1,17 @@
 """Moments of rows with missing cells: plain without gaps, pairwise means and covariances with them."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from estimators import SUPERVISED, over
 from geometry import most_turned
 from samples import labelled
+from sklearn.covariance import OAS
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from discrim import PCA, BayesErrorLDA, FisherLDA, RegularizedLDA
+from discrim import PCA, BayesErrorLDA, FisherLDA, RegularizedLDA, fit_parts
 from discrim.data.check import labelled_rows
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.pairwise import pairwise_moments, without_negative_part
@@ -113,14 +116,54 @@ def test_without_asking_the_error_names_an_imputer_in_a_pipeline():
         PCA(missing="mean").fit(X)
 
 
+def fit_file(model, gaps, folder):
+    pd.DataFrame(gaps).add_prefix("x").assign(label=Y).to_parquet(folder / "rows.parquet")
+    model.fit(folder / "rows.parquet", "label")
+
+
+WITHOUT_PAIRS = {
+    "stream": lambda model, gaps, folder: model.partial_fit(gaps, Y),
+    "weighted stream": lambda model, gaps, folder: model.partial_fit(gaps, Y, sample_weight=np.arange(len(Y)) > 0),
+    "parts": lambda model, gaps, folder: fit_parts(model, [(gaps, Y)]),
+    "file": fit_file,
+    "sparse": lambda model, gaps, folder: model.fit(sp.csr_array(gaps), Y),
+    "infinite": lambda model, gaps, folder: model.fit(np.where(np.isnan(gaps), np.inf, gaps), Y),
+}
+
+
+@pytest.mark.parametrize("fit", WITHOUT_PAIRS.values(), ids=WITHOUT_PAIRS)
+def test_pairwise_statistics_are_not_advised_where_they_are_asked_for_or_cannot_be_had(fit, tmp_path):
+    for model in (FisherLDA(), FisherLDA(missing="pairwise")):
+        with pytest.raises(ValueError, match=r"fill them in, .*in a Pipeline: make_pipeline\(SimpleImputer") as raised:
+            fit(model, with_gaps(X), tmp_path)
+        assert "pairwise" not in str(raised.value)
+        assert ("infinite cells as NaN" in str(raised.value)) == (fit is WITHOUT_PAIRS["infinite"])
+
+
+def test_rows_of_no_weight_are_left_out_of_pairwise_statistics():
+    gaps, kept = with_gaps(X), np.arange(len(Y)) % 3 > 0
+    weighted = FisherLDA(missing="pairwise").fit(gaps, Y, sample_weight=kept)
+    np.testing.assert_allclose(
+        weighted.components_, FisherLDA(missing="pairwise").fit(gaps[kept], Y[kept]).components_, atol=1e-10
+    )
+    gaps[5, 2] = np.inf
+    with pytest.raises(ValueError, match=r"1 cell, the first \(infinity\) in row 5, column 2"):
+        FisherLDA(missing="pairwise").fit(gaps, Y, sample_weight=kept)
+
+
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
+        (
+            FisherLDA(missing="pairwise", covariance_estimator=OAS()),
+            r"takes the rows of a class all at once\. Statistics suffice without it.* Or fill the cells in",
+        ),
+        (FisherLDA(missing="pairwise", class_weight="balanced"), "at once. Statistics suffice for a dict of class w"),
         (RegularizedLDA(missing="pairwise"), "choice by cross-validation needs whole rows. Pass a number or 'oas'"),
         (BayesErrorLDA(missing="pairwise"), "choice by cross-validation needs whole rows"),
         (RegularizedLDA(shrinkage="ledoit_wolf", missing="pairwise"), "'ledoit_wolf' needs all rows at once"),
     ],
-    ids=["cv", "cv of the errors", "ledoit_wolf"],
+    ids=["covariance_estimator", "class_weight", "cv", "cv of the errors", "ledoit_wolf"],
 )
 def test_what_needs_whole_rows_says_so(estimator, message):
     with pytest.raises(ValueError, match=message):
