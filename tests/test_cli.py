@@ -336,7 +336,9 @@ def test_wrong_names_are_refused_with_the_right_ones(table, tmp_path):
     )
     assert "-k 0 came" in refused("project", table, "-k", "0", "--out", tmp_path / "x.csv")
     assert "cannot write '.xlsx'" in refused("project", table, "--out", tmp_path / "x.xlsx")
-    assert "no such file" in refused("project", table, "--out", tmp_path / "missing" / "x.csv")
+    assert "The folder for the features does not exist" in refused(
+        "project", table, "--out", tmp_path / "missing" / "x.csv"
+    )
     kept = tmp_path / "kept.discrim"
     assert "cannot write '.txt'" in refused("project", table, "--model", kept, "--loadings", tmp_path / "x.txt")
     assert not kept.exists()  # refused before anything is written
@@ -476,9 +478,11 @@ def test_stopped_within_the_first_split_it_says_how_many_trials_are_kept(tmp_pat
         yield stop
 
     monkeypatch.setattr("discrim.cli.comparing.progress_bar", stopping_bar)
-    store = tmp_path / "results.sqlite"
-    code, out, err = here("compare", table, *FAST, "--store", store)
+    store, page = tmp_path / "results.sqlite", tmp_path / "page.html"
+    code, out, err = here("compare", table, *FAST, "--store", store, "--html", page)
     assert (code, out) == (130, "")
+    assert not page.exists()
+    assert f"No report was written to {page}" in err
     kept = n_results(store)
     assert 0 < kept < 15
     assert f"{kept} of 15 trials were finished, 0 of 3 splits whole." in err
@@ -651,7 +655,22 @@ def test_rows_of_a_group_stay_together_and_the_column_is_no_feature(tmp_path, ro
         assert code == 0
         assert out.startswith("grouped: 90 rows × 5 features")
     assert "has no column 'doctor'" in refused("compare", tmp_path / "grouped.csv", *FAST, "--groups", "doctor")
+    beside_ids = refused("compare", tmp_path / "grouped.csv", *FAST, "--groups", "doctor", "--id", "patient")
+    assert "has no column 'doctor' (groups)" in beside_ids
     assert "has no groups" in refused("compare", "iris", "--groups", "x")
+
+
+def test_a_missing_folder_is_said_before_anything_is_fitted_or_written(tmp_path, table):
+    model, gone = tmp_path / "m.discrim", tmp_path / "gone"
+    for option, what in (("--out", "features"), ("--loadings", "weights"), ("--model", "model")):
+        place = gone / ("x.discrim" if option == "--model" else "x.csv")
+        given = {"--model": model, option: place}
+        words = [word for pair in given.items() for word in pair]
+        assert f"{place}: The folder for the {what} does not exist." in refused("project", table, *words)
+        assert not model.exists()
+    assert here("project", table, "--model", model)[0] == 0
+    said = refused("apply", model, table, "--out", gone / "x.csv")
+    assert "The folder for the features does not exist." in said
 
 
 def test_the_report_is_written_before_a_terminal_can_fail(tmp_path, table):

@@ -151,7 +151,7 @@ def compare(
             progress=progress,
             retry_failed=retry_failed,
             wait=wait,
-            on_stop=partial(_show_finished, kept=kept, as_json=as_json),
+            on_stop=partial(_show_finished, kept=kept, as_json=as_json, html=html),
         )
         # what is to last is written first: the terminal may be gone by now, or lack a character
         if html is not None:
@@ -181,7 +181,7 @@ def counts_of(components: str) -> str | list[int]:
         raise ValueError(f"-k {components}: whole numbers with commas between, such as 2,5,10, or auto.") from None
 
 
-def _show_finished(found: Comparison, *, kept: Path, as_json: bool) -> None:
+def _show_finished(found: Comparison, *, kept: Path, as_json: bool, html: Path | None) -> None:
     """What is there of a run that was stopped."""
     if found.rows and not as_json:
         show_comparison(found)
@@ -191,6 +191,8 @@ def _show_finished(found: Comparison, *, kept: Path, as_json: bool) -> None:
     whole = f"{splits} of {plural(found.grid.protocol.n_splits, 'split')} whole"
     beyond = "; what goes beyond them (more components, permutations) was not" if done == trials else f", {whole}"
     say(f"{done} of {plural(trials, 'trial')} were finished{beyond}.")
+    if html is not None:
+        say(f"No report was written to {html}: it is made of the whole comparison.")
 
 
 def _next_step(found: Comparison, data: str, reading: Reading) -> str:

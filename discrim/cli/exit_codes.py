@@ -125,3 +125,9 @@ def require_apart(read: dict[str, Path | str | None], written: dict[str, Path | 
         if place in taken:
             raise ValueError(f"{name} {path} would write over {taken[place]}. Name another file.")
         taken[place] = name
+
+
+def require_folder(path: Path | None, what: str) -> None:
+    """Refuse at once a file whose folder is missing, which would only fail after a long run."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"The folder for {what} does not exist", str(path))

@@ -16,7 +16,7 @@ from rich.progress import TimeElapsedColumn
 from scipy.sparse import issparse
 from sklearn.pipeline import make_pipeline
 
-from discrim.cli.exit_codes import require_apart
+from discrim.cli.exit_codes import require_apart, require_folder
 from discrim.cli.options import Data, FileFormat, Reading, Scale
 from discrim.cli.screen import bar, say
 from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled
@@ -76,7 +76,10 @@ def project(
         raise ValueError("-m raw are the columns of the table as they are: there is nothing to fit or to write.")
     reduction = named(method, REDUCTIONS, "reduction")
     in_parts = comes_in_parts(data, out)
-    for file in (None if in_parts else out, loadings):
+    files = {"the features": None if in_parts else out, "the weights": loadings}
+    for what, file in (files | {"the model": model}).items():
+        require_folder(file, what)
+    for file in files.values():
         if file is not None:
             written_ending(file)  # refuses what would only fail after the fit
     if in_parts:
@@ -136,14 +139,15 @@ def apply(
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
     if comes_in_parts(data, out):
-        if written != FileFormat(delimiter=written.delimiter):
+        if others := replace(written, delimiter=None).words:
             raise ValueError(
-                f"{data} is read in parts, with --delimiter only. Leave out the other options, or pass a file that "
+                f"{data} is read in parts, with --delimiter only. Leave out {' '.join(others)}, or pass a file that "
                 "fits into memory and a file for --out."
             )
         table = FileTable.open(Path(data), None, features=names, delimiter=written.delimiter or ",")
         features_in_parts(fitted, table, out)
         return
+    require_folder(out, "the features")
     X, ids = features_of(data, names, written, fills=kept.get("impute") is not None)
     columns = _columns(fitted, X)
     named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}

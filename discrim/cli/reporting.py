@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from discrim.cli.exit_codes import require_apart
+from discrim.cli.exit_codes import require_apart, require_folder
 from discrim.cli.options import Reading
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import data_name, labelled
@@ -81,8 +81,7 @@ def require_place(html: Path | None) -> None:
         return
     if html.is_dir():
         raise IsADirectoryError(errno.EISDIR, "A report is a file, not a folder", str(html))
-    if not html.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "The folder for the report does not exist", str(html))
+    require_folder(html, "the report")
     template_engine()
 
 

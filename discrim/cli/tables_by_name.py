@@ -67,11 +67,10 @@ def comes_in_parts(data: str, out: Path | None = None) -> bool:
 
 def files_by_name(data: str, reading: Reading) -> FileTable:
     """The table that is read in parts; what should be known of it is said."""
-    taken = {name: getattr(reading, name) for name in ("target", "drop", "delimiter", "max_bytes")}
-    if reading != Reading(**taken):
+    if others := replace(reading, target=None, drop=None, delimiter=None, max_bytes=Reading.max_bytes).words:
         raise ValueError(
-            f"{data} is read in parts, with --target, --drop, --delimiter and --max-bytes only. Leave out the other "
-            "options, or pass a file that fits into memory."
+            f"{data} is read in parts, with --target, --drop, --delimiter and --max-bytes only. Leave out "
+            f"{' '.join(others)}, or pass a file that fits into memory."
         )
     dropped = [name for given in reading.drop or [] for name in given.split(",")]
     table = FileTable.open(Path(data), reading.target, drop=dropped, delimiter=reading.delimiter or ",")
@@ -102,8 +101,9 @@ def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple
             return table, table.ids
         table = labelled(data, replace(reading, drop=[*dropped, groups]))
         return table, _read(data, replace(reading, id_column=groups, drop=[*dropped, reading.id_column])).ids
-    except TableError as error:  # read as ids are, but that is not what was typed
-        raise TableError(error.fact.replace(f"{groups!r} (id)", f"{groups!r} (groups)"), *error.advice) from None
+    except TableError as error:  # read as ids are, or dropped, but that is not what was typed
+        fact = error.fact.replace(f"{groups!r} (id)", f"{groups!r} (groups)")
+        raise TableError(fact.replace(f"{groups!r} (drop)", f"{groups!r} (groups)"), *error.advice) from None
 
 
 def features_of(

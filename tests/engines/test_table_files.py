@@ -505,7 +505,13 @@ def test_apply_in_parts_ignores_no_option(tmp_path):
     for option in (["--decimal", ","], ["--no-header"], ["--id", "a"]):
         again = CliRunner().invoke(application(), ["apply", model, str(parts), "--out", str(tmp_path / "new"), *option])
         assert again.exit_code != 0
-        assert "is read in parts, with --delimiter only" in again.output + again.stderr
+        said = " ".join(again.stderr.split())
+        assert f"is read in parts, with --delimiter only. Leave out {' '.join(option)}, or pass" in said
+    for command in (["project", "--model", model], ["compare"]):
+        given = [*command, str(parts), "-t", "kind", "--delimiter", ",", "--id", "a", "--impute", "mean"]
+        refused = CliRunner().invoke(application(), given)
+        assert refused.exit_code == 2
+        assert "--max-bytes only. Leave out --id a --impute mean, or pass" in " ".join(refused.stderr.split())
 
 
 def test_npy_files_in_parts_give_the_model_of_their_rows_in_memory(tmp_path):
