@@ -239,3 +239,8 @@ def test_what_an_estimate_of_the_covariance_cannot_have():
         _ = given.partial_fit
     with pytest.raises(ValueError, match=r"leaves no covariance_ of shape \(6, 6\)"):
         FisherLDA(covariance_estimator=PCA(2)).fit(TALL, LABELS)
+    for wrong in (5, "oas", OAS):
+        with pytest.raises(
+            ValueError, match=r"covariance_estimator=.* came; possible are .* sklearn\.covariance\.OAS\(\)"
+        ):
+            FisherLDA(covariance_estimator=wrong).fit(TALL, LABELS)

@@ -69,6 +69,7 @@ _FAR = "a number ≥ 0 (how far the rows move relative to their spread; 0 is the
 SHIFT = (number(_FAR, lambda value: 0 <= value < np.inf), *named("cv"))
 FOLDS = (whole(2, "a whole number from 2 on"),)
 SEED = (whole(0, "a whole number ≥ 0, which every part of a table can be given"), NOTHING)
+BYTES = (number("a number of bytes, e.g. 8 * 2**30", lambda value: value >= 0),)
 FLAG = (Possible("True or False", lambda value: isinstance(value, (bool, np.bool_))),)
 
 

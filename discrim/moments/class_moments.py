@@ -186,6 +186,8 @@ class ClassMoments:
         return int(la.lapack.dpstrf(scatter, tol=least)[2]) == len(scatter) if len(scatter) else True
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
+        if not isinstance(other, ClassMoments):
+            raise TypeError(f"ClassMoments add up with others of their kind, {type(other).__name__} came.")
         mine, theirs = ((m.n_features, m.pooled is None, m.each is None) for m in (self, other))
         if mine != theirs:
             self._refuse_other_kind(other)

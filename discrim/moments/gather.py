@@ -148,6 +148,7 @@ class Statistics:
         return self if other == 0 else NotImplemented  # what the built-in sum begins with
 
     def __add__(self, other: Statistics) -> Statistics:
+        require_statistics(other)
         mine, theirs = self.gathering, other.gathering
         if mine != theirs:
             apart = [
@@ -204,6 +205,15 @@ class Statistics:
 
 FORMAT = PlainFormat("statistics", 1, (Statistics, Gathering, ClassMoments, RowSample, ColumnTotals))
 NO_PARTS = np.empty(0, np.uint64)
+
+
+def require_statistics(given: Any) -> None:
+    """Raise where something else came."""
+    if not isinstance(given, Statistics):
+        raise TypeError(
+            f"Statistics are needed, {type(given).__name__} came. Pass what an estimator's statistics(X, y) returns "
+            "for a part of the table, or a sum of such; of bytes, Statistics.from_bytes makes them again."
+        )
 
 
 def statistics_of_rows(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from discrim.data.check import require_finite
-from discrim.data.check_parameters import require_covariance, require_unweighted
+from discrim.data.check_parameters import NOTHING, Constraints, Possible, require_covariance, require_unweighted
 from discrim.data.rows import LabelledRows, dense_block
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import Covariance
@@ -84,6 +84,17 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
     >>> FisherLDA().fit(X, y).score(X, y)
     0.98
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **DiscriminantReducer._parameter_constraints,
+        "covariance_estimator": (
+            Possible(
+                "an object with fit(X) and covariance_, such as sklearn.covariance.OAS()",
+                lambda given: hasattr(given, "fit") and not isinstance(given, type),
+            ),
+            NOTHING,
+        ),
+    }
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from discrim.data.check_parameters import BYTES, require
 from discrim.engines.dask_tables import in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
@@ -30,6 +31,10 @@ from discrim.reducers.streaming import GatheringEstimator
 from discrim.reducers.within_memory import MAX_MEMORY, Scaled, fit_within
 
 Array = NDArray[np.float64]
+PARTS = (
+    "a list, or another iterable, of X, (X, y) or (X, y, sample_weight) or of functions that return one, or else the "
+    "path of a file or a folder"
+)
 
 
 def fit_parts(
@@ -81,6 +86,7 @@ def fit_parts(
     >>> fit_parts(BayesErrorLDA(), zip(np.array_split(X, 7), np.array_split(y, 7))).transform(X).shape
     (1797, 2)
     """
+    require("max_memory", max_memory, BYTES)
     wanted = gathering_of(model)  # refused, where it cannot be gathered, before a part is looked at
     if is_path(parts):
         return fit_in_parts(model, in_files(files_for(wanted, parts, target)), max_memory)
@@ -88,6 +94,8 @@ def fit_parts(
         raise ValueError(f"target={target!r} names a column of a file, but no path came: labels come as (X, y).")
     if is_dask(parts):
         parts = [parts]
+    if isinstance(parts, Mapping) or hasattr(parts, "columns") or not isinstance(parts, Iterable):
+        raise TypeError(f"{type(parts).__name__} came as the parts of a table; possible is {PARTS}.")
     remaining = iter(parts)
     begins_anew = remaining is not parts
     first = list(itertools.islice(remaining, 1))
@@ -112,7 +120,11 @@ def _as_tuple(part: Any) -> tuple[Any, ...]:
 
 def _part(given: Any) -> tuple[Any, ...]:
     """(X, y, …) of what was given for a part."""
-    return _as_tuple(given() if callable(given) else given)
+    part = _as_tuple(given() if callable(given) else given)
+    if not 1 <= len(part) <= 3 or np.ndim(part[0]) == 0:
+        kinds = ", ".join(type(one).__name__ for one in part)
+        raise TypeError(f"({kinds}) came as a part of a table; possible is {PARTS}.")
+    return part
 
 
 def _of_part(gathering: Gathering, numbered: tuple[int, Any]) -> Statistics | None:

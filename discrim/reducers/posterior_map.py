@@ -35,7 +35,7 @@ from discrim.data.check_parameters import (
 )
 from discrim.data.rows import LabelledRows
 from discrim.doc_links import DocLinkMixin
-from discrim.moments.gather import Gathering, Statistics
+from discrim.moments.gather import Gathering, Statistics, require_statistics
 from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.calibration import calibrated
 from discrim.reducers.streaming import GatheringEstimator
@@ -216,6 +216,7 @@ class PosteriorMap(
         is fitted on the sample.
         """
         with unchanged_on_failure(self):
+            require_statistics(total)
             total.gathering.sufficing_for(self._gathering())
             self._know_columns(total)
             if not self._is_linear:

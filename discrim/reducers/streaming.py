@@ -26,7 +26,7 @@ from discrim.data.check_parameters import COUNT, Constraints, check_parameters, 
 from discrim.data.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
 from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
-from discrim.moments.gather import NO_PARTS, Gatherer, Gathering, Statistics, statistics_of_rows
+from discrim.moments.gather import NO_PARTS, Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
 from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.reducers.solution import Solution
 from discrim.reducers.vip import labels_explained
@@ -176,6 +176,7 @@ class StatisticsEstimator(GatheringEstimator):
         with unchanged_on_failure(self):
             if isinstance(total, ClassMoments):
                 total = self._of_moments(total, gathering)
+            require_statistics(total)
             total.gathering.sufficing_for(gathering)
             self._know_columns(total)
             self._declared = None

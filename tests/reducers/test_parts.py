@@ -260,6 +260,46 @@ def test_errors_name_the_part():
         fit_parts(FisherLDA(), [(X, np.zeros(60))])
 
 
+@pytest.mark.parametrize(
+    ("given", "came"),
+    [
+        ({"X": 1, "y": 2}, "dict came as the parts"),
+        (pd.DataFrame({"a": [1.0]}), "DataFrame came as the parts"),
+        (5, "int came as the parts"),
+        (None, "NoneType came as the parts"),
+        ([{"X": 1}], r"\(dict\) came as a part"),
+        (["a.csv", "b.csv"], r"\(str\) came as a part"),
+        ([()], r"\(\) came as a part"),
+        ([lambda: (np.eye(2), [0, 1], None, 3)], r"\(ndarray, list, NoneType, int\) came as a part"),
+    ],
+    ids=["dict", "frame", "number", "nothing", "dicts", "paths", "empty", "four"],
+)
+def test_what_is_no_parts_is_said(given, came):
+    with pytest.raises(
+        TypeError, match=came + r".* of a table; possible is .*\(X, y, sample_weight\).* path of a file"
+    ):
+        fit_parts(FisherLDA(), given)
+
+
+@pytest.mark.parametrize("max_memory", ["1GB", None, -1, np.nan])
+def test_memory_is_a_number_of_bytes(max_memory):
+    with pytest.raises(ValueError, match=f"max_memory={max_memory!r} came; possible is a number of bytes"):
+        fit_parts(FisherLDA(), [labelled(20, 3)], max_memory=max_memory)
+
+
+@pytest.mark.parametrize("given", [b"statistics", None, 3, labelled(20, 3)], ids=["bytes", "None", "number", "rows"])
+def test_what_is_no_statistics_is_said(given):
+    statistics = FisherLDA().statistics(*labelled(20, 3))
+    said = f"Statistics are needed, {type(given).__name__} came.*statistics\\(X, y\\)"
+    for model in (FisherLDA(), discrim.PosteriorMap()):
+        with pytest.raises(TypeError, match=said):
+            model.fit_statistics(given)
+    with pytest.raises(TypeError, match=said):
+        statistics + given
+    with pytest.raises(TypeError, match=f"others of their kind, {type(given).__name__} came"):
+        statistics.moments + given
+
+
 def test_statistics_from_afar():
     X, y = labelled(200, 4)
     sent = [BayesErrorLDA().statistics(*part, part=str(n)).to_bytes() for n, part in enumerate(parts_of(X, y))]
