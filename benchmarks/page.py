@@ -44,7 +44,7 @@ NOTES = """
 - *The company*: beyond the one pass, supervised probabilistic PCA iterates EM, and generalised eigenvectors solve a
   problem for each ordered pair of classes, on columns×columns matrices whatever the number of rows.
 - *Dask*: the goal beside dask-ml was a fifteenth of an older one, which took 47 s for this table; the one measured here
-  takes a fifth or less of that. One pass of this table in one process is a twelfth of it already.
+  takes less than a quarter of that. One pass of it in one process is a fourteenth already.
 - *Spark*: a job that hands these rows to Python and only counts them there took 5.7 to 5.9 CPU seconds, a third of
   Spark ML's whole PCA; the rest of ours, statistics and their sum, is 2 s. Columns are sent as one column of arrays,
   which took Spark a fifth less than many columns; larger or smaller Arrow batches took no less.
