@@ -1,0 +1,50 @@
+"""Files that earlier versions wrote are read, and give the numbers of that time."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discrim import FisherLDA, Statistics, load
+from discrim.evaluation.store import Store
+from discrim.reducers.model_file import about
+
+FOLDER = Path(__file__).parent / "golden"
+EXPECTED = np.load(FOLDER / "expected.npz")
+MODELS = sorted(path.stem for path in FOLDER.glob("*.discrim"))
+
+
+def test_every_kind_of_file_is_there():
+    assert MODELS == ["fisher", "kernel", "nested", "posterior", "sparse", "stream"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_of_an_earlier_version_transforms_and_predicts_as_it_did(name):
+    path = FOLDER / f"{name}.discrim"
+    model = load(path)
+    np.testing.assert_allclose(model.transform(EXPECTED["X"]), EXPECTED[name], rtol=1e-9, atol=1e-9)
+    if name != "stream":
+        assert model.predict(EXPECTED["X"]).tolist() == EXPECTED[f"{name}_predicted"].tolist()
+    assert about(path) == {"feature_names": ["a", "b", "c", "d"]}
+
+
+def test_a_stream_of_an_earlier_version_goes_on():
+    model = load(FOLDER / "stream.discrim").partial_fit(EXPECTED["X"][:10])
+    rows = np.concatenate([EXPECTED["X"], EXPECTED["X"][:10]])
+    np.testing.assert_allclose(model.mean_, rows.mean(axis=0), rtol=1e-12)
+
+
+def test_statistics_of_an_earlier_version_are_fitted():
+    statistics = Statistics.from_bytes((FOLDER / "fisher.statistics").read_bytes())
+    found = FisherLDA(2).fit_statistics(statistics).transform(EXPECTED["X"])
+    np.testing.assert_allclose(found, EXPECTED["fisher"], rtol=1e-9, atol=1e-9)
+
+
+def test_a_store_of_an_earlier_version_is_read(tmp_path):
+    shutil.copy(FOLDER / "trials.store", tmp_path)  # SQLite writes files next to the one that it reads
+    with Store(tmp_path / "trials.store", read_only=True) as store:
+        found = [one.scores["accuracy"] for one in store.rows()]
+        assert len(store.runs()) == 1
+    assert found == EXPECTED["accuracies"].tolist()
+    assert len(found) > 0
