@@ -42,7 +42,7 @@ REDUCTIONS = {
     "`PCA(10)`": "method=PCA(10)",
     "`RegularizedLDA(5, shrinkage=0.1)`": "method=RegularizedLDA(5, shrinkage=0.1)",
     "`BayesErrorLDA(5, shrinkage=0.1)`": "method=BayesErrorLDA(5, shrinkage=0.1)",
-    "`BayesErrorLDA(2)` as it comes": "method=BayesErrorLDA(2)",
+    "`BayesErrorLDA(2)` with its defaults": "method=BayesErrorLDA(2)",
     '`BayesErrorLDA(2)`, `mask_var="highly_variable"` (2,000 genes)': "mask_var='highly_variable'",
 }
 
@@ -66,7 +66,7 @@ def measure() -> Iterator[Row]:
 
 def written() -> str:
     """The figures as a part of the page."""
-    lines = ["| 100,000 cells × 20,000 genes, 5 % filled | CPU | memory |", "| --- | ---: | ---: |"]
+    lines = ["| 100,000 cells × 20,000 genes, 5 % non-zero | CPU | memory |", "| --- | ---: | ---: |"]
     for name, seconds, peak in found():
         lines.append(f"| {name} | {seconds:.0f} s | {peak:,.0f} MiB |")
         print(lines[-1], flush=True)

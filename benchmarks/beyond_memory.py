@@ -141,15 +141,15 @@ def written() -> str:
     times = folders[-1]["project"] / (2 * folders[-1]["read"])
     lines += [
         "",
-        f"CPU seconds of all threads, beyond imports; {COLUMNS} columns, five classes, the default with its ridge by "
-        f"cross-validation. Every row is read twice, for the fit and for the features: {times:.1f} times a bare "
-        "reading of the same twice.",
+        f"CPU seconds of all threads, without imports; {COLUMNS} columns, five classes, the default method with its "
+        "ridge chosen by cross-validation. Every row is read twice, for the fit and for the features: this takes "
+        f"{times:.1f} times as long as only reading the rows twice.",
         "",
         "| rows × 20 in generated parts | CPU | peak memory |",
         "|---|---|---|",
         *(f"| {int(p['rows']):,} | {p['seconds']:.1f} s | {p['peak']:.0f} MiB |" for p in grown),
         "",
-        f"Seconds grow with the rows at a slope of {slope(grown):.2f} from 10⁶ to 10⁸ rows.",
+        f"CPU time grows with the number of rows at a log-log slope of {slope(grown):.2f} from 10⁶ to 10⁸ rows.",
         "",
         *cluster(worker),
     ]
@@ -161,17 +161,17 @@ def cluster(worker: dict[str, float], n: float = 1e9, workers: int = 100) -> lis
     gather, sent = n / workers * worker["row"], worker["MiB"]
     rounds = int(np.ceil(np.log(workers) / np.log(8)))
     return [
-        f"10⁹ rows × 1,000 columns on {workers} workers of one core each, reckoned from a row's "
-        f"{1e6 * worker['row']:.0f} µs (20,000×1,000 in memory), statistics of {sent:.0f} MiB (five "
+        f"10⁹ rows × 1,000 columns on {workers} workers with one core each. The estimate is computed from "
+        f"{1e6 * worker['row']:.0f} µs per row (20,000×1,000 in memory), statistics of {sent:.0f} MiB (five "
         "folds and the sample of rows), "
-        f"{worker['add']:.2f} s to unpack and add one, and {worker['fit']:.0f} s for the fit of the total:",
+        f"{worker['add']:.2f} s to unpack and add one part, and {worker['fit']:.0f} s to fit the total:",
         "",
-        "| what | how much |",
+        "| resource | amount |",
         "|---|---|",
-        f"| CPU of a worker | {gather / 3600:.1f} h (n·d² / workers), beside reading 10⁷ rows (80 GB) |",
-        f"| network | {workers * sent / 1024:.1f} GiB in all, in {rounds} rounds of eight to one; no row moves |",
+        f"| CPU of a worker | {gather / 3600:.1f} h (n·d² / workers), plus reading 10⁷ rows (80 GB) |",
+        f"| network | {workers * sent / 1024:.1f} GiB in total, in {rounds} rounds of eight to one; no rows are sent |",
         f"| adding | {rounds * 8 * worker['add']:.0f} s |",
-        f"| driver | up to 8 statistics: {8 * sent / 1024:.1f} GiB, and {worker['fit']:.0f} s |",
+        f"| driver | up to 8 statistics: {8 * sent / 1024:.1f} GiB, and {worker['fit']:.0f} s for the fit |",
     ]
 
 

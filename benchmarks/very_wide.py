@@ -92,7 +92,7 @@ def measure() -> Iterator[Row]:
 
 def written() -> str:
     """The figures as a part of the page."""
-    lines = ["| table and model | CPU | memory beside the table | new rows right |", "| --- | ---: | ---: | ---: |"]
+    lines = ["| table and model | CPU | additional memory | new rows correct |", "| --- | ---: | ---: | ---: |"]
     for name, seconds, peak, right in found():
         lines.append(f"| {name} | {seconds:.0f} s | {peak:,.0f} MiB | {100 * right:.1f} % |")
         print(lines[-1], flush=True)

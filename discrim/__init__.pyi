@@ -10,6 +10,7 @@ from discrim.reducers.autoencoder import Autoencoder as Autoencoder
 from discrim.reducers.bayes_error_lda import BayesErrorLDA as BayesErrorLDA
 from discrim.reducers.bayes_error_pca import BayesErrorPCA as BayesErrorPCA
 from discrim.reducers.fisher_lda import FisherLDA as FisherLDA
+from discrim.reducers.heteroscedastic_lda import HeteroscedasticLDA as HeteroscedasticLDA
 from discrim.reducers.kernel_map import KernelMap as KernelMap
 from discrim.reducers.local_fisher_discriminant import LocalFisherDiscriminant as LocalFisherDiscriminant
 from discrim.reducers.logistic_pca import LogisticPCA as LogisticPCA

@@ -168,6 +168,15 @@ ENTRIES = (
         Method("fisher-lda", "classical linear discriminants", laws=DISCRIMINANTS),
     ),
     _reducer(
+        "heteroscedastic_lda:HeteroscedasticLDA",
+        "classes of different covariances, too",
+        Method(
+            "heteroscedastic-lda",
+            "discriminants of class means and class covariances (Chernoff criterion)",
+            laws=CHOSEN_BY_FOLDS | {"sees_shapes": True},
+        ),
+    ),
+    _reducer(
         "uncorrelated_lda:UncorrelatedLDA",
         "discriminants with uncorrelated features",
         Method("uncorrelated-lda", "discriminants with uncorrelated features, also for n < d", laws=DISCRIMINANTS),
@@ -269,7 +278,7 @@ ENTRIES = (
         Method(
             "local-fisher-discriminant",
             "discriminants that pull only near rows of a class together (LFDA)",
-            laws=DISCRIMINANTS | {"streams": False, "counts_enter": True},
+            laws=DISCRIMINANTS | {"streams": False, "counts_enter": True, "sees_shapes": True},
         ),
     ),
     _reducer(
@@ -318,7 +327,7 @@ ENTRIES = (
         Method(
             "pairwise-eigenvectors",
             "directions along which one class's second moments are large beside another's (GEM)",
-            laws=DISCRIMINANTS,
+            laws=DISCRIMINANTS | {"sees_shapes": True},
         ),
     ),
     _reducer(

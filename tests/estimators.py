@@ -6,14 +6,16 @@ A new method comes here by its entry in the registry, which also says what a law
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import pytest
 
-from discrim import BayesErrorLDA, BayesErrorPCA, MarginPCA, RegularizedLDA
+from discrim import BayesErrorLDA, BayesErrorPCA, HeteroscedasticLDA, MarginPCA, RegularizedLDA
 from discrim.registry import OUR_METHODS
+from discrim.solve.choose import Plan
+from discrim.solve.problem import Needs
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Case:
     lanczos: bool = True  # a few directions can be had from products with X alone
     lanczos_pads: bool = True  # more of them than there are discriminants, too
     chosen_by_folds: bool = False  # cross-validation chooses: row order and repetition are for given splits only
+    sees_shapes: bool = False  # finds directions where class means coincide and their covariances do not
     linear: bool = True  # has components_: features are (x − mean) times them
     iterated: bool = False  # as exact as its tolerance: its laws are in tests/reducers/test_alternating.py
     of_the_svm: bool = False  # as exact as the SVM's duality gap, at most C−1 directions: test_shift_invariances
@@ -64,6 +67,8 @@ OPTIONS = [
     Case("regularized-lda-0.3", partial(RegularizedLDA, shrinkage=0.3), orthonormal=False),
     Case("regularized-lda-oas", partial(RegularizedLDA, shrinkage="oas"), **INFLATED),
     Case("regularized-lda-ledoit-wolf", partial(RegularizedLDA, shrinkage="ledoit_wolf"), **INFLATED, streams=False),
+    Case("heteroscedastic-lda-0.3", partial(HeteroscedasticLDA, shrinkage=0.3), **DISCRIMINANTS, sees_shapes=True),
+    Case("heteroscedastic-lda-oas", partial(HeteroscedasticLDA, shrinkage="oas"), **INFLATED, sees_shapes=True),
     Case("bayes-error-lda-0.3", partial(BayesErrorLDA, shrinkage=0.3, cv=None), **INFLATED, nests=False),
     Case("bayes-error-lda-nested", partial(BayesErrorLDA, shrinkage=0.3, cv=None, nested=True), **INFLATED),
 ]
@@ -91,7 +96,14 @@ def over(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=str)
 
 
-def posed_in(basis: str, estimator: Any) -> Any:
+def posed_in(basis: str | None, estimator: Any) -> Any:
     """The estimator, to pose its problem in the coordinates of that name whatever the decision table says."""
-    estimator._basis = basis
+    plan = None if basis is None else Plan(basis, f"{basis}, as the caller wished")
+    needs = estimator._needs
+
+    def posed() -> Needs:
+        declared = needs()
+        return declared if declared.coordinates is not None else replace(declared, coordinates=plan)
+
+    estimator._needs = posed
     return estimator

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.linalg import logm, sqrtm
 from scipy.optimize import minimize
 
 
@@ -184,6 +185,30 @@ def pairwise_eigenvectors(X, y, ridge, origin):
     return found
 
 
+def chernoff(X, y, gamma):
+    """Loog and Duin's criterion C and its cost Σ_γ = (1−γ) S_w + γ τ I, τ = tr(S_w)/rank, every S_i with that ridge."""
+    labels = sorted(set(y))
+    p = [np.mean(y == a) for a in labels]
+    means = [X[y == a].mean(axis=0) for a in labels]
+    S = [np.cov(X[y == a].T, bias=True) for a in labels]
+    within = sum(p[i] * S[i] for i in range(len(labels)))
+    ridge = gamma * np.trace(within) / np.linalg.matrix_rank(X - X.mean(axis=0)) * np.eye(X.shape[1])
+    S = [(1 - gamma) * one + ridge for one in S]
+    within = (1 - gamma) * within + ridge
+    root = sqrtm(within)
+    inverse = np.linalg.inv(root)
+    C = np.zeros_like(within)
+    for i in range(len(labels)):
+        for j in range(i + 1, len(labels)):
+            delta, pi, pj = means[i] - means[j], p[i] / (p[i] + p[j]), p[j] / (p[i] + p[j])
+            M = inverse @ (pi * S[i] + pj * S[j]) @ inverse
+            m = np.linalg.inv(sqrtm(M))
+            unlike = logm(M) - pi * logm(inverse @ S[i] @ inverse) - pj * logm(inverse @ S[j] @ inverse)
+            inner = m @ inverse @ np.outer(delta, delta) @ inverse @ m + unlike / (pi * pj)
+            C += p[i] * p[j] * root @ inner @ root
+    return C, within
+
+
 def local_scatters(X, y, neighbors):
     """S̃_w and S̃_b of LFDA, pair by pair: ½ Σ_ij W_ij (x_i − x_j)(x_i − x_j)ᵀ."""
     n, d = X.shape
@@ -292,7 +317,7 @@ def factor_objective(X, y, W, Z, V, constants, alpha, beta, loss):
         else:
             wrong = sum(rounded_hinge(1 - s if c == at else 1 + s) for c, s in enumerate(scores))
         total += (sum((x - z @ W) ** 2) + alpha * wrong) / len(X)
-    return total + beta * (np.sum(V**2) + np.sum(constants**2))
+    return total + beta * np.sum(V**2)
 
 
 def shared_factor_objective(X, y, M, alpha, beta):

@@ -16,7 +16,7 @@ from discrim.registry import PUBLIC
 PACKAGE = Path(discrim.__file__).parent
 # imports point from a line to the lines above it, or to other rooms of its own line
 STOREYS = [
-    ["registry", "docstrings", "doc_links", "decompositions"],
+    ["registry", "docstrings", "doc_links", "decompositions", "threads"],
     ["data", "moments", "margins"],
     ["objectives", "engines"],
     ["solve"],
@@ -96,9 +96,8 @@ def test_every_room_has_a_storey():
     assert {room(module) for module in MODULES} <= set(STOREY)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
-def test_every_room_is_on_the_map(page):
-    text = (PACKAGE.parent / page).read_text(encoding="utf-8")
+def test_the_architecture_page_names_every_folder():
+    text = (PACKAGE.parent / "docs/architecture.md").read_text(encoding="utf-8")
     rooms = {room(module) for module in MODULES} - {"__main__"}
     named = {one for one in rooms if f"{one}/" in text or f"{one}.py" in text}
     assert rooms == named
@@ -173,6 +172,43 @@ def is_abstract(kind):
     return any(getattr(getattr(kind, name), "__isabstractmethod__", False) for name in dir(kind))
 
 
+OF_THE_FIT = {"_statistics", "_declared", "_require_solution", "n_features_in_", "n_samples_seen_", "classes_"}
+SOLVES = {
+    "_solve",
+    "_find",
+    "_shrunk",
+    "_chosen",
+    "_spread",
+    "_count",
+    "_mean_rows",
+    "_rest",
+    "_components",
+    "_factors",
+}
+
+
+def test_a_solve_names_no_state_of_a_fit_and_a_method_has_no_flags():
+    for module in (one for one in MODULES if room(one) == "reducers"):
+        tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
+        for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+            for node in kind.body:
+                if isinstance(node, ast.FunctionDef) and node.name in SOLVES:
+                    named = {one.attr for one in ast.walk(node) if is_of_self(one)}
+                    assert not named & OF_THE_FIT, f"{module}: {kind.name}.{node.name} reads {named & OF_THE_FIT}"
+                    stored = [one.attr for one in ast.walk(node) if is_of_self(one) and isinstance(one.ctx, ast.Store)]
+                    assert not stored, f"{module}: {kind.name}.{node.name} sets {stored}"
+    for reducer in set(reducers()) - {Reducer}:
+        flags = [name for name, value in vars(reducer).items() if isinstance(value, bool | str) and name not in PLAIN]
+        assert not flags, f"{reducer.__name__} states {flags} of its class; what a method needs is in _needs()"
+
+
+PLAIN = {"__module__", "__doc__", "__qualname__", "__static_attributes__"}
+
+
+def is_of_self(node):
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
 MAY_FAIL = {"eigh", "eigvalsh", "eig", "svd", "svdvals", "cholesky", "cho_factor", "solve", "lstsq", "pinv", "eigsh"}
 
 
@@ -215,3 +251,12 @@ def test_a_public_name_stands_for_one_thing():
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
                 where.setdefault(node.name, []).append(module)
     assert {name: modules for name, modules in where.items() if len(modules) > 1 and name not in SAID_TWICE} == {}
+
+
+FITTED_IN = {"data", "moments", "margins", "engines", "objectives", "solve", "reducers", "classifiers"}
+
+
+def test_no_property_of_a_fit_holds_a_lock():
+    """Before Python 3.12 `cached_property` has one for all instances; `discrim.threads.computed_once` has none."""
+    for module in (one for one in MODULES if room(one) in FITTED_IN):
+        assert "cached_property" not in FILES[module].read_text(encoding="utf-8"), module

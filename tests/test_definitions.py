@@ -5,14 +5,16 @@ import numpy as np
 import pytest
 from estimators import CASES, QUIET, over
 from samples import labelled
+from scipy.linalg import eigh
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from discrim import PCA, BayesErrorPCA, MarginPCA
+from discrim import PCA, BayesErrorPCA, HeteroscedasticLDA, MarginPCA, RegularizedLDA
 from discrim.data.rows import LabelledRows
+from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.solve.basis import Features
 
@@ -53,7 +55,8 @@ def test_a_spread_as_matrix_factor_operator_and_trace_is_the_literal_sum(case, s
     y = y if case.supervised else np.zeros(len(y), int)
     points = LabelledRows(X, y, np.unique(y))
     estimator = case()
-    basis = Features.of(points, estimator._margins(points), "as they are")
+    find = estimator._needs().margins
+    basis = Features.of(points, Margins() if find is None else find(points), "as they are")
     moments = ClassMoments.of_rows(points, keep="each")
     spread = estimator._spread(moments, basis)
     factor = spread.factor(moments, points)
@@ -75,6 +78,50 @@ def test_transform_is_centre_and_project_and_inverse_is_least_squares(case, tabl
     np.testing.assert_allclose(fitted.inverse_transform(scores), back, atol=1e-9)
     if case.orthonormal:
         np.testing.assert_allclose(W @ W.T, np.eye(2), atol=1e-12)
+
+
+# ---------------------------------------------------------------------- gain over cost
+
+
+@over_tables
+def test_heteroscedastic_discriminants_are_those_of_the_literal_criterion(shape):
+    X, y = labelled(*shape, seed=7)
+    C, cost = literal.chernoff(X, y, 0.3)
+    values, vectors = eigh((C + C.T) / 2, cost)
+    rank = np.linalg.matrix_rank(X - X.mean(axis=0))
+    fitted = HeteroscedasticLDA(shrinkage=0.3).fit(X, y)
+    assert fitted.n_components_ == fitted.n_discriminants_ == rank
+    np.testing.assert_allclose(fitted.eigenvalues_, values[::-1][:rank], rtol=1e-8, atol=1e-10)
+    wanted = np.array([literal.fixed_sign(direction) for direction in vectors.T[::-1][:rank]])
+    np.testing.assert_allclose(fitted.components_, wanted, atol=1e-6)
+    np.testing.assert_allclose(fitted.components_ @ cost @ fitted.components_.T, np.eye(rank), atol=1e-9)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3, "oas"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_heteroscedastic_discriminants_of_equal_covariances_are_those_of_lda(n_classes, shrinkage):
+    Z = np.random.default_rng(0).standard_normal((20, 5))
+    means = np.random.default_rng(1).standard_normal((n_classes, 5))
+    X, y = np.concatenate([mean + Z for mean in means]), np.repeat(np.arange(n_classes), 20)
+    one, other = (kind(shrinkage=shrinkage).fit(X, y) for kind in (HeteroscedasticLDA, RegularizedLDA))
+    assert one.n_discriminants_ == other.n_discriminants_ == n_classes - 1
+    np.testing.assert_allclose(one.components_, other.components_, atol=1e-9)
+    np.testing.assert_allclose(one.eigenvalues_, other.eigenvalues_, rtol=1e-9)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_heteroscedastic_discriminants_see_classes_of_equal_means_where_lda_refuses():
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((60, 4))
+    X = np.concatenate([half, -half, half * [1, 4, 1, 1], -half * [1, 4, 1, 1]])
+    y = np.repeat([0, 1], 120)
+    with pytest.raises(ValueError, match="means of all classes coincide"):
+        RegularizedLDA(shrinkage=0.1).fit(X, y)
+    fitted = HeteroscedasticLDA(1, shrinkage=0.1).fit(X, y)
+    assert abs(fitted.components_[0]).argmax() == 1
+    np.testing.assert_allclose(fitted.predict_proba(X), 0.5)
+    with pytest.raises(ValueError, match="classes differ along no direction"):
+        HeteroscedasticLDA(1, shrinkage=0.1).fit(np.concatenate([X, X]), np.repeat([0, 1], 240))
 
 
 # ---------------------------------------------------------------------- Bayes-error components

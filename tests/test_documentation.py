@@ -4,12 +4,15 @@ import ast
 import inspect
 import json
 import re
+import shlex
+import subprocess
+import sys
 from doctest import DocTestFinder, DocTestRunner
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 import discrim
 from discrim.classifiers.kernel_naive_bayes import KernelNaiveBayes
@@ -78,6 +81,36 @@ def run_cells(cells):
     names = {}
     for cell in cells:
         exec(cell, names)
+    return names
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are in the repository only")
+def test_the_page_on_prediction_runs(tmp_path, monkeypatch):
+    pytest.importorskip("typer", reason="typer is not installed")
+    monkeypatch.chdir(tmp_path)
+    iris = load_iris(as_frame=True)
+    flowers = iris.data.assign(species=iris.target_names[iris.target])
+    flowers[::2].to_csv("flowers.csv", index=False)
+    iris.data[1::2].to_csv("new_flowers.csv", index=False)
+    text = (DOCS / "predict.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^discrim .*$", text, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        subprocess.run([sys.executable, "-m", *shlex.split(command)], check=True)
+    names = run_cells(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    assert names["accuracy"] > 0.9
+    assert np.mean(names["labels"] == flowers["species"][1::2]) > 0.9
+    assert len(Path("new_features.csv").read_text(encoding="utf-8").splitlines()) == 76
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are in the repository only")
+def test_the_table_on_prediction_names_every_reducer_that_predicts():
+    text = (DOCS / "predict.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*`) \| yes \| (yes|no) \|$", text, re.MULTILINE)
+    listed = {name: word == "yes" for names, word in rows for name in re.findall(r"`(\w+)`", names)}
+    classes = {name: getattr(discrim, name) for name in PUBLIC}
+    reducers = {name: one for name, one in classes.items() if hasattr(one, "transform") and hasattr(one, "predict")}
+    assert listed == {name: hasattr(one, "predict_proba") for name, one in reducers.items()}
 
 
 # The site runs these pages, and shows what they print; a page of the guide without code says so here.

@@ -129,6 +129,11 @@ REFUSED_LABELS = {
     ),
     "NaN": (lambda: np.where(Y == 0, np.nan, Y), "Input y contains NaN: .* labels are missing"),
     "infinity": (lambda: np.where(Y == 0, np.inf, Y), "Input y contains NaN: .* missing or infinite"),
+    "NaT": (
+        lambda: np.array(["2020-01-01", "2020-02-01", "NaT"] * 10, "datetime64[D]"),
+        "10 labels are missing .* first in row 2",
+    ),
+    "NaT among spans": (lambda: np.array([1, 2, "NaT"] * 10, "timedelta64[D]"), "10 labels are missing"),
     "measurements": (lambda: X[:, 0], "Unknown label type: continuous. .* pass strings, whole numbers or bools"),
     "a table": (lambda: np.eye(3)[Y], r"y should be a 1d array, got an array of shape \(30, 3\)"),
     "too few": (lambda: Y[:5], "X has 30 rows, y has 5 labels. Pass one label per row"),

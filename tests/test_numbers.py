@@ -13,6 +13,7 @@ from geometry import largest_angle, most_turned, signs_differ
 from samples import labelled, of
 
 from discrim import PCA, ClassMoments, MarginPCA
+from discrim.reducers.discriminant import DiscriminantReducer
 
 pytestmark = QUIET
 
@@ -252,6 +253,40 @@ def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind):
     }[fault]
     with pytest.raises(ValueError, match=said):
         posed_in("products", case(1)).fit(kind(X), y)
+
+
+GAINS = [case for case in SUPERVISED if case.sees_shapes or isinstance(case(), DiscriminantReducer)]
+
+
+# (the cost of pairwise eigenvectors is a class's moments around the mean of all rows, which grow with the gap)
+@over([case for case in GAINS if case.name != "pairwise-eigenvectors"])
+@pytest.mark.parametrize("shape", [(60, 4), (24, 40)], ids=["tall", "wide"])
+def test_classes_that_lie_far_apart_are_told_apart(case, shape):
+    X, y = labelled(*shape)
+    towards = np.linspace(1.0, 2.0, shape[1])
+    first = [case(1).fit(X + gap * np.outer(y, towards), y) for gap in (1e6, 1e8)]
+    assert np.isfinite(first[1].components_).all()
+    assert largest_angle(first[0].components_, first[1].components_) < 1e-5
+    features = first[1].transform(X + 1e8 * np.outer(y, towards))[:, 0]
+    means = np.array([features[y == c].mean() for c in range(3)])
+    assert (np.abs(features - means[y]) < np.abs(np.diff(means)).min() / 2).all()
+
+
+@over(GAINS)
+@pytest.mark.parametrize("streamed", [False, True], ids=["rows", "statistics"])
+def test_equal_class_means_are_refused_unless_shapes_are_looked_at(case, streamed):
+    half = np.random.default_rng(3).standard_normal((30, 4))
+    X = np.concatenate([half, -half, half * [1, 5, 1, 1], -half * [1, 5, 1, 1]])
+    y = np.repeat([0, 1], 60)
+    if streamed and not case.streams:
+        pytest.skip("needs all rows at once")
+    fit = (lambda: case(1).fit_statistics(case(1).statistics(X, y))) if streamed else (lambda: case(1).fit(X, y))
+    if not case.sees_shapes:
+        with pytest.raises(ValueError, match="The means of all classes coincide"):
+            fit()
+        return
+    direction = fit().components_[0] * [1, 5, 1, 1]  # per deviation
+    assert abs(direction).argmax() == 1
 
 
 @over(CASES)

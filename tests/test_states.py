@@ -1,14 +1,17 @@
 """What a model knows and when: from statistics as from rows, nothing later, and as before where a fit fails."""
 
 import contextlib
+import warnings
 
 import numpy as np
 import pytest
-from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, QUIET, STREAMED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, OF_THE_SVM, QUIET, STREAMED, over
 from samples import labelled
 
 import discrim
 from discrim import PCA, ClassMoments
+from discrim.data.check import labelled_rows
+from discrim.reducers.base import Reducer
 from discrim.registry import PUBLIC
 
 pytestmark = QUIET
@@ -37,6 +40,31 @@ def test_no_statistics_where_they_do_not_add_up(case):
 def assert_unchanged(model, before):
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
+
+
+@over([case for case in EVERY + OF_THE_SVM if isinstance(case(), Reducer)])
+@pytest.mark.parametrize("shape", [(60, 6), (12, 30)], ids=["tall", "wide"])
+def test_a_solve_reads_parameters_and_its_problem_only(case, shape):
+    table, labels = labelled(*shape)
+    fitted, never_fitted = case().fit(table, labels), case()
+    supervised = never_fitted._needs().supervised
+    rows = labelled_rows("rows", table, labels if supervised else None, None, supervised=supervised)
+    before = dict(vars(never_fitted))
+    found = never_fitted._solve_rows(rows)
+    assert_unchanged(never_fitted, before)
+    np.testing.assert_array_equal(found.components_, fitted.components_)
+    np.testing.assert_array_equal(found.mean_, fitted.mean_)
+
+
+def test_what_a_solve_warns_about_is_part_of_its_solution_and_is_issued_by_the_fit():
+    rows = labelled_rows("rows", np.eye(4)[:, :3], None, None, supervised=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = PCA(1)._solve_rows(rows)
+    assert [text[:24] for text, _ in found.warnings] == ["Directions 1 and 2 tie ("]
+    with pytest.warns(UserWarning, match="Directions 1 and 2 tie") as issued:
+        PCA(1).fit(rows.X)
+    assert len(issued) == 1
 
 
 @over(EVERY)

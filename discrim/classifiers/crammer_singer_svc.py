@@ -21,11 +21,12 @@ from discrim.data.check_parameters import PASSES, POSITIVE, Constraints, check_p
 from discrim.data.rows import LabelledRows
 from discrim.doc_links import DocLinkMixin
 from discrim.margins.crammer_singer import CrammerSinger, solve_crammer_singer
+from discrim.threads import OnOneBlasThread
 
 Floats = NDArray[np.float64]
 
 
-class CrammerSingerSVC(DocLinkMixin, ClassifierMixin, BaseEstimator):
+class CrammerSingerSVC(DocLinkMixin, OnOneBlasThread, ClassifierMixin, BaseEstimator):
     """Multiclass linear support vector machine of Crammer and Singer, with its duals.
 
     min ½ Σ_y ‖η_y‖² + C Σ_n max_y (1[y ≠ y_n] + η_y·x_n − η_{y_n}·x_n),   predict argmax_y η_y·x

@@ -39,9 +39,10 @@ from discrim.data.check_parameters import (
 )
 from discrim.data.warn_once import warn
 from discrim.doc_links import DocLinkMixin
+from discrim.threads import OnOneBlasThread
 
 
-class RefinedHyperplane(DocLinkMixin, ClassifierMixin, BaseEstimator):
+class RefinedHyperplane(DocLinkMixin, OnOneBlasThread, ClassifierMixin, BaseEstimator):
     """Margin-based refinement of a linear classifier.
 
         aᵀz = c  →  u_k = Σ_{i∈I_k} a_i z_i  →  Σ_k b_k u_k = c̃ by linear SVM;  ρ = 2/√(Σ_k b_k² Σ_{i∈I_k} a_i²)

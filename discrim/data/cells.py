@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from discrim.data.labelled_table import normal_text
 from discrim.data.table_error import PYTHON_ONLY, Advice, TableError, plural, quoted, quoted_cell
+from discrim.threads import computed_once
 
 MISSING = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "?"})
 _COMMA_NUMBER = re.compile(r"[+-]?\d{1,3}(\.\d{3})*,\d+([eE][+-]?\d+)?|[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -41,7 +41,7 @@ class CellFormat:
                 Advice("read a number like 1.234,5 with", decimal=",", thousands="."),
             )
 
-    @cached_property
+    @computed_once
     def _pattern(self) -> re.Pattern[str]:
         whole = r"\d+"
         if self.thousands is not None:
@@ -60,7 +60,7 @@ class CellFormat:
         except ValueError:
             return None
 
-    @cached_property
+    @computed_once
     def codes(self) -> frozenset[float]:
         """The numbers that stand for a missing cell, such as -9."""
         values = (self.number(text.strip()) for text in self.missing)

@@ -209,7 +209,7 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)} "
             "labels. Pass one label per row."
         )
-    if labels.dtype.kind in "fO":
+    if labels.dtype.kind in "fOmM":
         _require_labels_present(labels)
     if labels.dtype == object:
         labels = _of_one_kind(labels)
@@ -243,11 +243,13 @@ def _of_numpy(y: Any) -> Any:
 def _require_labels_present(labels: NDArray[Any]) -> None:
     if labels.dtype.kind == "f":
         missing = ~np.isfinite(labels)
+    elif labels.dtype.kind in "mM":
+        missing = np.isnat(labels)
     else:
         missing = np.array([is_absent(v) or (isinstance(v, FLOATS) and np.isinf(v)) for v in labels], dtype=bool)
     if missing.any():
         raise ValueError(
-            f"Input y contains NaN: {missing.sum()} labels are missing or infinite (NaN, None, inf), the first in "
+            f"Input y contains NaN: {missing.sum()} labels are missing or infinite (NaN, NaT, None, inf), the first in "
             f"row {int(np.argmax(missing))}. Drop these rows or give them a class of their own."
         )
 
@@ -483,6 +485,6 @@ def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[
 
 def is_absent(label: Any) -> bool:
     """Whether it stands for a value that is missing: None, NaN, or those of numpy's and pandas' dates and texts."""
-    if isinstance(label, (*FLOATS, np.datetime64)):
+    if isinstance(label, (*FLOATS, np.datetime64, np.timedelta64)):
         return bool(label != label)
     return label is None or type(label).__name__ in ("NAType", "NaTType")

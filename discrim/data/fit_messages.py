@@ -139,6 +139,13 @@ def refuse_equal_means() -> NoReturn:
     )
 
 
+def refuse_no_gain() -> NoReturn:
+    raise ValueError(
+        "The classes differ along no direction, neither in their means nor in anything else this method looks at. "
+        "Check the label column."
+    )
+
+
 def warn_of_singular_within(method: str) -> None:
     warn(
         "The within-class scatter is singular (fewer rows than columns, or columns that do not vary within classes), "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from discrim.data.columnar import arrow, column_names
 from discrim.data.table_error import TableError
+from discrim.threads import computed_once
 
 
 class ArrayFile:
@@ -19,7 +19,7 @@ class ArrayFile:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    @cached_property
+    @computed_once
     def rows(self) -> Any:
         """The numbers, which stay in the file."""
         try:
@@ -35,7 +35,7 @@ class ArrayFile:
             )
         return rows
 
-    @cached_property
+    @computed_once
     def physical_schema(self) -> Any:
         pyarrow = arrow("pyarrow", Path(self.path))
         kind = pyarrow.from_numpy_dtype(self.rows.dtype.newbyteorder("="))

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from discrim.data.warn_once import warn
-from discrim.margins.crammer_singer_descent import Descent, Problem, Table, on_grid
+from discrim.margins.crammer_singer_descent import Descent, DualProblem, Table, on_grid
 from discrim.margins.identical_rows import Groups, equal_rows
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,7 @@ def solve_crammer_singer(
     table = Table.of(X)
     groups = equal_rows(table.X, codes)
     rows, group_bound = groups.first, np.bincount(groups.group, bound).astype(np.float64)
-    problem = Problem.of(table, rows, codes[rows], group_bound, offset, scale, fit_intercept)
+    problem = DualProblem.of(table, rows, codes[rows], group_bound, offset, scale, fit_intercept)
     _require_finite_squares(problem.square, rows)
     _require_finite_objective(problem.square, bound, C)
     descent = Descent(problem, n_classes, check_random_state(random_state).randint(1, 2**31 - 1))
@@ -96,7 +96,7 @@ def solve_crammer_singer(
     return solution
 
 
-def _feasible_start(given: Floats, groups: Groups, problem: Problem) -> Floats:
+def _feasible_start(given: Floats, groups: Groups, problem: DualProblem) -> Floats:
     """The nearest thing to the given duals that fits these rows: one row for each group, within its bound."""
     alpha = np.zeros((len(problem.rows), given.shape[1]))
     np.add.at(alpha, groups.group, -given)

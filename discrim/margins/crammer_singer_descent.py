@@ -127,7 +127,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-class Problem(NamedTuple):
+class DualProblem(NamedTuple):
     """The different rows that take part, and what the subproblem of each needs to know."""
 
     table: Table
@@ -144,7 +144,7 @@ class Problem(NamedTuple):
     @classmethod
     def of(
         cls, table: Table, rows: Ints, codes: Ints, bound: Floats, mu: Floats | None, scale: float, intercept: bool
-    ) -> Problem:
+    ) -> DualProblem:
         square, along = np.empty(len(rows)), np.zeros(len(rows))
         with np.errstate(over="ignore", invalid="ignore"):  # told to the user by name
             for part in table.parts(rows):
@@ -161,7 +161,7 @@ class Problem(NamedTuple):
         constant = unit * mu_square + intercept
         return cls(table, rows, codes, bound, square, along, float(scale), unit, constant, intercept)
 
-    def part(self, chosen: Ints) -> Problem:
+    def part(self, chosen: Ints) -> DualProblem:
         names = ("rows", "codes", "bound", "square", "along")
         return self._replace(**{name: getattr(self, name)[chosen] for name in names})
 
@@ -187,13 +187,13 @@ class Weights(NamedTuple):
     def none(cls, table: Table, n_classes: int) -> Weights:
         return cls(table.no_weights(n_classes), np.zeros(n_classes), np.zeros(n_classes))
 
-    def become(self, problem: Problem, steps: Floats) -> None:
+    def become(self, problem: DualProblem, steps: Floats) -> None:
         """What these steps of the rows add up to."""
         problem.table.combined(problem.rows, steps, self.table)
         self.totals[:] = steps.sum(axis=0)
         self.offset[:] = problem.along @ steps
 
-    def scores(self, problem: Problem) -> Floats:
+    def scores(self, problem: DualProblem) -> Floats:
         """η_y·x̃_n of all rows and classes."""
         products = problem.table.products(problem.rows, self.table, len(self.totals))
         constants = problem.constant - problem.unit * problem.along
@@ -214,7 +214,7 @@ class State(NamedTuple):
 class Descent:
     """The duals `A` of the different rows and their weights on the way down."""
 
-    def __init__(self, problem: Problem, n_classes: int, seed: int) -> None:
+    def __init__(self, problem: DualProblem, n_classes: int, seed: int) -> None:
         n_rows = len(problem.rows)
         self.problem, self.n_classes = problem, n_classes
         self.own = np.arange(n_rows), problem.codes
@@ -343,7 +343,9 @@ class Descent:
 class Face:
     """Rows with two or more free duals, which move while those of each row sum to the same."""
 
-    def __init__(self, problem: Problem, free: NDArray[np.bool_], A: Floats, upper: Floats, weights: Weights) -> None:
+    def __init__(
+        self, problem: DualProblem, free: NDArray[np.bool_], A: Floats, upper: Floats, weights: Weights
+    ) -> None:
         self.problem, self.free, self.A, self.upper, self.weights = problem, free, A, upper, weights
         self.shares = free / free.sum(axis=1)[:, None]
         self.image = Weights.none(problem.table, A.shape[1])

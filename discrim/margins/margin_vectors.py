@@ -26,12 +26,15 @@ class Pairs:
 class Margins:
     """Landmarks: points of the feature space (one row each). Pairs: rows that face each other across classes.
 
-    Duals: what each row (row of the matrix) pulls at each class (column) in a large-margin classifier.
+    Duals: what each row (row of the matrix) pulls at each class (column) in a large-margin classifier, with its
+    relative duality gap and its passes over the rows.
     """
 
     landmarks: Array | None = None
     pairs: Pairs | None = None
     duals: Array | None = None
+    gap: float = 0.0
+    n_iter: int = 0
 
     def moved(self, pilot: Array | None) -> Margins:
         """The same where `pilot` is taken off the rows."""

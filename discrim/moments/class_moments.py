@@ -18,6 +18,7 @@ from discrim.data.check import labelled_rows, require_labels_of_one_kind
 from discrim.data.check_parameters import named, require, require_emphasis
 from discrim.data.rows import LabelledRows
 from discrim.moments.accumulate import ClassSums, Foreknown, log_deviation, safe_exponent
+from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -96,6 +97,7 @@ class ClassMoments:
         )
 
     @classmethod
+    @on_one_blas_thread
     def of(
         cls, X: Any, y: Any, sample_weight: Any = None, *, keep: str = "pooled", emphasis: Array | None = None
     ) -> ClassMoments:

@@ -26,9 +26,11 @@ from discrim.data.check_parameters import class_factors
 from discrim.data.plain_format import PlainFormat
 from discrim.data.row_hash import Hashes, hash_folds, position_hashes, row_hashes
 from discrim.data.rows import LabelledRows
+from discrim.data.table_error import quoted
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.column_totals import ColumnTotals
 from discrim.moments.row_sample import RowSample
+from discrim.threads import computed_once, on_one_blas_thread
 
 Array = NDArray[np.float64]
 SHOWN_ROWS, SHOWN_EVERY = 256, 4096  # of a part: the first rows, and then some, tell which part it is
@@ -131,7 +133,7 @@ class Statistics:
     columns: ColumnTotals | None
     parts: Hashes
 
-    @functools.cached_property
+    @computed_once
     def moments(self) -> ClassMoments:
         """Class moments of all rows."""
         return functools.reduce(operator.add, self.folds)
@@ -278,6 +280,7 @@ class Gatherer:
         self._so_far: Statistics | None = None
         self._shown = 0
 
+    @on_one_blas_thread
     def add(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> None:
         """Add rows; of an array of any length (a memory-mapped one, say) a block at a time.
 
@@ -350,6 +353,12 @@ def require_same_columns(
     """Two parts of a table have the same columns, by the same names in the same order."""
     if n_before != n_now:
         raise ValueError(f"A part with {n_now} columns came after one with {n_before}. {_named_apart(before, now)}")
+    if (before is None) != (now is None):
+        when = "now and none before" if before is None else "before and none now"
+        raise ValueError(
+            f"Parts of a table must all have column names, or none; got {quoted(before or now or ())} {when}. Give "
+            "every part its names: without them the order of its columns is not known."
+        )
     if before is not None and now is not None and before != now:
         at = next(i for i, (one, other) in enumerate(zip(before, now, strict=True)) if one != other)
         raise ValueError(

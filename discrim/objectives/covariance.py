@@ -8,7 +8,6 @@ is left out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import scipy.linalg as la
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from discrim.decompositions import eigh
 from discrim.moments.class_moments import rounding_share
+from discrim.threads import computed_once
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-13  # a deviation below this share of the column's total one is none
@@ -57,7 +57,7 @@ class Covariance:
             self.inverse_condition, _ = la.lapack.dpocon(self._triangle, norm, uplo="L")
             self.is_nonsingular = self.inverse_condition > max(LEAST_CONDITION, rounding_share(size, precision))
 
-    @cached_property
+    @computed_once
     def _root(self) -> Array:
         """R (d×r) with RᵀCR = I on the range of the correlations C, of their eigenvectors."""
         values, vectors = eigh(self._correlations)

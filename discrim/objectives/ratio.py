@@ -16,7 +16,6 @@ One unit for all: Ledoit–Wolf's and OAS's own g belongs to the target tr(S_w/n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from discrim.data.rows import LabelledRows, block_slices
 from discrim.decompositions import eigh
 from discrim.moments.class_moments import ClassMoments, rounding_share
 from discrim.objectives.covariance import ROUNDING, Covariance, numerical_rank
+from discrim.threads import computed_once
 
 Array = NDArray[np.float64]
 LEAST_WITHIN = 1e-12  # share of a direction's variance within classes below which it is rounding
@@ -65,7 +65,7 @@ class Ratio:
         """Whether the class means differ by more than rounding, beside each coordinate's variance."""
         return bool((np.einsum("cd,cd->d", self.means, self.means) > ROUNDING**2 * self.variances).any())
 
-    @cached_property
+    @computed_once
     def within_classes(self) -> Covariance:
         """S_w/n, with its factor."""
         return Covariance(self.within, self.precision, self.variances)

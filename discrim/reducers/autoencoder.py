@@ -18,6 +18,7 @@ from discrim.data.check import checked_table, require_finite, require_representa
 from discrim.data.check_parameters import Constraints, check_parameters, number, whole
 from discrim.data.fit_messages import refuse_sparse
 from discrim.doc_links import DocLinkMixin
+from discrim.threads import OnOneBlasThread
 
 Array = NDArray[np.float64]
 LOW, HIGH = 0.1, 0.9  # where a sigmoid is far from flat
@@ -46,7 +47,7 @@ class Layer:
         return expit(Z @ self.W + self.output_bias)
 
 
-class Autoencoder(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Autoencoder(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Autoencoder with one sigmoid hidden layer and tied weights, trained by L-BFGS.
 
         minimise  (1/n) Σ_i ‖x_i − φ(Wᵀφ(Wx_i + b) + c)‖² + alpha ‖W‖²        φ(t) = 1/(1 + e⁻ᵗ)

@@ -6,8 +6,6 @@ goes by statistics of parts in `streaming`; they lead through values: LabelledRo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,23 +28,20 @@ from discrim.data.check_parameters import check_parameters, names_rows, plain_co
 from discrim.data.fit_messages import refuse_gaps
 from discrim.data.foreign_arrays import as_given, is_foreign, on_host
 from discrim.data.rows import LabelledRows, projected
-from discrim.data.warn_once import held_back, say_once
 from discrim.decompositions import pinv
 from discrim.doc_links import DocLinkMixin
 from discrim.engines.dask_tables import in_dask_parts, is_dask, transform_dask
 from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.engines.table_files import files_for, in_files, is_path
-from discrim.margins.margin_vectors import Margins
-from discrim.moments.class_moments import ClassMoments
 from discrim.moments.pairwise import has_gaps, pairwise_moments
 from discrim.reducers.callbacks import CallbackSupportMixin, heard
-from discrim.reducers.solution import Coordinates, Solution
+from discrim.reducers.solution import Solution
 from discrim.reducers.streaming import StatisticsEstimator
 from discrim.reducers.vip import importances
 from discrim.reducers.within_memory import fit_within
-from discrim.solve.basis import Basis, Features
-from discrim.solve.choose import Plan, choose
-from discrim.solve.folds import Splits, splits_of
+from discrim.solve.basis import Features
+from discrim.solve.problem import Problem
+from discrim.threads import one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -58,23 +53,11 @@ class fitted_property(property):  # noqa: N801 - used as a decorator
         if instance is None:
             return self
         try:
-            instance._require_solution()
-            return super().__get__(instance, owner)
+            with one_blas_thread:
+                instance._require_solution()
+                return super().__get__(instance, owner)
         except ValueError as error:
             raise error if isinstance(error, AttributeError) else AttributeError(str(error)) from error
-
-
-class ChosenByFolds:
-    """Beside `Reducer`: folds choose something, and rows of one group are on one side of each."""
-
-    cv: Any
-    random_state: Any
-    _groups: NDArray[Any] | None
-    _holds_groups = True
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
-
-    def _splits(self, rows: LabelledRows) -> Splits:
-        return splits_of(rows, self.cv, self.random_state, self._groups)
 
 
 class Reducer(
@@ -93,31 +76,10 @@ class Reducer(
     rank_: int
     _total_weight: float
     _labels_explained: Array | None = None
-    _spans_class_means = False  # whether all directions it looks for are no more than classes, less one
-    # of the classes' totals: weights to pool their scatters with, where they differ and are known before the pass
-    _scatter_weights: Callable[[Array], Array | None] | None = None
-    _uses_every_direction = False  # whether even one direction depends on all others, the smallest too
-    _why_all: str | None = None  # why a few directions cannot be found without all of them, where they cannot
-    _basis: str | None = None  # coordinates by name, where the caller knows better than the decision table
-    _chooses_on_sample = False  # whether what is chosen by folds may be chosen on some rows of a large sparse table
-    _holds_groups = False  # whether folds may choose something
-    _groups: NDArray[Any] | None = None  # while a fit lasts
     # only where folds may choose something are groups asked for by scikit-learn's metadata routing
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": UNUSED}
 
     # ------------------------------------------------------------------ what a method states
-
-    def _margins(self, rows: LabelledRows) -> Margins:
-        """What the objective refers to beside the statistics, from the rows in their features."""
-        return Margins()
-
-    def _weighted(self, rows: LabelledRows) -> LabelledRows:
-        """The rows with what a method's own parameters say about their weights."""
-        return rows
-
-    def _divided(self, basis: Basis) -> Basis:
-        """The basis with its points in folds, where a choice is made by them."""
-        return basis
 
     def _features(self, scores: NDArray[Any]) -> NDArray[Any]:
         """What `transform` gives, from the components of rows."""
@@ -126,19 +88,6 @@ class Reducer(
     def _components_of(self, features: NDArray[Any]) -> NDArray[Any]:
         """The components of rows, from what `transform` gives."""
         return features
-
-    def _plan(self, rows: LabelledRows) -> Plan:
-        """Which coordinates suit what is wanted of the rows."""
-        if self._basis is not None:
-            return Plan(self._basis, f"{self._basis}, as the caller wished")
-        request, every = plain_count(self.n_components), rows.n_classes - 1 if self._spans_class_means else None
-        return choose(
-            *rows.shape,
-            stored=rows.X.nnz if rows.is_sparse else None,
-            wanted=request if isinstance(request, int) else every,
-            why_all=self._why_all,
-            can_sample=rows.is_sparse and self._chooses_on_sample,
-        )
 
     # ------------------------------------------------------------------ fitting
 
@@ -172,78 +121,46 @@ class Reducer(
         """
         check_parameters(self)
         if groups is not None:
-            require_no_groups(type(self).__name__, folds=self._holds_groups, in_memory=not (is_dask(X) or is_path(X)))
-            self._groups = np.asarray(on_host(groups))
-        try:
-            if "_skl_callbacks" in vars(self):
-                return heard(self._fit, self, X, y, sample_weight)
-            return self._fit(X, y, sample_weight)
-        finally:
-            self.__dict__.pop("_groups", None)
+            folds, in_memory = self._needs().folds is not None, not (is_dask(X) or is_path(X))
+            require_no_groups(type(self).__name__, folds=folds, in_memory=in_memory)
+            groups = np.asarray(on_host(groups))
+        if "_skl_callbacks" in vars(self):
+            return heard(self._fit, self, X, y, sample_weight, groups)
+        return self._fit(X, y, sample_weight, groups)
 
-    def _fit(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None, groups: NDArray[Any] | None
+    ) -> Self:
         if is_path(X):
             fit_within(self, self._gathering(), in_files(files_for(self._gathering(), X, y, sample_weight)))
             return self
         if is_dask(X):
             fit_within(self, self._gathering(), in_dask_parts([(X, y, sample_weight)]))
             return self
-        if is_foreign(X) and self.missing is None and not names_rows(getattr(self, "cv", None)):
+        needs = self._needs()
+        if is_foreign(X) and self.missing is None and not names_rows(None if needs.folds is None else needs.folds.cv):
             gathered = gather_array(self._gathering(), X, y, sample_weight)
             if gathered is not None:
                 return self.fit_statistics(gathered)
         with unchanged_on_failure(self):
-            rows = labelled_rows(self, X, y, sample_weight, supervised=self._supervised)
-            if self._supervised:
+            rows = labelled_rows(self, X, y, sample_weight, supervised=needs.supervised)
+            if needs.supervised:
                 require_two_classes(self, rows.classes)
             self._statistics = self._declared = None
-            if self.missing is not None and has_gaps(rows):
-                self._keep(*self._solve_gaps(rows))
-            else:
-                self._keep(*self._solve_rows(rows))
+            has_cells_missing = self.missing is not None and has_gaps(rows)
+            solution = self._solve_gaps(rows) if has_cells_missing else self._solve_rows(rows, groups)
+            self._keep(solution, rows.classes if needs.supervised else None)
         return self
 
-    def _coordinates(self, rows: LabelledRows) -> Coordinates:
-        plan = replace(self._plan(rows), leading=not self._uses_every_direction)
-        return Coordinates(plan, rows, self._margins(rows), self._keeps, self._scatter_weights, self._divided)
-
-    def _solve_rows(
-        self, rows: LabelledRows, coordinates: Coordinates | None = None
-    ) -> tuple[Solution, Array, ClassMoments]:
-        """The solution in the features, their mean, and the statistics.
-
-        By finer coordinates where the first do not show all that matters.
-        """
-        request = plain_count(self.n_components)
-        coordinates = self._coordinates(self._weighted(rows)) if coordinates is None else coordinates
-        basis, moments = coordinates.posed(resolve=False)
-        is_coarse = basis.can_resolve and not basis.is_resolved
-        with held_back() as said:
-            solution = None if is_coarse and self._uses_every_direction else self._solve(basis, moments, request)
-        if solution is None or (basis.can_resolve and not solution.is_resolved):
-            basis, moments = coordinates.posed(resolve=True)
-            solution = self._solve(basis, moments, request)
-        else:
-            say_once(said)
-        return self._in_features(solution, basis, moments, rows.X.dtype)
-
-    def _solve_gaps(self, rows: LabelledRows) -> tuple[Solution, Array, ClassMoments]:
-        """The solution from pairwise statistics of rows with missing cells, which is all that is to be had of them."""
-        if (why := self._why_not_streamed()) is not None or self._gathering().sample_rows:
-            refuse_gaps(type(self).__name__, why)
-        moments = pairwise_moments(self._weighted(rows))
+    def _solve_gaps(self, rows: LabelledRows) -> Solution:
+        """Return the solution from pairwise statistics of rows with missing cells, which is all there is of them."""
+        needs = self._needs()
+        if needs.rows is not None or self._gathering().sample_rows:
+            refuse_gaps(type(self).__name__, needs.rows)
+        moments = pairwise_moments(rows if needs.class_weight is None else needs.weighted(rows))
         basis = Features.of_moments(moments, f"{moments.n_rows} rows with missing cells: pairwise statistics")
-        solution = self._solve(basis, moments, plain_count(self.n_components))
-        return self._in_features(solution, basis, moments, rows.X.dtype)
-
-    def _keep(self, solution: Solution, mean: Array, moments: ClassMoments) -> None:
-        parts = [solution] if solution.found is None else [solution, solution.found]
-        named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
-        kept = {name: value for name, value in named.items() if name.startswith("_") or name.endswith("_")}
-        self.__dict__.update(kept, mean_=mean, n_components_=len(solution.components_))
-        self.n_samples_seen_, self._total_weight = moments.n_rows, moments.total_weight
-        if self._supervised:
-            self.classes_ = moments.classes
+        problem = Problem.of_moments(basis, moments, plain_count(self.n_components), rows.X.dtype)
+        return self._in_features(self._solved(problem), problem, needs)
 
     # ------------------------------------------------------------------ use
 
@@ -328,6 +245,6 @@ class Reducer(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing is not None
-        tags.target_tags.required = self._supervised
+        tags.target_tags.required = self._needs().supervised
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

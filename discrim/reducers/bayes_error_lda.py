@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from discrim.data.check_parameters import FLAG, Constraints, checked_priors, plain_count, whole
+from discrim.data.check_parameters import FLAG, Constraints, checked_priors, whole
 from discrim.data.fit_messages import warn_of_drawn_classes, warn_of_unknown_error
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import ROUNDING
 from discrim.objectives.held_out import HeldOut, held_out_pair_errors, inflation
-from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import fitted_property
 from discrim.reducers.shrunk_discriminant import Shrinkage, ShrunkDiscriminant
-from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
 from discrim.solve.discriminants import Discriminants
 from discrim.solve.error_subspace import completed, error_subspace, nested_axes
 from discrim.solve.generalisation import WhitenedClasses, expected_of_statistics, seen_in_folds
+from discrim.solve.problem import Folding, Problem
 
 Array = NDArray[np.float64]
 PAIRED_CLASSES = 1_000  # above, the pairs of this many classes stand for all
@@ -182,23 +181,26 @@ class BayesErrorLDA(ShrunkDiscriminant):
         self.random_state = random_state
 
     @property
-    def _holds_out(self) -> bool:  # type: ignore[override]
-        return self.cv is not None
+    def _folding(self) -> Folding:
+        folding = super()._folding
+        is_judged = folding.statistics == "none" and self.cv is not None
+        return replace(folding, statistics="judge") if is_judged else folding
 
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        found = self._shrunk(ratio, moments, basis)
+    def _find(self, problem: Problem) -> Discriminants:
+        moments, ratio, shape = problem.moments, problem.ratio, problem.shape
+        found = self._shrunk(problem)
         gamma, path = found.found.shrinkage_, found.found.path_
         classes = WhitenedClasses.of(found, ratio)
         varies = ratio.trace > ROUNDING**2 * ratio.variances.sum() and bool(moments.counts.max() > 1)
-        gathered = self._statistics is not None and self._statistics.gathering.n_folds > 0
-        has_folds = (path is not None or self.cv is not None) and (gathered or basis.points.shape[0] > 0)
-        seen = tuple(seen_in_folds(basis, self._folds(basis), gamma)) if varies and has_folds else None
+        has_folds = (path is not None or self.cv is not None) and problem.has_folds
+        seen = None
+        if varies and has_folds:
+            seen = tuple(seen_in_folds(problem.basis, problem.training_sets(self._folding), gamma))
         known = seen  # what κ is reckoned from: at a ridge that was given, as if there were no folds
         if known is None or path is None:
             known = expected_of_statistics(found, classes, ratio, gamma)
-        request, shape = plain_count(self.n_components), (moments.n_rows, self.n_features_in_)
         # whether LDA's values tie there is no matter here
-        k = discriminant_count(request, found.values, ratio.rank, shape, ties_settled=True)
+        k = discriminant_count(problem.request, found.values, ratio.rank, shape, ties_settled=True)
         q = len(classes.directions)
         pairing = self._pair(moments, known if seen is None else seen, inflation(known), min(k, q))
         found = replace(found, count=k, found=PairedShrinkage(gamma, path, pairing.inflation, pairing))

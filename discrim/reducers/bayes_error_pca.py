@@ -17,8 +17,8 @@ from discrim.objectives.ratio import LEAST_WITHIN
 from discrim.objectives.spread import total_spread
 from discrim.reducers.base import Solution, fitted_property
 from discrim.reducers.principal import PrincipalVariances
-from discrim.solve.basis import Basis
 from discrim.solve.count import descending, kept_count
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 LEAST_DEVIATION = 1e-3  # of a class along a component, as a share of the component's: Bhattacharyya's score is ∞ at 0
@@ -91,8 +91,6 @@ class BayesErrorPCA(PrincipalVariances):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "score": named("fisher", "bhattacharyya")}
-    _uses_every_direction = True
-    _why_all = "BayesErrorPCA scores every component, not only the first few"
     _standardised_means: Array
     _shares: Array
 
@@ -114,12 +112,14 @@ class BayesErrorPCA(PrincipalVariances):
         """The parameters by name."""
         return {"n_components": self.n_components, "score": self.__dict__["score"]}
 
-    @property
-    def _keeps(self) -> str:  # type: ignore[override]
-        return "each" if self.get_params()["score"] == "bhattacharyya" else "pooled"
+    def _needs(self) -> Needs:
+        is_per_class = self.get_params()["score"] == "bhattacharyya"
+        why = "BayesErrorPCA scores every component, not only the first few"
+        return Needs(scatter="each" if is_per_class else "pooled", directions="all", matrix=why)
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        spectrum = basis.spectrum(total_spread(moments), moments, None)
+    def _solve(self, problem: Problem) -> Solution:
+        moments = problem.moments
+        spectrum = problem.spectrum(total_spread(moments), None)
         directions, values = spectrum.directions[: spectrum.rank], spectrum.values[: spectrum.rank]
         variances = values / moments.total_weight
         means = moments.centred_means() @ directions.T
@@ -130,15 +130,15 @@ class BayesErrorPCA(PrincipalVariances):
             else bhattacharyya_scores(means, variances, _class_variances(moments, directions), shares)
         )
         order = descending(scores)  # of components that tell the classes apart alike the larger comes first
-        shape = (moments.n_rows, self.n_features_in_)
-        kept = order[: kept_count(request, scores[order], float(scores.sum()), spectrum.rank, shape)]
+        count = kept_count(problem.request, scores[order], float(scores.sum()), spectrum.rank, problem.shape)
+        kept = order[:count]
         return Solution(
             components_=directions[kept],
             eigenvalues_=moments.per_weight(values[kept]),
             explained_variance_ratio_=values[kept] / spectrum.total,
             rank_=spectrum.rank,
             solver_=spectrum.how,
-            is_resolved=basis.is_resolved,
+            is_resolved=problem.basis.is_resolved,
             found=ComponentScores(scores, kept, means[:, kept] / np.sqrt(variances[kept]), shares),
         )
 

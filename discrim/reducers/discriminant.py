@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from discrim.data.check_parameters import COUNT, FLAG, GAPS, Constraints, checked_priors, class_factors
 from discrim.data.fit_messages import (
-    refuse_equal_means,
     refuse_equal_rows,
+    refuse_no_gain,
     warn_of_lost_digits,
     warn_of_singular_within,
 )
-from discrim.data.rows import LabelledRows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import Covariance
 from discrim.objectives.ratio import Ratio
@@ -24,7 +23,8 @@ from discrim.reducers.base import Solution
 from discrim.reducers.nearest_centroid import NearestCentroid
 from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
-from discrim.solve.discriminants import Discriminants, standardised, whitened_span
+from discrim.solve.discriminants import Discriminants, principal, standardised, whitened_span
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 MISSED_LOADINGS = 1e-6  # beside the whole of a discriminant
@@ -66,8 +66,6 @@ class DiscriminantReducer(NearestCentroid):
     """Directions of a ratio; `_find` states which."""
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "store_covariance": FLAG, "missing": GAPS}
-    _spans_class_means = True
-    _uses_every_direction = True
 
     def __init__(
         self,
@@ -85,90 +83,60 @@ class DiscriminantReducer(NearestCentroid):
         self.missing = missing
 
     @abstractmethod
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+    def _find(self, problem: Problem) -> Discriminants:
         """All discriminants, in their defining scale and order."""
 
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
         """Unit directions beyond the discriminants, in the scale that goes with them."""
         return standardised(pads, ratio)
 
-    @property
-    def _why_all(self) -> str | None:  # type: ignore[override]
+    def _needs(self) -> Needs:
+        why = f"{type(self).__name__} needs the whole within-class scatter (RegularizedLDA(shrinkage=0.1) does not)"
         if self.store_covariance:
-            return "store_covariance=True asks for the whole within-class covariance"
-        return f"{type(self).__name__} needs the whole within-class scatter (RegularizedLDA(shrinkage=0.1) does not)"
-
-    def _weighted(self, rows: LabelledRows) -> LabelledRows:
-        if self.class_weight is None:
-            return rows
-        factors = class_factors(self.class_weight, rows.classes, rows.class_totals)[rows.codes]
-        return replace(rows, weights=factors * (1.0 if rows.weights is None else rows.weights))
-
-    def _require_weighted(self, moments: ClassMoments) -> None:
-        if self.class_weight is not None:
-            raise ValueError(
-                f"class_weight={self.class_weight!r} came with statistics, in which weights are counted already. Pass "
-                "class_weight=None, and the classes' weights to ClassMoments.of as sample_weight."
-            )
-
-    def _why_not_streamed(self) -> str | None:
+            why = "store_covariance=True asks for the whole within-class covariance"
+        rows = None
         if isinstance(self.class_weight, str):
-            return (
+            rows = (
                 f"class_weight={self.class_weight!r} needs all rows at once. Statistics suffice for a dict of class "
                 "weights."
             )
-        return None
+        return Needs(directions="all", matrix=why, contrasts=True, rows=rows, class_weight=self.class_weight)
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        shape = (moments.n_rows, self.n_features_in_)
-        ratio = basis.ratio(moments)
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, shape, ratio = problem.basis, problem.moments, problem.shape, problem.ratio
         if ratio.rank == 0:
             refuse_equal_rows(*shape)
         priors = checked_priors(self.priors, ratio.shares)
         if self.class_weight is not None:
-            known = moments.classes if self._declared is None else np.union1d(moments.classes, self._declared)
+            known = moments.classes if problem.declared is None else np.union1d(moments.classes, problem.declared)
             class_factors(self.class_weight, moments.classes, moments.weights, known)
-        if not ratio.means_differ:
-            refuse_equal_means()
-        found = self._find(ratio, moments, basis)
+        found = self._find(problem)
+        if not len(found.values):
+            refuse_no_gain()
         if found.is_singular:
             warn_of_singular_within(type(self).__name__)
-        elif self._loses_digits(found, ratio, moments, basis):
+        elif _loses_digits(found, problem):
             warn_of_lost_digits()
-        k = found.count or discriminant_count(request, found.values, ratio.rank, shape, found.ties_settled)
+        k = found.count or discriminant_count(problem.request, found.values, ratio.rank, shape, found.ties_settled)
         directions = found.directions[:k]
         if k > len(directions):
             pads = basis.complement(ratio, found.directions, k - len(directions))
             pads = pads if found.orthonormal else self._scaled_pads(pads, ratio)
             directions = np.concatenate([directions, pads])
-        return self._solution(directions, found, ratio, moments, basis, np.log(priors))
-
-    def _loses_digits(self, found: Discriminants, ratio: Ratio, moments: ClassMoments, basis: Basis) -> bool:
-        """Whether less than half the digits of the discriminants, or none of some directions, are known."""
-        cost = ratio.within_classes if found.cost is None else found.cost
-        if found.cost is None and not cost.is_nonsingular:
-            cost = Covariance(ratio.total, ratio.precision)
-        if not cost.is_nonsingular or cost.inverse_condition <= HALF_THE_DIGITS:
-            return True
-        ridge = ratio.ridge(getattr(found.found, "shrinkage_", 0.0))  # which tells small from nothing
-        if ridge:
-            return _misses_loadings(found, ratio, moments, ridge) and basis.hides_spread(ratio, moments)
-        return ratio.least_kept <= HALF_THE_DIGITS or basis.hides_spread(ratio, moments)
+        return self._solution(directions, found, problem, np.log(priors))
 
     def _solution(
-        self,
-        directions: Array,
-        found: Discriminants,
-        ratio: Ratio,
-        moments: ClassMoments,
-        basis: Basis,
-        log_priors: Array,
+        self, directions: Array, found: Discriminants, problem: Problem, log_priors: Array
     ) -> DiscriminantSolution:
+        basis, moments, ratio = problem.basis, problem.moments, problem.ratio
         k, q = len(directions), len(found.values)
         values = np.zeros(k)
         values[:q] = found.values[:k]
         unit = 0.5**moments.exponent  # from the moments' units to the rows'
-        whitened = ratio.embedded(whitened_span(found, ratio))
+        whitened, most = whitened_span(found, ratio), len(ratio.shares) - 1
+        if len(whitened) > most:  # only the directions in which the class means lie: no score needs the others
+            whitened = principal(ratio.means @ whitened.T)[1][:most] @ whitened
+        whitened = ratio.embedded(whitened)
         covariances = ratio.total_along(directions)
         deviations = np.sqrt(np.maximum(np.einsum("kd,kd->k", covariances, directions), 0.0))
         gamma = getattr(found.found, "shrinkage_", 0.0)
@@ -192,6 +160,20 @@ class DiscriminantReducer(NearestCentroid):
             _covariance=None if within is None else moments.in_squared_units(within),
             ridge=float(moments.in_squared_units(np.array(gamma * ratio.trace / max(ratio.rank, 1)))),
         )
+
+
+def _loses_digits(found: Discriminants, problem: Problem) -> bool:
+    """Whether less than half the digits of the discriminants, or none of some directions, are known."""
+    basis, moments, ratio = problem.basis, problem.moments, problem.ratio
+    cost = ratio.within_classes if found.cost is None else found.cost
+    if found.cost is None and not cost.is_nonsingular:
+        cost = Covariance(ratio.total, ratio.precision)
+    if not cost.is_nonsingular or cost.inverse_condition <= HALF_THE_DIGITS:
+        return True
+    ridge = ratio.ridge(getattr(found.found, "shrinkage_", 0.0))  # which tells small from nothing
+    if ridge:
+        return _misses_loadings(found, ratio, moments, ridge) and basis.hides_spread(ratio, moments)
+    return ratio.least_kept <= HALF_THE_DIGITS or basis.hides_spread(ratio, moments)
 
 
 def _misses_loadings(found: Discriminants, ratio: Ratio, moments: ClassMoments, ridge: float) -> bool:

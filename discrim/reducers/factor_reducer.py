@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from discrim.data.check_parameters import COUNT, POSITIVE, Constraints, whole
 from discrim.data.fit_messages import refuse_directions, warn_of_unsettled_factors
 from discrim.decompositions import eigh
-from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import total_spread
 from discrim.reducers.base import Reducer, Solution
 from discrim.solve.alternating import CentredRows, Factors, Loss, alternated
@@ -20,6 +19,7 @@ from discrim.solve.basis import Basis
 from discrim.solve.count import default_count, kept_count
 from discrim.solve.discriminants import principal
 from discrim.solve.independent import independent
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,6 @@ class FactorReducer(Reducer):
         "tol": POSITIVE,
         "max_iter": (whole(1),),
     }
-    _spans_class_means = True
 
     def __init__(
         self,
@@ -64,13 +63,15 @@ class FactorReducer(Reducer):
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
         """k of them, of rows of mean square length 1 with these class means and principal axes (unit rows)."""
 
-    def _why_not_streamed(self) -> str | None:
-        return "each row has factors of its own, so that a fit needs all rows at once. Use fit."
+    def _needs(self) -> Needs:
+        rows = "each row has factors of its own, so that a fit needs all rows at once. Use fit."
+        return Needs(contrasts=True, rows=rows)
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        shape, n_classes = (moments.n_rows, self.n_features_in_), len(moments.weights)
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, request, shape = problem.basis, problem.moments, problem.request, problem.shape
+        n_classes = len(moments.weights)
         wanted = request if isinstance(request, int) else n_classes - 1
-        spectrum = basis.spectrum(total_spread(moments), moments, wanted + 1)
+        spectrum = problem.spectrum(total_spread(moments), wanted + 1)
         k = default_count(request, n_classes, spectrum.rank, shape)
         variance = spectrum.total / moments.total_weight
         rows = CentredRows.of(basis, moments, float(np.sqrt(variance)))

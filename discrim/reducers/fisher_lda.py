@@ -12,14 +12,12 @@ from sklearn.base import clone
 from discrim.data.check import require_finite
 from discrim.data.check_parameters import NOTHING, Constraints, Possible, require_covariance, require_unweighted
 from discrim.data.rows import LabelledRows, dense_block
-from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import Covariance
-from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
-from discrim.solve.basis import Basis
 from discrim.solve.choose import Plan
 from discrim.solve.discriminants import Discriminants, classical
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 
@@ -111,24 +109,23 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         )
         self.covariance_estimator = covariance_estimator
 
-    def _plan(self, rows: LabelledRows) -> Plan:
-        if self.covariance_estimator is not None:
-            return Plan("features", "covariance_estimator takes rows in their features")
-        return super()._plan(rows)
+    def _needs(self) -> Needs:
+        needs = super()._needs()
+        if self.covariance_estimator is None:
+            return needs
+        return replace(
+            needs,
+            coordinates=Plan("features", "covariance_estimator takes rows in their features"),
+            rows="covariance_estimator takes the rows of a class all at once. Statistics suffice without it, and for "
+            "RegularizedLDA(shrinkage=0.1).",
+        )
 
-    def _why_not_streamed(self) -> str | None:
-        if self.covariance_estimator is not None:
-            return (
-                "covariance_estimator takes the rows of a class all at once. Statistics suffice without it, and for "
-                "RegularizedLDA(shrinkage=0.1)."
-            )
-        return super()._why_not_streamed()
-
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+    def _find(self, problem: Problem) -> Discriminants:
+        ratio = problem.separated
         if self.covariance_estimator is None:
             return classical(ratio)
-        covariance = estimated_covariance(self.covariance_estimator, basis.points)
-        inner = np.ldexp(covariance, -2 * moments.exponent)
+        covariance = estimated_covariance(self.covariance_estimator, problem.basis.points)
+        inner = np.ldexp(covariance, -2 * problem.moments.exponent)
         if ratio.embedding is not None:
             inner = ratio.embedding @ inner @ ratio.embedding.T
         found = classical(ratio, Covariance(inner, ratio.precision))

@@ -31,6 +31,7 @@ from discrim.solve.folds import Folds, splits_of
 from discrim.solve.kernel_choice import Candidate, FeatureSpaces, TriedKernel
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
 from discrim.solve.posterior_rule import CHOICE_LANDMARKS, choose_kernel
+from discrim.threads import OnOneBlasThread
 
 Array = NDArray[np.float64]
 EXACT_ROWS = 5_000  # up to which every row is a landmark
@@ -39,7 +40,7 @@ SPAN = 1e-10  # variances below this share of the largest are rounding
 CV_WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)  # times 2 / median squared distance
 
 
-class KernelMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelMap(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel principal coordinates: all that a kernel sees of the rows, centred, the widest first.
 
         x ↦ Vᵀ(φ(x) − φ̄) ,    φ(x)·φ(x') = k(x, x') ,    V the principal axes of the rows' φ: all of their span

@@ -10,10 +10,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from discrim.threads import OnOneBlasThread
+
 _BLOCK = 512
 
 
-class LinearMap(TransformerMixin, BaseEstimator):
+class LinearMap(OnOneBlasThread, TransformerMixin, BaseEstimator):
     """A fitted linear transformer, kept as its directions and its offset.
 
     x ↦ components_ x + offset_

@@ -9,14 +9,13 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, SHARE, Constraints, named, whole
-from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.covariance import Covariance
 from discrim.objectives.local_scatter import LocalScatter
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import Reducer, Solution
-from discrim.solve.basis import Basis
 from discrim.solve.count import default_count, kept_count
 from discrim.solve.eigen import spectrum_of_matrix
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 NOTHING = 1e-12  # a local scatter below this share of the total one is rounding
@@ -78,8 +77,6 @@ class LocalFisherDiscriminant(Reducer):
         "shrinkage": (SHARE,),
         "metric": named("plain", "weighted", "orthonormalized"),
     }
-    _uses_every_direction = True
-    _why_all = "LocalFisherDiscriminant needs the whole local scatter"
 
     def __init__(
         self,
@@ -94,12 +91,16 @@ class LocalFisherDiscriminant(Reducer):
         self.shrinkage = shrinkage
         self.metric = metric
 
-    def _why_not_streamed(self) -> str | None:
-        return "a search for neighbours needs all rows at once. Use fit."
+    def _needs(self) -> Needs:
+        return Needs(
+            directions="all",
+            matrix="LocalFisherDiscriminant needs the whole local scatter",
+            rows="a search for neighbours needs all rows at once. Use fit.",
+        )
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        shape = (moments.n_rows, self.n_features_in_)
-        ratio = basis.ratio(moments)
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, request, shape = problem.basis, problem.moments, problem.request, problem.shape
+        ratio = problem.ratio
         k = default_count(request, len(ratio.shares), ratio.rank, shape)
         local = LocalScatter.of(basis.points, moments, int(self.neighbors), ratio.embedding)
         n = moments.total_weight

@@ -18,6 +18,7 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis
+from discrim.solve.problem import Needs
 
 Array = NDArray[np.float64]
 PAIRS = ("all", "mean", "median", "nearest")
@@ -86,7 +87,6 @@ class MarginPCA(SpreadReducer):
         "enemies": named("each", "any"),
         "ties": named(*TIES),
     }
-    _knows_spread = False  # scatters are pooled by pairs, or not at all
 
     def __init__(
         self,
@@ -101,28 +101,30 @@ class MarginPCA(SpreadReducer):
         self.enemies = enemies
         self.ties = ties
 
-    def _why_not_streamed(self) -> str | None:
+    def _needs(self) -> Needs:
+        rows = None
         if self.pairs in ("median", "nearest"):
-            return f"pairs={self.pairs!r} needs all rows at once. Use fit, or pairs='all' or 'mean', which add up."
-        return None
-
-    @property
-    def _keeps(self) -> str:  # type: ignore[override]
-        return "means" if self.pairs == "nearest" else "pooled"
-
-    @property
-    def _keeps_of_parts(self) -> str | None:  # type: ignore[override]
-        return "each" if self.pairs == "all" else None  # what to weigh the classes with is known in the end
+            rows = f"pairs={self.pairs!r} needs all rows at once. Use fit, or pairs='all' or 'mean', which add up."
+        of_rows = {"median": self._medians, "nearest": self._nearest}
+        return Needs(
+            scatter={"all": "weighted", "nearest": "means"}.get(self.pairs, "pooled"),  # type: ignore[arg-type]
+            scatter_weights=self._scatter_weights,
+            rows=rows,
+            margins=of_rows.get(self.pairs),
+            passes=True,
+            tells_labels=False,  # scatters are pooled by pairs, or not at all
+        )
 
     def _scatter_weights(self, totals: Array) -> Array | None:
         weights = self._class_weights(totals)
         # equal ones need no pass of their own; float32 ends at 1e38
         return None if (weights == weights[0]).all() else weights / weights.max()
 
-    def _margins(self, rows: LabelledRows) -> Margins:
-        if self.pairs == "median":
-            return Margins(landmarks=class_medians(rows))
-        return Margins(pairs=self._enemy_pairs(rows)) if self.pairs == "nearest" else Margins()
+    def _medians(self, rows: LabelledRows) -> Margins:
+        return Margins(landmarks=class_medians(rows))
+
+    def _nearest(self, rows: LabelledRows) -> Margins:
+        return Margins(pairs=self._enemy_pairs(rows))
 
     def _enemy_pairs(self, rows: LabelledRows) -> Pairs:
         if self.ties == "lowest":

@@ -14,11 +14,11 @@ from discrim.data.fit_messages import refuse_subspace_count
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import class_pulls, margin_shift
-from discrim.moments.class_moments import ClassMoments
 from discrim.reducers.base import Reducer, Solution
 from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
 from discrim.solve.eigen import spectrum_of_factor
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 
@@ -28,6 +28,8 @@ class MarginSolution(Solution):
     """Of the SVM also its weights, in the coordinates until lifted."""
 
     class_coef_: Array
+    duality_gap_: float
+    n_iter_: int
 
     def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
         return {"class_coef_": basis.lift(self.class_coef_)}
@@ -86,9 +88,6 @@ class MarginSubspace(Reducer):
     (178, 2)
     """
 
-    _spans_class_means = True
-    _keeps = "means"
-    _knows_spread = False  # the margins take no scatter
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": COUNT,
         "C": POSITIVE,
@@ -104,15 +103,16 @@ class MarginSubspace(Reducer):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _why_not_streamed(self) -> str | None:
-        return "the SVM needs all rows at once. Use fit."
+    def _needs(self) -> Needs:
+        rows = "the SVM needs all rows at once. Use fit."
+        return Needs(scatter="means", contrasts=True, rows=rows, margins=self._margins, tells_labels=False)
 
     def _margins(self, rows: LabelledRows) -> Margins:
         found = margin_shift(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter)
-        self.duality_gap_, self.n_iter_ = found.gap, found.n_iter
-        return Margins(duals=found.duals)
+        return Margins(duals=found.duals, gap=found.gap, n_iter=found.n_iter)
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, request = problem.basis, problem.moments, problem.request
         duals = basis.margins.duals
         assert duals is not None
         eta = class_pulls(basis.points, moments.exponent, duals)
@@ -125,8 +125,7 @@ class MarginSubspace(Reducer):
             )
         if isinstance(request, int) and request > spectrum.rank:
             refuse_subspace_count(request, spectrum.rank, len(eta))
-        shape = moments.n_rows, self.n_features_in_
-        k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, shape)
+        k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, problem.shape)
         values = spectrum.values[:k]
         return MarginSolution(
             components_=spectrum.directions[:k],
@@ -136,4 +135,6 @@ class MarginSubspace(Reducer):
             solver_=f"{spectrum.how} of the SVM's weights",
             is_resolved=basis.shows(values),
             class_coef_=np.ldexp(eta, moments.exponent),
+            duality_gap_=basis.margins.gap,
+            n_iter_=basis.margins.n_iter,
         )

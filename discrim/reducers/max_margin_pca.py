@@ -16,13 +16,13 @@ from discrim.decompositions import eigh
 from discrim.margins.identical_rows import order_of_data
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import UnitRows, margin_shift
-from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import total_spread
 from discrim.reducers.base import Reducer, Solution
 from discrim.reducers.shifted_pca import shifted_spread
 from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
 from discrim.solve.max_margin import MaxMarginProblem, MaxMarginState, descent
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 SAME = 1e-6  # objectives that differ by less are of one minimum, and rounding is not to choose between two ways to it
@@ -112,8 +112,8 @@ class MaxMarginPCA(Reducer):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _why_not_streamed(self) -> str | None:
-        return "the classifier inside needs all rows at once. Use fit."
+    def _needs(self) -> Needs:
+        return Needs(rows="the classifier inside needs all rows at once. Use fit.", margins=self._margins)
 
     def _margins(self, rows: LabelledRows) -> Margins:
         # of two classes the paper's SVM is Crammer and Singer's at half the cost, and its shift σ² = 1 is theirs at 2
@@ -121,21 +121,22 @@ class MaxMarginPCA(Reducer):
         found = margin_shift(rows, rows.n_classes, C=self.C / rho, tol=SVM_GAP, max_iter=10_000)
         return Margins(duals=np.sqrt(rho) * found.duals)
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, request = problem.basis, problem.moments, problem.request
         duals = basis.margins.duals
         assert duals is not None
         wanted = request + 1 if isinstance(request, int) else None
-        plain = basis.spectrum(total_spread(moments), moments, wanted)
-        k = kept_count(request, plain.values, plain.total, plain.rank, (moments.n_rows, self.n_features_in_))
+        plain = problem.spectrum(total_spread(moments), wanted)
+        k = kept_count(request, plain.values, plain.total, plain.rank, problem.shape)
         shifted = basis.spectrum(shifted_spread(moments, basis, duals), moments, k)
         # in an order of the data's own: sums then round alike in whatever order rows are listed
         order = order_of_data(basis.original.X, basis.original.codes, basis.original.weights)
         rows = UnitRows.of(basis.points.some(order))
-        problem = MaxMarginProblem(rows, basis.points.codes[order], basis.points.n_classes, self.C)
-        curve, other = (self._descent(problem, one.directions[:k], duals[order]) for one in (plain, shifted))
+        task = MaxMarginProblem(rows, basis.points.codes[order], basis.points.n_classes, self.C)
+        curve, other = (self._descent(task, one.directions[:k], duals[order]) for one in (plain, shifted))
         if other[-1].objective < (1 - SAME) * curve[-1].objective:
             curve = other
-        state, values = _ordered(problem, curve[-1])
+        state, values = _ordered(task, curve[-1])
         return MaxMarginSolution(
             components_=state.directions,
             eigenvalues_=np.ldexp(values / rows.total_weight * rows.scale**2, 2 * rows.exponent),

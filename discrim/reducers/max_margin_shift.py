@@ -43,6 +43,7 @@ from discrim.reducers.shift_search import (
     seeded,
     trained_extractors,
 )
+from discrim.threads import OnOneBlasThread, on_one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def _can_go_back(model: MaxMarginShift) -> bool:
     return model.embedding is None and hasattr(extractor, "inverse_transform")
 
 
-class MaxMarginShift(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MaxMarginShift(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Max-margin data shifting (MMDS): an extractor trained on rows moved away from the classes they are confused with.
 
         T[x_n] = x_n + σ² Σ_y α_n^y (η_{y_n} − η_y)        extractor.fit(T[X]), then applied to X as it is
@@ -260,6 +261,7 @@ class MaxMarginShift(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         return tags
 
 
+@on_one_blas_thread
 def max_margin_shift(
     X: ArrayLike,
     y: ArrayLike,

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.fit_messages import refuse_equal_means, refuse_equal_rows
+from discrim.data.fit_messages import refuse_equal_rows
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.base import Reducer, Solution
 from discrim.solve.basis import Basis
 from discrim.solve.count import discriminant_count
 from discrim.solve.discriminants import principal
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 
@@ -29,7 +30,8 @@ class Supervised:
 class MeansFirstReducer(Reducer):
     """maximise  tr WᵀUᵀUW  subject to  WᵀW = I,  U what `_mean_rows` states; beyond its rank what `_rest` states."""
 
-    _spans_class_means = True
+    def _needs(self) -> Needs:
+        return Needs(contrasts=True)
 
     @abstractmethod
     def _mean_rows(self, ratio: Ratio) -> Array:
@@ -39,15 +41,13 @@ class MeansFirstReducer(Reducer):
     def _rest(self, basis: Basis, ratio: Ratio, moments: ClassMoments, first: Array, wanted: int) -> Array:
         """`wanted` unit rows in the moments' coordinates, orthogonal to one another and to the first (the ratio's)."""
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        shape = (moments.n_rows, self.n_features_in_)
-        ratio = basis.ratio(moments)
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, request, shape = problem.basis, problem.moments, problem.request, problem.shape
+        ratio = problem.ratio
         if ratio.rank == 0:
             refuse_equal_rows(*shape)
-        if not ratio.means_differ:
-            refuse_equal_means()
         most = len(ratio.shares) - 1  # C means span no more
-        values, first = (part[:most] for part in principal(self._mean_rows(ratio)))
+        values, first = (part[:most] for part in principal(self._mean_rows(problem.separated)))
         k, q = discriminant_count(request, values, ratio.rank, shape), len(values)
         directions = ratio.embedded(first[:k])
         if k > q:

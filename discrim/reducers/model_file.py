@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from discrim.reducers.posterior_map import ChosenKernel
 from discrim.registry import PUBLIC, found
 from discrim.solve.kernel_choice import TriedKernel
 from discrim.solve.landmarks import LandmarkKernel
-from discrim.solve.posterior_rule import PosteriorRule
+from discrim.solve.posterior_rule import HeldOutRows, PosteriorRule
 from discrim.solve.shrinkage_path import PathScores
 
 # where the estimators of a model file stand: every reducer of the registry, their parts, and what comes before them
@@ -58,7 +59,9 @@ class _EstimatorFormat(PlainFormat):
 
     def _described(self, value: Any, arrays: list[np.ndarray], place: str) -> Any:
         if isinstance(value, Pipeline):
-            steps = [[name, self._described(step, arrays, f"{place}.{name}")] for name, step in value.steps]
+            steps = [
+                [name, self._described(step, arrays, f"{place}.{name}")] for name, step in _flat_steps(value.steps)
+            ]
             return {"pipeline": steps}
         kind = type(value).__name__
         if kind in _ESTIMATORS and found(_ESTIMATORS[kind]) is type(value):
@@ -67,7 +70,7 @@ class _EstimatorFormat(PlainFormat):
 
     def _restored(self, value: Any, arrays: list[np.ndarray]) -> Any:
         if isinstance(value, dict) and "pipeline" in value:
-            return Pipeline([(name, self._restored(step, arrays)) for name, step in value["pipeline"]])
+            return Pipeline([(name, self._restored(step, arrays)) for name, step in _flat_steps(value["pipeline"])])
         if isinstance(value, dict) and "estimator" in value:
             kind = found(_ESTIMATORS[value["estimator"]])
             estimator = kind.__new__(kind)
@@ -80,17 +83,19 @@ class _ModelFormat(_EstimatorFormat):
     """Fitted ones only."""
 
     def _require_whole(self, value: Any) -> None:
-        for step in [one for _, one in value.steps] if isinstance(value, Pipeline) else [value]:
-            if not isinstance(step, BaseEstimator):
+        steps = [one for _, one in value.steps] if isinstance(value, Pipeline) else [value]
+        for step in steps:
+            if not isinstance(step, BaseEstimator) or isinstance(step, Pipeline):
                 raise TypeError(f"a {type(step).__name__} where an estimator belongs")
             check_is_fitted(step)
+        _require_reduction(steps)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of columns without names
             value.transform(np.zeros((1, value.n_features_in_)))  # what was forged may look whole and not be
 
 
 _LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample)
-_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, LandmarkKernel)
+_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, HeldOutRows, LandmarkKernel)
 # what the refined hyperplane holds, which is in a room above this one
 _OF_REFINEMENT = (
     "discrim.classifiers.pair_refinement.Hyperplane",
@@ -120,6 +125,8 @@ def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] |
     >>> save(PCA(2).fit(load_iris().data), "iris.discrim")  # doctest: +SKIP
     """
     check_is_fitted(model)
+    if isinstance(model, Pipeline):
+        _require_reduction([step for _, step in _flat_steps(model.steps)])
     content = FORMAT.to_bytes(model, about)
     with whole_file(path) as handle:
         handle.write(content)
@@ -171,9 +178,38 @@ def about(path: str | os.PathLike[str]) -> dict[str, Any]:
     return FORMAT.about(Path(path).read_bytes(), path)
 
 
+def _flat_steps(steps: Any) -> list[tuple[str, Any]]:
+    """Return the steps of a pipeline and of those inside it as one list with unique names.
+
+    A pipeline inside a pipeline is an estimator or, in a file, a map with the key "pipeline". scikit-learn asks every
+    level several times about the one below, so that the time would grow exponentially with the depth.
+    """
+    flat: list[tuple[str, Any]] = []
+    waiting = list(reversed(list(steps)))
+    while waiting:
+        name, step = waiting.pop()
+        if isinstance(step, Pipeline):
+            waiting.extend(reversed(step.steps))
+        elif isinstance(step, dict) and "pipeline" in step:
+            waiting.extend(reversed(step["pipeline"]))
+        else:
+            flat.append((name, step))
+    counted = Counter(name for name, _ in flat)
+    taken = {name for name, count in counted.items() if count == 1}
+    return [(name if name in taken else f"{name}-{at}", step) for at, (name, step) in enumerate(flat, start=1)]
+
+
+def _require_reduction(steps: list[Any]) -> None:
+    """Raise unless one of the steps is an estimator of discrim."""
+    if not any(type(step).__module__.startswith("discrim.") for step in steps):
+        kinds = ", ".join(type(step).__name__ for step in steps)
+        raise TypeError(f"A model must hold a reducer of discrim; got {kinds or 'no steps'}.")
+
+
 def _state(estimator: Any) -> dict[str, Any]:
     """All that an estimator knows; of a stream the directions too, solved now."""
     if isinstance(estimator, Reducer) and estimator.__sklearn_is_fitted__():
         estimator._require_solution()
     known = vars(estimator)
-    return {name: known[name] for name in known if name != "_skl_callbacks"}  # which are for fits
+    left_out = ("_skl_callbacks", "_held_out")  # for fits, and one value for each training row
+    return {name: known[name] for name in known if name not in left_out}

@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 
 from discrim.data.fit_messages import warn_of_filled_null_space
 from discrim.decompositions import svd
-from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
-from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, by_between_spread, null_space, orthogonal
+from discrim.solve.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -65,7 +63,8 @@ class NullSpaceLDA(DiscriminantReducer):
     True
     """
 
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+    def _find(self, problem: Problem) -> Discriminants:
+        ratio = problem.separated
         found, others = null_space(ratio), orthogonal(ratio)
         missing = len(others.values) - len(found.values)
         if missing <= 0:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
-from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, orthogonal
+from discrim.solve.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -63,5 +61,5 @@ class OrthogonalLDA(DiscriminantReducer):
     True
     """
 
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        return orthogonal(ratio)
+    def _find(self, problem: Problem) -> Discriminants:
+        return orthogonal(problem.separated)

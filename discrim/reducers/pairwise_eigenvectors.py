@@ -16,10 +16,10 @@ from discrim.decompositions import cholesky
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
 from discrim.reducers.base import Reducer, Solution
-from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count, require_rank
 from discrim.solve.eigen import spectrum_of_matrix
 from discrim.solve.independent import independent
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 NOTHING = 1e-12  # a class with less than this share of the mean second moment has none to speak of
@@ -95,8 +95,6 @@ class PairwiseEigenvectors(Reducer):
         "centre": FLAG,
         "pieces": FLAG,
     }
-    _keeps = "each"
-    _why_all = "PairwiseEigenvectors needs every class's whole scatter"
 
     def __init__(
         self,
@@ -111,12 +109,12 @@ class PairwiseEigenvectors(Reducer):
         self.centre = centre
         self.pieces = pieces
 
-    def _margins(self, rows: LabelledRows) -> Margins:
-        """The origin, where moments are taken around it: it may lie outside the span of the centred rows."""
-        return Margins() if self.centre else Margins(landmarks=np.zeros((1, rows.shape[1])))
+    def _needs(self) -> Needs:
+        why = "PairwiseEigenvectors needs every class's whole scatter"
+        return Needs(scatter="each", matrix=why, margins=None if self.centre else _origin)
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        shape = (moments.n_rows, self.n_features_in_)
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, request, shape = problem.basis, problem.moments, problem.request, problem.shape
         landmarks = basis.margins.landmarks  # the origin of the features, in the basis's coordinates
         origin = np.zeros(moments.n_features) if landmarks is None else landmarks[0]
         seconds = _second_moments(moments, None if self.centre else origin)
@@ -157,6 +155,11 @@ class PairwiseEigenvectors(Reducer):
     @property
     def _n_features_out(self) -> int:
         return (2 if self.pieces else 1) * self.n_components_
+
+
+def _origin(rows: LabelledRows) -> Margins:
+    """The origin, where moments are taken around it: it may lie outside the span of the centred rows."""
+    return Margins(landmarks=np.zeros((1, rows.shape[1])))
 
 
 def _second_moments(moments: ClassMoments, origin: Array | None) -> Array:

@@ -29,14 +29,17 @@ from discrim.moments.column_totals import ColumnTotals
 from discrim.moments.gather import Gathering, Statistics, part_statistics
 from discrim.reducers.streaming import GatheringEstimator
 from discrim.reducers.within_memory import MAX_MEMORY, Scaled, fit_within
+from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
+LEAST_UNIT = 1e-140  # of a column next to the largest: products of two smaller ones would underflow
 PARTS = (
     "a list, or another iterable, of X, (X, y) or (X, y, sample_weight) or of functions that return one, or else the "
     "path of a file or a folder"
 )
 
 
+@on_one_blas_thread
 def fit_parts(
     model: Any,
     parts: Iterable[Any],
@@ -187,6 +190,7 @@ def _scaled(scaler: Any, total: Statistics) -> Statistics:
     scaler.n_samples_seen_ = np.int64(total.n_rows)
     columns = total.columns
     assert columns is not None
+    _require_comparable_units(columns, total.names)
     if isinstance(scaler, StandardScaler):
         return total.standardised(*_standard(scaler, columns, total.n_rows))
     least, largest = columns.least, columns.largest
@@ -201,6 +205,21 @@ def _scaled(scaler: Any, total: Statistics) -> Statistics:
     return total.standardised(-scaler.min_ / scaler.scale_, 1 / scaler.scale_)
 
 
+def _require_comparable_units(columns: ColumnTotals, names: tuple[str, ...] | None) -> None:
+    """Raise where units differ by so much that products of the smaller columns underflow before they are scaled."""
+    with np.errstate(over="ignore"):
+        widths = columns.largest / 2 - columns.least / 2
+    smallest = int(np.argmin(np.where(widths > 0, widths, np.inf)))
+    largest = int(np.argmax(widths))
+    if widths[largest] > 0 and widths[smallest] / widths[largest] < LEAST_UNIT:
+        said = [names[at] if names is not None else f"number {at}" for at in (largest, smallest)]
+        raise ValueError(
+            f"The units of columns of a table in parts must differ by less than {1 / LEAST_UNIT:.0e}; got the columns "
+            f"{said[0]} and {said[1]}, whose ranges are {2 * widths[largest]:.3g} and {2 * widths[smallest]:.3g}. "
+            "Change the unit of one of them in each part, or fit the table in memory."
+        )
+
+
 def _standard(scaler: Any, columns: ColumnTotals, n_rows: int) -> tuple[Array, Array]:
     """Means and deviations; weighted, where the rows are."""
     scaler.mean_ = columns.mean if scaler.with_mean or scaler.with_std else None
@@ -209,11 +228,11 @@ def _standard(scaler: Any, columns: ColumnTotals, n_rows: int) -> tuple[Array, A
         scaler.var_ = columns.squares / columns.weight
         rounding = n_rows * np.finfo(np.float64).eps
         constant = scaler.var_ <= rounding * scaler.var_ + (rounding * columns.mean) ** 2  # as scikit-learn's
-        scaler.scale_ = _nonzero(np.where(constant, 0.0, np.sqrt(scaler.var_)))
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))  # however small the unit
     shift = columns.mean if scaler.with_mean else np.zeros_like(columns.mean)
     return shift, np.ones_like(columns.mean) if scaler.scale_ is None else scaler.scale_
 
 
 def _nonzero(scale: Array) -> Array:
-    """1 for columns that do not vary."""
+    """Return the scales with 1 for columns that do not vary, by the bound of scikit-learn's two scalers of ranges."""
     return np.where(scale < 10 * np.finfo(np.float64).eps, 1.0, scale)

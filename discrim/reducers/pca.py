@@ -17,6 +17,7 @@ from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count, likeliest_count
 from discrim.solve.eigen import Spectrum
+from discrim.solve.problem import Needs, Problem
 
 
 class PCA(GaussianComponents, SpreadReducer):
@@ -90,7 +91,6 @@ class PCA(GaussianComponents, SpreadReducer):
         "whiten": FLAG,
         "missing": GAPS,
     }
-    _supervised = False
 
     def __init__(
         self, n_components: int | float | str | None = None, *, whiten: bool = False, missing: str | None = None
@@ -99,12 +99,15 @@ class PCA(GaussianComponents, SpreadReducer):
         self.whiten = whiten
         self.missing = missing
 
+    def _needs(self) -> Needs:
+        return Needs(supervised=False, passes=True)
+
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         return total_spread(moments)
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        found = super()._solve(basis, moments, request)
-        surplus = request - len(found.components_) if isinstance(request, int) else 0
+    def _solve(self, problem: Problem) -> Solution:
+        found = super()._solve(problem)
+        surplus = problem.request - len(found.components_) if isinstance(problem.request, int) else 0
         return PrincipalSolution(**vars(found), surplus=surplus)
 
     def _count(self, request: int | float | None, spectrum: Spectrum, shape: tuple[int, int]) -> int:

@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from discrim.data.check_parameters import COUNT, Constraints, plain_count
 from discrim.data.fit_messages import refuse_pca_components
-from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
 from discrim.reducers.nearest_centroid import GaussianCentroid
-from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
 from discrim.solve.discriminants import Discriminants, classical, collapsed_share, within_shares
 from discrim.solve.eigen import spectrum_of_matrix
+from discrim.solve.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -99,8 +97,9 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
         )
         self.pca_components = pca_components
 
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        principal = self._principal_directions(ratio, moments.n_rows)
+    def _find(self, problem: Problem) -> Discriminants:
+        ratio = problem.separated
+        principal = self._principal_directions(problem)
         found = classical(ratio.projected(principal))
         return Discriminants(
             found.directions @ principal,
@@ -109,7 +108,8 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
             is_singular=found.is_singular,
         )
 
-    def _principal_directions(self, ratio: Ratio, n_rows: int) -> Array:
+    def _principal_directions(self, problem: Problem) -> Array:
+        ratio, shape = problem.ratio, problem.shape
         spectrum = spectrum_of_matrix(ratio.total, None, precision=ratio.precision)
         # rank S_w, which is n − C for n < d; unlike n it is the same for repeated rows and for weights
         possible = ratio.rank
@@ -118,6 +118,5 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
             possible = max(1, int((shares > collapsed_share(ratio)).sum()))
         request = plain_count(self.pca_components)
         if isinstance(request, int) and request > possible:
-            refuse_pca_components(request, possible, n_rows, len(ratio.shares))
-        shape = (n_rows, self.n_features_in_)
+            refuse_pca_components(request, possible, shape[0], len(ratio.shares))
         return spectrum.directions[: kept_count(request, spectrum.values, spectrum.total, possible, shape)]

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.fit_messages import refuse_equal_means, refuse_explained
-from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio
+from discrim.data.fit_messages import refuse_explained
 from discrim.reducers.base import Solution, fitted_property
 from discrim.reducers.nearest_centroid import NearestCentroid
 from discrim.reducers.vip import importances
 from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count, require_rank
 from discrim.solve.partial_least_squares import LeastSquaresComponents
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 
@@ -47,20 +46,20 @@ class PLSReducer(NearestCentroid):
 
     x_weights_: Array
     eigenvalues_: Array
-    _knows_spread = False  # it is of no use: what they explain are the eigenvalues
+
+    def _needs(self) -> Needs:
+        return Needs(tells_labels=False)  # what they explain are the eigenvalues
 
     @abstractmethod
-    def _components(self, ratio: Ratio, basis: Basis, wanted: int) -> tuple[LeastSquaresComponents, Any]:
+    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, Any]:
         """At most `wanted` components, and what else was found (None: nothing), which has a `first(k)`."""
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        shape = (moments.n_rows, self.n_features_in_)
-        ratio = basis.ratio(moments)
+    def _solve(self, problem: Problem) -> Solution:
+        moments, request, shape, ratio = problem.moments, problem.request, problem.shape, problem.ratio
         require_rank(request, ratio.rank, shape)
-        if not ratio.means_differ:
-            refuse_equal_means()
+        ratio = problem.separated
         wanted = request if isinstance(request, int) else min(len(ratio.shares) - 1, ratio.rank)
-        found, extra = self._components(ratio, basis, wanted)
+        found, extra = self._components(problem, wanted)
         k, values = len(found.weights), found.explained
         if isinstance(request, int) and k < request:
             refuse_explained(request, k)
@@ -74,7 +73,7 @@ class PLSReducer(NearestCentroid):
             explained_variance_ratio_=values[:k] / float(1 - ratio.shares @ ratio.shares),
             rank_=ratio.rank,
             solver_=f"{k} components by partial least squares",
-            is_resolved=basis.is_resolved,
+            is_resolved=problem.basis.is_resolved,
             found=None if extra is None else extra.first(k),
             x_weights_=ratio.embedded(found.weights[:k]).T,
             x_loadings_=ratio.embedded(found.loadings[:k]).T,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from discrim.objectives.ratio import Ratio
 from discrim.reducers.pls_reducer import PLSReducer
-from discrim.solve.basis import Basis
 from discrim.solve.partial_least_squares import LeastSquaresComponents
+from discrim.solve.problem import Problem
 
 
 class PLSDA(PLSReducer):
@@ -67,8 +66,8 @@ class PLSDA(PLSReducer):
     def __init__(self, n_components: int | float | None = 2) -> None:
         self.n_components = n_components
 
-    def _components(self, ratio: Ratio, basis: Basis, wanted: int) -> tuple[LeastSquaresComponents, None]:
-        found = LeastSquaresComponents.of(ratio)
+    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, None]:
+        found = LeastSquaresComponents.of(problem.ratio)
         while len(found.weights) < wanted and not found.is_exhausted:
             found = found.extended()
         return found, None

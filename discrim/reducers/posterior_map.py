@@ -40,22 +40,27 @@ from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.objectives.calibration import calibrated
 from discrim.reducers.streaming import GatheringEstimator
 from discrim.solve.basis import Features
-from discrim.solve.class_places import class_places, simplex
+from discrim.solve.class_places import class_places, on_principal_axes
 from discrim.solve.folds import Folds, gathered_folds, hash_splitter, splits_of
-from discrim.solve.kernel_choice import WIDTHS, Candidate, Choice, HeldOutScores, TriedKernel
+from discrim.solve.kernel_choice import WIDTHS, Candidate, Choice, TriedKernel
 from discrim.solve.landmarks import LandmarkKernel, content_priorities
 from discrim.solve.posterior_rule import (
+    SHARPNESS,
+    HeldOutRows,
     PosteriorRule,
     choose_linear_rule,
     choose_rule,
+    class_confusions,
+    column_deviations,
     fitted_rule,
     is_too_large,
     linear_rule,
+    tempered_sharpness,
+    weight_covariance,
 )
 
 Array = NDArray[np.float64]
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
-TEMPERED_RADIUS = 0.8  # of the median held-out row, for sharpness="tempered"
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,21 @@ class ChosenKernel:
     n_landmarks: int
     why: str
     tried: tuple[TriedKernel, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Effect of one standard deviation of each column on rows of a map, to first order.
+
+    first, second : the two most probable classes of each row
+    log_odds : n×d, the change of log p(first) − log p(second)
+    positions : n×k×d, the change of the position on the map
+    """
+
+    first: NDArray[Any]
+    second: NDArray[Any]
+    log_odds: Array
+    positions: Array
 
 
 class _Missing:
@@ -123,7 +143,8 @@ class PosteriorMap(
     Attributes
     ----------
     places_ : ndarray of shape (n_classes, n_components)
-        v: unit vectors, or for one component evenly spaced numbers in [−1, 1].
+        v: unit vectors, or for one component evenly spaced numbers in [−1, 1]. Axes are the principal axes of held-out
+        rows on the map, largest variance first.
     confusions_ : ndarray of shape (n_classes, n_classes)
         Mean probability of each class (column) on held-out rows of each class (row).
     kernel_ : ChosenKernel
@@ -158,6 +179,10 @@ class PosteriorMap(
     True
     """
 
+    _column_deviations: Array
+    _held_out: HeldOutRows | None = None  # not kept in model files
+    _weight_covariance: Array | None = None  # of q, over held-out rows; None in models saved by version 0.1
+
     inverse_transform = _Missing(
         "many rows share a place, which says how probable the classes are and nothing else. Use BayesErrorLDA, whose "
         "components can be carried back."
@@ -181,7 +206,7 @@ class PosteriorMap(
         *,
         kernel: str = "auto",
         kernel_params: dict[str, Any] | None = None,
-        sharpness: float | str = 2.0,
+        sharpness: float | str = SHARPNESS,
         n_landmarks: int | None = None,
         cv: Any = 5,
         random_state: Any = None,
@@ -225,6 +250,8 @@ class PosteriorMap(
             choice = choose_linear_rule(gathered_folds(total))
             rule = linear_rule(Features.of_moments(total.moments), total.moments, choice.shrinkage)
             self._publish(total.moments.classes, total.moments.total_weight, choice, choice, rule, self._seed)
+            variances = Features.of_moments(total.moments).feature_variances(total.moments)
+            self._column_deviations = np.ldexp(np.sqrt(variances), total.moments.exponent)
         return self
 
     @property
@@ -263,6 +290,8 @@ class PosteriorMap(
         first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
         rule = fitted_rule(folds.points, priorities, choice, self.n_landmarks)
         self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
+        self._held_out = HeldOutRows.from_folds(folds, choice)
+        self._column_deviations = column_deviations(rows)
 
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
         """Feature spaces to choose from."""
@@ -284,18 +313,21 @@ class PosteriorMap(
     ) -> None:
         self.classes_ = classes
         self._rule = rule
+        self._held_out = None
         self._total_weight = total_weight
         self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
         self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
         self.kernel_ = _description(rule.kernel, first)
-        self.confusions_ = _confusions(choice.held_out, choice.temperature, self._total_weight)
+        self.confusions_ = class_confusions(choice.held_out, choice.temperature, self._total_weight)
         self._seed_of_places = seed
-        self.places_ = self._places()
+        places = self._unrotated_places()
         tempered = isinstance(self.sharpness, str)
-        self.sharpness_ = _tempered(choice, self.places_) if tempered else float(self.sharpness)
+        self.sharpness_ = tempered_sharpness(choice, places) if tempered else float(self.sharpness)
+        self._weight_covariance = weight_covariance(choice)
+        self.places_ = on_principal_axes(places, self._weight_covariance)
 
-    def _places(self) -> Array:
-        """Of the classes: all that depends on the number of components."""
+    def _unrotated_places(self) -> Array:
+        """Compute the classes' places for the number of components that is asked for."""
         k = len(self.classes_) - 1 if self.n_components is None else int(self.n_components)
         return class_places(self.confusions_, k, self._seed_of_places)
 
@@ -319,7 +351,10 @@ class PosteriorMap(
             )
         other = copy(self).set_params(n_components=n_components)
         check_parameters(other)
-        other.places_ = other._places()
+        places = other._unrotated_places()
+        other.places_ = (
+            on_principal_axes(places, self._weight_covariance) if self._weight_covariance is not None else places
+        )
         return other
 
     # ------------------------------------------------------------------ use
@@ -327,8 +362,70 @@ class PosteriorMap(
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """z of every row."""
         scores, dtype = self._scores(X)
+        return self._positions(scores).astype(dtype, copy=False)
+
+    def transform_held_out(self, X: ArrayLike) -> NDArray[Any]:
+        """Return z of every row, for training rows by the rule of the fold that held them out.
+
+        Fitted rows look better separated than new ones; held-out positions do not, so pictures of the training rows
+        should show these. As features for a classifier they are no better than those of `transform`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows. Those that are not training rows are placed as by `transform`; so are all rows if the model was loaded
+            from a file or fitted by statistics of parts.
+
+        Returns
+        -------
+        positions : array of shape (n_samples, n_components_)
+            Positions on the map.
+        """
+        scores, dtype = self._scores(X)
+        if self._held_out is not None:
+            scores = self._held_out.replace(checked_table(self, X), scores)
+        return self._positions(scores).astype(dtype, copy=False)
+
+    def _positions(self, scores: Array) -> Array:
         q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
-        return (q @ self.places_).astype(dtype, copy=False)
+        return q @ self.places_
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """Compute how much each column moves each row on the map.
+
+        The analytic gradients of the position and of the log odds between the row's two most probable classes, times
+        the standard deviation of the column over the training rows. The log odds are those of softmax(a/T), before
+        `predict_proba` mixes in the share 1/n of all classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        explanation : Explanation
+            `first` and `second`: the two most probable classes of each row. `log_odds` (n_samples, n_features) and
+            `positions` (n_samples, n_components_, n_features): the effect of one standard deviation of each column.
+        """
+        scores = self._scores(X)[0]
+        if "_column_deviations" not in vars(self):
+            raise ValueError("This model was saved by an older version, without column deviations. Fit it again.")
+        table = checked_table(self, X)
+        second, first = np.argsort(scores, axis=1, kind="stable")[:, -2:].T
+        chosen = np.eye(scores.shape[1])
+        log_odds = self._rule.gradients(table, (chosen[first] - chosen[second]) / self.temperature_)
+        q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
+        z = q @ self.places_
+        steepness = self.sharpness_ / self.temperature_
+        moved = [
+            self._rule.gradients(table, steepness * q * (place - z[:, [axis]]))
+            for axis, place in enumerate(self.places_.T)
+        ]
+        spread = self._column_deviations
+        return Explanation(
+            self.classes_[first], self.classes_[second], log_odds * spread, np.stack(moved, axis=1) * spread
+        )
 
     def decision_function(self, X: ArrayLike) -> Array:
         """a/T of all classes (n×C); with two classes the second's minus the first's (n)."""
@@ -403,29 +500,3 @@ def _description(kernel: LandmarkKernel | None, first: Choice) -> ChosenKernel:
     params = {"gamma": kernel.gamma} if kernel.name == "rbf" else dict(kernel.params)
     scaled, size = kernel.scales is not None, kernel.landmarks.shape[0]
     return ChosenKernel(kernel.name, params, scaled, size, first.why, first.tried)
-
-
-def _confusions(held_out: HeldOutScores, temperature: float, total_weight: float) -> Array:
-    """Weighted mean posterior of the rows of each class; of a class that was never held out its own place."""
-    posteriors = calibrated(held_out.scores[0], temperature, total_weight)
-    n_classes = posteriors.shape[1]
-    found = np.eye(n_classes)
-    for c in range(n_classes):
-        own = held_out.codes == c
-        if own.any():
-            found[c] = np.average(posteriors[own], axis=0, weights=held_out.weights[own])
-    return found
-
-
-def _tempered(choice: Choice, places: Array) -> float:
-    """The sharpness at which the median held-out row is so far out, by bisection of its logarithm."""
-    if places.shape[1] == 1:  # inner places of a line lie far in: as sharp as if there were room for all
-        places = simplex(len(places))
-    scores = choice.held_out.scores[0] / choice.temperature
-    low, high = -10.0, 6.0  # of 2^s: no row leaves the middle, every row sits on a place
-    for _ in range(30):
-        middle = (low + high) / 2
-        radii = np.linalg.norm(softmax(2.0**middle * scores, axis=1) @ places, axis=1)
-        radius = np.quantile(radii, 0.5, method="inverted_cdf", weights=choice.held_out.weights)
-        low, high = (middle, high) if radius < TEMPERED_RADIUS else (low, middle)
-    return float(2.0**middle)

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from discrim.data.check import require_representable
 from discrim.data.rows import block_slices, dense_block
 from discrim.reducers.base import Reducer, Solution, fitted_property
-from discrim.solve.basis import Basis
 from discrim.solve.eigen import with_fixed_signs
+from discrim.solve.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -29,15 +29,15 @@ class PrincipalSolution(Solution):
 
     surplus: int = 0
 
-    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
-        """The same in the features."""
-        found = super().lifted(basis, dtype)
+    def lifted(self, problem: Problem) -> Self:
+        """Return the same in the features."""
+        found = super().lifted(problem)
         if self.surplus == 0:
             return found
-        nothing = np.zeros(self.surplus)
+        nothing, beyond = np.zeros(self.surplus), others(found.components_, self.surplus)
         return replace(
             found,
-            components_=np.concatenate([found.components_, others(found.components_, self.surplus).astype(dtype)]),
+            components_=np.concatenate([found.components_, beyond.astype(problem.dtype)]),
             eigenvalues_=np.concatenate([found.eigenvalues_, nothing]),
             explained_variance_ratio_=np.concatenate([found.explained_variance_ratio_, nothing]),
         )

@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from discrim.data.check_parameters import COUNT_OR_CV, Constraints
-from discrim.moments.class_moments import ClassMoments
-from discrim.objectives.ratio import Ratio
 from discrim.reducers.shrunk_discriminant import ShrunkDiscriminant
-from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants
+from discrim.solve.problem import Problem
 
 
 class RegularizedLDA(ShrunkDiscriminant):
@@ -102,5 +100,5 @@ class RegularizedLDA(ShrunkDiscriminant):
         self.missing = missing
         self.random_state = random_state
 
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
-        return self._shrunk(ratio, moments, basis)
+    def _find(self, problem: Problem) -> Discriminants:
+        return self._shrunk(problem)

@@ -15,11 +15,13 @@ from discrim.data.rows import LabelledRows
 from discrim.data.warn_once import held_back
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread, total_spread
-from discrim.reducers.base import ChosenByFolds, Coordinates, Solution
+from discrim.reducers.base import Solution
 from discrim.reducers.fisher_lda import FisherLDA
 from discrim.reducers.pca import PCA
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis, Features, column_variances
+from discrim.solve.folds import splits_of
+from discrim.solve.problem import Folding, Needs, Posing, Problem
 
 Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -36,7 +38,7 @@ class Screening:
     tried_accuracies_: Array
 
 
-class ScreenedPCA(ChosenByFolds, SpreadReducer):
+class ScreenedPCA(SpreadReducer):
     """Supervised PCA by screening (Bair's): PCA of the columns along which the classes differ most, one by one.
 
         PCA of the m columns of largest  F_j = [ Σ_c n_c(μ_cj − μ_j)²/(C−1) ] / [ Σ_i (x_ij − μ_{y_i}j)²/(n−C) ]
@@ -94,7 +96,7 @@ class ScreenedPCA(ChosenByFolds, SpreadReducer):
     [0, 1, 2, 3]
     """
 
-    _is_spread = False  # but of the selected columns, which statistics of all columns tell
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": COUNT,
         "n_selected": (whole(1), *named("cv")),
@@ -113,31 +115,32 @@ class ScreenedPCA(ChosenByFolds, SpreadReducer):
         self.cv = cv
         self.random_state = random_state
 
-    def _why_not_streamed(self) -> str | None:
+    def _needs(self) -> Needs:
+        rows = None
         if isinstance(self.n_selected, str):
-            return "n_selected='cv' needs all rows at once. Statistics suffice for a number."
-        return None
+            rows = "n_selected='cv' needs all rows at once. Statistics suffice for a number."
+        return Needs(rows=rows, folds=Folding(self.cv, self.random_state))
 
     def _solve_rows(
-        self, rows: LabelledRows, coordinates: Coordinates | None = None
-    ) -> tuple[Solution, Array, ClassMoments]:
+        self, rows: LabelledRows, groups: NDArray[Any] | None = None, posing: Posing | None = None
+    ) -> Solution:
         shares, mean = _shares_of_rows(rows)
         tried: tuple[Columns, Array] = np.empty(0, np.intp), np.empty(0)
         if isinstance(self.n_selected, str):
-            tried = self._tried(rows, int((shares > 0).sum()))
+            tried = self._tried(rows, int((shares > 0).sum()), groups)
             count = int(tried[0][np.flatnonzero(tried[1] >= tried[1].max() - 1e-12)[0]])  # of equals the fewest
         else:
             count = int(self.n_selected)
         screening = _screening(shares, count, rows.class_totals, tried)
-        solution, _, moments = super()._solve_rows(replace(rows, X=rows.X[:, screening.selected_]), coordinates)
-        return _in_all_columns(solution, screening), mean, moments
+        solution = super()._solve_rows(replace(rows, X=rows.X[:, screening.selected_]), groups, posing)
+        return replace(_in_all_columns(solution, screening), mean_=mean)
 
-    def _tried(self, rows: LabelledRows, most: int) -> tuple[Columns, Array]:
+    def _tried(self, rows: LabelledRows, most: int, groups: NDArray[Any] | None) -> tuple[Columns, Array]:
         """Every m of the grid, and its accuracy on held-out rows."""
         request = plain_count(self.n_components)
         least = min(request, most) if isinstance(request, int) else 1
         counts = np.unique([least, *(max(least, round(most / 2**halved)) for halved in range(most.bit_length()))])
-        splits = self._splits(rows).pairs
+        splits = splits_of(rows, self.cv, self.random_state, groups).pairs
         hits, weight = np.zeros(len(counts)), 0.0
         for training, test in splits:
             held_out = rows.some(test)
@@ -149,12 +152,15 @@ class ScreenedPCA(ChosenByFolds, SpreadReducer):
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         return total_spread(moments)
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        if self._statistics is None:  # rows came, and are in the selected columns
-            return super()._solve(basis, moments, request)
+    def _solve(self, problem: Problem) -> Solution:
+        if problem.statistics is None:  # rows came, and are in the selected columns
+            return super()._solve(problem)
+        moments = problem.moments
         screening = _screening(_shares(moments), int(self.n_selected), moments.weights)
         some = moments.some_columns(screening.selected_)
-        return _in_all_columns(super()._solve(Features.of_moments(some), some, request), screening)
+        return _in_all_columns(
+            super()._solve(replace(problem, basis=Features.of_moments(some), moments=some)), screening
+        )
 
 
 def _in_all_columns(found: Solution, screening: Screening) -> Solution:

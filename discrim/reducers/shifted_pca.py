@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.data.check_parameters import plain_count
 from discrim.data.rows import LabelledRows
 from discrim.margins.margin_vectors import Margins
 from discrim.margins.shift import Shift, added_rows, class_pulls, margin_shift
@@ -15,6 +17,7 @@ from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import Spread
 from discrim.reducers.spread_reducer import SpreadReducer
 from discrim.solve.basis import Basis
+from discrim.solve.problem import Needs, Posing
 
 Array = NDArray[np.float64]
 
@@ -27,8 +30,6 @@ class ShiftedPCA(SpreadReducer):
     The scatter of T[X] in closed form (see discrim.margins.shift), hence on every path: tall, wide, sparse, Lanczos.
     `mean_` is that of the rows as they came, which is where the components are applied.
     """
-
-    _found: Shift | None = None
 
     def __init__(
         self,
@@ -45,14 +46,11 @@ class ShiftedPCA(SpreadReducer):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _why_not_streamed(self) -> str | None:
-        return "the SVM needs all rows at once. Use fit."
+    def _needs(self) -> Needs:
+        return Needs(rows="the SVM needs all rows at once. Use fit.", margins=self._margins, passes=True)
 
     def _margins(self, rows: LabelledRows) -> Margins:
-        found = self._found
-        if found is None:
-            found = margin_shift(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter)
-        return Margins(duals=np.sqrt(found.sigma2(1.0)) * found.duals)  # σA at shift 1: any shift is a factor away
+        return unit_shift(margin_shift(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter))
 
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         assert basis.margins.duals is not None
@@ -64,14 +62,19 @@ class ShiftedPCA(SpreadReducer):
         The last of the rows' classes may hold rows without a label.
         """
         model = copy(self)
-        model.n_features_in_, model._found = rows.shape[1], found
-        coordinates = model._coordinates(rows)
-        model._found, model._statistics = None, None  # another fit is of other rows
+        model.n_features_in_, model._statistics = rows.shape[1], None
+        needs = replace(model._needs(), margins=lambda _: unit_shift(found))
+        posing = Posing.of(rows, needs, plain_count(self.n_components))
         for shift in shifts:
             fitted = copy(model)
             fitted.shift = shift
-            fitted._keep(*fitted._solve_rows(rows, coordinates))
+            fitted._keep(fitted._solve_rows(rows, posing=posing), rows.classes)
             yield fitted
+
+
+def unit_shift(found: Shift) -> Margins:
+    """Return σA at shift 1: any other shift is a factor away."""
+    return Margins(duals=np.sqrt(found.sigma2(1.0)) * found.duals)
 
 
 def shifted_spread(moments: ClassMoments, basis: Basis, duals: Array) -> Spread:

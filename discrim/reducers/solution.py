@@ -1,21 +1,17 @@
-"""What a fit leads through: rows in coordinates that suit them, and the solution that is found there."""
+"""What a fit finds: the solution of a problem, in its coordinates until it is lifted to the features."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.fit_messages import refuse_directions
-from discrim.data.rows import LabelledRows
-from discrim.margins.margin_vectors import Margins
-from discrim.moments.class_moments import ClassMoments
 from discrim.solve.basis import Basis
-from discrim.solve.choose import Plan
 from discrim.solve.eigen import fixed_signs
+from discrim.solve.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -33,41 +29,40 @@ class Solution:
     explained_variance_ratio_: Array
     rank_: int
     solver_: str
+    mean_: Array | None = None  # of the rows, where it is lifted
+    n_samples_seen_: int = 0
+    _total_weight: float = 0.0
     _labels_explained: Array | None = None  # by each component beyond those before it
     is_resolved: bool = True  # whether these coordinates show all that matters of the directions
     found: Any = None
+    warnings: tuple[tuple[str, type[Warning]], ...] = ()  # what the fit warns about, for the driver to issue
 
-    def lifted(self, basis: Basis, dtype: np.dtype[Any]) -> Self:
-        """The same in the features."""
+    def lifted(self, problem: Problem) -> Self:
+        """Return the same in the features."""
+        basis, dtype = problem.basis, problem.dtype
         rows = basis.lift(self.components_)
         signs = fixed_signs(rows)
         with np.errstate(over="ignore"):
             components = np.ascontiguousarray(rows * signs[:, None], dtype=dtype)
         if not np.isfinite(components).all():
             refuse_directions(dtype)
-        also = self._also_lifted(basis, signs)
-        return replace(self, components_=components, solver_=f"{self.solver_}; {basis.how}", **also)
+        return replace(
+            self,
+            components_=components,
+            solver_=f"{self.solver_}; {basis.how}",
+            mean_=basis.mean(problem.moments),
+            n_samples_seen_=problem.moments.n_rows,
+            _total_weight=problem.moments.total_weight,
+            **self._also_lifted(basis, signs),
+        )
 
     def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
         """What else is lifted, or turns with the components (each by its sign), by name."""
         return {}
 
-
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """Rows in the coordinates of a plan with their statistics, and again where small directions matter; each once."""
-
-    plan: Plan
-    rows: LabelledRows
-    margins: Margins
-    keep: str
-    emphasis: Callable[[Array], Array | None] | None
-    divided: Callable[[Basis], Basis]
-    _posed: dict[bool, tuple[Basis, ClassMoments]] = field(default_factory=dict)
-
-    def posed(self, *, resolve: bool) -> tuple[Basis, ClassMoments]:
-        """As cheap as can be, or with all directions, the smallest too."""
-        if resolve not in self._posed:
-            basis = self.divided(self.plan.build(self.rows, self.margins, resolve=resolve))
-            self._posed[resolve] = basis, basis.moments(self.keep, self.emphasis)
-        return self._posed[resolve]
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes by name."""
+        parts = [self] if self.found is None else [self, self.found]
+        named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
+        kept = {name: value for name, value in named.items() if name.startswith("_") or name.endswith("_")}
+        return {**kept, "n_components_": len(self.components_)}

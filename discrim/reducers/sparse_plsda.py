@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.data.check_parameters import COUNT, Constraints, checked_keep
-from discrim.data.rows import LabelledRows
-from discrim.objectives.ratio import Ratio
-from discrim.reducers.base import ChosenByFolds, fitted_property
+from discrim.reducers.base import fitted_property
 from discrim.reducers.pls_reducer import PLSReducer
-from discrim.solve.basis import Basis
 from discrim.solve.choose import Plan
 from discrim.solve.kept_features import Fold, KeptFeatures, counts_to_try, kept_features
 from discrim.solve.partial_least_squares import LeastSquaresComponents
+from discrim.solve.problem import Folding, Needs, Problem
 
 
-class SparsePLSDA(ChosenByFolds, PLSReducer):
+class SparsePLSDA(PLSReducer):
     """Sparse PLS discriminant analysis (sPLS-DA): PLS components that use a few of the features each.
 
         w_h ∝ soft(X_hᵀYv_h, keep_h) ,   v_h ∝ YᵀX_hw_h ,   soft(a, m)_j = sign(a_j) (|a_j| − the (m+1)th largest |a|)₊
@@ -94,7 +92,7 @@ class SparsePLSDA(ChosenByFolds, PLSReducer):
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
     x_weights_: NDArray[np.float64]
-    _keeps = "means"
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
 
     def __init__(
         self,
@@ -109,19 +107,23 @@ class SparsePLSDA(ChosenByFolds, PLSReducer):
         self.cv = cv
         self.random_state = random_state
 
-    def _why_not_streamed(self) -> str | None:
-        return "the choice of features needs all rows at once. Use fit, or PLSDA."
+    def _needs(self) -> Needs:
+        return Needs(
+            scatter="means",
+            rows="the choice of features needs all rows at once. Use fit, or PLSDA.",
+            folds=Folding(self.cv, self.random_state),
+            tells_labels=False,
+            # the features themselves, as a weight is of a feature; and never a d×d array
+            coordinates=Plan("products", "weights of single features: products with the rows"),
+        )
 
-    def _plan(self, rows: LabelledRows) -> Plan:
-        # the features themselves, as a weight is of a feature; and never a d×d array
-        return Plan("products", "weights of single features: products with the rows")
-
-    def _components(self, ratio: Ratio, basis: Basis, wanted: int) -> tuple[LeastSquaresComponents, KeptFeatures]:
+    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, KeptFeatures]:
+        basis, ratio = problem.basis, problem.ratio
         rows, varying = basis.points, int((ratio.variances > 0).sum())
         given = checked_keep(self.keep, wanted, varying)
         folds = []
         if given is None or np.bincount(rows.codes).max() > 1:
-            splits = self._splits(basis.original).pairs
+            splits = problem.splits(Folding(self.cv, self.random_state)).pairs
             folds = [Fold.of(rows, training, test) for training, test in splits]
         return kept_features(LeastSquaresComponents.of(ratio), folds, wanted, given, counts_to_try(varying))
 

@@ -12,21 +12,24 @@ from discrim.reducers.base import Reducer, Solution
 from discrim.solve.basis import Basis
 from discrim.solve.count import kept_count
 from discrim.solve.eigen import Spectrum
+from discrim.solve.problem import Needs, Problem
 
 
 class SpreadReducer(Reducer):
     """maximise  tr WᵀAW  subject to  WᵀW = I,  A the spread that `_spread` states."""
 
-    _is_spread = True
+    def _needs(self) -> Needs:
+        return Needs(passes=True)
 
     @abstractmethod
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         """The objective, from the statistics (and landmarks) in the basis's coordinates."""
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, request = problem.basis, problem.moments, problem.request
         wanted = request + 1 if isinstance(request, int) else None  # one more shows a tie at the cut
-        spectrum = basis.spectrum(self._spread(moments, basis), moments, wanted)
-        k = self._count(request, spectrum, (moments.n_rows, self.n_features_in_))
+        spectrum = problem.spectrum(self._spread(moments, basis), wanted)
+        k = self._count(request, spectrum, problem.shape)
         values = spectrum.values[:k]
         return Solution(
             components_=spectrum.directions[:k],

@@ -17,20 +17,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.data.check import (
     labelled_rows,
+    names_of,
     require_finite,
     require_known_labels,
     require_two_classes,
     unchanged_on_failure,
 )
-from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count, require_unnumbered
+from discrim.data.check_parameters import COUNT, Constraints, check_parameters, plain_count
 from discrim.data.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
 from discrim.data.rows import LabelledRows
+from discrim.data.warn_once import held_back, say_once
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import NO_PARTS, Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
-from discrim.moments.row_sample import SAMPLE_ROWS
 from discrim.reducers.solution import Solution
 from discrim.reducers.vip import labels_explained
-from discrim.solve.basis import Basis, Features
+from discrim.solve.basis import Basis
+from discrim.solve.problem import Needs, Posing, Problem
+from discrim.threads import OnOneBlasThread, on_one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -45,17 +48,20 @@ class streamed:  # noqa: N801 - used as a decorator
     def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:
         if instance is None:
             return self.method
-        if (why := instance._why_not_streamed()) is not None:
+        if (why := instance._needs().rows) is not None:
             raise AttributeError(f"{owner.__name__} has no {self.method.__name__} here: {why}")
         return self.method.__get__(instance, owner)
 
 
-class GatheringEstimator(BaseEstimator, ABC):
+class GatheringEstimator(OnOneBlasThread, BaseEstimator, ABC):
     """An estimator that can be fitted on what was gathered of the parts of a table."""
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _supervised = True
+
+    def _needs(self) -> Needs:
+        """Return what a fit needs of a table."""
+        return Needs()
 
     @abstractmethod
     def _gathering(self) -> Gathering:
@@ -100,7 +106,7 @@ class GatheringEstimator(BaseEstimator, ABC):
         self.n_features_in_ = total.n_features
         if total.names is not None:
             self.feature_names_in_ = np.array(total.names, dtype=object)
-        if self._supervised:
+        if total.gathering.supervised:
             require_two_classes(self, total.moments.classes)
 
     def _sampled(self, total: Statistics) -> LabelledRows:
@@ -115,47 +121,51 @@ class StatisticsEstimator(GatheringEstimator):
     """What a reducer does with statistics instead of rows."""
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
-    _is_spread = False  # whether products with one spread are all that its directions need
-    _knows_spread = True  # whether its statistics tell how all rows spread along the components
-    _keeps = "pooled"  # which scatters the objective needs: "pooled", "each" or "means"
-    _keeps_of_parts: str | None = None  # of a table in parts, where others
     _statistics: Statistics | None = None  # of a stream, and of a fit by statistics
     _declared: NDArray[Any] | None = None  # the labels a stream may bring
 
     def __init__(self, n_components: Any = None) -> None:
         self.n_components = n_components
 
-    # ------------------------------------------------------------------ what a method states
-
     @abstractmethod
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        """The directions, posed in the basis's coordinates."""
+    def _solve(self, problem: Problem) -> Solution:
+        """Find the directions, in the problem's coordinates; of the parameters and the problem, and nothing else."""
 
-    def _why_not_streamed(self) -> str | None:
-        """Why the statistics do not add up, None where they do."""
-        return None
+    def _solved(self, problem: Problem) -> Solution:
+        """Return the solution in the problem's coordinates, with what it warns about."""
+        with held_back() as said:
+            solution = self._solve(problem)
+        return replace(solution, warnings=(*solution.warnings, *said)) if said else solution
 
-    def _require_weighted(self, moments: ClassMoments) -> None:
-        """Raise where the statistics are not those that a method's own parameters ask for."""
+    def _in_features(self, solution: Solution, problem: Problem, needs: Needs) -> Solution:
+        """Return the solution in the features."""
+        lifted = solution.lifted(problem)
+        if needs.supervised and needs.tells_labels:
+            explained = labels_explained(solution.components_, problem.basis, problem.moments)
+            lifted = replace(lifted, _labels_explained=explained)
+        return lifted
 
-    # ------------------------------------------------------------------ what every reducer does
+    def _solve_rows(
+        self, rows: LabelledRows, groups: NDArray[Any] | None = None, posing: Posing | None = None
+    ) -> Solution:
+        """Return the solution in the features; by finer coordinates where the first do not show all that matters."""
+        posing = posing or Posing.of(rows, self._needs(), plain_count(self.n_components), groups)
+        problem, solution = posing.problem(resolve=False), None
+        basis = problem.basis
+        if posing.needs.directions == "leading" or basis.is_resolved or not basis.can_resolve:
+            solution = self._solved(problem)
+        if solution is None or (basis.can_resolve and not solution.is_resolved):
+            problem = posing.problem(resolve=True)
+            solution = self._solved(problem)
+        return self._in_features(solution, problem, posing.needs)
 
-    @abstractmethod
-    def _solve_rows(self, rows: LabelledRows) -> tuple[Solution, Array, ClassMoments]:
-        """The solution in the features, their mean, and the statistics."""
-
-    @abstractmethod
-    def _keep(self, solution: Solution, mean: Array, moments: ClassMoments) -> None:
-        """The fitted attributes."""
-
-    def _in_features(
-        self, solution: Solution, basis: Basis, moments: ClassMoments, dtype: np.dtype[Any]
-    ) -> tuple[Solution, Array, ClassMoments]:
-        """The solution in the features, their mean, and the statistics."""
-        lifted = solution.lifted(basis, dtype)
-        if self._supervised and self._knows_spread:
-            lifted = replace(lifted, _labels_explained=labels_explained(solution.components_, basis, moments))
-        return lifted, basis.mean(moments), moments
+    def _keep(self, solution: Solution, classes: NDArray[Any] | None) -> None:
+        """Set the fitted attributes (no classes where no labels are used), and issue the warnings."""
+        self.__dict__.update(solution.attributes())
+        if classes is not None:
+            self.classes_ = classes
+        if solution.warnings:
+            say_once(list(solution.warnings))
 
     def fit_statistics(self, total: Statistics | ClassMoments) -> Self:
         """Find the directions from gathered statistics alone.
@@ -180,7 +190,7 @@ class StatisticsEstimator(GatheringEstimator):
             total.gathering.sufficing_for(gathering)
             self._know_columns(total)
             self._declared = None
-            if self._why_not_streamed() is None:
+            if self._needs().rows is None:
                 self._hold(total)
                 self._require_solution()
             else:
@@ -193,25 +203,24 @@ class StatisticsEstimator(GatheringEstimator):
             self._know_columns(total)
             self._declared = None
             self._statistics = None
-            solution = self._solve(basis, total.moments, plain_count(self.n_components))
-            self._keep(*self._in_features(solution, basis, total.moments, total.dtype))
+            problem = Problem.of_moments(basis, total.moments, plain_count(self.n_components), total.dtype)
+            found = self._in_features(self._solved(problem), problem, self._needs())
+            self._keep(found, total.moments.classes if total.gathering.supervised else None)
 
     def _gathering(self) -> Gathering:
-        """What a fit needs of every part of a table: moments where they suffice, else a sample of rows."""
+        """Return what a fit needs of every part of a table: moments where they suffice, else a sample of rows."""
         check_parameters(self)
-        factors = getattr(self, "class_weight", None)
-        asked = Gathering(
-            type(self).__name__, self._supervised, class_weight=factors if isinstance(factors, dict) else None
-        )
-        if self._why_not_streamed() is not None:
-            require_unnumbered(getattr(self, "cv", None))
-            return replace(asked, keep="means", sample_rows=SAMPLE_ROWS, class_weight=None)
-        return replace(asked, keep=self._keeps_of_parts or self._keeps)
+        return self._needs().gathering(type(self).__name__)
 
     def _of_moments(self, moments: ClassMoments, gathering: Gathering) -> Statistics:
-        if (why := self._why_not_streamed()) is not None:
-            raise ValueError(f"{type(self).__name__} cannot be fitted on ClassMoments: {why}")
-        self._require_weighted(moments)
+        needs = self._needs()
+        if needs.rows is not None:
+            raise ValueError(f"{type(self).__name__} cannot be fitted on ClassMoments: {needs.rows}")
+        if needs.class_weight is not None:
+            raise ValueError(
+                f"class_weight={needs.class_weight!r} came with statistics, in which weights are counted already. Pass "
+                "class_weight=None, and the classes' weights to ClassMoments.of as sample_weight."
+            )
         asked = replace(gathering, n_folds=0, sample_rows=0)
         if gathering.sample_rows:
             raise ValueError(
@@ -224,11 +233,14 @@ class StatisticsEstimator(GatheringEstimator):
         """The fit of a method that looks at rows: of the sampled ones."""
         rows = self._sampled(total)
         self._statistics = None
-        solution, mean, _ = self._solve_rows(rows)
+        solution = self._solve_rows(rows)
         said = f"{solution.solver_}; on {rows.shape[0]} different rows of {total.n_rows}, those of least content hash"
-        self._keep(replace(solution, solver_=said), mean, total.moments)
+        n_rows, weight = total.n_rows, total.moments.total_weight
+        found = replace(solution, solver_=said, n_samples_seen_=n_rows, _total_weight=weight)
+        self._keep(found, total.moments.classes if total.gathering.supervised else None)
 
     @streamed
+    @on_one_blas_thread
     def partial_fit(
         self,
         X: ArrayLike,
@@ -259,17 +271,18 @@ class StatisticsEstimator(GatheringEstimator):
         if so_far is None and self.__sklearn_is_fitted__():
             warn_of_stream_after_fit(self)
         with unchanged_on_failure(self):
-            known = {"supervised": self._supervised, "reset": so_far is None, "whole": False}
-            rows = labelled_rows(self, X, y, sample_weight, **known)
+            is_first = so_far is None
+            rows = labelled_rows(
+                self, X, y, sample_weight, supervised=gathering.supervised, reset=is_first, whole=False
+            )
             require_streamable_sparse(rows.X)
             if classes is not None or so_far is None:
                 self._declared = None if classes is None else np.asarray(classes)
-            if self._supervised and self._declared is not None:
+            if gathering.supervised and self._declared is not None:
                 require_known_labels(rows.classes, self._declared)
             if so_far is not None:
                 gathering = so_far.gathering.sufficing_for(gathering)
-            names = getattr(self, "feature_names_in_", None)
-            names = None if names is None else tuple(names)
+            names = names_of(X)
             try:
                 self._hold(statistics_of_rows(gathering, rows, names, so_far))
             except ValueError:
@@ -283,25 +296,26 @@ class StatisticsEstimator(GatheringEstimator):
             delattr(self, name)
         self._statistics = statistics
 
+    @on_one_blas_thread
     def _require_solution(self) -> None:
         """Raise where there was no fit; of statistics, the solution is found when it is first asked for."""
         check_is_fitted(self)
         if "components_" in vars(self) or self._statistics is None:
             return
-        moments = self._statistics.moments
-        wanted = self._gathering()  # parameters may have been set anew since
-        if (why := self._why_not_streamed()) is not None:
-            raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {why}")
-        self._statistics.gathering.sufficing_for(wanted)
-        if self._supervised:
-            require_two_classes(self, moments.classes)
-        basis = Features.of_moments(moments)
-        solution = self._solve(basis, moments, plain_count(self.n_components))
-        self._keep(*self._in_features(solution, basis, moments, self._statistics.dtype))
+        total, wanted = self._statistics, self._gathering()  # parameters may have been set anew since
+        needs = self._needs()
+        if needs.rows is not None:
+            raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {needs.rows}")
+        total.gathering.sufficing_for(wanted)
+        if wanted.supervised:
+            require_two_classes(self, total.moments.classes)
+        problem = Problem.of_statistics(total, plain_count(self.n_components), self._declared)
+        found = self._in_features(self._solved(problem), problem, needs)
+        self._keep(found, problem.moments.classes if needs.supervised else None)
 
     def __getattr__(self, name: str) -> Any:
         # reached only where an attribute is not there: the solution of a stream may not have been found yet
-        if name == "classes_" and not self._supervised:
+        if name == "classes_" and not self._needs().supervised:
             raise AttributeError(f"{type(self).__name__} uses no labels and has no classes_.")
         is_found = name.endswith("_") and not name.startswith("_") and not name.endswith("_in_")
         if is_found and self._statistics is not None:

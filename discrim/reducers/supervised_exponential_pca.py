@@ -28,12 +28,12 @@ class ConvexFactors(FactorSolution):
 class SupervisedExponentialPCA(FactorReducer):
     """Supervised exponential-family PCA (SEPCA): shared factors of rows and labels as a convex problem.
 
-        minimise  −½ tr XᵀM(M + βI)⁻¹X + min_V [ (α/n) Σ_i ℓ(y_i, z_iV) + (β/2)‖V‖² ] ,   0 ⪯ M = ZZᵀ ⪯ I ,  tr M = k
+        minimise  −(1/2n) tr XᵀM(M + βI)⁻¹X + min_V [ (α/n) Σ_i ℓ(y_i, √n·z_iV) + (β/2)‖V‖² ] ,   M = ZZᵀ
 
-    ℓ is the multinomial logistic loss, the first part the least squares of giving the rows back, with a ridge. Both are
-    convex in M, so that there is one minimum, whatever the start. Z are the k leading eigenvectors of M; the directions
-    span what they give back of the rows, ZᵀX, and features are projections on them. M is n×n: up to 2,000 different
-    rows. Use it to compare with; LogisticPCA minimises a near relative by steps in turn, for any number of rows.
+    subject to 0 ⪯ M ⪯ I and tr M = k. ℓ is the multinomial logistic loss; the first part is the ridge regression of the
+    rows on Z. Both are convex in M, so the minimum does not depend on the start. Z are the k leading eigenvectors of M;
+    the directions span ZᵀX, and features are projections on them. M is n×n: up to 2,000 different rows. Use it for
+    comparison; LogisticPCA minimises a similar objective by alternating steps, for any number of rows.
 
     Parameters
     ----------

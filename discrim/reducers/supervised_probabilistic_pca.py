@@ -11,9 +11,9 @@ from scipy.linalg import helmert
 from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.spread import total_spread
 from discrim.reducers.base import Reducer, Solution
-from discrim.solve.basis import Basis
 from discrim.solve.count import default_count, kept_count
 from discrim.solve.joint_factors import JointCovariance, fitted_factors
+from discrim.solve.problem import Needs, Problem
 
 Array = NDArray[np.float64]
 
@@ -74,12 +74,12 @@ class SupervisedProbabilisticPCA(Reducer):
     (178, 3)
     """
 
-    _uses_every_direction = True
-    _why_all = "SupervisedProbabilisticPCA needs the variance of every direction"
+    def _needs(self) -> Needs:
+        return Needs(directions="all", matrix="SupervisedProbabilisticPCA needs the variance of every direction")
 
-    def _solve(self, basis: Basis, moments: ClassMoments, request: int | float | None) -> Solution:
-        shape = (moments.n_rows, self.n_features_in_)
-        spectrum = basis.spectrum(total_spread(moments), moments, None)
+    def _solve(self, problem: Problem) -> Solution:
+        moments, request, shape = problem.moments, problem.request, problem.shape
+        spectrum = problem.spectrum(total_spread(moments), None)
         rank = spectrum.rank
         k = default_count(request, len(moments.weights), rank, shape)
         span = spectrum.directions[:rank]
@@ -96,7 +96,7 @@ class SupervisedProbabilisticPCA(Reducer):
             explained_variance_ratio_=found.values / covariance.trace(found.s),
             rank_=rank,
             solver_=f"{k} factors of rows and labels, from the spectrum of their covariance",
-            is_resolved=basis.is_resolved,
+            is_resolved=problem.basis.is_resolved,
             found=Likelihood(float(variances[0]), found.noise / found.s**2, -0.5 * found.deviance - unit),
         )
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.moments.class_moments import ClassMoments
 from discrim.objectives.ratio import Ratio
 from discrim.reducers.discriminant import DiscriminantReducer
-from discrim.solve.basis import Basis
 from discrim.solve.discriminants import Discriminants, uncorrelated
+from discrim.solve.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -64,7 +63,8 @@ class UncorrelatedLDA(DiscriminantReducer):
     array([0.9 , 0.81])
     """
 
-    def _find(self, ratio: Ratio, moments: ClassMoments, basis: Basis) -> Discriminants:
+    def _find(self, problem: Problem) -> Discriminants:
+        ratio = problem.separated
         found = uncorrelated(ratio)
         return replace(found, directions=found.directions / np.sqrt(ratio.weight))  # S_t, not S_t/n
 

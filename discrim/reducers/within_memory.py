@@ -38,7 +38,7 @@ def fit_within(
     reducer: Any, gathering: Gathering, parts: TableInParts, max_memory: int = MAX_MEMORY, scaled: Scaled | None = None
 ) -> None:
     """Fit a reducer, behind a scaler or not; what it would take is known before any part is looked at."""
-    in_passes = getattr(reducer, "_is_spread", False)
+    in_passes = reducer._needs().passes
     why_not = None if in_passes else f"{gathering.method} needs them"
     if in_passes and parts.summed is None:
         why_not = "the parts come but once (an iterator, not a list)"

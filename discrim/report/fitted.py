@@ -37,6 +37,15 @@ def scores_of(estimator: Any, X: Any) -> Array:
     return table.reshape(len(table), -1)
 
 
+def training_scores_of(estimator: Any, X: Any) -> Array:
+    """Return the components of training rows, as held-out rows where the reducer knows them so."""
+    reducer = reducer_of(estimator)
+    if not hasattr(reducer, "transform_held_out"):
+        return scores_of(estimator, X)
+    before = estimator[:-1].transform(X) if isinstance(estimator, Pipeline) and len(estimator) > 1 else X
+    return np.asarray(reducer.transform_held_out(before), dtype=np.float64)
+
+
 def told_by(estimator: Any, *names: str) -> Array | None:
     """The first of these attributes that the step that reduces has, None where it has none."""
     reducer = reducer_of(estimator)

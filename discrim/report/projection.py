@@ -22,6 +22,7 @@ from discrim.report.fitted import (
     sampled,
     scores_of,
     shares_of,
+    training_scores_of,
 )
 from discrim.report.placed_classes import ROUND, PlacedClasses
 
@@ -108,9 +109,10 @@ class ProjectionValues:
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test go together: pass both, or neither.")
         classes, codes = class_codes(y) if y_test is None else class_codes(y, y_test)
+        scores = [training_scores_of(estimator, X)] + ([] if X_test is None else [scores_of(estimator, X_test)])
         parts = [
-            ProjectedRows.of(scores_of(estimator, rows)[:, :most_components], of_part, len(classes), most_points)
-            for rows, of_part in zip((X, X_test), codes, strict=False)
+            ProjectedRows.of(one[:, :most_components], of_part, len(classes), most_points)
+            for one, of_part in zip(scores, codes, strict=True)
         ]
         names = component_names(estimator, parts[0].scores.shape[1])
         shown = method or name_of(estimator)
@@ -163,7 +165,10 @@ class ProjectionValues:
             marks.append(_names_at_means(self, chosen, large, marks))
         told = self.told
         title = self.method + (f" ({told.removesuffix(', by chance')})" if told else "")
-        key = "pale: fitted rows" if self.test is not None else ""
+        held_out = "held-out positions of the training rows"
+        key = "" if self.placed is None else held_out
+        if self.test is not None:
+            key = "pale: fitted rows" if self.placed is None else f"pale: {held_out}"
         if len(chosen) == 3:
             axes = Axis(limits=(-2.0, 2.0), shown=False), Axis(limits=(-1.5, 1.5), shown=False)
             return Chart(_in_a_cube(self, marks, chosen), *axes, title=title, equal=True, key=key, told=told)
@@ -262,7 +267,8 @@ def _in_a_cube(values: ProjectionValues, marks: list[Mark], chosen: tuple[int, .
 class ProjectionDisplay(Display):
     """Rows on the components of a fitted transformer: rows that were not fitted, and pale behind them those that were.
 
-    Where the new rows scatter farther than the pale ones, the fit follows its rows too closely. The outline of a class
+    Where the new rows scatter farther than the pale ones, the fit follows its rows too closely. `PosteriorMap` shows
+    its training rows at held-out positions, each placed by a rule that was fitted without it. The outline of a class
     holds 95 % of its rows where they are normal; it is that of the fitted rows. With one component, classes lie one
     above the other.
 

@@ -1,6 +1,6 @@
 """Rows as few factors that also predict the labels, by convex steps in turn.
 
-    F = Σ_i (w_i/n) [ ‖x_i − z_iW‖² + α·loss(y_i, z_iV + v_0) ] + β(‖V‖² + ‖v_0‖²) ,    WWᵀ = I
+    F = Σ_i (w_i/n) [ ‖x_i − z_iW‖² + α·loss(y_i, z_iV + v_0) ] + β‖V‖² ,    WWᵀ = I
 
 Given V and W each z_i is a small convex problem of its own; given Z, V is a linear classifier with a ridge, and W turns
 the factors onto the rows (Procrustes). No step lets F rise: one that would, by too few passes inside it, is not taken.
@@ -106,6 +106,7 @@ def alternated(
     """From given directions downhill until a round gains less than `tol` of F."""
     P = rows.along(W)
     Z, V = P, np.zeros((len(W) + 1, rows.n_classes))
+    ridge = np.append(np.full(len(W), beta), 0.0)  # the intercept v_0 is free
 
     def rows_values(P: Array, Z: Array, V: Array) -> Array:
         apart = P - Z
@@ -113,11 +114,11 @@ def alternated(
 
     def value(P: Array, Z: Array, V: Array) -> float:
         beyond = 1.0 - float(rows.weights @ np.einsum("ik,ik->i", P, P))
-        return beyond + float(rows.weights @ rows_values(P, Z, V)) + beta * float(np.vdot(V, V))
+        return beyond + float(rows.weights @ rows_values(P, Z, V)) + float(ridge @ (V**2).sum(axis=1))
 
     values = [value(P, Z, V)]
     for _ in range(max_iter):
-        tried = least_loss(np.c_[Z, np.ones(len(Z))], V, rows.weights, rows.codes, alpha, beta, loss)[0]
+        tried = least_loss(np.c_[Z, np.ones(len(Z))], V, rows.weights, rows.codes, alpha, ridge, loss)[0]
         V = tried if value(P, Z, tried) <= values[-1] else V
         near = _nearer(P, Z, V, rows.codes, alpha, loss)
         lower = rows_values(P, near, V) <= rows_values(P, Z, V)
@@ -174,16 +175,19 @@ def _downhill(P: Array, Z: Array, V: Array, codes: Codes, alpha: float, loss: Lo
 
 
 def least_loss(
-    design: Array, V: Array, weights: Array, codes: Codes, alpha: float, beta: float, loss: Loss, **options: float
+    design: Array, V: Array, weights: Array, codes: Codes, alpha: float, ridge: Array, loss: Loss, **options: float
 ) -> tuple[Array, float]:
-    """V of lower α Σ w_i loss(y_i, x_iV) + β‖V‖², x_i the rows of a design, from a given one; and that number."""
+    """Return V of lower α Σ_i w_i loss(y_i, x_iV) + Σ_j β_j‖V_j‖², from a given one, and that number.
+
+    design : x_i as rows; ridge : β_j, one for each of their columns.
+    """
 
     def value(flat: Array) -> tuple[float, Array]:
         given = flat.reshape(V.shape)
         scores = design @ given
-        total = alpha * float(weights @ loss.of(scores, codes)) + beta * float(flat @ flat)
+        total = alpha * float(weights @ loss.of(scores, codes)) + float(ridge @ (given**2).sum(axis=1))
         errors = weights[:, None] * loss.slopes(scores, codes)
-        return total, (alpha * design.T @ errors + 2 * beta * given).ravel()
+        return total, (alpha * design.T @ errors + 2 * ridge[:, None] * given).ravel()
 
     options = {"maxiter": CLASSIFIER_STEPS, "ftol": 1e-15, "gtol": 1e-10} | options
     found = minimize(value, V.ravel(), jac=True, method="L-BFGS-B", options=options)

@@ -64,7 +64,7 @@ class Basis(ABC):
 
     def moments(self, keep: str, emphasis: Callable[[Array], Array | None] | None = None) -> ClassMoments:
         """Statistics of the points; `emphasis` weighs the classes' scatters by the classes' totals, where pooled."""
-        if self.folds is not None and self.folds.moments is not None:
+        if self.folds is not None and keep == "pooled" and self.folds.moments is not None:
             return self.folds.moments
         weights = emphasis(self.points.class_totals) if emphasis is not None and keep == "pooled" else None
         return ClassMoments.of_rows(self.points, keep=keep, emphasis=weights, doubles=False)

@@ -14,12 +14,13 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from discrim.decompositions import largest_eigenpairs
+from discrim.decompositions import eigh, largest_eigenpairs
 
 Array = NDArray[np.float64]
 FLOOR = 1e-6  # similarity of classes that are never confused
 RANDOM_STARTS = 5
 MANY_CLASSES = 100  # above, the spectral start alone is followed
+TIED = 1e-9  # variances this close, as a share of the largest, do not determine their axes
 
 
 def similarity(confusions: Array) -> Array:
@@ -38,6 +39,21 @@ def class_places(confusions: Array, k: int, seed: int) -> Array:
         return simplex(n_classes)
     S = similarity(confusions)
     return line(S) if k == 1 else sphere(S, k, seed)
+
+
+def on_principal_axes(places: Array, covariance: Array) -> Array:
+    """Rotate the places to the principal axes of Σ_c q_c v_c, largest variance first; `covariance` is that of q (C×C).
+
+    Classifiers that look at one axis at a time, such as naive Bayes, fail on axes along which a class hardly varies.
+    Axes of equal variance are turned as `_oriented` turns them, so that rounding does not choose among them.
+    """
+    if places.shape[1] == 1:
+        return places
+    variances, axes = eigh(places.T @ covariance @ places)
+    variances, rotated = variances[::-1], places @ axes[:, ::-1]
+    starts = np.flatnonzero(np.diff(variances, prepend=np.inf) < -TIED * max(variances[0], 0.0))
+    groups = [rotated[:, first:last] for first, last in zip(starts, [*starts[1:], len(variances)], strict=True)]
+    return np.concatenate([_oriented(group) for group in groups], axis=1)
 
 
 def simplex(n_classes: int) -> Array:

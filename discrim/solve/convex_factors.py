@@ -54,8 +54,9 @@ class SharedFactors:
         first = np.zeros((Z.shape[1], self.n_classes))
         if start is not None:
             first = self.alpha / self.beta * Z.T @ (self.roots[:, None] * start)
+        ridge = np.full(len(first), self.beta / 2)
         V, value = least_loss(
-            design, first, self.roots**2, self.codes, self.alpha, self.beta / 2, loss, maxiter=500, gtol=1e-11
+            design, first, self.roots**2, self.codes, self.alpha, ridge, loss, maxiter=500, gtol=1e-11
         )
         return value, -loss.slopes(design @ V, self.codes)
 

@@ -14,12 +14,14 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.decompositions import eigh, svd
+from discrim.moments.class_moments import rounding_share
 from discrim.objectives.covariance import Covariance
 from discrim.objectives.ratio import LEAST_WITHIN, Ratio
 
 Array = NDArray[np.float64]
 RANK = 1e-10  # class means that differ by less than this share of the largest difference do not differ
 TIED = 1e-8  # eigenvalues this close have no order of their own
+NO_GAIN = 1e-12  # a gain below this share of the cost, or of the largest gain, is rounding
 COLLAPSED = 1e-9  # a share of the variance within classes below this is rounding
 
 
@@ -59,6 +61,18 @@ def discriminants(means: Array, cost: Cost) -> Discriminants:
     values, axes = principal(whitened)
     most = len(means) - 1  # C means span no more
     return Discriminants(back(axes[:most]), values[:most], cost)
+
+
+def of_gain(whitened: Array, back: Callable[[Array], Array], cost: Cost, precision: float) -> Discriminants:
+    """All eigenvectors of cost⁻¹ gain with a positive eigenvalue, of any symmetric gain.
+
+    whitened : the gain in coordinates in which the cost is I, from which `back` carries directions (rows)
+    """
+    values, vectors = eigh(whitened)
+    values, directions = values[::-1], vectors.T[::-1]
+    least = max(NO_GAIN, rounding_share(len(values), precision)) * max(1.0, float(values.max(initial=0.0)))
+    kept = values > least
+    return Discriminants(back(directions[kept]), values[kept], cost)
 
 
 def principal(rows: Array) -> tuple[Array, Array]:

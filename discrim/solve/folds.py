@@ -6,7 +6,6 @@ Fold statistics add up: where the test rows divide the table, each training set'
 
 from __future__ import annotations
 
-import functools
 import operator
 import warnings
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from discrim.data.rows import LabelledRows, projected
 from discrim.moments.class_moments import ClassMoments
 from discrim.moments.gather import Statistics
 from discrim.objectives.ratio import Ratio, ratio_of
+from discrim.threads import computed_once
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -46,7 +46,7 @@ class TrainingSet:
     tested: ClassMoments | None = None
     repeats: float = 1.0  # how often each row is held out, in all splits
 
-    @functools.cached_property
+    @computed_once
     def ratio(self) -> Ratio:
         """What the discriminants of the training rows maximise, for a cost with a ridge."""
         return ratio_of(self.training, has_ridge=True)
@@ -95,7 +95,7 @@ class Folds:
         pairs = [(training, test) for training, test in sides if len(training) and len(test)]
         return Folds(self.points.some(sample), Splits.of(pairs, len(sample)))
 
-    @functools.cached_property
+    @computed_once
     def _sets(self) -> list[TrainingSet]:
         """From one pass, where the test rows divide the table: training sets are sums of the other parts."""
         pairs, repeats = self.splits.pairs, self.splits.repeats
@@ -108,7 +108,7 @@ class Folds:
             parts.append(ClassMoments.of_rows(test, near=parts[0] if parts else None))
         return [TrainingSet(*fold) for fold in zip(_of_the_others(parts), tests, parts, strict=True)]
 
-    @functools.cached_property
+    @computed_once
     def moments(self) -> ClassMoments | None:
         """Statistics of all rows, where those of the parts add up to them."""
         if not self.splits.divide:
@@ -215,9 +215,13 @@ def _by_hash(points: LabelledRows, cv: HashKFold) -> list[tuple[Indices, Indices
     return [split for split in splits if len(split[1])]
 
 
+def by_content(cv: Any) -> bool:
+    """Whether parts of a table can agree on the folds: a number of them, or such as follow from the rows' content."""
+    return cv is None or isinstance(cv, HashKFold) or (isinstance(cv, (int, np.integer)) and not isinstance(cv, bool))
+
+
 def hash_splitter(cv: Any, random_state: Any) -> HashKFold | None:
-    """The folds that parts of a table can agree on: by the rows' content, for a number of them; None for other ones."""
-    cv = 5 if cv is None else cv  # as in scikit-learn
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        return HashKFold(int(cv), random_state=random_state)
-    return cv if isinstance(cv, HashKFold) else None
+    """The folds that parts of a table can agree on, None for other ones."""
+    if not by_content(cv) or isinstance(cv, HashKFold):
+        return cv if isinstance(cv, HashKFold) else None
+    return HashKFold(5 if cv is None else int(cv), random_state=random_state)  # 5 as in scikit-learn

@@ -7,7 +7,6 @@ not tried on the others.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from discrim.objectives.calibration import best_temperature, standard_error
 from discrim.solve.folds import Folds, TrainingSet
 from discrim.solve.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.solve.ridge_rules import RidgeRules
+from discrim.threads import computed_once
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -82,7 +82,7 @@ class HeldOutScores:
     def total_weight(self) -> float:
         return float(self.weights.sum())
 
-    @functools.cached_property
+    @computed_once
     def accuracies(self) -> Array:
         """Share of the rows predicted rightly, for every γ."""
         return (self.scores.argmax(axis=2) == self.codes) @ self.weights / self.total_weight

@@ -9,7 +9,6 @@ of the rows nor how often one is listed plays a part.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from discrim.data.rows import LabelledRows, block_slices
 from discrim.decompositions import eigh
 from discrim.margins.identical_rows import equal_rows
 from discrim.moments.class_moments import ClassMoments
+from discrim.threads import computed_once
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -74,6 +74,25 @@ class LandmarkKernel:
             refuse_kernel(self.name, float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)))
         return seen
 
+    def gradients(self, X: Any, weights: Array) -> Array:
+        """Compute Σ_l w_nl ∂k(x_n, l)/∂x for every row (n×d), where `weights` is n×m."""
+        if self.name not in ("rbf", "linear"):
+            raise ValueError(
+                f"kernel must be 'linear' or 'rbf' for gradients; got {self.name!r}. Fit with kernel='auto', or use "
+                "sklearn.inspection.permutation_importance."
+            )
+        if self.name == "linear":
+            return np.asarray(safe_sparse_dot(weights, self.placed_landmarks, dense_output=True)) * self.factors
+        weights = weights * self(X)
+        rows = self._placed(X)
+        own = (
+            rows.multiply(weights.sum(axis=1)[:, None]).toarray()
+            if sp.issparse(rows)
+            else rows * weights.sum(axis=1)[:, None]
+        )
+        towards = safe_sparse_dot(weights, self.placed_landmarks, dense_output=True) - own
+        return np.asarray(2 * self.params["gamma"] * towards * self.factors)
+
     def of_squares(self, squares: Array) -> Array:
         """Of "rbf", of squared distances in units of unit²."""
         with np.errstate(over="ignore"):
@@ -93,11 +112,11 @@ class LandmarkKernel:
         with np.errstate(over="ignore"):
             return self.with_gamma(min(float(np.ldexp(gamma, 2 * self.exponent)), np.finfo(np.float64).max))
 
-    @cached_property
+    @computed_once
     def landmark_squares(self) -> Array:
         return euclidean_distances(self.placed_landmarks, squared=True)
 
-    @cached_property
+    @computed_once
     def median_square(self) -> float:
         """The median squared distance between two landmarks, in units of unit²; 1 where there is one only."""
         pairs = squareform(self.landmark_squares, checks=False)
@@ -107,18 +126,18 @@ class LandmarkKernel:
     def with_gamma(self, gamma: float) -> LandmarkKernel:
         return replace(self, name="rbf", params={"gamma": gamma})
 
-    @cached_property
+    @computed_once
     def placed_landmarks(self) -> Any:
         return self._placed(self.landmarks)
 
-    @cached_property
+    @computed_once
     def origin(self) -> Array | float:
         """A point amid the landmarks, so that distances far from 0 keep their digits; one far row does not move it."""
         if sp.issparse(self.landmarks):
             return 0.0
         return np.median(self.landmarks.astype(np.float64) / 2, axis=0) * 2  # of two of the largest numbers, too
 
-    @cached_property
+    @computed_once
     def exponent(self) -> int:
         """Of the unit: about the farthest that a landmark's column is from the origin."""
         sparse = sp.issparse(self.landmarks)

@@ -21,6 +21,7 @@ from discrim.objectives.ratio import Ratio
 Array = NDArray[np.float64]
 EXPLAINED = 1e-10  # share of the covariance with the labels below which nothing is left to explain
 TIED = 1e-12  # entries closer than this, beside the largest, are thresholded together
+ROUNDING = 1e-12  # share of the largest below which a weight is rounding: such a feature is not selected
 CHANGE, TURNS = 1e-13, 2_000  # when a sparse weight is found: it no longer changes, or after so many turns
 
 
@@ -81,8 +82,12 @@ class LeastSquaresComponents:
 def leading_weight(cross: Array, keep: int | None = None) -> Array:
     """The unit w of largest ‖Mᵀw‖; with `keep`, the fixed point of w ∝ soft(Mv), v ∝ Mᵀw from there."""
     cross = cross / np.abs(cross).max()
+    if keep is not None:  # a feature without covariance with the labels has rounding for it
+        cross = np.where(np.abs(cross).max(axis=1, keepdims=True) > ROUNDING, cross, 0.0)
     left, _, right = svd(cross)
     weight, of_labels = left[:, 0], right[0]
+    if keep is not None:
+        weight = np.where(np.abs(weight) > ROUNDING, weight, 0.0)
     if keep is None or keep >= np.count_nonzero(cross.any(axis=1)):
         return weight
     for _ in range(TURNS):

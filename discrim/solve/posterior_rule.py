@@ -15,17 +15,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax
 
+from discrim.data.row_hash import row_hashes
 from discrim.data.rows import LabelledRows, block_slices
 from discrim.margins.margin_vectors import Margins
 from discrim.moments.class_moments import ClassMoments
-from discrim.solve.basis import Basis
+from discrim.objectives.calibration import calibrated
+from discrim.solve.basis import Basis, column_variances
 from discrim.solve.choose import EXACT_SIDE, Plan
+from discrim.solve.class_places import simplex
 from discrim.solve.folds import Folds, TrainingSet
 from discrim.solve.kernel_choice import (
     Candidate,
     Choice,
     FeatureSpaces,
+    HeldOutScores,
     chosen,
     held_out_scores,
     linear_scores,
@@ -38,6 +43,8 @@ Indices = NDArray[np.intp]
 CHOICE_ROWS = 2_500  # on which the kernel is chosen
 CHOICE_LANDMARKS = 300
 FINAL_LANDMARKS = 1_000
+SHARPNESS = 2.0
+TEMPERED_RADIUS = 0.8  # of the median held-out row, for sharpness="tempered"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +68,38 @@ class PosteriorRule:
                 features = self.kernel(X[part])
             result[part] = features @ self.coefficients + self.offsets
         return result
+
+    def gradients(self, X: Any, weights: Array) -> Array:
+        """Compute Σ_c w_nc ∂a_c(x_n)/∂x for every row (n×d), where `weights` is n×C."""
+        if self.kernel is None:
+            return weights @ self.coefficients.T
+        result = np.empty(X.shape)
+        for part in block_slices(X.shape[0], len(self.coefficients)):
+            result[part] = self.kernel.gradients(X[part], weights[part] @ self.coefficients.T)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRows:
+    """Scores of training rows by rules that were fitted without them, found by the content of the rows."""
+
+    hashes: NDArray[np.uint64]  # sorted, each once
+    scores: Array
+
+    @classmethod
+    def from_folds(cls, folds: Folds, choice: Choice) -> HeldOutRows:
+        """Collect the held-out scores of a choice that all rows took part in; equal rows share their mean."""
+        rows = np.concatenate([test for _, test in folds.splits.pairs])
+        hashes, which = np.unique(row_hashes(folds.points.X)[rows], return_inverse=True)
+        sums = np.zeros((len(hashes), choice.held_out.scores.shape[2]))
+        np.add.at(sums, which, choice.held_out.scores[0])
+        return cls(hashes, sums / np.bincount(which)[:, None])
+
+    def replace(self, X: Any, scores: Array) -> Array:
+        """Return the scores with those of training rows replaced by their held-out ones."""
+        hashes = row_hashes(X)
+        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return np.where((self.hashes[at] == hashes)[:, None], self.scores[at], scores)
 
 
 def is_too_large(n: int, d: int) -> bool:
@@ -148,3 +187,45 @@ def _sample(folds: Folds, priorities: Indices) -> Indices | None:
     taken = np.zeros(len(pairs), dtype=bool)
     taken[np.lexsort((pairs[:, 1], share))[:CHOICE_ROWS]] = True
     return np.flatnonzero(taken[which.ravel()])
+
+
+# ---------------------------------------------------------------------- what a map takes from the choice
+
+
+def class_confusions(held_out: HeldOutScores, temperature: float, total_weight: float) -> Array:
+    """Weighted mean posterior of the rows of each class; of a class that was never held out its own place."""
+    posteriors = calibrated(held_out.scores[0], temperature, total_weight)
+    n_classes = posteriors.shape[1]
+    found = np.eye(n_classes)
+    for c in range(n_classes):
+        own = held_out.codes == c
+        if own.any():
+            found[c] = np.average(posteriors[own], axis=0, weights=held_out.weights[own])
+    return found
+
+
+def weight_covariance(choice: Choice) -> Array:
+    """Compute the covariance (C×C) of the weights q of held-out rows, at one sharpness so that all maps share axes."""
+    q = softmax(choice.held_out.scores[0] * (SHARPNESS / choice.temperature), axis=1)
+    return np.cov(q, rowvar=False, aweights=choice.held_out.weights, ddof=0)
+
+
+def tempered_sharpness(choice: Choice, places: Array) -> float:
+    """The sharpness at which the median held-out row is so far out, by bisection of its logarithm."""
+    if places.shape[1] == 1:  # inner places of a line lie far in: as sharp as if there were room for all
+        places = simplex(len(places))
+    scores = choice.held_out.scores[0] / choice.temperature
+    low, high = -10.0, 6.0  # of 2^s: no row leaves the middle, every row sits on a place
+    for _ in range(30):
+        middle = (low + high) / 2
+        radii = np.linalg.norm(softmax(2.0**middle * scores, axis=1) @ places, axis=1)
+        radius = np.quantile(radii, 0.5, method="inverted_cdf", weights=choice.held_out.weights)
+        low, high = (middle, high) if radius < TEMPERED_RADIUS else (low, middle)
+    return float(2.0**middle)
+
+
+def column_deviations(rows: LabelledRows) -> Array:
+    """Compute the standard deviation of every column."""
+    cells = rows.X.data if rows.is_sparse else rows.X
+    exponent = int(np.frexp(float(np.abs(cells).max(initial=0.0)))[1])
+    return np.ldexp(np.sqrt(column_variances(rows, exponent)), exponent)

@@ -54,7 +54,7 @@ def test_the_page_says_what_the_stores_hold(written):
     assert page.endswith("\nafter\n")
     assert "old" not in page
     assert "| Example 1 | iris | 1 | 4 | 2 of 2 | 0.00 | +0.0 (rows, LDA) | – |" in page
-    assert "In all: 2 of 2 cells (100%) within 2 points of print" in page
+    assert "In total: 2 of 2 cells (100%) within 2 points of print" in page
     assert "Not run here: banknote, breast_w, " in page
     assert written("--as-stored") == page
 
@@ -71,7 +71,7 @@ def test_cells_and_figures_that_were_not_run_are_told():
     assert [title for title, _ in reproduce_study.figures(partly[:1])] == ["Figure 3, opencv_digits"]
     assert f"| 1 | {table.dataset} | 1 of {table.splits} | 2 of 6 | 0 of 2 |" in page
     assert "Not drawn here: Figure 2, opencv_digits; Figure 3, opencv_digits." in page
-    assert "Not public or not here: table 2 has TRECVID2003" in page
+    assert "Not available: table 2 has TRECVID2003" in page
 
 
 def test_a_table_of_one_count_and_classifier_is_shown_cell_by_cell():

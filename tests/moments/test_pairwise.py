@@ -18,7 +18,11 @@ from discrim.moments.pairwise import pairwise_moments, without_negative_part
 from discrim.reducers.discriminant import DiscriminantReducer
 
 X, Y = labelled(80, 5)
-DISCRIMINANTS = [case for case in SUPERVISED if isinstance(case(), DiscriminantReducer) and case.streams]
+DISCRIMINANTS = [
+    case
+    for case in SUPERVISED
+    if isinstance(case(), DiscriminantReducer) and case.streams and "missing" in case().get_params()
+]
 
 
 def with_gaps(table, share=0.15, seed=0):

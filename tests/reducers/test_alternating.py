@@ -1,9 +1,12 @@
 """Factors by convex steps in turn: what is minimised, that it never rises, and what must not matter."""
 
+import os
 from functools import cache
+from pathlib import Path
 
 import literal
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from estimators import ITERATED, over, posed_in
@@ -11,6 +14,7 @@ from geometry import largest_angle
 from samples import labelled
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
 
 from discrim import PCA, LogisticPCA, SupportVectorDecomposition
 
@@ -25,11 +29,11 @@ def in_their_unit(X):
     return H / unit, unit
 
 
-def least_objective(fitted, X, y):
-    """The definition at the fit's W and V, each row's factors found by a general minimiser."""
+def least_factors(fitted, X, y):
+    """The definition's variables at a fit: W, Z, V and v_0, each row's factors found by a general minimiser."""
     H, unit = in_their_unit(X)
     W, V, constants = fitted.components_, fitted.class_coef_.T * unit, fitted.class_intercept_
-    alpha, beta, loss = fitted.label_weight, fitted.penalty, LOSSES[type(fitted)]
+    alpha, loss = fitted.label_weight, LOSSES[type(fitted)]
 
     labels, Z = np.unique(y), []
     for x, own in zip(H, y, strict=True):
@@ -44,7 +48,17 @@ def least_objective(fitted, X, y):
 
         options = {"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000}
         Z.append(minimize(value, W @ x, method="Nelder-Mead", options=options).x)
-    return literal.factor_objective(H, y, W, np.array(Z), V, constants, alpha, beta, loss)
+    return W, np.array(Z), V, constants
+
+
+def objective(fitted, X, y, variables):
+    """The definition, with the parameters of a fit."""
+    H, _ = in_their_unit(X)
+    return literal.factor_objective(H, y, *variables, fitted.label_weight, fitted.penalty, LOSSES[type(fitted)])
+
+
+def least_objective(fitted, X, y):
+    return objective(fitted, X, y, least_factors(fitted, X, y))
 
 
 @kinds
@@ -55,6 +69,33 @@ def test_the_objective_is_that_of_the_definition_and_never_rises(kind):
     assert len(fitted.objective_) == fitted.n_iter_ + 1 >= 3
     assert fitted.objective_[-1] == pytest.approx(least_objective(fitted, X, y), rel=1e-5)
     assert fitted.objective_[0] > fitted.objective_[-1]
+
+
+@kinds
+@pytest.mark.parametrize("penalty", [0.01, 1.0])
+def test_no_change_of_the_solution_lowers_the_objective_as_the_docstring_states_it(kind, penalty):
+    X, y = labelled(24, 4, seed=2)
+    y[y == 2] = 1  # classes of different sizes, so that the intercept is far from 0
+    fitted = kind(2, penalty=penalty, tol=1e-13, max_iter=2000).fit(X, y)
+    found = least_factors(fitted, X, y)
+    least, rng = objective(fitted, X, y, found), np.random.default_rng(0)
+    for size in (1e-1, 1e-2, 1e-3):
+        for at in range(4):
+            for _ in range(25):
+                changed = [np.array(one) for one in found]
+                changed[at] += size * rng.standard_normal(changed[at].shape)
+                changed[0] = np.linalg.qr(changed[0].T)[0].T if at == 0 else changed[0]  # WWᵀ = I
+                changed[0] *= np.sign(np.einsum("kd,kd->k", changed[0], found[0]))[:, None]
+                assert objective(fitted, X, y, changed) >= least - 1e-7 * least
+
+
+@pytest.mark.skipif("DISCRIM_DATA" not in os.environ, reason="set DISCRIM_DATA to the folder of the real data sets")
+def test_the_intercept_is_free_of_the_penalty():
+    table = pd.read_csv(Path(os.environ["DISCRIM_DATA"]) / "climate_crashes.csv.gz").iloc[:300]
+    X, y = scale(table.drop(columns="target").to_numpy()), table["target"].to_numpy()
+    fitted = LogisticPCA(2, penalty=1.0).fit(X, y)
+    half_log_odds = 0.5 * np.log(np.mean(y == fitted.classes_[1]) / np.mean(y == fitted.classes_[0]))
+    np.testing.assert_allclose(fitted.class_intercept_, [-half_log_odds, half_log_odds], rtol=0.02)
 
 
 @kinds

@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -236,6 +237,48 @@ def test_forged_descriptions_are_refused(described, path):
     forged(path, described, b"12345678")
     with pytest.raises(ModelFileError, match="holds no model"):
         load(path)
+
+
+def wrapped(described, depth):
+    for _ in range(depth):
+        described = {"pipeline": [["a", described]]}
+    return described
+
+
+def test_pipelines_inside_pipelines_are_read_in_time_linear_in_the_size_of_the_file(table, path):
+    save(make_pipeline(StandardScaler(), PCA(1)).fit(table[0]), path)
+    described, _, data = path.read_bytes().split(b"\n", 2)[2].partition(b"\n")
+    described = json.loads(described)
+    expected = load(path).transform(table[0])
+    for depth in (50, 200):
+        forged(path, described | {"model": wrapped(described["model"], depth)}, data)
+        began = time.perf_counter()
+        again = load(path)
+        assert time.perf_counter() - began < 2.0
+        assert [name for name, _ in again.steps] == ["standardscaler", "pca"]
+        np.testing.assert_array_equal(again.transform(table[0]), expected)
+
+
+def test_the_steps_of_a_saved_pipeline_are_one_list_with_unique_names(table, path):
+    X, y = table
+    inner = make_pipeline(StandardScaler(), PCA(2))
+    model = make_pipeline(MinMaxScaler(), inner, StandardScaler(), FisherLDA(1)).fit(X, y)
+    save(model, path)
+    again = load(path)
+    names = [name for name, _ in again.steps]
+    assert names == ["minmaxscaler", "standardscaler-2", "pca", "standardscaler-4", "fisherlda"]
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_pipeline_without_a_reducer_is_neither_saved_nor_loaded(table, path):
+    X, _ = table
+    with pytest.raises(TypeError, match=r"must hold a reducer of discrim; got StandardScaler, MaxAbsScaler\.$"):
+        save(make_pipeline(StandardScaler(), MaxAbsScaler()).fit(X), path)
+    for model in ({"pipeline": []}, wrapped({"pipeline": []}, 12)):
+        forged(path, {"model": model, "arrays": []})
+        with pytest.raises(ModelFileError, match="holds no model"):
+            load(path)
 
 
 @pytest.mark.parametrize("column", [-1, 10_000, 2_000_000_000])

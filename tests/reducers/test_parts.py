@@ -107,7 +107,7 @@ def test_weights_copies_and_precisions_of_a_gathered_default(kind, rng):
 
 
 def test_scoring_on_a_sample_of_the_rows_chooses_nearly_as_well(monkeypatch):
-    monkeypatch.setattr("discrim.reducers.shrunk_discriminant.SAMPLE_ROWS", 600)
+    monkeypatch.setattr("discrim.solve.problem.SAMPLE_ROWS", 600)
     X, y = load_digits(return_X_y=True)
     gathered = fit_parts(RegularizedLDA(), parts_of(X, y))
     whole = RegularizedLDA(cv=HashKFold(5)).fit(X, y)
@@ -146,6 +146,42 @@ def test_a_scaler_folds_into_the_same_pass(scaler, make):
         atol=1e-11 * np.abs(wanted).max(),
     )
     assert gathered.feature_names_in_[0] == "p0"
+
+
+SCALERS = [StandardScaler, MinMaxScaler, MaxAbsScaler]
+
+
+def of_cyclic_classes(factor):
+    """Three classes apart along the first two columns, the first of them in another unit."""
+    X, y = np.random.default_rng(0).normal(size=(600, 3)), np.arange(600) % 3
+    X[y == 0, 0] += 3
+    X[y == 1, 1] += 3
+    return X * [factor, 1, 1], y
+
+
+@pytest.mark.parametrize("factor", [1.6e-19, 1e-100, 1e100])
+def test_a_standard_scaler_in_front_scales_columns_of_any_unit(factor):
+    X, y = of_cyclic_classes(factor)
+    whole = make_pipeline(StandardScaler(), MaximumMarginCriterion(2)).fit(X, y)
+    gathered = fit_parts(make_pipeline(StandardScaler(), MaximumMarginCriterion(2)), parts_of(X, y))
+    np.testing.assert_allclose(gathered[0].scale_, whole[0].scale_, rtol=1e-12)
+    np.testing.assert_allclose(gathered.transform(X), whole.transform(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("scaler", SCALERS)
+def test_a_column_of_a_unit_beyond_the_exponents_of_doubles_is_named(scaler):
+    X, y = of_cyclic_classes(1e200)
+    frames = [(pd.DataFrame(part, columns=list("abc")), label) for part, label in parts_of(X, y)]
+    with pytest.raises(ValueError, match=r"must differ by less than 1e\+140; got the columns a and [bc], whose ranges"):
+        fit_parts(make_pipeline(scaler(), MaximumMarginCriterion(2)), frames)
+
+
+@pytest.mark.parametrize("scaler", [MinMaxScaler, MaxAbsScaler])
+def test_a_scaler_of_ranges_takes_units_that_differ_by_much(scaler):
+    X, y = of_cyclic_classes(1e120)
+    whole = make_pipeline(scaler(), MaximumMarginCriterion(2)).fit(X, y)
+    gathered = fit_parts(make_pipeline(scaler(), MaximumMarginCriterion(2)), parts_of(X, y))
+    np.testing.assert_allclose(gathered.transform(X), whole.transform(X), atol=1e-9)
 
 
 def test_a_gathered_scaler_is_the_fitted_one():
@@ -205,7 +241,7 @@ def test_methods_on_rows_are_fitted_on_the_sample(make, monkeypatch):
     whole = fit_parts(make(), parts_of(X, y))
     assert "on 300 different rows of 300, those of least content hash" in whole.solver_
     assert largest_angle(whole.components_, make().fit(X, y).components_) < 1e-6
-    monkeypatch.setattr("discrim.reducers.streaming.SAMPLE_ROWS", 200)
+    monkeypatch.setattr("discrim.solve.problem.SAMPLE_ROWS", 200)
     with pytest.warns(UserWarning, match="fitted on 200 different rows of the 300 that were gathered"):
         sampled = fit_parts(make(), parts_of(X, y))
     assert "on 200 different rows of 300" in sampled.solver_
@@ -598,3 +634,16 @@ def test_files_of_too_many_columns_are_read_several_times(folder):
     features = make_pipeline(StandardScaler(), PCA(2)).fit_transform(wide)
     frame = pd.DataFrame(wide, columns=found.feature_names_in_)
     np.testing.assert_allclose(found.transform(frame), features, atol=1e-3 * np.abs(features).max())
+
+
+@pytest.mark.parametrize("named_first", [False, True])
+def test_parts_with_and_without_names_are_refused(named_first: bool) -> None:
+    # the frame's columns are in another order, which an array cannot show
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [5, 1, 1]
+    frame = pytest.importorskip("pandas").DataFrame(X[:, ::-1], columns=["c", "b", "a"])
+    parts = [frame, X] if named_first else [X, frame]
+    words = r"must all have column names, or none; got 'c', 'b', 'a' (now|before)"
+    with pytest.raises(ValueError, match=words):
+        fit_parts(PCA(1), parts)
+    with pytest.raises(ValueError, match=words):
+        PCA(1).partial_fit(parts[0]).partial_fit(parts[1])

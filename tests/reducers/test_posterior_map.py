@@ -11,7 +11,9 @@ from sklearn.datasets import load_digits, make_circles
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import laplacian_kernel
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import check_estimator
@@ -94,6 +96,13 @@ def literal_map(X, y, new, splits, k, candidates=CANDIDATES, s=2.0):
     posteriors = mixed(a, T)
     confusions = np.array([posteriors[y == c].mean(axis=0) for c in range(C)])
     places = class_places(confusions, k, seed=0)
+    held_out = softmax(s * a / T) @ places
+    centred = held_out - held_out.mean(axis=0)
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
+    if places.shape[1] > 1:
+        places = places @ axes
+        places *= np.sign(places[0])  # these tables have no place on an axis
+    held_out = softmax(s * a / T) @ places
     phi, phi_new = literal_features(candidate, X, y, new)
     final = literal_scores(phi, y, phi_new, gamma)
     return {
@@ -104,6 +113,7 @@ def literal_map(X, y, new, splits, k, candidates=CANDIDATES, s=2.0):
         "loss": loss,
         "confusions": confusions,
         "z": softmax(s * final / T) @ places,
+        "held out": held_out,
         "p": mixed(final, T),
     }
 
@@ -477,6 +487,86 @@ def test_another_number_of_components_is_what_a_fit_with_it_gives():
         PosteriorMap(2).with_components(1)
     with pytest.raises(ValueError, match="depends on the places: fit with n_components=1"):
         PosteriorMap(2, kernel="linear", sharpness="tempered").fit(X, y).with_components(1)
+
+
+@pytest.mark.parametrize(("kernel", "make"), [("linear", np.asarray), ("rbf", np.asarray), ("rbf", sp.csr_array)])
+def test_held_out_positions_are_those_of_a_rule_fitted_without_the_row(kernel, make):
+    X, y = curved(90)
+    splits = list(StratifiedKFold(5).split(X, y))
+    model = PosteriorMap(3, kernel=kernel, cv=splits).fit(make(X), y)
+    found = literal_map(X, y, X, splits, 3, [one for one in CANDIDATES if one[0] == kernel])
+    np.testing.assert_allclose(model.transform_held_out(make(X)), found["held out"], atol=1e-7)
+    shuffled = np.random.default_rng(0).permutation(len(X))[:30]
+    np.testing.assert_allclose(model.transform_held_out(make(X[shuffled])), found["held out"][shuffled], atol=1e-7)
+    new = X + 0.1
+    np.testing.assert_array_equal(model.transform_held_out(make(new)), model.transform(make(new)))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("kernel", "params"), [("linear", None), ("rbf", None), ("rbf", {"gamma": 0.3})])
+def test_explanations_are_finite_differences(kernel, params, make, k):
+    X, y = curved(90)
+    X = np.round(X, 1) * [1, 10, 1, 1]
+    model = PosteriorMap(k, kernel=kernel, kernel_params=params, n_landmarks=60).fit(make(X), y)
+    rows, h = X[:9], 1e-5
+    found = model.explain(make(rows))
+    scores = model.decision_function(rows)
+    order = np.argsort(scores, axis=1, kind="stable")
+    first, second = order[:, -1], order[:, -2]
+    np.testing.assert_array_equal(found.first, model.classes_[first])
+    np.testing.assert_array_equal(found.second, model.classes_[second])
+    for j, spread in enumerate(X.std(axis=0)):
+        up, down = rows + h * spread * np.eye(4)[j], rows - h * spread * np.eye(4)[j]
+        moved = (model.transform(make(up)) - model.transform(make(down))) / (2 * h)
+        np.testing.assert_allclose(found.positions[:, :, j], moved, atol=1e-6)
+        change = (model.decision_function(make(up)) - model.decision_function(make(down))) / (2 * h)
+        at = np.arange(len(rows))
+        np.testing.assert_allclose(found.log_odds[:, j], change[at, first] - change[at, second], rtol=1e-5, atol=1e-6)
+
+
+def test_columns_that_separate_two_classes_are_explained_by_them(rng):
+    y = np.arange(300) % 3
+    X = rng.standard_normal((300, 6))
+    X[:, 1] += 4 * (y == 1)
+    X[:, 4] += 4 * (y == 2)
+    found = PosteriorMap(2).fit(X, y).explain(X)
+    effect = np.abs(found.log_odds)
+    between = {frozenset((0, 1)): 1, frozenset((0, 2)): 4}
+    for pair, column in between.items():
+        rows = [set(both) == pair for both in zip(found.first, found.second, strict=True)]
+        assert effect[rows].mean(axis=0).argmax() == column
+
+
+def test_kernels_without_a_gradient_are_not_explained():
+    X, y = curved(60)
+    with pytest.raises(ValueError, match="kernel"):
+        PosteriorMap(2, kernel="laplacian").fit(X, y).explain(X)
+
+
+def test_on_noise_held_out_positions_look_like_noise(rng):
+    X, y = rng.standard_normal((400, 10)), np.arange(400) % 4
+    model = PosteriorMap(2).fit(X, y)
+    neighbours = KNeighborsClassifier(5)
+    fitted, held_out = model.transform(X), model.transform_held_out(X)
+    assert neighbours.fit(fitted, y).score(fitted, y) > 0.45
+    assert cross_val_score(neighbours, held_out, y).mean() < 0.32
+
+
+@pytest.mark.parametrize("name", ["ecoli", "vehicle", "satimage"])
+def test_no_rotation_of_the_features_is_much_better_for_naive_bayes(name, data_folder, rng):
+    table = pd.read_csv(data_folder / f"{name}.csv.gz").groupby("target").filter(lambda rows: len(rows) > 3)
+    table = table.sample(min(len(table), 800), random_state=0)
+    X, y = scale(table.drop(columns="target")), table["target"].to_numpy()
+    train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
+    model = PosteriorMap(None, kernel="linear").fit(X[train], y[train])
+    Z, new = model.transform(X[train]), model.transform(X[test])
+
+    def score(rotation):
+        return GaussianNB().fit(Z @ rotation, y[train]).score(new @ rotation, y[test])
+
+    rotations = [np.linalg.qr(rng.standard_normal((Z.shape[1],) * 2))[0] for _ in range(10)]
+    assert score(np.eye(Z.shape[1])) > np.mean([score(one) for one in rotations]) - 0.05
 
 
 def test_what_it_has_not_it_explains():

@@ -119,3 +119,13 @@ def test_a_large_constant_column_does_not_matter():
     beside = SparsePLSDA(2, keep=[2, 3]).fit(np.c_[X, np.full(30, 1e150)], y)
     np.testing.assert_allclose(beside.x_weights_[:-1], plain.x_weights_, atol=1e-12)
     assert not beside.x_weights_[-1].any()
+
+
+def test_a_feature_whose_weight_is_rounding_is_not_selected_wherever_the_origin_is():
+    y = np.arange(60) % 3
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 5)) + np.outer(y, [1, -2, 0, 0, 0])
+        X[:, 3] = np.repeat(rng.normal(size=20), 3)  # the same values in every class: no covariance with the labels
+        for origin in (0.0, 0.1, 7.3):
+            assert SparsePLSDA(1, keep=5).fit(X + origin, y).selected_.tolist() == [0, 1, 2, 4]

@@ -56,7 +56,7 @@ def test_the_chart_has_names_beside_the_places_and_lines_between_the_rows_of_con
     assert np.linalg.norm(shown, axis=1).min() > 1
     first, *_ = chart.of("confused")
     assert first.name == "0 and 1"
-    Z = model.transform(X)
+    Z = model[-1].transform_held_out(model[0].transform(X))  # as they are drawn
     ends = [Z[y == 0].mean(axis=0), Z[y == 1].mean(axis=0)]
     np.testing.assert_allclose(np.stack([first.x, first.y], axis=1), ends, atol=1e-12)
     sizes = [line.size for line in chart.of("confused")]

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 
-from discrim.solve.class_places import class_places, cost_of_order, energy, gains_of_moves, similarity, simplex
+from discrim.solve.class_places import (
+    class_places,
+    cost_of_order,
+    energy,
+    gains_of_moves,
+    on_principal_axes,
+    similarity,
+    simplex,
+)
 
 
 def confusions_of(n_classes, seed=0):
@@ -127,3 +135,20 @@ def test_many_classes_have_places_too():
     places = class_places(confusions_of(130), 2, seed=0)
     gaps = np.linalg.norm(places[:, None] - places, axis=2)[np.triu_indices(130, 1)]
     assert gaps.min() > 1e-3
+
+
+def test_principal_axes_keep_distances_and_sort_the_variances(rng):
+    places = class_places(confusions_of(6), 4, 0)
+    q = rng.dirichlet(np.linspace(0.2, 2, 6), 200)
+    rotated = on_principal_axes(places, np.cov(q, rowvar=False, ddof=0))
+    np.testing.assert_allclose(rotated @ rotated.T, places @ places.T, atol=1e-12)
+    spread = np.cov(q @ rotated, rowvar=False, ddof=0)
+    np.testing.assert_allclose(spread, np.diag(np.diag(spread)), atol=1e-14)
+    assert (np.diff(np.diag(spread)) < 0).all()
+
+
+def test_axes_of_equal_variance_do_not_depend_on_rounding(rng):
+    places, even = simplex(5), np.eye(5) - 1 / 5  # every direction has the same variance
+    turned = places @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    noise = 1e-15 * np.cov(rng.standard_normal((20, 5)), rowvar=False)
+    np.testing.assert_allclose(on_principal_axes(turned, even + noise), on_principal_axes(places, even), atol=1e-9)

@@ -1,0 +1,250 @@
+"""Every fit and every use of a model runs on one BLAS thread, and the caller's setting is there again afterwards."""
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import discrim
+from discrim.registry import PUBLIC
+from discrim.threads import _libraries, computed_once, on_one_blas_thread, one_blas_thread
+
+ESTIMATORS = [name for name in PUBLIC if hasattr(getattr(discrim, name), "fit")]
+USES = {
+    "transform",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "score_samples",
+    "merged_features",
+    "partial_fit",
+    "statistics",
+}
+BINARY = {"RefinedHyperplane"}  # takes two classes
+ON_SIGMOID = {"Autoencoder"}  # takes rows between 0 and 1
+
+
+def blas_threads():
+    """The numbers of threads of the loaded BLAS libraries, by threadpoolctl."""
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    """A caller who uses two BLAS threads."""
+    with threadpool_limits(2, user_api="blas"):
+        if 2 not in blas_threads():
+            pytest.skip("this BLAS has one thread only")
+        yield
+
+
+class Watched:
+    """An array that notes the BLAS threads when it is read, which methods do after they have begun."""
+
+    def __init__(self, values, fail=False):
+        self.values, self.fail, self.shape, self.seen = values, fail, values.shape, []
+
+    def __len__(self):
+        return len(self.values)
+
+    def __array__(self, dtype=None, copy=None):
+        self.seen.append(blas_threads())
+        if self.fail:
+            raise ValueError("these rows cannot be read")
+        return np.array(self.values, dtype=dtype)
+
+
+def table(name):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % (2 if name in BINARY else 3)
+    X = rng.normal(size=(60, 5)) + 3 * rng.normal(size=(3, 5))[y]
+    return (X - X.min()) / np.ptp(X) if name in ON_SIGMOID else X, y
+
+
+def ones(watched):
+    return bool(watched.seen) and all(set(numbers) == {1} for numbers in watched.seen)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_fit_and_use_run_on_one_thread_and_give_the_callers_setting_back(name):
+    before, (X, y) = blas_threads(), table(name)
+    rows = Watched(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = getattr(discrim, name)().fit(rows, y)
+        assert ones(rows)
+        assert blas_threads() == before
+        for use in sorted(use for use in USES if hasattr(model, use)):
+            rows = Watched(X)
+            getattr(model, use)(*((rows, y) if use in ("partial_fit", "statistics") else (rows,)))
+            assert ones(rows), use
+            assert blas_threads() == before, use
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_fit_that_raises_gives_the_callers_setting_back(name):
+    before, (X, y) = blas_threads(), table(name)
+    rows = Watched(X, fail=True)
+    with pytest.raises(ValueError, match="these rows cannot be read"):
+        getattr(discrim, name)().fit(rows, y)
+    assert ones(rows)
+    assert blas_threads() == before
+
+
+def test_moments_and_the_solution_of_a_stream_are_found_on_one_thread(monkeypatch):
+    X, y = table("PCA")
+    rows = Watched(X)
+    discrim.ClassMoments.of(rows, y)
+    assert ones(rows)
+    model, seen = discrim.PCA(2).partial_fit(X), []
+    monkeypatch.setattr(model, "_keep", lambda *found: seen.append(blas_threads()) or type(model)._keep(model, *found))
+    assert len(model.components_) == 2
+    assert set(seen[0]) == {1}
+    assert set(blas_threads()) == {2}
+
+
+def test_nested_calls_are_one():
+    with one_blas_thread:
+        with one_blas_thread:
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {2}
+
+
+def test_the_last_of_several_threads_restores():
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with one_blas_thread:
+            entered.set()
+            leave.wait(60)
+
+    other = threading.Thread(target=hold)
+    with one_blas_thread:
+        other.start()
+        assert entered.wait(60)
+    between = blas_threads()
+    leave.set()
+    other.join(60)
+    assert set(between) == {1}
+    assert set(blas_threads()) == {2}
+
+
+def test_a_number_set_meanwhile_is_the_users():
+    with one_blas_thread:
+        for library in _libraries()[0]:
+            library.set_threads(3)
+    assert set(blas_threads()) == {3}
+
+
+def test_libraries_with_a_setting_for_each_thread_are_set_by_each(monkeypatch):
+    own = threading.local()
+    libraries = [], [type(_libraries()[0][0])(lambda: getattr(own, "n", 8), lambda n: setattr(own, "n", n))]
+    monkeypatch.setattr("discrim.threads._libraries", lambda: libraries)
+    seen = []
+
+    @on_one_blas_thread
+    def number():
+        return own.n
+
+    def look():
+        seen.append((number(), own.n))
+
+    with one_blas_thread:
+        other = threading.Thread(target=look)
+        other.start()
+        other.join(60)
+        seen.append(own.n)
+    assert seen == [(1, 8), 1]
+    assert own.n == 8
+
+
+FORK = """
+import os, sys, threading, time
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+from discrim import RegularizedLDA
+
+def blas_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+threadpool_limits(2, user_api="blas")
+y = np.arange(1000) % 4
+X = np.random.default_rng(0).normal(size=(1000, 60)) + y[:, None]
+stop = False
+
+def fits():
+    while not stop:
+        RegularizedLDA().fit(X, y)
+
+other = threading.Thread(target=fits)
+other.start()
+for _ in range(20):
+    time.sleep(0.01)
+    child = os.fork()
+    if child == 0:
+        free = blas_threads() == {2}
+        RegularizedLDA().fit(X, y)
+        os._exit(0 if free and blas_threads() == {2} else 1)
+    assert os.waitpid(child, 0)[1] == 0
+stop = True
+other.join()
+assert blas_threads() == {2}, blas_threads()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_process_forked_while_another_thread_fits_can_fit():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], check=True, timeout=120)
+
+
+def test_a_fork_inside_a_call_stays_inside():
+    if not hasattr(os, "fork"):
+        pytest.skip("this system has no fork")
+    code = """
+import os
+from discrim.threads import one_blas_thread
+with one_blas_thread:
+    child = os.fork()
+    assert one_blas_thread._n_threads == 1
+assert one_blas_thread._n_threads == 0
+assert child == 0 or os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+class Squares:
+    def __init__(self, n, compute=lambda: None):
+        self.n, self.compute, self.calls = n, compute, 0
+
+    @computed_once
+    def square(self):
+        """The square."""
+        self.calls += 1
+        self.compute()
+        return self.n**2
+
+
+def test_a_property_is_computed_once():
+    three = Squares(3)
+    assert (three.square, three.square, three.calls) == (9, 9, 1)
+    assert Squares.square.__doc__ == "The square."
+
+
+def test_threads_do_not_wait_for_each_others_properties():
+    computing, done = threading.Event(), threading.Event()
+    slow = Squares(2, lambda: computing.set() or done.wait(60))
+    other = threading.Thread(target=lambda: slow.square)
+    other.start()
+    assert computing.wait(60)
+    third = threading.Thread(target=lambda: Squares(3).square and done.set())
+    third.start()
+    assert done.wait(10)
+    other.join(60)
+    assert slow.square == 4
