@@ -1,4 +1,4 @@
-# Each target makes the virtual environment it needs; nothing has to be installed by hand.
+# Each target creates the virtual environment it needs; nothing has to be installed by hand.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -24,19 +24,19 @@ test: $(VENV)/installed
 	$(RUN) -m mypy
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
 
-# ONNX, AnnData, skops and Dask: what goes in and out of other tools
+# Tests of the import from and export to other tools: ONNX, AnnData, skops and Dask.
 test-ecosystem: $(VENV)/installed
 	$(RUN) -m pip install --quiet --editable '.[ecosystem-test]'
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto \
 		tests/test_onnx.py tests/test_anndata.py tests/test_persistence.py tests/engines/test_dask_tables.py
 
-# Dask, Spark (which needs Java 17) and Spark Connect: their own target, as a Spark session takes long to start
+# Tests of Dask, Spark (needs Java 17) and Spark Connect; a separate target, because a Spark session starts slowly.
 test-engines: $(VENV)/installed
 	$(RUN) -m pip install --quiet --editable '.[dask,spark]' 'pyspark[connect]'
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 DISCRIM_SPARK=1 $(RUN) -m pytest tests/engines
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 DISCRIM_SPARK=connect $(RUN) -m pytest tests/engines/test_spark.py
 
-# all goals, and a page of them; ROW=cv (or others, or all) measures that alone
+# Measure all goals and write the page on performance; ROW=cv (or another row) measures only that row.
 bench: $(VENV)/bench-installed
 	$(RUN) -m benchmarks $(ROW) --into docs/performance.md
 
@@ -44,15 +44,15 @@ $(VENV)/docs-installed: $(VENV)/installed
 	$(RUN) -m pip install --quiet --editable '.[docs]'
 	touch $@
 
-# the site, in docs/_build/html; a warning is an error
+# Build the site in docs/_build/html; a warning is an error.
 docs: $(VENV)/docs-installed
 	OMP_NUM_THREADS=1 $(RUN) -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# about twenty minutes of trying to break it
+# Run stress tests for about twenty minutes.
 torture: $(VENV)/installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m torture --into docs/reliability.md
 
-# the tests (all, or those of OLDEST_TESTS) on the oldest versions that pyproject.toml declares
+# Run the tests (all, or those in OLDEST_TESTS) with the oldest versions that pyproject.toml declares.
 OLDEST_TESTS ?= tests
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
@@ -60,17 +60,17 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: --editable '.[test]' --constraint oldest.txt
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n auto $(OLDEST_TESTS)
 
-# the tests on every Python from 3.11 on that is on this machine, with the newest versions and with the oldest
+# Run the tests on every installed Python from 3.11 on with the newest versions, and once with the oldest versions.
 matrix:
 	for python in python3.11 python3.12 python3.13 python3.14; do \
 		! $$python --version >/dev/null 2>&1 || $(MAKE) test VENV=.venv-$$python PYTHON=$$python || exit 1; done
 	$(MAKE) test-oldest
 
-# a wheel and an sdist in build/dist, installed in clean environments with each extra alone
+# Build a wheel and an sdist in build/dist, and install them in clean environments with each extra alone.
 dist:
 	PYTHON=$(PYTHON) .ci/dist
 
-# the figures of the docs; what a store has is not done again
+# Compute the figures of the docs; results that are already in a store are not computed again.
 study: $(VENV)/installed
 	mkdir -p build/reproduce
 	$(RUN) examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md

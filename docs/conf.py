@@ -1,4 +1,4 @@
-"""How the site is built: `make docs`. No network is used; a warning is an error."""
+"""Sphinx configuration: `make docs` builds the site. No network is used; a warning is an error."""
 
 import inspect
 import re
@@ -26,10 +26,10 @@ extensions = [
 ]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 3
-nb_execution_mode = "force"  # the tutorial runs from top to bottom, or the site is not built
+nb_execution_mode = "force"  # the build fails if a page or the tutorial does not run
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
-nb_merge_streams = True  # lines that are printed one by one stand in one block
+nb_merge_streams = True  # show consecutive printed lines in one block
 exclude_patterns = ["_build", "README.md", "gallery/*.ipynb", "sg_execution_times.rst"]
 default_role = "literal"
 
@@ -59,12 +59,12 @@ sphinx_gallery_conf = {
 
 
 def _skips(app, what, name, obj, skip, options):
-    """What scikit-learn adds for metadata routing is in words that link to its own pages."""
+    """Skip the methods that scikit-learn adds for metadata routing, because their text links to its own pages."""
     return True if name.endswith("_request") or name == "get_metadata_routing" else skip
 
 
 def _as_text(app, what, name, obj, options, lines):
-    """Docstrings are plain text: mean_ is an attribute and |a| a length, neither a reference."""
+    """Escape docstrings as plain text: mean_ is an attribute and |a| a length, not references."""
     in_example = False
     for at, line in enumerate(lines):
         in_example = bool(line.strip()) and (in_example or line.lstrip().startswith(">>>"))
@@ -81,7 +81,7 @@ def setup(app):
 
 
 def _written(path: str, text: str) -> None:
-    """Only what changed, so that a second build has little to do."""
+    """Write a page only if it changed, so that a second build is fast."""
     page = Path(__file__).parent / path
     page.parent.mkdir(exist_ok=True)
     if not page.exists() or page.read_text(encoding="utf-8") != text:
@@ -89,17 +89,17 @@ def _written(path: str, text: str) -> None:
 
 
 def _reference() -> None:
-    """The pages of the reference, from the registry."""
+    """Write the pages of the API reference from the registry."""
     kinds = {"Reducers": [], "Classifiers": [], "Comparing": [], "Displays": [], "Files and statistics": []}
     for entry in ENTRIES:
-        room = entry.module.split(".")[1]
-        kind = {"reducers": "Reducers", "classifiers": "Classifiers", "evaluation": "Comparing"}.get(room, "")
+        package = entry.module.split(".")[1]
+        kind = {"reducers": "Reducers", "classifiers": "Classifiers", "evaluation": "Comparing"}.get(package, "")
         if not kind or entry.name in ("save", "load"):
             kind = "Displays" if entry.name.endswith("Display") else "Files and statistics"
         kinds[kind].append(entry)
     lines = ["# API reference", "", "Everything here is imported from `discrim`.", ""]
     for kind, entries in kinds.items():
-        lines += [f"## {kind}", "", "| name | what it is |", "| --- | --- |"]
+        lines += [f"## {kind}", "", "| name | description |", "| --- | --- |"]
         lines += [f"| [{entry.name}](api/{entry.name}.rst) | {entry.gloss} |" for entry in entries]
         lines += [""]
     lines += ["```{toctree}", ":hidden:", "", *(f"api/{entry.name}" for entry in ENTRIES), "```", ""]
@@ -111,7 +111,7 @@ def _reference() -> None:
 
 
 def _pictures() -> dict[str, str]:
-    """Held-out digits on two components of every method, drawn, and what five neighbours make of them."""
+    """Draw held-out digits on two components of every method; return the accuracy of five neighbours on them."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -142,7 +142,7 @@ def _pictures() -> dict[str, str]:
 
 
 def _methods() -> None:
-    """A page for each method: its docstring, a picture, when to use it and when not, how it did."""
+    """Write a page for each method: docstring, picture, when to use it and when not, accuracy."""
     texts = tomllib.loads((Path(__file__).parent / "methods.toml").read_text(encoding="utf-8"))
     scores = _pictures()
     lines = ["# Methods", "", "| method | use it when | also known as |", "| --- | --- | --- |"]
@@ -161,8 +161,8 @@ def _methods() -> None:
             page += [
                 f"![New digits on two components of {method.name}](../_static/methods/{method.name}.png)",
                 "",
-                f"`{method.name}`: {method.gloss}. New digits (a third of 1,797), five neighbours on two components: "
-                f"{scores[method.name]} right. [How it does on many data sets](../study.md).",
+                f"`{method.name}`: {method.gloss}. Accuracy of five neighbours on two components of new digits "
+                f"(a third of 1,797): {scores[method.name]}. [Results on many data sets](../study.md).",
                 "",
             ]
         page += ["```{eval-rst}", f".. autoclass:: discrim.{entry.name}", "   :no-index:", "```", ""]

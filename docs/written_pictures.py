@@ -1,4 +1,4 @@
-"""Examples that draw without pyplot write their picture to a file: this brings it to the gallery."""
+"""Image scraper of the gallery for examples that write their picture to a file."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ from sphinx_gallery.scrapers import figure_rst
 
 
 def scraped(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """The pictures in the example's folder, moved to where the gallery wants them."""
+    """Move the pictures in the folder of the example into the gallery and return the text that shows them."""
     found = []
     for picture in sorted(Path(block_vars["src_file"]).parent.glob("*.png")):
         target = next(block_vars["image_path_iterator"])

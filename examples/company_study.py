@@ -1,9 +1,9 @@
-"""How the company does: every method of the registry on the data sets of docs/study.md, the figures of docs/company.md.
+"""Comparison of all methods of the registry on data sets of docs/study.md: the tables of docs/company.md.
 
     DISCRIM_DATA=folder python examples/company_study.py --store company.sqlite --into docs/company.md
 
-The folder holds the data sets (`discrim datasets` tells which are there). With --store the results are kept, and a
-second run does only what is missing; without --into the tables are printed.
+The folder holds the data sets (`discrim datasets` lists those that are available). With --store the results are kept,
+and a second run computes only what is missing. Without --into the tables are printed.
 """
 
 import time
@@ -27,7 +27,7 @@ from discrim.evaluation.store import Store
 from discrim.evaluation.summary import adjusted, difference
 from discrim.registry import OUR_METHODS
 
-COMPANY = (
+RELATED = (
     "supervised-pca",
     "screened-pca",
     "optimal-low-rank",
@@ -38,10 +38,10 @@ COMPANY = (
     "logistic-pca",
     "supervised-exponential-pca",
 )
-BESIDE = ("pls", "lda")  # of scikit-learn's
+PEERS = ("pls", "lda")  # scikit-learn's
 YARDSTICK, BEST = "pca", "bayes-error-lda"
 COUNTS = (1, 2, 3, 5, 10)
-# methods on moments, and what of their options is half of the columns
+# Methods based on moments, with the options that are set to half of the columns.
 TIMED: dict[str, tuple[str, ...]] = {
     "SupervisedPCA": (),
     "OptimalLowRank": (),
@@ -52,7 +52,7 @@ TIMED: dict[str, tuple[str, ...]] = {
 
 
 def all_methods() -> tuple[str, ...]:
-    return (*(one.name for one in OUR_METHODS), *BESIDE)
+    return (*(one.name for one in OUR_METHODS), *PEERS)
 
 
 def result(name: str, store: Store, most: int, splits: int, jobs: int) -> BesideDefault:
@@ -64,37 +64,37 @@ def result(name: str, store: Store, most: int, splits: int, jobs: int) -> Beside
 
 
 def complete(results: list[BesideDefault], counts: tuple[int, ...]) -> list[str]:
-    """The methods that have all these K on every data set."""
+    """Return the methods that have all these K on every data set."""
     return [m for m in all_methods() if not any(np.isnan(one.mean(m, (k,))) for one in results for k in counts)]
 
 
 def accuracies(results: list[BesideDefault]) -> Iterator[str]:
-    yield "**Mean accuracy, %,** over data sets and classifiers, the company first, and seconds of one fit (mean over"
-    yield "data sets, of a busy machine).\n"
-    company = [method for method in all_methods() if method in COMPANY]
+    yield "**Mean accuracy, %,** over data sets and classifiers, and seconds per fit (mean over data sets, on a busy"
+    yield "machine). The related methods are listed first, in bold.\n"
+    related = [method for method in all_methods() if method in RELATED]
     rows = []
-    for method in (*company, *(one for one in all_methods() if one not in COMPANY)):
+    for method in (*related, *(one for one in all_methods() if one not in RELATED)):
         by_count = [float(np.mean([one.mean(method, (k,)) for one in results])) for k in COUNTS]
         seconds = [one.seconds[method] for one in results if method in one.seconds]
-        name = f"**{method}**" if method in COMPANY else method
+        name = f"**{method}**" if method in RELATED else method
         rows.append([name, *map(figure, by_count), figure(float(np.mean(seconds)), 2) if seconds else "–"])
     yield from markdown(["method", *(f"K = {k}" for k in COUNTS), "seconds"], rows)
-    yield "A dash: fewer than K components exist on some of the data sets.\n"
+    yield "A dash means that fewer than K components exist on some of the data sets.\n"
 
 
 def by_data_set(results: list[BesideDefault]) -> Iterator[str]:
     yield f"**By data set:** mean accuracy over the classifiers and K = {', '.join(map(str, COUNTS))}, %.\n"
-    shown = [*(m for m in all_methods() if m in COMPANY), YARDSTICK, "regularized-lda", BEST]
+    shown = [*(m for m in all_methods() if m in RELATED), YARDSTICK, "regularized-lda", BEST]
     rows = [[method, *(figure(one.mean(method, COUNTS)) for one in results)] for method in shown]
     yield from markdown(["method", *(one.name for one in results)], rows)
 
 
 def against(results: list[BesideDefault], other: str) -> Iterator[str]:
-    yield f"**Each of the company against {other}**, cell by cell (data set × K × classifier; only cells that both"
+    yield f"**Each related method against {other}**, cell by cell (data set × K × classifier; only cells that both"
     yield "have): mean difference in points, and cells in which it is significantly better / worse by the corrected t"
-    yield "test at 5 %, after Holm over the row, and without.\n"
+    yield "test at 5 %, with Holm's correction over the row, and without it.\n"
     rows = []
-    for method in (one for one in all_methods() if one in COMPANY):
+    for method in (one for one in all_methods() if one in RELATED):
         pairs = [
             (one, cell, cell._replace(method=other))
             for one in results
@@ -113,7 +113,7 @@ def against(results: list[BesideDefault], other: str) -> Iterator[str]:
 def mean_ranks(results: list[BesideDefault]) -> Iterator[str]:
     yield f"**Mean ranks** over the {len(results)} data sets (1 is best; accuracies averaged over the classifiers), at"
     yield "each K among the methods that have it on every data set; over all K among those that have every K. By"
-    yield "Nemenyi's test two methods differ at 5 % when their ranks are the critical difference apart.\n"
+    yield "Nemenyi's test two methods differ at 5 % if their ranks differ by the critical difference.\n"
     columns: list[dict[str, float]] = []
     notes, reaches = [], []
     for counts in (*((k,) for k in COUNTS), COUNTS):
@@ -125,15 +125,15 @@ def mean_ranks(results: list[BesideDefault]) -> Iterator[str]:
     order = sorted(all_methods(), key=lambda m: (columns[-1].get(m, np.inf), columns[1].get(m, np.inf)))
     rows = []
     for method in order:
-        name = f"**{method}**" if method in COMPANY else method
+        name = f"**{method}**" if method in RELATED else method
         rows.append([name, *(figure(column.get(method, float("nan"))) for column in columns)])
     rows.append(["*critical difference*", *reaches])
     yield from markdown(["method", *(f"K = {k}" for k in COUNTS), "all K"], rows)
-    yield f"That all are alike: p (Friedman, Iman and Davenport's F) for K = {', '.join(notes)}.\n"
+    yield f"p value for equality of all methods (Friedman test, Iman and Davenport's F), for K = {', '.join(notes)}.\n"
 
 
 def fit_seconds(model: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """Processor seconds of a fit, the least of three."""
+    """Return the processor seconds of a fit, the minimum of three."""
     found = []
     for _ in range(3):
         start = time.process_time()
@@ -143,8 +143,9 @@ def fit_seconds(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def speeds() -> Iterator[str]:
-    yield "**Time of a fit over that of our PCA** with as many components (processor time, least of three, made-up rows"
-    yield "of ten classes), for methods on moments. In brackets K; up to nine components come from the class means.\n"
+    yield "**Time of a fit divided by that of discrim's PCA** with as many components (processor time, minimum of"
+    yield "three, simulated rows of ten classes), for methods based on moments. K is in brackets; up to nine components"
+    yield "are derived from the class means.\n"
     rows, rng = [], np.random.default_rng(0)
     sizes = ((20_000, 100), (5_000, 400), (400, 3_000))
     tables = []
@@ -163,7 +164,7 @@ def speeds() -> Iterator[str]:
 
 
 def tables(results: list[BesideDefault], options: Namespace) -> Iterator[str]:
-    yield f"{options.splits} splits of at most {options.rows} rows a data set.\n"
+    yield f"{options.splits} splits, at most {options.rows} rows per data set.\n"
     for part in (data_sets, accuracies, by_data_set):
         yield from part(results)
     for other in (YARDSTICK, BEST):

@@ -1,9 +1,9 @@
-"""Does BayesErrorLDA deserve to be the default? Ten others beside it on eleven data sets: the figures of docs/study.md.
+"""Comparison of BayesErrorLDA, the default, with ten other methods on eleven data sets: the tables of docs/study.md.
 
     DISCRIM_DATA=folder python examples/default_reducer_study.py --store study.sqlite --into docs/study.md
 
-The folder holds the data sets (`discrim datasets` tells which are there). With --store the results are kept, and a
-second run does only what is missing; without --into the tables are printed.
+The folder holds the data sets (`discrim datasets` lists those that are available). With --store the results are kept,
+and a second run computes only what is missing. Without --into the tables are printed.
 """
 
 from argparse import Namespace
@@ -48,19 +48,19 @@ OTHERS = (
     "pls",
     "nca",
 )
-SLOW = ("nca",)  # takes longer than all others together, so it has half of the splits
+SLOW = ("nca",)  # takes longer than all others together, so it gets half of the splits
 COUNTS = (1, 2, 3, 5)
 
 
 class BesideDefault(Result):
-    """A data set's results, and what the default is there beside others."""
+    """Results on a data set, with differences between the default and the others."""
 
     def mean(self, method: str, counts: tuple[int, ...] = ()) -> float:
-        """Mean accuracy in percent over splits, classifiers and these K (all of them); NaN where a cell is missing."""
+        """Return the mean accuracy, %, over splits, classifiers and these K (or all); NaN if a cell is missing."""
         return self.percent(Cell(method, k, classifier) for k in counts or COUNTS for classifier in CLASSIFIERS)
 
     def over(self, other: str) -> dict[Cell, Difference | None]:
-        """The default minus the other, in every cell that both have."""
+        """Return the default minus the other, in every cell that both have."""
         pairs = {cell: cell._replace(method=other) for cell in self.scores if cell.method == DEFAULT}
         return {
             cell: difference(self.scores[cell], self.scores[theirs], self.ratio)
@@ -73,7 +73,7 @@ class BesideDefault(Result):
 
 
 def grids(name: str, table: LabelledTable, splits: int) -> Iterator[Grid]:
-    """What is to be tried on a data set; the slow methods on the first half of the splits."""
+    """Yield the grids of a data set; the slow methods get the first half of the splits."""
     slow = [method for method in OTHERS if method in SLOW]
     quick = [DEFAULT, *(method for method in OTHERS if method not in SLOW)]
     for methods, n_splits in ((quick, splits), (slow, (splits + 1) // 2)):
@@ -89,25 +89,26 @@ def result(name: str, store: Store, most: int, splits: int, jobs: int) -> Beside
 
 
 def data_sets(results: list[BesideDefault]) -> Iterator[str]:
-    yield "**The data sets.** Four fifths of the rows used train, one fifth tests.\n"
+    yield "**Data sets.** Four fifths of the rows used are the training set, one fifth the test set.\n"
     yield from markdown(["data", "rows used", "columns", "classes"], [[one.name, *one.sizes] for one in results])
 
 
 def accuracies(results: list[BesideDefault]) -> Iterator[str]:
-    yield "**Mean accuracy, %,** over data sets and classifiers, and seconds of one fit (mean over data sets).\n"
+    yield "**Mean accuracy, %,** over data sets and classifiers, and seconds per fit (mean over data sets).\n"
     rows = []
     for method in (DEFAULT, *OTHERS):
         by_count = [np.mean([one.mean(method, (k,)) for one in results]) for k in COUNTS]
         seconds = np.mean([one.seconds[method] for one in results if method in one.seconds])
         rows.append([method, *map(figure, by_count), figure(float(np.mean(by_count))), figure(float(seconds), 2)])
     yield from markdown(["method", *(f"K = {k}" for k in COUNTS), "all", "seconds"], rows)
-    yield "A dash: fewer than K components exist on some of the data sets.\n"
+    yield "A dash means that fewer than K components exist on some of the data sets.\n"
 
 
 def differences(results: list[BesideDefault]) -> Iterator[str]:
     yield f"**{DEFAULT} against each other method**, cell by cell (data set × K × classifier; only cells that both"
-    yield "have): mean difference in points, in all cells and where K < C − 1; cells in which it is significantly"
-    yield "better / worse by the corrected t test at 5 %, after Holm over the row, and without Holm.\n"
+    yield "have): mean difference in points, in all cells and in those with K < C − 1; cells in which it is"
+    yield "significantly better / worse by the corrected t test at 5 %, with Holm's correction over the row, and"
+    yield "without it.\n"
     rows, behind = [], []
     for other in OTHERS:
         listed = [(one, cell, found) for one in results for cell, found in one.over(other).items() if found]
@@ -123,21 +124,21 @@ def differences(results: list[BesideDefault]) -> Iterator[str]:
             for (one, cell, _), found in zip(listed, tested, strict=True)
             if found.mean < 0 and found.p_value < LEVEL
         ]
-    head = ["other method", "cells", "difference", "where K < C − 1", "better / worse, Holm", "without Holm"]
+    head = ["other method", "cells", "difference", "cells with K < C − 1", "better / worse, Holm", "without Holm"]
     yield from markdown(head, rows)
-    yield f"**Every cell in which {DEFAULT} is behind at 5 % before Holm:** difference in points, p, and what is left"
-    yield "after Holm.\n"
+    yield f"**All cells in which {DEFAULT} is behind at 5 % before Holm's correction:** difference in points, p, and"
+    yield "the verdict after the correction.\n"
     yield from markdown(["data", "K", "classifier", "other method", "difference", "p", "after Holm"], behind)
 
 
 def beside(found: Difference) -> list[str]:
-    """Points, p, and what is left after Holm."""
+    """Return the points, p, and the verdict after Holm's correction."""
     return [f"{100 * found.mean:+.1f}", f"{found.p_value:.3f}", found.verdict]
 
 
 def beside_lda(results: list[BesideDefault]) -> Iterator[str]:
     yield f"**{LDA} → {DEFAULT}** by data set: mean accuracy over the three classifiers, %; in brackets the number of"
-    yield "classifiers for which the difference is significant after Holm over the table (− where it is a loss).\n"
+    yield "classifiers for which the difference is significant after Holm's correction over the table (− for a loss).\n"
     tested = iter(adjusted([found for one in results for found in one.over(LDA).values()]))
     rows = []
     for one in results:
@@ -157,8 +158,8 @@ def mean_ranks(results: list[BesideDefault]) -> Iterator[str]:
     complete = [m for m in (DEFAULT, *OTHERS) if not any(np.isnan(one.mean(m)) for one in results)]
     reach = nemenyi_critical_difference(len(complete), len(results))
     yield f"**Mean ranks** over the {len(results)} data sets of the {len(complete)} methods that have every K (1 is"
-    yield "best; accuracies averaged over the classifiers). By Nemenyi's test two methods differ at 5 % when their"
-    yield f"ranks are {reach:.2f} apart, the critical difference. Last column: the test's p against {DEFAULT}, all K.\n"
+    yield "best; accuracies averaged over the classifiers). By Nemenyi's test two methods differ at 5 % if their"
+    yield f"ranks differ by {reach:.2f}, the critical difference. Last column: its p against {DEFAULT}, all K.\n"
     columns, notes = [], []
     for counts in (*((k,) for k in COUNTS), COUNTS):
         table = np.array([[one.mean(method, counts) for method in complete] for one in results])
@@ -169,7 +170,7 @@ def mean_ranks(results: list[BesideDefault]) -> Iterator[str]:
     rows = [list(row) for row in zip(complete, *columns, ["", *p_values[1:]], strict=True)]
     rows.sort(key=lambda row: float(row[-2]))
     yield from markdown(["method", *(f"K = {k}" for k in COUNTS), "all K", "p"], rows)
-    yield f"That all are alike: p (Friedman, Iman and Davenport's F) for K = {', '.join(notes)}.\n"
+    yield f"p value for equality of all methods (Friedman test, Iman and Davenport's F), for K = {', '.join(notes)}.\n"
 
 
 def tables(results: list[BesideDefault], options: Namespace) -> Iterator[str]:

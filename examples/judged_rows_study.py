@@ -1,4 +1,4 @@
-"""How many held-out rows of a fold need to judge a ridge? Large real tables, judged on few rows to all of them.
+"""How many held-out rows per fold need to judge a ridge? Large real tables, judged on few rows to all of them.
 
 Needs the data sets in the folder that DISCRIM_DATA names. Prints the table of docs/discriminant_analysis.md.
 """
@@ -24,7 +24,7 @@ NEIGHBOURS_OF = 2_000  # test rows, and twice as many training rows, for the nei
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    print("| table | rows of a fold | γ (odds) | accuracy | log loss | 5-NN in BayesErrorLDA(5) |")
+    print("| table | rows per fold | γ (odds) | accuracy | log loss | 5-NN in BayesErrorLDA(5) |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name in sys.argv[1:] or NAMES:
         table = load(name)
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def judged(most: int, X: np.ndarray, y: np.ndarray, Z: np.ndarray, wanted: np.ndarray) -> tuple[float, ...]:
-    """Odds of the ridge chosen with so many rows of a fold; accuracy and log loss of its rule; neighbours' accuracy."""
+    """Odds of the ridge chosen with so many rows per fold; accuracy and log loss of its rule; neighbours' accuracy."""
     shrinkage_path.JUDGED_ROWS = most
     rule, reducer = RegularizedLDA().fit(X, y), BayesErrorLDA(5).fit(X, y)
     some, others = slice(2 * NEIGHBOURS_OF), slice(NEIGHBOURS_OF)

@@ -1,4 +1,4 @@
-"""Two things tried where the default reducer is weak, and what came of them: figures of docs/bayes_error_lda.md.
+"""Two attempts to improve the default reducer: the tables of docs/bayes_error_lda.md.
 
     DISCRIM_DATA=folder python examples/linear_default_study.py --into docs/bayes_error_lda.md
 
@@ -142,7 +142,7 @@ def table(scores: dict[Key, dict[int, float]], first: str) -> Iterator[str]:
 
 
 def tables(options: Namespace) -> Iterator[str]:
-    yield f"{options.splits} random 80/20 splits, at most {options.rows:,} rows of a data set; mean accuracy, %.\n"
+    yield f"{options.splits} random 80/20 splits, at most {options.rows:,} rows per data set; mean accuracy, %.\n"
     for names, classes in ((MORE_CLASSES, "more than two classes"), (TWO_CLASSES, "two classes")):
         yield f"**The ridge**, {len(names)} data sets with {classes}:\n"
         yield from table(tried(names, by_ridge, options), ACCURACY)

@@ -1,4 +1,4 @@
-"""How near does the one-shot shift come to max-margin PCA, of which it is an approximation?
+"""Comparison of the one-shot shift with max-margin PCA, which it approximates.
 
     python examples/max_margin_pca_study.py --into docs/max_margin_shift.md
 
@@ -100,7 +100,7 @@ def rows_of(name: str, cost: float, n_splits: int) -> Iterator[list[str]]:
         yield [f"{name}, C = {cost:g}", f"{shift.shift:.2f}", str(k), *above, *angles, *accuracies]
 
 
-HEAD = ["data", "shift", "K", "objective, %: PCA", "shift", "angle: PCA", "shift", "right, %: PCA", "shift", "MMPCA"]
+HEAD = ["data", "shift", "K", "objective, %: PCA", "shift", "angle: PCA", "shift", "accuracy, %: PCA", "shift", "MMPCA"]
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -1,10 +1,10 @@
-"""What the maps beyond straight lines are worth, and where they lose: the figures of docs/posterior_map.md.
+"""Accuracy of the nonlinear maps: the tables of docs/posterior_map.md.
 
     DISCRIM_DATA=folder python examples/nonlinear_study.py --store study.sqlite --into docs/posterior_map.md
 
-The folder holds the data sets (`discrim datasets` tells which are there). With --store the results are kept, and a
-second run does only what is missing; without --into the tables are printed. Supervised UMAP takes part where umap-learn
-is installed (pip install 'discrim[study]').
+The folder holds the data sets (`discrim datasets` lists those that are available). With --store the results are kept,
+and a second run computes only what is missing. Without --into the tables are printed. Supervised UMAP is included if
+umap-learn is installed (pip install 'discrim[study]').
 """
 
 from argparse import Namespace
@@ -107,7 +107,7 @@ def names_of(results: list[BesideLinear]) -> list[str]:
 
 def accuracies(results: list[BesideLinear]) -> Iterator[str]:
     yield "**Mean accuracy, %,** over data sets, splits and three classifiers (linear SVM, five neighbours, naive"
-    yield "Bayes). Where a method has fewer than K components, all it has.\n"
+    yield "Bayes). If a method has fewer than K components, all of them are used.\n"
     for title, part in groups(results):
         rows = [
             [name, *(figure(np.mean([one.mean(name, k) for one in part])) for k in COUNTS)] for name in names_of(part)
@@ -124,8 +124,8 @@ def by_data_set(results: list[BesideLinear]) -> Iterator[str]:
 
 def differences(results: list[BesideLinear]) -> Iterator[str]:
     yield "**Differences**, cell by cell (data set × K × classifier): their mean in points, and the number of cells in"
-    yield "which the first is significantly better / worse by the corrected t test at 5 %, after Holm over the line and"
-    yield "without it.\n"
+    yield "which the first is significantly better / worse by the corrected t test at 5 %, with Holm's correction over"
+    yield "the line and without it.\n"
     listed = names_of(results)
     pairs = [(POSTERIOR, other) for other in listed if other != POSTERIOR]
     pairs += [(KERNEL, other) for other in (LINEAR, RAW) if other in listed]
@@ -140,8 +140,8 @@ def differences(results: list[BesideLinear]) -> Iterator[str]:
 
 
 def losses(results: list[BesideLinear]) -> Iterator[str]:
-    yield f"**Where {POSTERIOR} loses:** every cell in which it is behind at 5 % before Holm's correction; in the last"
-    yield "column what is left after it.\n"
+    yield f"**Cells in which {POSTERIOR} is worse:** all cells in which it is significantly behind at 5 % before Holm's"
+    yield "correction; the last column gives the verdict after it.\n"
     rows = []
     for other in names_of(results):
         if other == POSTERIOR:
@@ -158,7 +158,7 @@ def losses(results: list[BesideLinear]) -> Iterator[str]:
 
 
 def cost(results: list[BesideLinear]) -> Iterator[str]:
-    yield "**Seconds of one fit**, mean over the data sets (one core of a busy machine).\n"
+    yield "**Seconds per fit**, mean over the data sets (one core of a busy machine).\n"
     listed = [name for name in names_of(results) if name != RAW]
     rows = [
         [name, figure(float(np.mean([one.seconds[name] for one in results if name in one.seconds])), 2)]
@@ -168,7 +168,7 @@ def cost(results: list[BesideLinear]) -> Iterator[str]:
 
 
 def tables(results: list[BesideLinear], options: Namespace) -> Iterator[str]:
-    yield f"{options.splits} random 80/20 splits, at most {options.rows:,} rows of a data set.\n"
+    yield f"{options.splits} random 80/20 splits, at most {options.rows:,} rows per data set.\n"
     for part in (accuracies, by_data_set, differences, losses, cost):
         yield from part(results)
 

@@ -1,4 +1,4 @@
-"""Does margin-based refinement of a linear classifier help? The figures of docs/refinement.md.
+"""Effect of margin-based refinement of a linear classifier: the tables of docs/refinement.md.
 
     DISCRIM_DATA=folder python examples/refinement_study.py --jobs 2 --into docs/refinement.md
 
@@ -151,7 +151,7 @@ def inverted_folds(repetitions: int, jobs: int) -> Iterator[str]:
         accuracies.append([name, *[figure(mean[method]) for method in columns]])
         margins.append([name, *[figure(done.margin[rule]) for rule in rules]])
         tests.append([name, *[" / ".join(map(figure, done.tests(m, "initial")[:2])) for m in columns[1:]]])
-    yield "**Printed / ours**, with the rule the paper prints; t of that rule against the initial classifier.\n"
+    yield "**Printed / ours**, with the rule printed in the paper; t of that rule against the initial classifier.\n"
     head = [
         "data, initial",
         "rule",
@@ -163,7 +163,7 @@ def inverted_folds(repetitions: int, jobs: int) -> Iterator[str]:
         "corrected t",
     ]
     yield from table(head, beside)
-    yield "**Accuracy, %**, of every rule, and of LDA and the SVM alone.\n"
+    yield "**Accuracy, %**, of every rule, of LDA alone and of the SVM alone.\n"
     yield from table(["data, initial", *map(short, columns)], accuracies)
     yield "**Margin ρ** of the refined hyperplane; the initial one is 2.\n"
     yield from table(["data, initial", *map(short, rules)], margins)
@@ -178,7 +178,7 @@ def exhaustive(jobs: int) -> Iterator[str]:
         done = outcome(case, named_protocol("inverted-kfold"), rules, 1, jobs)
         cells = [(figure(done.accuracy[r].mean()), figure(done.margin[r])) if r in rules else "–" for r in RULES_ONCE]
         rows.append([f"{case.name}, {case.initial}", *map(" / ".join, cells)])
-    yield "**The largest margin of all**, ten folds once: accuracy, % / ρ.\n"
+    yield "**The largest possible margin**, ten folds once: accuracy, % / ρ.\n"
     yield from table(["data, initial", *map(short, RULES_ONCE)], rows)
 
 
@@ -225,7 +225,7 @@ def holdouts(jobs: int) -> Iterator[str]:
         ]
         rows.append([*name, *cells])
     yield "**80/20 × 50, everything fitted inside the split**, constant features scaled: gain over the initial"
-    yield "classifier in points (corrected p value, the same after Holm over the table).\n"
+    yield "classifier in points (corrected p value, and after Holm's correction over the table).\n"
     yield from table(["data, initial", "initial %", *map(short, methods)], rows)
 
 

@@ -1,9 +1,9 @@
-"""The papers' tables, figures and claims, done again: what docs/reproduce.md shows.
+"""Reproduction of the papers' tables, figures and claims: the content of docs/reproduce.md.
 
     DISCRIM_DATA=folder python examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md
 
-Results are kept in the folder of stores, one file a study, so that a run that was stopped goes on where it was. Without
---into the tables are printed. --as-stored does nothing anew: the page says what the stores hold.
+Results are kept in the folder of stores, one file per study, so that an interrupted run continues where it stopped.
+Without --into the tables are printed. With --as-stored nothing is computed: the page shows the stored results.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
         return
     by_table = groupby(tables, key=lambda one: one.table.title)
     yield from markdown(HEAD, [row_of(list(group), whole.tolerance) for _, group in by_table], names=2)
-    yield f"In all: {summary(tables, whole.tolerance)}."
+    yield f"In total: {summary(tables, whole.tolerance)}."
     for name, group in groupby(tables, key=lambda one: one.table.name):
         yield from side_by_side(name, list(group))
     missing = [one for one in tables if one.missing]
@@ -59,7 +59,7 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
     undrawn = [one.title for one in whole.tables if one.drawn and one.title not in drawn]
     if undrawn:
         yield f"\nNot drawn here: {'; '.join(undrawn)}."
-    yield from (f"\nNot public or not here: {what} {why}" for what, why in whole.left_out.items())
+    yield from (f"\nNot available: {what} {why}" for what, why in whole.left_out.items())
 
 
 def side_by_side(name: str, outcomes: list[Outcome]) -> Iterator[str]:
@@ -121,7 +121,7 @@ def pictures(whole: Study, outcomes: Sequence[Outcome], folder: Path) -> Iterato
         path = folder / f"reproduce_{whole.name}_{some[0].table.name}.png"
         page.savefig(path, dpi=80)
         fewest = min(one.n_splits for one in some if not one.missing)
-        told = f"at least {fewest} split{'' if fewest == 1 else 's'} a point"
+        told = f"at least {fewest} split{'' if fewest == 1 else 's'} per point"
         yield f"\n**{title}**, {told}\n\n![{title}](images/{path.name})"
 
 
@@ -153,14 +153,14 @@ def counted(found) -> str:
 
 SETTINGS = {
     True: "By the paper's conventions (`--claims`)",
-    False: "As it should be used: everything inside the split, columns standardised, intercepts (`--honest`)",
+    False: "With valid conventions: everything fitted inside the split, columns standardised, intercepts (`--honest`)",
 }
 
 
 def claims_of(whole: Study, store: Store, run: dict) -> Iterator[str]:
-    yield f"Gain in points over {whole.baseline} with the same K and classifier; then how many comparisons are better /"
-    yield "worse by the corrected t test at 5 % after Holm over the table, and in brackets how many the one-sided sign"
-    yield "test calls better.\n"
+    yield f"Gain in points over {whole.baseline} with the same K and classifier; then the number of comparisons"
+    yield "that are better / worse by the corrected t test at 5 % after Holm's correction over the table, and in"
+    yield "brackets the number that are better by the one-sided sign test.\n"
     for as_printed, said in SETTINGS.items():
         yield from claimed(judged(whole, store, as_printed=as_printed, **run), said)
 
@@ -172,7 +172,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--part", action="append", choices=PARTS, help="these alone; may be given again")
     parser.add_argument("--dataset", action="append", help="this data set; may be given again")
     parser.add_argument("--splits", type=int, help="fewer splits than the papers have")
-    parser.add_argument("--as-stored", action="store_true", help="do nothing anew")
+    parser.add_argument("--as-stored", action="store_true", help="show the stored results; compute nothing")
     options = parser.parse_args(given)
     options.stores.mkdir(parents=True, exist_ok=True)
     run = {"splits": options.splits, "jobs": options.jobs, "as_stored": options.as_stored}

@@ -1,9 +1,9 @@
-"""Does max-margin data shifting help extractors that know no labels? The figures of docs/max_margin_shift.md.
+"""Effect of max-margin data shifting on unsupervised extractors: the tables of docs/max_margin_shift.md.
 
     DISCRIM_DATA=folder python examples/shift_study.py --store shifting.sqlite --into docs/max_margin_shift.md
 
-Tables 3 and 4 and figure 3 are those of `discrim reproduce max-margin-data-shifting`, whose store they are taken from;
-what it has not is done. Beside them: the SVM's own subspace, and few labels.
+Tables 3 and 4 and figure 3 are those of `discrim reproduce max-margin-data-shifting`; results that are missing from its
+store are computed. In addition: the SVM's own subspace, and few labels.
 """
 
 from argparse import Namespace
@@ -101,8 +101,8 @@ def table_3(store: Store, options: Namespace) -> Iterator[str]:
 
 
 def figure_3(store: Store, options: Namespace) -> Iterator[str]:
-    yield "**Figure 3: five components of Digits over the shift**; the error is that of reconstructed training rows, 1"
-    yield "where nothing moves.\n"
+    yield "**Figure 3: five components of Digits for each shift**; the error is that of reconstructed training rows,"
+    yield "relative to shift 0.\n"
     (table,) = STUDY.part(figure="3").tables
     there = [one for one in outcomes(table, store, options) if not one.missing]
     fewest = min((len(one.figures) for one in there), default=0)  # shifts are compared on the same splits
@@ -139,7 +139,7 @@ def semi_supervised(store: Store, options: Namespace) -> Iterator[str]:
     for n, k in LABELS:
         runs = Parallel(options.jobs)(delayed(few_labels)(digits, n, k, seed) for seed in seeds)
         rows.append([f"{n} labels, K = {k}", *[f"{right:.1f}" for right in np.mean(runs, axis=0)]])
-    yield "**Few labels (Digits)**: accuracy of features learnt from the labelled rows, or from all 2,500.\n"
+    yield "**Few labels (Digits)**: accuracy with features learnt from the labelled rows, or from all 2,500 rows.\n"
     yield from markdown(["labels", "PCA, labelled", "PCA, all", "shifted, labelled", "shifted, all"], rows)
 
 
@@ -147,7 +147,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--store", type=Path, help="file that keeps the results of the reproduction")
     parser.add_argument("--splits", type=int, help="fewer splits than the study has")
-    parser.add_argument("--as-stored", action="store_true", help="do nothing of the reproduction anew")
+    parser.add_argument("--as-stored", action="store_true", help="use the stored results; compute none")
     options = parser.parse_args()
     with opened_store(options.store) as store:
         parts = (table_4, table_3, figure_3, semi_supervised)

@@ -1,4 +1,4 @@
-"""What the studies of this folder share: trials on drawn rows, tables in Markdown, and the marks of a page."""
+"""Shared parts of the studies in this folder: trials on sampled rows, tables in Markdown, and the marks of a page."""
 
 import argparse
 import re
@@ -25,7 +25,7 @@ CLASSIFIERS = ("svm", "5-nn", "naive-bayes")
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What came out on one data set: accuracies of every cell by split, seconds of a fit by method."""
+    """Results on one data set: accuracies of every cell by split, seconds per fit by method."""
 
     name: str
     whole: int
@@ -40,11 +40,11 @@ class Result:
 
     @property
     def sizes(self) -> list[str]:
-        """Rows used, columns and classes."""
+        """Return the rows used, columns and classes."""
         return [f"{self.table.n_samples:,} of {self.whole:,}", f"{self.table.n_features:,}", str(self.n_classes)]
 
     def percent(self, cells: Iterable[Cell | None]) -> float:
-        """Mean accuracy over cells and their splits; NaN where one is missing."""
+        """Return the mean accuracy over cells and their splits; NaN if one is missing."""
         found = [None if cell is None else self.scores.get(cell) for cell in cells]
         return float(np.mean([100 * np.mean(list(one.values())) if one else np.nan for one in found]))
 
@@ -56,7 +56,7 @@ Kind = TypeVar("Kind", bound=Result)
 
 
 def drawn(table: LabelledTable, most: int) -> LabelledTable:
-    """The table, or where it has more rows than `most` so many of them, by class in proportion."""
+    """Return the table, or a stratified sample of `most` rows if it has more."""
     if table.n_samples <= most:
         return table
     (kept, _), *_ = Holdout("drawn", 1, test_share=1 - most / table.n_samples).splits(table.y, seed=0)
@@ -66,7 +66,7 @@ def drawn(table: LabelledTable, most: int) -> LabelledTable:
 def tried(
     kind: type[Kind], name: str, grids: Callable[[LabelledTable], Iterable[Grid]], store: Store, most: int, jobs: int
 ) -> Kind:
-    """The grids of a data set done, and what came out; what failed is told."""
+    """Run the grids of a data set and return the results; failures are printed."""
     whole = catalogue.load(name, download=False)
     table = drawn(whole, most)
     rows = [row for grid in grids(table) for row in run(grid, store, jobs=jobs)]
@@ -82,7 +82,7 @@ def tried(
 
 
 def arguments(description: str | None, *, jobs: bool = True) -> argparse.ArgumentParser:
-    """The arguments of every study."""
+    """Return a parser with the arguments of every study."""
     parser = argparse.ArgumentParser(description=str(description).splitlines()[0])
     parser.add_argument("--into", type=Path, help="the page whose figures to replace; without it they are printed")
     if jobs:
@@ -99,10 +99,10 @@ def main_of_trials(
     splits: int = 10,
     rows: int = 1_000,
 ) -> None:
-    """A study that tries methods on data sets, from its command line to its page.
+    """Run a study of methods on data sets, from its command line to its page.
 
-    result : what came out on a data set, by name, store, most rows, splits and processes
-    lines : the figures, of all results
+    result : function of name, store, maximum of rows, splits and processes that returns the results on a data set
+    lines : function of all results that returns the lines of the page
     """
     parser = arguments(description)
     parser.add_argument("--store", type=Path, help="file that keeps the results; only what is missing is done")
@@ -122,7 +122,7 @@ def main_of_trials(
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, names: int = 1) -> Iterator[str]:
-    """A table whose first columns are names, the others figures."""
+    """Yield the lines of a table whose first columns are names, the others figures."""
     yield f"| {' | '.join(head)} |"
     yield "|" + " --- |" * names + " ---: |" * (len(head) - names)
     yield from (f"| {' | '.join(row)} |" for row in rows)
@@ -134,7 +134,7 @@ def figure(value: float | None, digits: int = 1) -> str:
 
 
 def better_and_worse(found: Iterable[Difference]) -> list[str]:
-    """Cells that are better / worse by the corrected t test at 5 %, after Holm and without."""
+    """Count cells that are better / worse by the corrected t test at 5 %, with Holm's correction and without."""
     found = list(found)
     plain = [replace(one, adjusted=one.p_value) for one in found]
     words = ([one.verdict for one in some] for some in (found, plain))
@@ -142,7 +142,7 @@ def better_and_worse(found: Iterable[Difference]) -> list[str]:
 
 
 def show(lines: Iterable[str], into: Path | None, name: str = "figures") -> None:
-    """Lines between the marks of that name in a page, or on the screen as they come."""
+    """Write the lines between the marks of that name in a page, or print them."""
     if into is None:
         for line in lines:
             print(line, flush=True)
@@ -152,7 +152,7 @@ def show(lines: Iterable[str], into: Path | None, name: str = "figures") -> None
 
 
 def written(page: str, name: str, lines: Iterable[str]) -> str:
-    """The page with what stands between the marks of that name replaced."""
+    """Return the page with the text between the marks of that name replaced."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"The page must have {begin} and {end}, each once.")

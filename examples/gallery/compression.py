@@ -2,8 +2,8 @@
 An image in a few components
 ============================
 
-Each row of pixels is a sample, each column a feature. One fit serves every p: the first p of its components. How much
-is left, and how many numbers it takes.
+Each row of pixels is a sample, each column a feature. One fit serves every p: the first p components are used. The
+example shows the error of the restored image, and how many numbers are stored.
 """
 
 import argparse
@@ -20,12 +20,12 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64, 100)
 
 
 def restored(image: np.ndarray, model: PCA, p: int) -> np.ndarray:
-    """The image from its first p components: mean + Z_p W_p."""
+    """Return the image restored from its first p components: mean + Z_p W_p."""
     return model.mean_ + model.transform(image)[:, :p] @ model.components_[:p]
 
 
 def numbers_kept(image: np.ndarray, p: int) -> int:
-    """p coordinates for each row, p directions, and the mean."""
+    """Count the stored numbers: p coordinates per row, p directions, and the mean."""
     return p * sum(image.shape) + image.shape[1]
 
 
@@ -40,7 +40,7 @@ def draw(image: np.ndarray, model: PCA, errors: dict[int, float], path: str) -> 
         )
         axes.set_title(title, fontsize=10)
     figure.savefig(path, dpi=100)
-    Image.open(path).quantize(32).save(path, optimize=True)  # 32 greys are enough for a page
+    Image.open(path).quantize(32).save(path, optimize=True)  # 32 grey levels are enough for a page
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
@@ -57,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
         share, variance = numbers_kept(image, p) / image.size, model.explained_variance_ratio_[:p].sum()
         print(f"| {p} | {share:.1%} | {variance:.1%} | {error:.1f} |")
     draw(image, model, errors, options.picture)
-    foretold = np.sqrt(
+    predicted = np.sqrt(
         (model.eigenvalues_.sum() / model.explained_variance_ratio_.sum()) * (1 - variance) / image.shape[1]
     )
-    return {f"error {p}": error for p, error in errors.items()} | {"foretold error 100": float(foretold)}
+    return {f"error {p}": error for p, error in errors.items()} | {"predicted error 100": float(predicted)}
 
 
 if __name__ == "__main__":

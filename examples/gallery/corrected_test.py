@@ -1,10 +1,10 @@
 """
-Why a plain test over random splits lies
-========================================
+Why a plain test over random splits is invalid
+==============================================
 
-Two methods that are equally good by construction, compared on twenty random splits of one table, many times over. The
-differences of overlapping splits are alike, and a sign test takes that for evidence. The corrected resampled t test
-rejects about as often as it says it does.
+Two methods that are equally good by construction are compared on twenty random splits of one table, many times. The
+differences on overlapping splits are correlated, and a sign test treats this as evidence. The corrected resampled t
+test rejects about as often as its level states.
 """
 
 import os
@@ -19,7 +19,7 @@ rng = np.random.default_rng(0)
 
 
 def p_values() -> tuple[float, float]:
-    """Nearest mean on one of two features that are equally good: the sign test's p, and the corrected t test's."""
+    """Return p of the sign test and of the corrected t test, for nearest means on two equally good features."""
     y = rng.integers(2, size=N)
     X = rng.normal(size=(N, 2)) + y[:, None]
     differences = []
@@ -39,7 +39,7 @@ rejected = dict(zip(("sign test", "corrected t test"), (found < 0.05).mean(axis=
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for values, name, colour in zip(found.T, rejected, ("#D55E00", "#0072B2"), strict=True):
     axes.plot(np.sort(values), np.linspace(0, 1, RUNS), color=colour, label=f"{name}: {rejected[name]:.0%} below 0.05")
-axes.plot([0, 1], [0, 1], "k:", label="as it should be")
-axes.set(xlabel="p value", ylabel="share of runs with a smaller one", title="Two methods that are equally good")
+axes.plot([0, 1], [0, 1], "k:", label="valid test")
+axes.set(xlabel="p value", ylabel="share of runs with a smaller p value", title="Two methods that are equally good")
 axes.legend()
 print(rejected)

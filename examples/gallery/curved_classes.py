@@ -1,10 +1,10 @@
 """
-Beyond straight lines
-=====================
+Curved classes
+==============
 
-Rings and a checkerboard, beside two columns of noise: the class means coincide, so every linear discriminant is blind.
-``KernelMap`` in front makes any reducer its kernel version; ``PosteriorMap`` goes further and draws a classifier's view
-of new rows.
+Rings and a checkerboard, with two additional columns of noise: the class means coincide, so every linear discriminant
+fails. ``KernelMap`` in front of a reducer gives its kernel version. ``PosteriorMap`` goes further and maps new rows by
+the class probabilities of a classifier.
 """
 
 import matplotlib.pyplot as plt
@@ -44,7 +44,9 @@ for row, (made, title) in zip(panels, ((rings, "rings"), (board, "board")), stri
         model = build().fit(X, y)
         Z, Z_new = model.transform(X), model.transform(X_new)
         right[title, name] = KNeighborsClassifier(5).fit(Z, y).score(Z_new, y_new)
-        across = Z_new[:, 1] if Z_new.shape[1] > 1 else rng.normal(size=len(Z_new))  # one component: spread for the eye
+        across = (
+            Z_new[:, 1] if Z_new.shape[1] > 1 else rng.normal(size=len(Z_new))
+        )  # one component: random second coordinate for plotting
         for label in np.unique(y):
             axes.scatter(Z_new[y_new == label, 0], across[y_new == label], s=6)
         axes.set(xticks=[], yticks=[], title=f"{name}: {right[title, name]:.0%}")

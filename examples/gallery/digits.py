@@ -2,9 +2,9 @@
 Digits: a map of ten classes
 ============================
 
-Two directions cannot hold ten digits apart; ``BayesErrorLDA`` looks for the two that mix them least. The table at the
-right was made without the rows at the left: the errors it predicts are close to those of the nearer class mean on new
-rows, on average and, more roughly, pair by pair.
+Two directions cannot separate ten digits; ``BayesErrorLDA`` finds the two that confuse them least. The table on the
+right was computed without the rows on the left. The errors it predicts are close to those of the nearest class mean on
+new rows, on average and, less precisely, for each pair.
 """
 
 import argparse
@@ -23,7 +23,7 @@ COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#3
 
 
 def nearest_mean_errors(Z: np.ndarray, y: np.ndarray, train: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """For each two digits: how often the nearer of their two training means is the wrong one, on new rows."""
+    """Return for each pair of digits how often the nearer of their training means is wrong on new rows."""
     means = np.array([Z[train][y[train] == digit].mean(axis=0) for digit in range(10)])
     distances = np.linalg.norm(Z[new][:, None] - means, axis=2)
     errors = np.zeros((10, 10))
@@ -45,7 +45,7 @@ def draw(Z: np.ndarray, y: np.ndarray, errors: np.ndarray, path: str) -> None:
     table.imshow(lower[1:, :9], cmap="Blues", vmin=0, extent=(-0.5, 8.5, 9.5, 0.5))
     for a, b in zip(*np.nonzero(lower >= 5), strict=True):
         table.text(b, a, f"{lower[a, b]:.0f}", ha="center", va="center", color="white" if lower[a, b] > 9 else "black")
-    table.set(xticks=range(9), yticks=range(1, 10), title="Foretold error between two digits (%)")
+    table.set(xticks=range(9), yticks=range(1, 10), title="Predicted error between two digits (%)")
     table.spines[:].set_visible(False)
     figure.savefig(path, dpi=100)
 
@@ -62,17 +62,17 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
             Z = method.fit(X[train], y[train]).transform(X)
             right[name].append(KNeighborsClassifier(5).fit(Z[train], y[train]).score(Z[new], y[new]))
     accuracy = {name: float(np.mean(values)) for name, values in right.items()}
-    foretold = METHODS["BayesErrorLDA"].pair_errors_
+    predicted = METHODS["BayesErrorLDA"].pair_errors_
     seen = nearest_mean_errors(Z, y, train, new)
     pairs = np.triu_indices(10, 1)
     figures = accuracy | {
-        "foretold_error": float(foretold[pairs].mean()),
+        "predicted_error": float(predicted[pairs].mean()),
         "seen_error": float(seen[pairs].mean()),
-        "correlation": float(np.corrcoef(foretold[pairs], seen[pairs])[0, 1]),
+        "correlation": float(np.corrcoef(predicted[pairs], seen[pairs])[0, 1]),
     }
     print(f"digits, {X.shape[0]}×{X.shape[1]}: two components, five neighbours, new rows of {options.splits} splits")
     print(*(f"{name} {value:.3f}" for name, value in figures.items()), sep="\n")
-    draw(Z[new], y[new], foretold, options.picture)
+    draw(Z[new], y[new], predicted, options.picture)
     return figures
 
 

@@ -1,8 +1,8 @@
 """
-The six displays on one sheet
-=============================
+Six displays in one figure
+==========================
 
-Wine in two components and what they are made of, and methods compared.
+Two components of the wine data, the features that contribute to them, and a comparison of methods.
 """
 
 import argparse
@@ -32,7 +32,7 @@ METHODS = ["bayes-error-lda", "regularized-lda", "margin-pca-mean", "pca", "raw"
 
 
 def compared(n_splits: int) -> dict[str, list]:
-    """Rows of results of each data set."""
+    """Return the results on each data set."""
     found = {}
     for name, loader in LOADERS.items():
         X, y = loader(return_X_y=True)

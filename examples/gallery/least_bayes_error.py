@@ -1,10 +1,10 @@
 """
-The component that matters is not the largest
-=============================================
+The most useful component is not the largest
+============================================
 
-The example of the paper on components of least Bayes error: two features with correlation −0.9 and means 0.9 apart in
-both. The first principal component runs along the noise; the second, with a twentieth of the variance, tells the
-classes apart. ``BayesErrorPCA`` orders the components by what they tell.
+The example of the paper on components of least Bayes error: two features with correlation −0.9, whose class means
+differ by 0.9 in both. The first principal component follows the noise; the second, with a twentieth of the variance,
+separates the classes. ``BayesErrorPCA`` orders the components by how well they separate the classes.
 """
 
 import matplotlib.pyplot as plt
@@ -29,5 +29,5 @@ for axes, model in zip(panels[1:], (PCA(1), BayesErrorPCA(1)), strict=True):
     right[name] = LinearDiscriminantAnalysis().fit(Z[train], y[train]).score(Z[~train], y[~train])
     for label, colour in ((0, "#0072B2"), (1, "#D55E00")):
         axes.hist(Z[~train & (y == label), 0], bins=30, alpha=0.6, color=colour)
-    axes.set(title=f"{name}, one component: {right[name]:.0%} right", yticks=[])
+    axes.set(title=f"{name}, one component: accuracy {right[name]:.0%}", yticks=[])
 print(right)

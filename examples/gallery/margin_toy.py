@@ -2,9 +2,10 @@
 When PCA picks noise: the weight given to the class means
 =========================================================
 
-Two classes differ along the first axis, but the second axis varies more. PCA looks at the variance of all rows, M-PCA0
-at all differences between the classes, M-PCA1a at each row's difference to the other class's mean. They are one family,
-S_w + t·δδᵀ, and differ in t alone: there are gaps between the classes at which only the last finds the class axis.
+Two classes differ along the first axis, but the second axis has more variance. PCA uses the variance of all rows,
+M-PCA0 all differences between the classes, M-PCA1a the difference of each row from the mean of the other class. They
+are one family, S_w + t·δδᵀ, and differ only in t: at some distances between the classes only M-PCA1a finds the class
+axis.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +28,7 @@ for gap in GAPS:
 figure, (chart, rows) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for (name, found), style in zip(angles.items(), ("o-", "s-", "^-"), strict=True):
     chart.plot(2 * GAPS, found, style, markersize=4, label=name)
-chart.set(xlabel="distance of the class means", ylabel="degrees to the class axis", title="Where each method looks")
+chart.set(xlabel="distance of the class means", ylabel="degrees to the class axis", title="Direction of each method")
 chart.legend()
 X = noise + np.outer(2 * y - 1, [1.1, 0])
 for label, colour in ((0, "#0072B2"), (1, "#D55E00")):
@@ -39,5 +40,6 @@ rows.set(aspect="equal", title="Means 2.2 apart, deviations 1 and 2")
 rows.legend(loc="lower right", fontsize=8)
 first_right = {name: 2 * GAPS[np.argmax(np.array(found) < 20)] for name, found in angles.items()}
 print(
-    "the class axis is found to 20° from this distance on:", {name: round(gap, 1) for name, gap in first_right.items()}
+    "the class axis is found within 20° from this distance on:",
+    {name: round(gap, 1) for name, gap in first_right.items()},
 )

@@ -3,10 +3,10 @@ Genes: thousands of columns, dozens of rows
 ===========================================
 
 With far more genes than training rows there are directions in which the training classes do not vary at all.
-``NullSpaceLDA`` takes those that hold the class means apart, and every training class becomes a point (the hollow
-markers). New rows do not fall on these points, and only they say what the map is worth.
+``NullSpaceLDA`` uses those that separate the class means, so every training class becomes a point (the hollow markers).
+New rows do not fall on these points; only they show how good the map is.
 
-Takes srbct (83 tumours of four kinds, 2,308 genes) from the folder that DISCRIM_DATA names, else a made-up table.
+Uses srbct (83 tumours of four kinds, 2,308 genes) from the folder that DISCRIM_DATA names, or a simulated table.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from discrim import PCA, NullSpaceLDA, RegularizedLDA
 from discrim.data.catalogue import CatalogueError, load
 
 METHODS = {"PCA": PCA(2), "NullSpaceLDA": NullSpaceLDA(2), "RegularizedLDA": RegularizedLDA(2)}
-LOOKS = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D")]  # of the classes
+LOOKS = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D")]  # colour and marker of each class
 
 
 def expression_levels() -> tuple[str, np.ndarray, np.ndarray]:
-    """Real ones where they are at hand; else 12 loud reasons why genes move together, and 40 genes that tell."""
+    """Return real data if available; otherwise simulate 12 strong latent factors and 40 informative genes."""
     try:
         table = load("srbct", download=False)
         return "srbct", table.X, table.y
@@ -36,11 +36,11 @@ def expression_levels() -> tuple[str, np.ndarray, np.ndarray]:
         y = np.arange(72) % 4
         X = rng.normal(size=(72, 1000)) + rng.normal(size=(72, 12)) @ rng.normal(size=(12, 1000))
         X[:, :40] += 2 * rng.normal(size=(4, 40))[y]
-        return "made-up genes", X, np.array(["A", "B", "C", "D"])[y]
+        return "simulated genes", X, np.array(["A", "B", "C", "D"])[y]
 
 
 def compared(X: np.ndarray, y: np.ndarray, n_splits: int) -> tuple[dict[str, float], dict[str, np.ndarray], np.ndarray]:
-    """Accuracy of five neighbours on new rows; all rows in the last split's components, and which were new to it."""
+    """Return the accuracy on new rows, the components of all rows in the last split, and which of them were new."""
     right: dict[str, list[float]] = {name: [] for name in METHODS}
     points = {}
     for train, new in StratifiedShuffleSplit(n_splits, test_size=1 / 3, random_state=0).split(X, y):
@@ -73,8 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     width = max(np.ptp(Z[~is_new & (y == label)], axis=0).max() for label in np.unique(y)) / np.ptp(Z)
     print(f"{name}, {X.shape[0]}×{X.shape[1]}: two components, five neighbours, new rows of {options.splits} splits")
     print(*(f"{method} {value:.1%}" for method, value in accuracy.items()), sep="\n")
-    print(f"NullSpaceLDA's training classes are {width:.0e} of the map wide")
-    draw(points, y, is_new, {m: f"{m}: {value:.0%} right" for m, value in accuracy.items()}, options.picture)
+    print(f"the width of NullSpaceLDA's training classes is {width:.0e} of the map")
+    draw(points, y, is_new, {m: f"{m}: accuracy {value:.0%}" for m, value in accuracy.items()}, options.picture)
     return accuracy | {"training_width": float(width)}
 
 

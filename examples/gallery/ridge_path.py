@@ -1,9 +1,10 @@
 """
-How much ridge
-==============
+How to choose the ridge
+=======================
 
-``RegularizedLDA`` tries a whole path of ridges by cross-validation, at the cost of a few fits: one eigendecomposition a
-fold serves them all. Too little follows the training rows, too much leaves only the class means.
+``RegularizedLDA`` tries a path of ridges by cross-validation, at the cost of a few fits: one eigendecomposition per
+fold serves all ridges. A ridge that is too small overfits the training rows; one that is too large leaves only the
+class means.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +30,7 @@ figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 axes.semilogx(odds, 100 * np.ravel(path.accuracies)[1:-1], "o-", color="#0072B2", label="held-out folds of 90 rows")
 axes.semilogx(odds, 100 * np.array(truth[:-1]), "s--", color="#D55E00", label="3,000 new rows")
 axes.axvline(model.shrinkage_ / (1 - model.shrinkage_), color="k", linestyle=":", label="chosen")
-axes.set(xlabel="γ / (1 − γ)", ylabel="right (%)", title="90 rows, 200 columns, three classes")
+axes.set(xlabel="γ / (1 − γ)", ylabel="accuracy (%)", title="90 rows, 200 columns, three classes")
 axes.legend()
 chosen = model.score(X_new, y_new)
-print(f"chosen γ = {model.shrinkage_:.2g}: {chosen:.1%} of new rows right; the best on the path {max(truth):.1%}")
+print(f"chosen γ = {model.shrinkage_:.2g}: accuracy {chosen:.1%} on new rows; best on the path {max(truth):.1%}")

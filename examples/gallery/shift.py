@@ -2,9 +2,9 @@
 How far to shift
 ================
 
-Max-margin data shifting moves each training row away from the classes it is confused with, before any extractor is
-trained. A small shift is the plain extractor; as it grows, new rows are told apart better, and the rows are rebuilt
-worse: the components turn from what varies to what separates.
+Max-margin data shifting moves each training row away from the classes it is confused with, before an extractor is
+trained. A small shift gives the plain extractor. As it grows, new rows are separated better, and the reconstruction
+gets worse: the components turn from directions of variance to directions of separation.
 """
 
 import matplotlib.pyplot as plt
@@ -29,10 +29,10 @@ for shift in SHIFTS:
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 positions = np.arange(len(SHIFTS))
-axes.plot(positions, 100 * np.array(right), "o-", color="#0072B2", label="new digits right (%)")
+axes.plot(positions, 100 * np.array(right), "o-", color="#0072B2", label="accuracy on new digits (%)")
 axes.set(xticks=positions, xticklabels=SHIFTS, xlabel="shift, relative to the rows' spread", ylabel="%")
 other = axes.twinx()
-other.plot(positions, rebuilt, "s--", color="#D55E00", label="error of the rebuilt rows")
+other.plot(positions, rebuilt, "s--", color="#D55E00", label="reconstruction error")
 other.set_ylabel("root mean square error")
 figure.legend(loc="outside upper center", ncols=2)
 axes.set_title("Five components of shifted digits")

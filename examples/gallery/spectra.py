@@ -1,9 +1,9 @@
 """
-Spectra: small peaks under a wandering baseline
-===============================================
+Spectra: small peaks on a varying baseline
+==========================================
 
-Hundreds of channels that move together and few samples. PCA spends its components on the baseline; the ridge of
-``RegularizedLDA`` handles the collinearity and finds the peaks.
+Hundreds of correlated channels and few samples. PCA uses its components for the baseline; the ridge of
+``RegularizedLDA`` handles the collinearity, and the discriminants find the peaks.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def bump(centre: float, width: float) -> np.ndarray:
 
 
 def absorption(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each sample: a baseline that rises, tilts and bends, broad bands of its own, a little noise, its class's peak."""
+    """Simulate samples: a baseline that rises, tilts and bends, broad bands, a little noise, the peak of the class."""
     rng = np.random.default_rng(0)
     y = np.array(list(PEAKS))[np.arange(n) % 3]
     t = np.linspace(-1, 1, CHANNELS.size)

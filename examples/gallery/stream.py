@@ -1,9 +1,9 @@
 """
-A stream ends where the batch does
-==================================
+A stream gives the same model as a batch
+========================================
 
-A file larger than you want in memory, read block by block: ``partial_fit`` ends where ``fit`` would have, here at an
-offset of a million.
+A file that should not be loaded at once is read block by block: ``partial_fit`` gives the same model as ``fit``, here
+at an offset of a million.
 """
 
 import argparse
@@ -22,7 +22,7 @@ D, CLASSES, BLOCK, NEW = 40, 5, 250, 5_000
 
 
 def written(path: Path, n: int) -> tuple[np.memmap, np.ndarray]:
-    """Rows of five classes in a file, at an offset of a million, as time stamps have it."""
+    """Write rows of five classes to a file, at an offset of a million, as in time stamps."""
     rng = np.random.default_rng(0)
     means, mixing = 0.5 * rng.normal(size=(CLASSES, D)), rng.normal(size=(D, D))
     X, y = np.memmap(path, dtype=np.float64, mode="w+", shape=(n, D)), rng.integers(CLASSES, size=n)
@@ -36,7 +36,7 @@ def written(path: Path, n: int) -> tuple[np.memmap, np.ndarray]:
 def streamed(
     X: np.memmap, y: np.ndarray, n_train: int
 ) -> tuple[RegularizedLDA, list[tuple[int, np.ndarray, float]], int]:
-    """The model after all blocks; what it was at times (rows seen, components, accuracy); the most bytes held."""
+    """Return the final model, its course (rows used, components, accuracy), and the peak memory in bytes."""
     model, at_times = RegularizedLDA(shrinkage=0.1), []
     tracemalloc.start()
     for start in range(0, n_train, BLOCK):
@@ -65,14 +65,14 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
         del X
     seen, components, right = zip(*at_times, strict=True)
     angles = [np.degrees(subspace_angles(early.T, batch.components_.T).max()) for early in components[:-1]]
-    print(f"{n_train} rows × {D} columns in blocks of {BLOCK}; {NEW} rows more for testing")
+    print(f"{n_train} rows × {D} columns in blocks of {BLOCK}; {NEW} test rows")
     print(*(f"{name} {value:.2g}" for name, value in figures.items()), sep="\n")
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     turned, scored = figure.subplots(1, 2)
     turned.loglog(seen[:-1], angles, "o-", color="#0072B2")
-    turned.set(xlabel="rows seen", ylabel="degrees", title="Angle to the directions of all rows")
+    turned.set(xlabel="rows seen", ylabel="degrees", title="Angle to the directions from all rows")
     scored.semilogx(seen, 100 * np.array(right), "s-", color="#D55E00")
-    scored.set(xlabel="rows seen", ylabel="%", title="New rows classified rightly")
+    scored.set(xlabel="rows seen", ylabel="%", title="Accuracy on new rows")
     figure.savefig(options.picture, dpi=100)
     return figures | {"angle": float(angles[-1])}
 

@@ -2,10 +2,10 @@
 Text: a table that stays sparse
 ===============================
 
-Documents by topic. With ``nested=True`` the first k components of one fit serve every k. No dense copy of the table is
-made; this takes a fixed ``shrinkage``, since choosing it needs all directions.
+Classification of documents by topic. With ``nested=True`` the first k components of one fit can be used for every k. No
+dense copy of the table is made; this requires a fixed ``shrinkage``, because choosing it needs all directions.
 
-Takes fbis_text (2,463 news reports, 2,000 words) from the folder that DISCRIM_DATA names, else makes --rows documents.
+Uses fbis_text (2,463 news reports, 2,000 words) from the folder that DISCRIM_DATA names, or simulates --rows documents.
 """
 
 import argparse
@@ -28,7 +28,7 @@ LOOKS = {"PCA": ("#666666", "o"), "RegularizedLDA": ("#0072B2", "s"), "BayesErro
 
 
 def documents(n: int) -> tuple[str, sp.csr_array, np.ndarray]:
-    """Word counts. Made-up documents have 60 words, from few common and many rare ones, as their topic likes them."""
+    """Return word counts. Simulated documents have 60 words, drawn from the word frequencies of their topic."""
     try:
         table = load("fbis_text", download=False)
         return "fbis_text", sp.csr_array(table.X), table.y
@@ -38,11 +38,11 @@ def documents(n: int) -> tuple[str, sp.csr_array, np.ndarray]:
             chance = np.where(rng.random(20_000) < 0.03, 6.0, 1.0) / np.arange(20, 20_020)
             words[y == topic] = rng.choice(20_000, words[y == topic].shape, p=chance / chance.sum())
         X = sp.csr_array((np.ones(words.size), (np.repeat(np.arange(n), 60), words.ravel())), shape=(n, 20_000))
-        return "made-up documents", X, y
+        return "simulated documents", X, y
 
 
 def accuracies(X: sp.csr_array, y: np.ndarray, n_splits: int) -> dict[str, np.ndarray]:
-    """Of five neighbours on new rows, in the first k components of one fit (PCA, LDA, or nested least-error ones)."""
+    """Return the accuracy of five neighbours on new rows, in the first k components of one fit per method."""
     methods = PCA(16), RegularizedLDA(16, shrinkage=0.1), BayesErrorLDA(16, shrinkage=0.1, cv=None, nested=True)
     right, five = np.empty((n_splits, len(methods), len(COUNTS))), KNeighborsClassifier(5)
     for split, (train, new) in enumerate(StratifiedShuffleSplit(n_splits, test_size=0.2, random_state=0).split(X, y)):
@@ -64,15 +64,17 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     found = accuracies(X, y, options.splits)
     tracemalloc.start()
     RegularizedLDA(16, shrinkage=0.1).fit(X, y)
-    share = tracemalloc.get_traced_memory()[1] / (8 * X.shape[0] * X.shape[1])  # the most that was held at once
+    share = tracemalloc.get_traced_memory()[1] / (
+        8 * X.shape[0] * X.shape[1]
+    )  # peak memory, relative to the dense table
     tracemalloc.stop()
-    print(f"{name}, {X.shape[0]}×{X.shape[1]}, {X.nnz / np.prod(X.shape):.1%} not zero; five neighbours, new rows")
+    print(f"{name}, {X.shape[0]}×{X.shape[1]}, {X.nnz / np.prod(X.shape):.1%} non-zero; five neighbours, new rows")
     print("k", *COUNTS, *(f"\n{method} {np.round(100 * right, 1)}" for method, right in found.items()))
-    print(f"a fit takes {share:.1%} of the memory that the table alone would need if it were dense")
+    print(f"a fit takes {share:.1%} of the memory of the dense table")
     axes = (figure := Figure(figsize=(7, 4), layout="constrained")).subplots()
     for method, right in found.items():
         axes.plot(COUNTS, 100 * right, color=LOOKS[method][0], marker=LOOKS[method][1], label=method)
-    axes.set(xlabel="components", ylabel="new documents right (%)", title=f"{name}, 17 topics", ylim=(0, 100))
+    axes.set(xlabel="components", ylabel="accuracy on new documents (%)", title=f"{name}, 17 topics", ylim=(0, 100))
     axes.legend(loc="lower right")
     figure.savefig(options.picture, dpi=100)
     return {f"{m}({k})": right[at] for m, right in found.items() for at, k in enumerate(COUNTS)} | {"memory": share}

@@ -1,9 +1,10 @@
 """
-A rare class and what accuracy hides
-====================================
+A rare class: accuracy and balanced accuracy
+============================================
 
-One class in twenty. A classifier that never says "rare" is right on 95 % of rows. ``class_weight="balanced"`` and equal
-priors trade some of that for finding the rare ones; balanced accuracy shows the trade.
+One row in twenty belongs to the rare class. A classifier that never predicts it is right on 95 % of the rows.
+``class_weight="balanced"`` and equal priors find more of the rare rows at the cost of accuracy; balanced accuracy shows
+this.
 """
 
 import matplotlib.pyplot as plt
@@ -23,17 +24,17 @@ def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
 (X, y), (X_new, y_new) = rows(2000), rows(5000)
 models = {
     "majority": None,
-    "as it comes": RegularizedLDA(shrinkage=0.1),
+    "default": RegularizedLDA(shrinkage=0.1),
     "equal priors": RegularizedLDA(shrinkage=0.1, priors="equal"),
     "balanced weights": RegularizedLDA(shrinkage=0.1, class_weight="balanced"),
 }
 scores = {}
 for name, model in models.items():
-    said = np.zeros_like(y_new) if model is None else model.fit(X, y).predict(X_new)
+    predicted = np.zeros_like(y_new) if model is None else model.fit(X, y).predict(X_new)
     scores[name] = (
-        accuracy_score(y_new, said),
-        balanced_accuracy_score(y_new, said),
-        recall_score(y_new, said, zero_division=0),
+        accuracy_score(y_new, predicted),
+        balanced_accuracy_score(y_new, predicted),
+        recall_score(y_new, predicted, zero_division=0),
     )
 figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
 for at, measure in enumerate(("accuracy", "balanced accuracy", "recall of the rare class")):
