@@ -19,7 +19,7 @@ from benchmarks.bayes_error_lda import classes
 from benchmarks.pca_family import table
 from benchmarks.timing import Row, peak_memory, ratio_row
 from discrim import PCA, BayesErrorLDA, FisherLDA, MarginPCA, RegularizedLDA
-from discrim.data.tables import read_table
+from discrim.tables.read import read_table
 
 ROWS = ("pca", "margin", "bare", "wide", "lda", "cv", "stream", "svm", "memory", "compile", "csv")
 SKLEARN = "scikit-learn"

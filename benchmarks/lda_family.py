@@ -21,7 +21,7 @@ from discrim import (
     RegularizedLDA,
     UncorrelatedLDA,
 )
-from discrim.solve.shrinkage_path import PATH
+from discrim.core.shrinkage_path import PATH
 
 ROWS = ("3", "4", "10", "11", "12b")
 

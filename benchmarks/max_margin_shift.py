@@ -14,10 +14,10 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.timing import Row, ratio_row
 from discrim import PCA, MarginSubspace, MaxMarginShift
-from discrim.data.rows import LabelledRows
-from discrim.margins.shift import margin_shift
-from discrim.reducers.shift_search import SHIFTS
-from discrim.reducers.shifted_pca import ShiftedPCA
+from discrim.core.svm.shift import margin_shift
+from discrim.estimators.shift_search import SHIFTS
+from discrim.estimators.shifted_pca import ShiftedPCA
+from discrim.tables.rows import LabelledRows
 
 ROWS = ("6b",)
 COMPONENTS = 5

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
 from benchmarks.timing import Row, ratio_row
-from discrim.margins.enemies import nearest_enemies
+from discrim.core.enemies import nearest_enemies
 
 ROWS = ("5",)
 SHAPES = ((4_000, 8), (4_000, 16), (4_000, 50), (4_000, 100), (4_000, 500), (20_000, 8), (20_000, 100))

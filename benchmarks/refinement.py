@@ -16,10 +16,10 @@ import numpy as np
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from discrim.classifiers.merging_rules import MERGED_SET, Terms
-from discrim.classifiers.pair_refinement import Settings, initial_hyperplane
-from discrim.classifiers.refined_hyperplane import RefinedHyperplane
-from discrim.classifiers.two_classes import Pair, Standard
+from discrim.estimators.merging_rules import MERGED_SET, Terms
+from discrim.estimators.pair_refinement import Settings, initial_hyperplane
+from discrim.estimators.refined_hyperplane import RefinedHyperplane
+from discrim.estimators.two_classes import Pair, Standard
 
 ROWS = ("refinement",)
 N_ROWS = 200

@@ -29,17 +29,17 @@ except ImportError as error:
         "discrim.onnx needs skl2onnx, which is not installed. Install it with pip install 'discrim[onnx]'."
     ) from error
 
-from discrim.classifiers.refined_hyperplane import RefinedHyperplane
-from discrim.objectives.calibration import any_class
-from discrim.reducers.autoencoder import HIGH, LOW, Autoencoder
-from discrim.reducers.kernel_map import KernelMap
-from discrim.reducers.linear_map import LinearMap
-from discrim.reducers.max_margin_shift import MaxMarginShift
-from discrim.reducers.nearest_centroid import NearestCentroid
-from discrim.reducers.posterior_map import PosteriorMap
-from discrim.reducers.shifted_pca import ShiftedPCA
+from discrim.core.calibration import any_class
+from discrim.core.landmarks import LandmarkKernel
+from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder
+from discrim.estimators.kernel_map import KernelMap
+from discrim.estimators.linear_map import LinearMap
+from discrim.estimators.max_margin_shift import MaxMarginShift
+from discrim.estimators.nearest_centroid import NearestCentroid
+from discrim.estimators.posterior_map import PosteriorMap
+from discrim.estimators.refined_hyperplane import RefinedHyperplane
+from discrim.estimators.shifted_pca import ShiftedPCA
 from discrim.registry import ENTRIES, found
-from discrim.solve.landmarks import LandmarkKernel
 
 Array = NDArray[np.float64]
 Node = Any  # an operator of skl2onnx's algebra

@@ -1,6 +1,6 @@
 """The one list of what discrim offers. The front door, the model file, the comparison and the law tests read it.
 
-A new method is a file in `discrim/reducers` and one entry of `ENTRIES` here: its class, where it stands, a gloss, the
+A new method is a file in `discrim/estimators` and one entry of `ENTRIES` here: its class, where it stands, a gloss, the
 names it has in a comparison (none, one, or one per option), and in `laws` what is not true of it that is true of most.
 Modules are named as text, so that nothing is imported before it is used.
 """
@@ -122,6 +122,7 @@ class Entry:
     gloss: str
     methods: tuple[Method, ...] = ()
     saved: bool = False  # whether a fitted one can be written to a model file
+    classifies: bool = False  # a classifier that is not a reducer
 
     @property
     def target(self) -> str:
@@ -129,8 +130,8 @@ class Entry:
 
 
 def _reducer(target: str, gloss: str, *methods: Method) -> Entry:
-    """A class "file:name" of the reducers' room, which builds its methods unless they say what does."""
-    module, _, name = f"discrim.reducers.{target}".partition(":")
+    """A class "file:name" in discrim.estimators, which builds its methods unless they say what does."""
+    module, _, name = f"discrim.estimators.{target}".partition(":")
     own = tuple(replace(one, build=one.build or f"{module}:{name}") for one in methods)
     return Entry(name, module, gloss, own, saved=True)
 
@@ -218,7 +219,7 @@ ENTRIES = (
         Method(
             "max-margin-shift",
             "PCA of rows moved away from other classes",
-            "discrim.reducers.max_margin_shift:shifted_pca",
+            "discrim.estimators.max_margin_shift:shifted_pca",
             laws=OF_THE_SVM,
         ),
     ),
@@ -385,7 +386,7 @@ ENTRIES = (
         Method(
             "kernel-bayes-error-lda",
             "discriminants of least pairwise Bayes error in a Gaussian kernel's features",
-            "discrim.reducers.kernel_map:kernel_bayes_error_lda",
+            "discrim.estimators.kernel_map:kernel_bayes_error_lda",
             nested_from=from_all_discriminants,
             default=True,
             default_rows=20_000,
@@ -393,13 +394,18 @@ ENTRIES = (
         ),
     ),
     _reducer("autoencoder:Autoencoder", "one sigmoid layer, for MaxMarginShift"),
-    Entry("max_margin_shift", "discrim.reducers.max_margin_shift", "the shifted rows themselves"),
-    Entry("CrammerSingerSVC", "discrim.classifiers.crammer_singer_svc", "multiclass SVM with its duals"),
-    Entry("RefinedHyperplane", "discrim.classifiers.refined_hyperplane", "a linear classifier, margins refined"),
-    Entry("ClassMoments", "discrim.moments.class_moments", "class statistics that add up"),
-    Entry("fit_parts", "discrim.reducers.parts", "a fit of a table in parts"),
-    Entry("Statistics", "discrim.moments.gather", "statistics of parts, which add up"),
-    Entry("HashKFold", "discrim.data.row_hash", "folds by a hash of each row"),
+    Entry("max_margin_shift", "discrim.estimators.max_margin_shift", "the shifted rows themselves"),
+    Entry("CrammerSingerSVC", "discrim.estimators.crammer_singer_svc", "multiclass SVM and its duals", classifies=True),
+    Entry(
+        "RefinedHyperplane",
+        "discrim.estimators.refined_hyperplane",
+        "a linear classifier, margins refined",
+        classifies=True,
+    ),
+    Entry("ClassMoments", "discrim.core.moments.class_moments", "class statistics that add up"),
+    Entry("fit_parts", "discrim.estimators.parts", "a fit of a table in parts"),
+    Entry("Statistics", "discrim.core.moments.gather", "statistics of parts, which add up"),
+    Entry("HashKFold", "discrim.tables.row_hash", "folds by a hash of each row"),
     Entry("compare", "discrim.evaluation.compare", "which reduction helps, with evidence"),
     Entry("write_report", "discrim.report.page", "a comparison as one page"),
     Entry("ProjectionDisplay", "discrim.report.projection", "rows on two components, drawn"),
@@ -414,9 +420,9 @@ ENTRIES = (
         "discrim.report.critical_difference",
         "mean ranks over data sets",
     ),
-    Entry("save", "discrim.reducers.model_file", "fitted models as plain, checked files"),
-    Entry("load", "discrim.reducers.model_file", "fitted models from such files"),
-    Entry("trusted_types", "discrim.reducers.model_file", "what skops and MLflow may load"),
+    Entry("save", "discrim.model_file", "fitted models as plain, checked files"),
+    Entry("load", "discrim.model_file", "fitted models from such files"),
+    Entry("trusted_types", "discrim.model_file", "what skops and MLflow may load"),
 )
 
 PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}

@@ -34,15 +34,15 @@ except ImportError as error:
         "Java 17)."
     ) from error
 
-from discrim.data.check import PartError
-from discrim.data.warn_once import columns_in_order
+from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.engines.table_files import rows_of_columns
 from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
-from discrim.moments.gather import Gatherer, Gathering, Statistics, gathered_total
-from discrim.reducers.bayes_error_lda import BayesErrorLDA
-from discrim.reducers.model_file import FORMAT, UNFITTED
-from discrim.reducers.parts import fit_in_parts, gathering_of
-from discrim.reducers.within_memory import MAX_MEMORY
+from discrim.estimators.bayes_error_lda import BayesErrorLDA
+from discrim.estimators.parts import fit_in_parts, gathering_of
+from discrim.estimators.within_memory import MAX_MEMORY
+from discrim.model_file import FORMAT, UNFITTED
+from discrim.tables.validation import PartError
+from discrim.tables.warn_once import columns_in_order
 
 FAN_IN, ROUNDS = 8, 3  # statistics that one task adds, so often: of 4,096 partitions, eight come to the driver
 FOUND = "at int, found binary"

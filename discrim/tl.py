@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from discrim.data.annotated import require_in_memory
 from discrim.registry import OUR_METHODS
+from discrim.tables.annotated import require_in_memory
 
 
 def reduce(

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
 from discrim import BayesErrorLDA, RegularizedLDA
-from discrim.data.tables import read_table
+from discrim.tables.read import read_table
 
 SHARED = ("satimage", "isolet1560", "vehicle", "letter", "opencv_digits", "orl", "yale")
 COUNTS = (1, 2, 3, 5)

@@ -17,7 +17,6 @@ from sklearn.base import clone
 from study_parts import CLASSIFIERS, better_and_worse, figure, main_of_trials, markdown, tried
 
 import discrim
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import named_methods
@@ -26,6 +25,7 @@ from discrim.evaluation.statistics import friedman_test, nemenyi_critical_differ
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import adjusted, difference
 from discrim.registry import OUR_METHODS
+from discrim.tables.labelled_table import LabelledTable
 
 RELATED = (
     "supervised-pca",

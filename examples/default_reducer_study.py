@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import numpy as np
 from study_parts import CLASSIFIERS, Result, better_and_worse, figure, main_of_trials, markdown, tried
 
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import named_methods
@@ -21,6 +20,7 @@ from discrim.evaluation.result import Cell
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference, nemenyi_p_values
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference
+from discrim.tables.labelled_table import LabelledTable
 
 DATASETS = (
     "wine",

@@ -13,8 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from discrim import BayesErrorLDA, RegularizedLDA
-from discrim.data.catalogue import load
-from discrim.solve import shrinkage_path
+from discrim.core import shrinkage_path
+from discrim.tables.catalogue import load
 
 NAMES = ("satimage", "mnist_test10k", "letter", "ocr_letters")
 ROWS = (250, 500, 1_000, 2_000, 4_000, 10**9)

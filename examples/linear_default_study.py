@@ -20,10 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from study_parts import CLASSIFIERS, arguments, drawn, markdown, show
 
 from discrim import BayesErrorLDA, PosteriorMap
-from discrim.data import catalogue
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.summary import LEVEL, difference
+from discrim.tables import catalogue
 
 ACCURACY, LOSS, TEMPERED = "highest accuracy", "least log loss", "least log loss at the best temperature"
 PCA, GAP, BHATTACHARYYA = "PCA of the complement", "difference of covariances", "Bhattacharyya distance"

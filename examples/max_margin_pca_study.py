@@ -22,9 +22,9 @@ from sklearn.svm import LinearSVC
 from study_parts import arguments, markdown, show
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
-from discrim.data.rows import LabelledRows
-from discrim.margins.shift import UnitRows
-from discrim.solve.max_margin import MaxMarginProblem
+from discrim.core.max_margin import MaxMarginProblem
+from discrim.core.svm.shift import UnitRows
+from discrim.tables.rows import LabelledRows
 
 Array = NDArray[np.float64]
 TURNS = 20  # of the classifier at given directions

@@ -16,7 +16,6 @@ from default_reducer_study import DATASETS as MORE_CLASSES
 from default_reducer_study import beside
 from study_parts import CLASSIFIERS, Result, better_and_worse, figure, main_of_trials, markdown, tried
 
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import METHODS, Method, named_methods
@@ -25,6 +24,7 @@ from discrim.evaluation.result import Cell
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference
 from discrim.registry import never
+from discrim.tables.labelled_table import LabelledTable
 
 TWO_CLASSES = ("wdbc", "pima", "ionosphere", "sonar", "splice", "spambase", "ilpd", "leukemia", "colon", "prostate")
 LINEAR, KERNEL, POSTERIOR, RAW = "bayes-error-lda", "kernel-bayes-error-lda", "posterior-map", "raw"

@@ -18,12 +18,12 @@ from sklearn.svm import SVC
 from study_parts import arguments, show
 from study_parts import markdown as table
 
-from discrim.classifiers.merging_rules import MERGED_SET
-from discrim.classifiers.refined_hyperplane import RefinedHyperplane
+from discrim.estimators.fisher_lda import FisherLDA
+from discrim.estimators.merging_rules import MERGED_SET
+from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.evaluation.protocol import Protocol, named_protocol
 from discrim.evaluation.statistics import corrected_t_test, holm, paired_t_test
 from discrim.evaluation.study import study
-from discrim.reducers.fisher_lda import FisherLDA
 
 SVM = SVC(kernel="linear", C=1.0, class_weight="balanced", max_iter=1_000_000)
 FAST = ["sign", "discriminant-min", "discriminant-max", "min", "max", "none"]

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from discrim.data import catalogue
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Holdout
 from discrim.evaluation.result import Cell
 from discrim.evaluation.run import opened_store, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import Difference, Scores, ScoreTable
+from discrim.tables import catalogue
+from discrim.tables.labelled_table import LabelledTable
 
 CLASSIFIERS = ("svm", "5-nn", "naive-bayes")
 

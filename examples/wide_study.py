@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from discrim import PCALDA, FisherLDA, NullSpaceLDA, OrthogonalLDA, RegularizedLDA, UncorrelatedLDA
-from discrim.data.catalogue import load
+from discrim.tables.catalogue import load
 
 NAMES = ("colon", "leukemia", "prostate", "srbct", "orl", "yale")
 METHODS: dict[str, Any] = {

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from discrim import BayesErrorLDA, BayesErrorPCA, HeteroscedasticLDA, MarginPCA, RegularizedLDA
+from discrim.core.coordinates.choose import Plan
+from discrim.core.problem import Needs
 from discrim.registry import OUR_METHODS
-from discrim.solve.choose import Plan
-from discrim.solve.problem import Needs
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Case:
     chosen_by_folds: bool = False  # cross-validation chooses: row order and repetition are for given splits only
     sees_shapes: bool = False  # finds directions where class means coincide and their covariances do not
     linear: bool = True  # has components_: features are (x − mean) times them
-    iterated: bool = False  # as exact as its tolerance: its laws are in tests/reducers/test_alternating.py
+    iterated: bool = False  # as exact as its tolerance: its laws are in tests/estimators/test_alternating.py
     of_the_svm: bool = False  # as exact as the SVM's duality gap, at most C−1 directions: test_shift_invariances
 
     def __call__(self, n_components: Any = 2) -> Any:

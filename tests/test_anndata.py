@@ -11,7 +11,7 @@ import discrim.pl
 import discrim.tl
 from discrim import FisherLDA, MarginPCA, PosteriorMap, RegularizedLDA
 from discrim.cli import application
-from discrim.data.tables import TableError, read_features, read_table
+from discrim.tables.read import TableError, read_features, read_table
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed: pip install 'discrim[anndata]'")
 pytestmark = pytest.mark.filterwarnings("ignore:.*:FutureWarning")

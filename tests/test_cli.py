@@ -30,7 +30,7 @@ from discrim.cli import application, screen
 from discrim.cli.options import columns_of_data, names_and_files
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.run import run_lock
-from discrim.reducers.model_file import load, save
+from discrim.model_file import load, save
 
 FAST = ["--methods", "fisher-lda", "-k", "1,2", "--classifiers", "5-nn", "--splits", "3", "--jobs", "1"]
 

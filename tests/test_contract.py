@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from discrim.reducers.base import Reducer
-from discrim.reducers.shifted_pca import ShiftedPCA
+from discrim.estimators.base import Reducer
+from discrim.estimators.shifted_pca import ShiftedPCA
 from discrim.registry import ENTRIES, found
 
 pytestmark = QUIET

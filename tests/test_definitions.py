@@ -13,10 +13,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from discrim import PCA, BayesErrorPCA, HeteroscedasticLDA, MarginPCA, RegularizedLDA
-from discrim.data.rows import LabelledRows
-from discrim.margins.margin_vectors import Margins
-from discrim.moments.class_moments import ClassMoments
-from discrim.solve.basis import Features
+from discrim.core.coordinates.basis import Features
+from discrim.core.margin_vectors import Margins
+from discrim.core.moments.class_moments import ClassMoments
+from discrim.tables.rows import LabelledRows
 
 pytestmark = QUIET
 

@@ -15,8 +15,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 import discrim
-from discrim.classifiers.kernel_naive_bayes import KernelNaiveBayes
 from discrim.docstrings import filled
+from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
 from discrim.registry import PUBLIC
 
 # numpydoc's own rules, but for links between pages, long summaries, and how a description begins (with γ, σ², n …)

@@ -24,8 +24,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import discrim
 from discrim import PCA, BayesErrorPCA, FisherLDA, RegularizedLDA
-from discrim.reducers.discriminant import DiscriminantReducer
-from discrim.solve.count import likeliest_count, log_evidence
+from discrim.core.count import likeliest_count, log_evidence
+from discrim.estimators.discriminant import DiscriminantReducer
 
 MODULES = (
     "sklearn.decomposition.tests.test_pca",

@@ -14,7 +14,7 @@ SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 def nothing_at_hand(monkeypatch, tmp_path):
     """No real data: neither a folder of them nor earlier downloads."""
     monkeypatch.delenv("DISCRIM_DATA", raising=False)
-    monkeypatch.setattr("discrim.data.catalogue.cache_folder", lambda: tmp_path / "no such folder")
+    monkeypatch.setattr("discrim.tables.catalogue.cache_folder", lambda: tmp_path / "no such folder")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Files that earlier versions wrote are read, and give the numbers of that time."""
 
+import pickle
 import shutil
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from discrim import FisherLDA, Statistics, load
 from discrim.evaluation.store import Store
-from discrim.reducers.model_file import about
+from discrim.model_file import about
 
 FOLDER = Path(__file__).parent / "golden"
 EXPECTED = np.load(FOLDER / "expected.npz")
@@ -48,3 +49,10 @@ def test_a_store_of_an_earlier_version_is_read(tmp_path):
         assert len(store.runs()) == 1
     assert found == EXPECTED["accuracies"].tolist()
     assert len(found) > 0
+
+
+@pytest.mark.parametrize("module", ["reducers.pca", "classifiers.crammer_singer_svc"])
+def test_a_pickle_of_an_earlier_version_is_refused_in_words(module):
+    written = f"cdiscrim.{module}\nPCA\n.".encode()
+    with pytest.raises(ImportError, match="discrim.save"):
+        pickle.loads(written)

@@ -24,7 +24,7 @@ def test_import_is_light():
     of_scikit_learn = modules_after("import sklearn.base")  # which brings pandas where that is installed
     assert (loaded - of_scikit_learn).isdisjoint(HEAVY)
     assert "numba" not in loaded
-    assert "discrim.reducers.margin_pca" in loaded  # the probe looks at something
+    assert "discrim.estimators.margin_pca" in loaded  # the probe looks at something
 
 
 def test_python_may_leave_docstrings_out():

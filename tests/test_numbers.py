@@ -13,7 +13,7 @@ from geometry import largest_angle, most_turned, signs_differ
 from samples import labelled, of
 
 from discrim import PCA, ClassMoments, MarginPCA
-from discrim.reducers.discriminant import DiscriminantReducer
+from discrim.estimators.discriminant import DiscriminantReducer
 
 pytestmark = QUIET
 
@@ -55,7 +55,7 @@ def test_scatter_at_an_offset_in_any_chunking(offset, weighted, rng, monkeypatch
     weights = rng.uniform(0.2, 3, len(X)) if weighted else None
     within, total = exact.within(X, y, weights), exact.total(X, weights)
     for block in (64, 4096):
-        monkeypatch.setattr("discrim.data.rows.BLOCK_ROWS", block)
+        monkeypatch.setattr("discrim.tables.rows.BLOCK_ROWS", block)
         moments = ClassMoments.of(X, y, weights)
         assert exact.error(moments.within, within) < 1e-13
         assert exact.error(moments.total, total) < 1e-13

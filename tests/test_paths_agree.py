@@ -12,10 +12,10 @@ from geometry import largest_angle, most_turned, signs_differ
 from samples import graded, labelled, of
 
 from discrim import PCA, BayesErrorLDA, BayesErrorPCA, MarginPCA, RegularizedLDA
-from discrim.data.rows import LabelledRows
-from discrim.margins.margin_vectors import Margins
-from discrim.solve.products import Products
-from discrim.solve.shrinkage_path import PATH
+from discrim.core.coordinates.products import Products
+from discrim.core.margin_vectors import Margins
+from discrim.core.shrinkage_path import PATH
+from discrim.tables.rows import LabelledRows
 
 pytestmark = QUIET
 
@@ -48,7 +48,7 @@ def test_every_basis_gives_the_same_answer(case, table):
 
 @over([case for case in CASES if case.lanczos])
 def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, monkeypatch):
-    monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     X = np.where(X > 0.5, X, 0.0)
     found = case(3).fit(sp.csr_array(X), y)
@@ -60,7 +60,7 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
 # (BayesErrorLDA with a ridge goes by products, too; what it expects of other rows is drawn at random there)
 @over([case for case in CASES if not (case.lanczos or isinstance(case(), BayesErrorLDA))])
 def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeypatch):
-    monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     with pytest.raises(
         ValueError, match=rf"80×40 came.* reduce the columns first, as ({type(case()).__name__} |only a fixed)"
@@ -70,13 +70,13 @@ def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeyp
 
 @pytest.mark.parametrize("make", [BayesErrorLDA, RegularizedLDA])
 def test_the_default_ridge_of_a_large_sparse_table_is_chosen_on_some_rows(make, monkeypatch):
-    monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 100)
     X = np.where(X > 0.5, X, 0.0)
-    monkeypatch.setattr("discrim.solve.products.CHOICE_ROWS", 80)
+    monkeypatch.setattr("discrim.core.coordinates.products.CHOICE_ROWS", 80)
     with pytest.warns(UserWarning, match="chosen on 80 rows of 80"):
         found = make(2).fit(sp.csr_array(X), y)
-    monkeypatch.setattr("discrim.solve.products.CHOICE_ROWS", 40)
+    monkeypatch.setattr("discrim.core.coordinates.products.CHOICE_ROWS", 40)
     with pytest.warns(UserWarning, match="chosen on 4. rows of 80"):
         some = make(2).fit(sp.csr_array(X), y)
     monkeypatch.undo()
@@ -91,7 +91,7 @@ def test_the_default_ridge_of_a_large_sparse_table_is_chosen_on_some_rows(make, 
 
 
 def test_the_rows_a_ridge_is_chosen_on_hold_each_class_in_its_share(monkeypatch):
-    monkeypatch.setattr("discrim.solve.products.CHOICE_ROWS", 40)
+    monkeypatch.setattr("discrim.core.coordinates.products.CHOICE_ROWS", 40)
     X, codes = labelled(160, 50)[0], np.repeat([0, 1, 2], [100, 50, 10])
     for order in (np.arange(160), np.arange(160)[::-1]):
         rows = LabelledRows(sp.csr_array(X[order]), codes[order], np.arange(3))
@@ -105,7 +105,7 @@ def test_the_rows_a_ridge_is_chosen_on_hold_each_class_in_its_share(monkeypatch)
     [{"cv": [([0, 1, 2, 3], [4, 5])]}, {"store_covariance": True}, {"shrinkage": "oas"}, {"n_components": "cv"}],
 )
 def test_what_a_sample_cannot_choose_for_a_large_sparse_table_is_refused(given, monkeypatch):
-    monkeypatch.setattr("discrim.solve.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     with pytest.raises(ValueError, match="only a few directions can be found without making it dense"):
         RegularizedLDA(**({"n_components": 2} | given)).fit(sp.csr_array(X), y)

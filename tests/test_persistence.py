@@ -14,7 +14,7 @@ from discrim.registry import ENTRIES, OUR_METHODS, found
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X, Y = (part[::3] for part in load_iris(return_X_y=True))
-CLASSIFIERS = [entry for entry in ENTRIES if entry.module.startswith("discrim.classifiers")]
+CLASSIFIERS = [entry for entry in ENTRIES if entry.classifies]
 MADE = {method.name: lambda method=method: method.estimator(2, 0) for method in OUR_METHODS} | {
     entry.name: lambda entry=entry: found(entry.target)() for entry in CLASSIFIERS
 }

@@ -10,9 +10,9 @@ from samples import labelled
 
 import discrim
 from discrim import PCA, ClassMoments
-from discrim.data.check import labelled_rows
-from discrim.reducers.base import Reducer
+from discrim.estimators.base import Reducer
 from discrim.registry import PUBLIC
+from discrim.tables.validation import labelled_rows
 
 pytestmark = QUIET
 
@@ -156,7 +156,7 @@ def test_a_map_stopped_while_it_seeks_the_places_is_as_it_was(monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("discrim.reducers.posterior_map.class_places", stopped)
+    monkeypatch.setattr("discrim.estimators.posterior_map.class_places", stopped)
     with pytest.raises(KeyboardInterrupt):
         fitted.fit(X[:, :3], Y)
     assert_unchanged(fitted, before)

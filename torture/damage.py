@@ -22,7 +22,7 @@ from sklearn.preprocessing import scale
 
 import discrim
 from discrim.evaluation.store import Store, StoreError
-from discrim.reducers.model_file import ModelFileError
+from discrim.model_file import ModelFileError
 from torture.outcome import Outcome
 
 Rng = np.random.Generator

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from discrim.data.tables import TableError, read_table
+from discrim.tables.read import TableError, read_table
 from torture.outcome import Outcome
 
 PIECES = [b",", b"\n", b"\r", b'"', b"\x00", b"\xff", b";", b"nan", b"1e999", b"=1+1", b"\t", b"1,5", b"\xef\xbb\xbf"]

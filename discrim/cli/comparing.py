@@ -28,7 +28,6 @@ from discrim.cli.tables_by_name import (
     labelled_in_groups,
     labelled_sample,
 )
-from discrim.data.table_error import are, plural
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
@@ -38,6 +37,7 @@ from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.next_steps import project_command
 from discrim.report.page import Origin
+from discrim.tables.table_error import are, plural
 
 QUICK_SPLITS, QUICK_ROWS = 5, 10_000
 

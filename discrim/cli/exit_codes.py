@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 import typer
 import typer.models
 
-from discrim.data.tables import MissingExtraError, TableError
 from discrim.evaluation.run import StoreInUseError
 from discrim.evaluation.store import StoreError
+from discrim.tables.read import MissingExtraError, TableError
 
 SOME_FAILED, REFUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 # The errors that say what came and what to do; any other is a fault of ours and shows its traceback.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from discrim.cli.screen import out, print_list
-from discrim.data import catalogue
 from discrim.evaluation.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIERS
 from discrim.evaluation.methods import DEFAULT_METHODS, METHODS
+from discrim.tables import catalogue
 
 _PLACES = {"scikit-learn": "scikit-learn", "folder": "DISCRIM_DATA", "cache": "cache", "openml": "download"}
 

@@ -17,9 +17,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from discrim.data import catalogue
-from discrim.data.preprocessing import IMPUTATIONS, SCALES
-from discrim.data.table_error import MAX_BYTES
+from discrim.tables import catalogue
+from discrim.tables.preprocessing import IMPUTATIONS, SCALES
+from discrim.tables.table_error import MAX_BYTES
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".npz", ".npy", ".h5ad", ".xlsx")
 

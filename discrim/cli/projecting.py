@@ -16,23 +16,23 @@ from rich.progress import TimeElapsedColumn
 from scipy.sparse import issparse
 from sklearn.pipeline import make_pipeline
 
+from discrim import model_file
 from discrim.cli.exit_codes import require_apart, require_folder
 from discrim.cli.options import Data, FileFormat, Reading, Scale
 from discrim.cli.screen import bar, say
 from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled
-from discrim.data.labelled_table import LabelledTable
-from discrim.data.preprocessing import preprocessing
-from discrim.data.table_error import plural, quoted
-from discrim.data.tables import write_table
-from discrim.data.warn_once import columns_in_order
-from discrim.data.writing import written_ending
+from discrim.core.moments.gather import Gathering, Statistics
 from discrim.engines.table_files import FileTable, feature_files, gather_files, in_files, transform_files
+from discrim.estimators.linear_map import LinearMap
+from discrim.estimators.parts import fit_in_parts
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
 from discrim.evaluation.printed import rows_times
-from discrim.moments.gather import Gathering, Statistics
-from discrim.reducers import model_file
-from discrim.reducers.linear_map import LinearMap
-from discrim.reducers.parts import fit_in_parts
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.preprocessing import preprocessing
+from discrim.tables.read import write_table
+from discrim.tables.table_error import plural, quoted
+from discrim.tables.warn_once import columns_in_order
+from discrim.tables.writing import written_ending
 
 REDUCTIONS = {name: method for name, method in METHODS.items() if method.build is not None}
 DEFAULT = next(iter(REDUCTIONS))

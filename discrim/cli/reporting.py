@@ -15,14 +15,14 @@ from discrim.cli.exit_codes import require_apart, require_folder
 from discrim.cli.options import Reading
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import data_name, labelled
-from discrim.data import catalogue
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.run import lock_of
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.page import Origin, template_engine, write_report
 from discrim.report.results import Results, results_in
+from discrim.tables import catalogue
+from discrim.tables.labelled_table import LabelledTable
 
 HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the report, to be opened in a browser.")]
 

@@ -15,11 +15,11 @@ from discrim.cli.exit_codes import SOME_FAILED, require_apart
 from discrim.cli.options import Jobs, StorePath
 from discrim.cli.reporting import require_place, typed_command
 from discrim.cli.screen import out, plain_table, progress_bar, say
-from discrim.data.table_error import are, plural
 from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.run import opened_store
 from discrim.evaluation.study import Study, read_study, study, study_names
 from discrim.report.reproduction import printed_line, write_reproduction
+from discrim.tables.table_error import are, plural
 
 
 def reproduce(

@@ -11,10 +11,10 @@ import numpy as np
 
 from discrim.cli.options import FileFormat, Reading
 from discrim.cli.screen import say
-from discrim.data import catalogue
-from discrim.data.labelled_table import LabelledTable
-from discrim.data.tables import TableError, read_features, read_table
 from discrim.engines.table_files import FileTable, is_read_in_parts, sampled_rows
+from discrim.tables import catalogue
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.read import TableError, read_features, read_table
 
 
 def is_file(data: str) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from discrim.data.columnar import arrow, column_names
-from discrim.data.table_error import TableError
+from discrim.tables.columnar import arrow, column_names
+from discrim.tables.table_error import TableError
 from discrim.threads import computed_once
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from discrim.data.check import PartError, require_table
+from discrim.core.moments.gather import Gathering, Statistics, gathered_total, part_statistics
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
-from discrim.moments.gather import Gathering, Statistics, gathered_total, part_statistics
+from discrim.tables.validation import PartError, require_table
 
 FAN_IN = 8  # statistics that one task adds
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.check import checked_labels, checked_weights, require_finite
-from discrim.data.foreign_arrays import namespace, on_host
-from discrim.data.rows import LabelledRows, block_slices
-from discrim.moments.class_moments import ClassMoments
-from discrim.moments.gather import NO_PARTS, Gathering, Statistics
+from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.moments.gather import NO_PARTS, Gathering, Statistics
+from discrim.tables.foreign_arrays import namespace, on_host
+from discrim.tables.rows import LabelledRows, block_slices
+from discrim.tables.validation import checked_labels, checked_weights, require_finite
 
 Array = NDArray[np.float64]
 MOST_CLASSES = 1_000  # a row's class is a row of zeros and a one there

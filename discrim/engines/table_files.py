@@ -19,18 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.cells import MISSING, NUMBER, CellFormat
-from discrim.data.check import PartError, require_finite
-from discrim.data.columnar import arrow
-from discrim.data.labelled_table import normal_text
-from discrim.data.rows import block_slices
-from discrim.data.table_error import MAX_BYTES, TableError, quoted, quoted_cell, require_room
-from discrim.data.tables import is_unnamed
-from discrim.data.writing import whole_file
+from discrim.core.moments.gather import Gatherer, Gathering, Statistics
 from discrim.engines.array_files import ArrayFiles
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.engines.unreadable_file import told, told_apart
-from discrim.moments.gather import Gatherer, Gathering, Statistics
+from discrim.tables.cells import MISSING, NUMBER, CellFormat
+from discrim.tables.columnar import arrow
+from discrim.tables.labelled_table import normal_text
+from discrim.tables.read import is_unnamed
+from discrim.tables.rows import block_slices
+from discrim.tables.table_error import MAX_BYTES, TableError, quoted, quoted_cell, require_room
+from discrim.tables.validation import PartError, require_finite
+from discrim.tables.writing import whole_file
 
 BATCH_ROWS, BATCH_CELLS = 2**16, 2**23  # at most
 READ_AHEAD = 2  # batches, of 16 that pyarrow would hold
@@ -220,7 +220,7 @@ def _is_number(name: str) -> bool:
 
 
 def _require_names(path: Path, dataset: Any, features: Sequence[str], target: str) -> tuple[str, ...]:
-    """Refuse a first line that looks like a row, which would be lost; the rule is that of `data/tables.py`.
+    """Refuse a first line that looks like a row, which would be lost; the rule is that of `tables/read.py`.
 
     What was decided, where it could be doubted.
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from discrim.moments.gather import Gathering, Statistics
+from discrim.core.moments.gather import Gathering, Statistics
 
 NO_ROWS = "No rows came: there are no parts, or all are empty. Pass at least one part with rows."
 Look = Callable[..., Any]  # of a part's (X, y, sample_weight): something that adds up, None where there are no rows

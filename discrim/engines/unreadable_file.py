@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from discrim.data.columnar import arrow
-from discrim.data.delimited import DelimitedFile, Dialect
-from discrim.data.labelled_table import checked_names
-from discrim.data.table_error import TableError, quoted_cell
-from discrim.data.tables import read_features
+from discrim.tables.columnar import arrow
+from discrim.tables.delimited import DelimitedFile, Dialect
+from discrim.tables.labelled_table import checked_names
+from discrim.tables.read import read_features
+from discrim.tables.table_error import TableError, quoted_cell
 
 EXPLAINED = 2**28  # bytes of a CSV file that is read once more, into memory, to say on which line it went wrong
 OTHERS = (";", "\t", "|", ",")

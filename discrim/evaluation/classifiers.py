@@ -22,9 +22,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from discrim.classifiers.kernel_naive_bayes import KernelNaiveBayes
+from discrim.estimators.fisher_lda import FisherLDA
+from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
 from discrim.evaluation.methods import entries_named
-from discrim.reducers.fisher_lda import FisherLDA
 
 
 class UnitMeanSquare(TransformerMixin, BaseEstimator):

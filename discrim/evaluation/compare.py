@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discrim.data.check import checked_weights, is_absent
-from discrim.data.check_parameters import WHOLE, is_number
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison, finished_splits
 from discrim.evaluation.permutation import permutation_test, require_exchange
 from discrim.evaluation.plan import labelled_table, planned, refined, require_identity
 from discrim.evaluation.run import Progress, opened_store, run
 from discrim.evaluation.summary import require_metric
 from discrim.evaluation.verdict import metric_for
+from discrim.tables.check_parameters import WHOLE, is_number
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.validation import checked_weights, is_absent
 
 
 def compare(

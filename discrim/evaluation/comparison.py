@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discrim.data.labelled_table import LabelledTable
-from discrim.data.table_error import plural
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import RAW, Method
 from discrim.evaluation.permutation import PermutationTest
@@ -23,6 +21,8 @@ from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, Line, ScoreTable, lines_of
 from discrim.evaluation.trial import SplitData
 from discrim.evaluation.verdict import UNBALANCED, Verdict, verdict_of
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.table_error import plural
 
 
 class Note(NamedTuple):

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from discrim.data.labelled_table import LabelledTable
-from discrim.data.preprocessing import preprocessing
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
 from discrim.evaluation.methods import METHODS, Method, Sizes, directions_of_rows, named
 from discrim.evaluation.protocol import Grouped, Protocol, Split, codes_in_order
 from discrim.evaluation.result import Cell, RunFacts, Setting, trial_key
 from discrim.evaluation.trial import TrialRows, Work
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.preprocessing import preprocessing
 
 DENSE_CELLS = 20_000_000  # sparse tables up to this size are made dense (160 MB), so that every method can take part
 AUTOMATIC = (1, 2, 5, 10)

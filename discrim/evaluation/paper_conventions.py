@@ -23,19 +23,19 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from discrim.classifiers.refined_hyperplane import RefinedHyperplane
 from discrim.decompositions import pinv
+from discrim.estimators.autoencoder import Autoencoder
+from discrim.estimators.embedding import median_square_distance
+from discrim.estimators.logistic_pca import LogisticPCA
+from discrim.estimators.margin_pca import MarginPCA
+from discrim.estimators.max_margin_shift import MaxMarginShift
+from discrim.estimators.pca import PCA
+from discrim.estimators.refined_hyperplane import RefinedHyperplane
+from discrim.estimators.shift_search import SHIFTS, seeded
+from discrim.estimators.supervised_exponential_pca import SupervisedExponentialPCA
 from discrim.evaluation.baselines import Wrapped, indicators
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSquare
 from discrim.evaluation.methods import METHODS, Method, named
-from discrim.reducers.autoencoder import Autoencoder
-from discrim.reducers.embedding import median_square_distance
-from discrim.reducers.logistic_pca import LogisticPCA
-from discrim.reducers.margin_pca import MarginPCA
-from discrim.reducers.max_margin_shift import MaxMarginShift
-from discrim.reducers.pca import PCA
-from discrim.reducers.shift_search import SHIFTS, seeded
-from discrim.reducers.supervised_exponential_pca import SupervisedExponentialPCA
 from discrim.registry import Sizes, never
 
 # by name: whether it sees the rows as they are instead of random features of them, and what makes one

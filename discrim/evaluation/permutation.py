@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.table_error import plural
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Protocol, Split
 from discrim.evaluation.result import Cell
@@ -25,6 +24,7 @@ from discrim.evaluation.sentences import in_components, in_p, percent
 from discrim.evaluation.summary import LEVEL
 from discrim.evaluation.trial import TrialRows, Work, evaluate
 from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
+from discrim.tables.table_error import plural
 
 Array = NDArray[np.float64]
 MOST_SPLITS = 5  # of the protocol's: each permutation costs as many fits

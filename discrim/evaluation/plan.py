@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from discrim.data.check import checked_labels, checked_table, require_finite
-from discrim.data.labelled_table import LabelledTable
+from discrim.estimators.pca import PCA
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.given_methods import GivenMethod, as_methods
@@ -18,7 +17,8 @@ from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, prod
 from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.protocol import grouped, named_protocol
 from discrim.evaluation.result import Cell
-from discrim.reducers.pca import PCA
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.validation import checked_labels, checked_table, require_finite
 
 DEFAULT_SPLITS = 20
 

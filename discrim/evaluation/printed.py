@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from discrim.data.table_error import plural
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.sentences import recall_in_words
 from discrim.evaluation.summary import METRICS, Difference, Line
+from discrim.tables.table_error import plural
 
 if TYPE_CHECKING:
     from discrim.evaluation.comparison import Comparison

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, LeaveOneGroupOut, StratifiedGroupKFold
 
-from discrim.data.table_error import Advice, TableError, plural
+from discrim.tables.table_error import Advice, TableError, plural
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.measures import Measure, measure_of
 from discrim.evaluation.paper_conventions import ALL_CLASSIFIERS, ALL_METHODS, any_method
@@ -26,6 +25,7 @@ from discrim.evaluation.run import Progress, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
 from discrim.evaluation.summary import Difference, ScoreTable, adjusted
+from discrim.tables.labelled_table import LabelledTable
 
 RowsByCell = Mapping[Cell, list[Result]]
 

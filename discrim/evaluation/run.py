@@ -11,13 +11,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from discrim.data.table_error import are, plural
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Split
 from discrim.evaluation.result import Result
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import TrialRows, Work, evaluate
 from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
+from discrim.tables.table_error import are, plural
 
 Progress = Callable[[int, int], None]  # trials done, trials in all
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from discrim.data.table_error import plural
 from discrim.evaluation.summary import METRICS
+from discrim.tables.table_error import plural
 
 if TYPE_CHECKING:
     from discrim.evaluation.verdict import Contrast, Verdict

@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data import catalogue
-from discrim.data.labelled_table import LabelledTable
-from discrim.data.tables import read_table
 from discrim.evaluation.gradients import hog
 from discrim.evaluation.methods import named
 from discrim.evaluation.protocol import Holdout, Indices, Protocol, Split, named_protocol
+from discrim.tables import catalogue
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.read import read_table
 
 _FOLDER = Path(__file__).with_name("studies")
 

@@ -25,11 +25,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from discrim.data.table_error import plural
 from discrim.evaluation.classifiers import Classifier
 from discrim.evaluation.methods import Method, Sizes
 from discrim.evaluation.protocol import Split
 from discrim.evaluation.result import Cell, Result, packed
+from discrim.tables.table_error import plural
 
 
 class Work(NamedTuple):

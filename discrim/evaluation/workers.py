@@ -121,7 +121,7 @@ class _SaysOnce(logging.Handler):
 
 
 def announce_compiling(run: int) -> None:
-    """Have this process say what `discrim.margins.compiled` logs."""
+    """Have this process say what `discrim.core.svm.compiled` logs."""
     log = logging.getLogger("discrim")
     if not any(isinstance(one, _SaysOnce) for one in log.handlers):
         log.addHandler(_SaysOnce(run))

@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discrim.data.table_error import plural
 from discrim.evaluation.summary import METRICS, ScoreTable, limits
 from discrim.report.chart import Axis, Chart, Mark, one_of
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes
+from discrim.tables.table_error import plural
 
 RAW = "raw"
 DASHES = ("solid", "solid", "solid", "solid", "dash", "dot", "dashdot", "dash")  # of curves that may coincide

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discrim.moments.class_moments import ClassMoments
-from discrim.reducers.vip import importances, labels_explained
+from discrim.core.coordinates.basis import Features
+from discrim.core.moments.class_moments import ClassMoments
+from discrim.estimators.vip import importances, labels_explained
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, feature_names, loadings_of, name_of, reducer_of, scores_of
 from discrim.report.loadings import features_chart, spectrum_places
-from discrim.solve.basis import Features
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ import numpy as np
 import scipy.linalg as la
 from scipy import stats
 
-from discrim.data.rows import block_slices, dense_block
 from discrim.report.chart import Axis, Chart, Mark, texts_apart
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, name_of, rows_seen, scores_of
+from discrim.tables.rows import block_slices, dense_block
 
 MOST_NAMED = 20
 WIDE, HIGH = 4.6, 4.0  # inches of the chart

@@ -9,10 +9,10 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from discrim.data.preprocessing import preprocessing
 from discrim.engines.table_files import is_read_in_parts
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.result import Cell
+from discrim.tables.preprocessing import preprocessing
 
 
 def project_command(best: Cell, data: str, reading: tuple[str, ...], scale: str) -> str:

@@ -18,9 +18,6 @@ from importlib.resources import files
 from itertools import product
 from typing import Any
 
-from discrim.data import catalogue
-from discrim.data.columnar import MissingExtraError
-from discrim.data.writing import whole_file
 from discrim.evaluation.comparison import JudgedRun
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.printed import BETTER, WORSE
@@ -35,6 +32,9 @@ from discrim.report.next_steps import project_command, python_code
 from discrim.report.payload import Charts, Words, as_json, features_json, figure_json
 from discrim.report.permuted_scores import permutation_chart
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
+from discrim.tables import catalogue
+from discrim.tables.columnar import MissingExtraError
+from discrim.tables.writing import whole_file
 
 MOST_CLASSES = 24  # that are drawn by name
 MOST_CURVES = 8  # that are shown from the start

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.data.writing import whole_file
 from discrim.evaluation.reproduce import Outcome, fitted_features, summary
 from discrim.evaluation.statistics import corrected_interval
 from discrim.evaluation.study import PrintedTable, Study
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.page import framed
 from discrim.report.payload import Words, figure_json
+from discrim.tables.writing import whole_file
 
 Charts = Iterator[tuple[str, Chart]]  # each with what a menu calls it
 

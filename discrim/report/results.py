@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import JudgedRun
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import METHODS, Method
@@ -17,6 +16,7 @@ from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.result import Result, RunFacts, Setting
 from discrim.evaluation.verdict import metric_for
 from discrim.registry import found as loaded
+from discrim.tables.labelled_table import LabelledTable
 
 NO_DATA = (
     "A store keeps results, not the data. Give the data with --data FILE --target COLUMN to see how rows lie on the "

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, NullSpaceLDA, RegularizedLDA
-from discrim.data.catalogue import CatalogueError, load
+from discrim.tables.catalogue import CatalogueError, load
 
 METHODS = {"PCA": PCA(2), "NullSpaceLDA": NullSpaceLDA(2), "RegularizedLDA": RegularizedLDA(2)}
 LOOKS = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D")]  # colour and marker of each class

@@ -21,7 +21,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from discrim import PCA, BayesErrorLDA, RegularizedLDA
-from discrim.data.catalogue import CatalogueError, load
+from discrim.tables.catalogue import CatalogueError, load
 
 COUNTS = [1, 2, 3, 5, 8, 11, 16]
 LOOKS = {"PCA": ("#666666", "o"), "RegularizedLDA": ("#0072B2", "s"), "BayesErrorLDA": ("#D55E00", "^")}

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, RegularizedLDA, fit_parts
-from discrim.data.check import PartError
-from discrim.reducers.within_memory import fit_within
+from discrim.estimators.within_memory import fit_within
+from discrim.tables.validation import PartError
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'discrim[dask]'")
 da = pytest.importorskip("dask.array")
@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_refused_before_a_block_is_computed(monkeypatch):
     frame = dd.from_dask_array(rows, columns=[f"x{i}" for i in range(120)])
     with pytest.raises(ValueError, match="RegularizedLDA needs them"):
         fit_parts(RegularizedLDA(), [(frame, frame["x0"])], max_memory=200_000)
-    monkeypatch.setattr("discrim.reducers.base.fit_within", partial(fit_within, max_memory=200_000))
+    monkeypatch.setattr("discrim.estimators.base.fit_within", partial(fit_within, max_memory=200_000))
     with pytest.raises(ValueError, match="RegularizedLDA needs them"):
         RegularizedLDA().fit(rows, OF_WIDE)
 

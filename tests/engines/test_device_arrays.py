@@ -8,8 +8,8 @@ from sklearn import config_context
 from sklearn.model_selection import StratifiedKFold
 
 from discrim import PCA, BayesErrorLDA, FisherLDA, RegularizedLDA
+from discrim.core.moments.class_moments import ClassMoments
 from discrim.engines import device_arrays
-from discrim.moments.class_moments import ClassMoments
 
 X, Y = labelled(90, 5)
 WIDE, WIDE_LABELS = labelled(12, 20)

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from discrim import PCA, BayesErrorLDA, HashKFold, load
 from discrim.cli import application
-from discrim.data.table_error import TableError
 from discrim.engines.table_files import FileTable, gather_files, in_files, sampled_rows, transform_files
-from discrim.reducers.parts import fit_in_parts, gathering_of
-from discrim.reducers.within_memory import MAX_MEMORY
+from discrim.estimators.parts import fit_in_parts, gathering_of
+from discrim.estimators.within_memory import MAX_MEMORY
+from discrim.tables.table_error import TableError
 
 X, Y = labelled(300, 6)
 FRAME = pd.DataFrame(X, columns=list("abcdef")).assign(kind=np.array(["x", "y", "z"])[Y])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import study_parts
 
-from discrim.data import catalogue
 from discrim.evaluation.result import Cell
 from discrim.evaluation.store import Store
+from discrim.tables import catalogue
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 

@@ -7,6 +7,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from discrim import LogisticPCA, MarginPCA, MaxMarginShift, SupervisedExponentialPCA
+from discrim.estimators.pca import PCA
 from discrim.evaluation.paper_conventions import (
     EXTRACTORS,
     PAPER_METHODS,
@@ -14,7 +15,6 @@ from discrim.evaluation.paper_conventions import (
     any_classifier,
     any_method,
 )
-from discrim.reducers.pca import PCA
 
 PAIRS = ("all", "mean", "median", "nearest")
 

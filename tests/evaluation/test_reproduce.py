@@ -12,6 +12,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
+from discrim.estimators.bayes_error_pca import BayesErrorPCA
+from discrim.estimators.fisher_lda import FisherLDA
+from discrim.estimators.pca import PCA
 from discrim.evaluation.measures import MEASURES
 from discrim.evaluation.paper_conventions import any_classifier
 from discrim.evaluation.plan import labelled_table
@@ -21,9 +24,6 @@ from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import corrected_t_test, holm, sign_test
 from discrim.evaluation.store import Store
 from discrim.evaluation.study import MADE_UP, Names, PrintedCell, PrintedTable, Study, study
-from discrim.reducers.bayes_error_pca import BayesErrorPCA
-from discrim.reducers.fisher_lda import FisherLDA
-from discrim.reducers.pca import PCA
 
 NAN = np.nan
 SPLITS = 4

@@ -19,7 +19,7 @@ def nowhere(tmp_path, monkeypatch):
     """No folder of data sets, an empty cache, and a screen of one width, whoever made it."""
     monkeypatch.setattr(screen.out, "_width", 140)
     monkeypatch.delenv("DISCRIM_DATA", raising=False)
-    monkeypatch.setattr("discrim.data.catalogue.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("discrim.tables.catalogue.cache_folder", lambda: tmp_path)
 
 
 def test_wrong_names_are_refused_with_the_right_ones(nowhere):
@@ -79,7 +79,7 @@ def test_failed_trials_set_the_exit_code(nowhere, tmp_path, monkeypatch):
     def broken(self, *_):
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr("discrim.reducers.bayes_error_pca.BayesErrorPCA.fit", broken)
+    monkeypatch.setattr("discrim.estimators.bayes_error_pca.BayesErrorPCA.fit", broken)
     command = ("bayes-error-pca", "-d", "wdbc", "--splits", "2", "-j", "1", "--store", tmp_path / "kept")
     for options, n_failed in (((), 16), (("--honest",), 8)):
         code, _, err = reproduce(*command, *options)

@@ -35,7 +35,7 @@ PAGE = "before\n<!-- lda-refinement: begin -->\nold\n<!-- lda-refinement: end --
 @pytest.fixture
 def written(tmp_path, monkeypatch):
     monkeypatch.delenv("DISCRIM_DATA", raising=False)
-    monkeypatch.setattr("discrim.data.catalogue.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("discrim.tables.catalogue.cache_folder", lambda: tmp_path)
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     (tmp_path / "images").mkdir()

@@ -183,9 +183,9 @@ def test_that_something_is_compiled_is_said_once_and_what_comes_from_the_cache_i
         announce_compiling(os.getpid())
         announce_compiling(os.getpid())
         assert "numba" not in sys.modules
-        import numba, discrim.margins.compiled
+        import numba, discrim.core.svm.compiled
         own = lambda x: x + 1
-        own.__module__ = "discrim.margins.compiled"
+        own.__module__ = "discrim.core.svm.compiled"
         once = numba.njit(own)
         once(1)
         once(1)

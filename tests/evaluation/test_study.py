@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from samples import labelled
 
-from discrim.data import catalogue
 from discrim.evaluation.measures import MEASURES
 from discrim.evaluation.paper_conventions import any_classifier, any_method
 from discrim.evaluation.plan import labelled_table
@@ -22,6 +21,7 @@ from discrim.evaluation.study import (
     study,
     study_names,
 )
+from discrim.tables import catalogue
 
 STUDIES = ("bayes-error-pca", "lda-refinement", "max-margin-data-shifting", "maximum-margin-pca")
 NAMES = Names({"PCA": "pca"}, {"NB": "naive-bayes"})

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.plan import planned
 from discrim.evaluation.result import Result, Setting
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store
 from discrim.report.results import Results
+from discrim.tables.labelled_table import LabelledTable
 
 HOSTILE = [
     "<script>alert('class')</script>",

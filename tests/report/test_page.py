@@ -16,7 +16,6 @@ import pytest
 from pages import HOSTILE, hostile_results, made_up, trees
 from sklearn.neighbors import KNeighborsClassifier
 
-from discrim.data.columnar import MissingExtraError
 from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.report import page as page_module
@@ -27,6 +26,7 @@ from discrim.report.page import page as page_of
 from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, short_numbers
 from discrim.report.refits import CLASSIFIERS_VIEW, MethodMap, _in_order, looks_of
 from discrim.report.results import Results
+from discrim.tables.columnar import MissingExtraError
 
 KINDS_OF_CELLS = ("right", "wrong", "none")
 

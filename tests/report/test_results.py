@@ -12,7 +12,6 @@ from scipy.sparse import csr_array, issparse
 from sklearn import decomposition
 
 from discrim import FisherLDA
-from discrim.data.labelled_table import LabelledTable
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
@@ -24,6 +23,7 @@ from discrim.report.next_steps import project_command, python_code
 from discrim.report.page import Origin, page
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Fits, lines_shown, looks_of
 from discrim.report.results import Results, results_in
+from discrim.tables.labelled_table import LabelledTable
 
 
 def test_a_comparison_and_its_store_give_the_same_results(tmp_path):

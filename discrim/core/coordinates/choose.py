@@ -1,0 +1,105 @@
+"""One table decides how a problem is solved; the choice and its reason stay with the fitted estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from discrim.core.coordinates.basis import Basis, Features
+from discrim.core.coordinates.products import Products
+from discrim.core.coordinates.row_space import GramRows, SingularRows
+from discrim.core.eigen import SPARE
+from discrim.core.margin_vectors import Margins
+from discrim.tables.fit_messages import refuse_large_sparse, refuse_wide_parts
+from discrim.tables.rows import LabelledRows
+
+EXACT_SIDE = 5_000  # an eigendecomposition of this size still takes seconds
+SOON = 2.0  # seconds an exact solution may always take
+FEWEST_PASSES, MOST_PASSES = 4, 12  # by the latter block Krylov has all digits of most spectra
+BESIDE = 4  # blocks of directions that are held beside those of the passes
+BASES = ("features", "rows", "products")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which coordinates to pose the problem in (one of BASES), and why."""
+
+    basis: str
+    reason: str
+    leading: bool = field(default=False, kw_only=True)  # whether the largest directions are all that is wanted
+    passes: int = field(default=0, kw_only=True)  # products at most, where each goes through all parts
+
+    def build(self, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
+        """The rows in these coordinates; `resolve` asks for directions below 1e-3 of the largest too."""
+        if self.basis == "features":
+            return Features.of(points, margins, self.reason)
+        if self.basis == "products":
+            return Products.of(points, margins, self.reason)
+        if resolve:
+            return SingularRows.of(points, margins, self.reason)
+        return GramRows.of(points, margins, self.reason, leading=self.leading)
+
+
+def choose(
+    n: int,
+    d: int,
+    *,
+    stored: int | None = None,
+    wanted: int | None,
+    why_all: str | None = None,
+    can_sample: bool = False,
+) -> Plan:
+    """The plan for n×d rows.
+
+    stored : how many numbers a sparse table stores; None for a dense one
+    wanted : how many directions, None for all there are (`why_all`: the method needs them all)
+    can_sample : whether what it needs them for may be chosen on some rows, where there is no other way
+    """
+    side, sparse = min(n, d), stored is not None
+    needs_all = why_all is not None and not (can_sample and sparse and side > EXACT_SIDE)
+    few = wanted is not None and not needs_all and 10 * wanted <= side
+    if few and (side > EXACT_SIDE or _is_cheaper_by_products(n, d, stored, wanted or 0)):
+        kind = "sparse" if sparse else "dense"
+        return Plan("products", f"{wanted} of {side} directions of a large {kind} problem ({n}×{d}): products only")
+    if sparse and side > EXACT_SIDE:
+        refuse_large_sparse(n, d, side // 10, why_all)
+    if n >= d:
+        return Plan("features", f"n={n} ≥ d={d}: statistics of the features")
+    return Plan("rows", f"n={n} < d={d}: coordinates in the span of the rows")
+
+
+def choose_in_parts(d: int, *, scatters: int, wanted: int | None, max_memory: int, why_not: str | None) -> Plan:
+    """The plan for parts of d columns, of which nobody knows how many rows will come.
+
+    scatters : how many d×d matrices statistics hold; wanted : how many directions
+    why_not : why the parts cannot be gone through several times, None where they can
+    """
+    exact = 2 * 8 * scatters * d**2  # those so far, and those of a part
+    if exact <= max_memory:
+        return Plan("features", f"statistics of {d} columns in {exact / 2**20:,.0f} MiB")
+    if why_not is None and wanted is None:
+        why_not = "this method asks for all directions"
+    block = 8 * d * ((wanted or 0) + 1 + SPARE)
+    passes = min(MOST_PASSES, max_memory // block - BESIDE)
+    if why_not is None and passes < FEWEST_PASSES:
+        least = (FEWEST_PASSES + BESIDE) * block
+        why_not = f"passes over the parts for {wanted} of their directions would take {least:,} bytes at least"
+    if why_not is not None:
+        refuse_wide_parts(d, exact, max_memory, why_not)
+    return Plan(
+        "products",
+        f"{d} columns, whose statistics would take {exact / 2**20:,.0f} MiB of {max_memory / 2**20:,.0f}: at most "
+        f"{passes + 2} passes over the parts (block Krylov), until less than 1e-5 of the spread is to be won",
+        passes=passes,
+    )
+
+
+def _is_cheaper_by_products(n: int, d: int, stored: int | None, wanted: int) -> bool:
+    """By far, in rough seconds: a matrix product makes 1e10 steps in one, a product with a vector fewer."""
+    side, other = min(n, d), max(n, d)
+    gram = side * side * other / 1e10
+    if stored is not None and n < d:  # of sparse rows: pairs of numbers in one column
+        gram = stored * stored / d / 1e8
+    passes = 4 * (10 + 2 * wanted)
+    by_products = passes * (n * d / 1e9 if stored is None else stored / 2e8)
+    exact = gram + 2 * side**3 / 1e10
+    return exact > SOON and 5 * by_products < exact

@@ -1,0 +1,422 @@
+"""The search for nearest enemies: rows in class order, tiles of bounds first, distances only where bounds leave doubt.
+
+A tile holds for every row i of one block and row j of another (low, width and floor are in `Bounds`)
+
+    low(i, j)  ≤  D(i, j)/unit  ≤  low(i, j) + width·(norm(i) + norm(j)) + floor
+
+as one matrix product. A tile within one class is never computed, and every other serves both of its sides. For each row
+the pairs whose lower bound is below the least upper bound seen so far are kept; what is left of them in the end are the
+nearest enemy and its rivals, and only where there are rivals is D computed. The answer is therefore exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from discrim.tables.rows import entries_once
+
+Ints = NDArray[np.intp]
+Floats = NDArray[np.float64]
+
+TILE = 1024  # positions in a block: a float32 tile is 4 MB; smaller ones leave more to Python, larger ones the cache
+CHUNK = 128  # columns that share one minimum, so that contenders are looked for in few places
+TIE = 1e-9  # distances whose squares differ by less, relatively, count as equal
+DOUBTFUL_SHARE = 0.04  # of the pairs: then computing their distances costs what float64 products would
+HELD = 2**20  # candidates that are held before those which newer ones have outdone are dropped
+PILOT_SIZE = 2**17  # values of the rows whose mean is the centre: it need not be the mean of all
+FLOAT32_FEATURES = 50_000  # beyond, float32's error bound is too wide to be of use
+SAFE_EXPONENT = 400  # squares of differences between 2^±400 neither overflow nor vanish
+
+
+class Found(NamedTuple):
+    """Row `finder[t]` has `enemy[t]` among its nearest in a class, at squared distance D (NaN: it has no rival)."""
+
+    finder: Ints
+    enemy: Ints
+    D: Floats
+
+
+def search_enemies(X: Any, codes: Ints, n_classes: int, *, each: bool) -> Iterator[Found]:
+    """Nearest enemies and all that are as near, in each other class or in all of them; what faces each other together.
+
+    Every unordered pair of rows occurs in one part of the answer only, from whichever sides it was found. With `each`
+    there is a part for every two groups of classes, so that at no time more is held than the largest of them needs.
+    """
+    order, sizes = _class_order(codes, n_classes)
+    if len(sizes) < 2:
+        return
+    rows: Rows = SparseRows(X, order) if sparse.issparse(X) else DenseRows(X, order)
+    groups = _groups(sizes, each=each)
+    together = [_Side(rows, 0, len(order), 1)] * 2 if not each else None
+    for h, right in enumerate(groups):
+        for left in groups[: h + 1]:
+            if left is right and len(left.edges) == 2:
+                continue  # one class alone
+            facing = ((left, right), (right, left))
+            sides = together or [_Side(rows, one.edges[0], one.edges[-1], other.n_slots) for one, other in facing]
+            _search_pair(rows, left, right, sides)
+            if each:
+                parts = zip(*(side.found() for side in (sides[:1] if left is right else sides)), strict=True)
+                yield Found(*(np.concatenate(column) for column in parts))
+    if together is not None:
+        yield together[0].found()
+
+
+class _Block(NamedTuple):
+    """Positions start:stop, in chunks (edges relative to start) of which each belongs to one slot of the group."""
+
+    start: int
+    stop: int
+    chunks: Ints
+    slot_of: Ints
+
+
+class _Group(NamedTuple):
+    """Positions of one class, in several blocks if it is large, or of several small ones, in one block.
+
+    `edges` of its classes; `slots` in which others look for enemies in it: its classes, or all of it.
+    """
+
+    edges: list[int]
+    n_slots: int
+    blocks: list[_Block]
+
+    @classmethod
+    def of(cls, edges: list[int], *, each: bool) -> _Group:
+        slots = edges if each else [edges[0], edges[-1]]
+        n_parts = -(-(edges[-1] - edges[0]) // TILE)
+        cuts = [edges[0] + (edges[-1] - edges[0]) * part // n_parts for part in range(n_parts + 1)]
+        blocks = []
+        for start, stop in pairwise(cuts):
+            starts = [np.arange(max(low, start), min(high, stop), CHUNK) - start for low, high in pairwise(slots)]
+            slot_of = np.repeat(np.arange(len(starts)), [len(part) for part in starts])
+            blocks.append(_Block(start, stop, np.concatenate([*starts, [stop - start]]), slot_of))
+        return cls(edges, len(slots) - 1, blocks)
+
+
+def _class_order(codes: Ints, n_classes: int) -> tuple[Ints, Ints]:
+    """Rows by class, and the classes' sizes: first those that fill blocks, then those that share blocks."""
+    sizes = np.bincount(codes, minlength=n_classes)
+    large_first = np.argsort(sizes <= TILE, kind="stable")
+    rank = np.empty(n_classes, dtype=np.intp)
+    rank[large_first] = np.arange(n_classes)
+    in_order = sizes[large_first]
+    return np.argsort(rank[codes], kind="stable"), in_order[in_order > 0]
+
+
+def _groups(sizes: Ints, *, each: bool) -> list[_Group]:
+    groups: list[_Group] = []
+    edges = [0]
+    for size in sizes.tolist():
+        if edges[-1] > edges[0] and edges[-1] + size - edges[0] > TILE:
+            groups.append(_Group.of(edges, each=each))
+            edges = edges[-1:]
+        edges.append(edges[-1] + size)
+    return [*groups, _Group.of(edges, each=each)]
+
+
+def _search_pair(rows: Rows, left: _Group, right: _Group, sides: list[_Side]) -> None:
+    """All tiles of two groups, seen from both; of a group with itself, from one, without the classes' own squares."""
+    seen = doubtful = 0
+    for columns in right.blocks:
+        for lines in left.blocks:
+            tile = rows.tile(lines.start, lines.stop, columns.start, columns.stop)
+            if left is right:
+                for low, high in pairwise([edge - left.edges[0] for edge in left.edges]):
+                    tile[low:high, low:high] = np.inf
+            doubtful += sides[0].look(tile, lines.start, columns)
+            if left is not right:
+                doubtful += sides[1].look(tile.T, columns.start, lines)
+            seen += tile.size
+            if doubtful > DOUBTFUL_SHARE * seen:
+                rows.sharpen()
+
+
+class _Candidates(NamedTuple):
+    """Cell (row and slot), position of the other row, and bounds of D."""
+
+    cell: Ints
+    other: Ints
+    low: Floats
+    high: Floats
+
+    def only(self, kept: NDArray[np.bool_]) -> _Candidates:
+        return _Candidates(self.cell[kept], self.other[kept], self.low[kept], self.high[kept])
+
+
+class _Side:
+    """Rows (positions start:stop) that look for enemies, and for each slot what they have found so far.
+
+    A slot is a class, or all classes other than the row's own; a cell is a slot of a row. D of the nearest of a cell is
+    at most reach[cell].
+    """
+
+    def __init__(self, rows: Rows, start: int, stop: int, n_slots: int) -> None:
+        self.rows, self.start, self.n_slots = rows, start, n_slots
+        self.reach = np.full((stop - start) * n_slots, np.inf)
+        self.parts: list[_Candidates] = []
+        self.n_held, self.most = 0, HELD
+
+    def look(self, values: NDArray, first: int, others: _Block) -> int:
+        """Take into account a tile of lower bounds: rows from position `first` on, and others that may be enemies.
+
+        Returns how many pairs it left in doubt.
+        """
+        bounds, slots = self.rows.bounds, np.arange(others.slot_of[0], others.slot_of[-1] + 1)
+        minima = _minima(values, others.chunks)
+        least = np.minimum.reduceat(minima, np.searchsorted(others.slot_of, slots), axis=1).astype(np.float64)
+        cells = np.arange(first - self.start, first - self.start + len(values))[:, None] * self.n_slots + slots
+        norms = bounds.norms[first : first + len(values), None] + bounds.norms[others.start : others.stop].max()
+        upper = np.minimum(self.reach[cells] / bounds.unit, least + bounds.width * norms + bounds.floor)
+        limit = _rounded_up(np.where(np.isinf(least), -np.inf, upper * (1 + TIE)), values.dtype)
+        at = others.slot_of - slots[0]
+        new = self._within(values, minima, limit[:, at], cells[:, at], others)
+        np.minimum.at(self.reach, new.cell, new.high)
+        self.parts.append(new)
+        self.n_held += len(new.cell)
+        if self.n_held > self.most:
+            self._compress()
+        return len(new.cell) - int(np.count_nonzero(least <= limit)) if bounds.width else 0
+
+    def _within(self, values: NDArray, minima: NDArray, limit: NDArray, cells: Ints, others: _Block) -> _Candidates:
+        """The pairs within the limits, looked for only in chunks whose minimum is."""
+        item, chunk = np.nonzero(minima <= limit)
+        width = min(CHUNK, values.shape[1])
+        start = np.minimum(others.chunks[chunk], values.shape[1] - width)
+        windows = np.lib.stride_tricks.sliding_window_view(values, width, axis=1)[item, start]
+        pair, column = np.nonzero(windows <= limit[item, chunk][:, None])
+        low, item, chunk, column = (
+            windows[pair, column].astype(np.float64),
+            item[pair],
+            chunk[pair],
+            column + start[pair],
+        )
+        bounds, cell, other = self.rows.bounds, cells[item, chunk], column + others.start
+        doubt = bounds.width * (bounds.norms[cell // self.n_slots + self.start] + bounds.norms[other]) + bounds.floor
+        found = _Candidates(cell, other, low * bounds.unit, (low + doubt) * bounds.unit)
+        inside = (column >= others.chunks[chunk]) & (column < others.chunks[chunk + 1])  # windows are all of one width
+        return found if inside.all() else found.only(inside)
+
+    def _compress(self) -> _Candidates:
+        """Drop what has been outdone; bounds of what has rivals become distances."""
+        held = _Candidates(*(np.concatenate(column) for column in zip(*self.parts, strict=True)))
+        held = self._not_outdone(held)
+        doubtful = np.flatnonzero(_have_rivals(held.cell) & (held.low < held.high))
+        if doubtful.size:
+            order = self.rows.order
+            finder, enemy = held.cell[doubtful] // self.n_slots + self.start, held.other[doubtful]
+            held.low[doubtful] = held.high[doubtful] = self.rows.distances(order[finder], order[enemy])
+            self.reach[held.cell] = np.inf
+            np.minimum.at(self.reach, held.cell, held.high)
+            held = self._not_outdone(held)
+        self.parts, self.n_held = [held], len(held.cell)
+        self.most = max(HELD, 2 * self.n_held)
+        return held
+
+    def _not_outdone(self, held: _Candidates) -> _Candidates:
+        return held.only(held.low <= self.reach[held.cell] * (1 + TIE))
+
+    def found(self) -> Found:
+        held, order = self._compress(), self.rows.order
+        D = np.where(held.low == held.high, held.low, np.nan)
+        return Found(order[held.cell // self.n_slots + self.start], order[held.other], D)
+
+
+def _have_rivals(cell: Ints) -> NDArray[np.bool_]:
+    order = np.argsort(cell, kind="stable")
+    equal = np.diff(cell[order]) == 0
+    shared = np.zeros(len(cell), dtype=bool)
+    shared[order[1:]] |= equal
+    shared[order[:-1]] |= equal
+    return shared
+
+
+def _minima(values: NDArray, chunks: Ints) -> NDArray:
+    """The least of each row in each chunk of columns."""
+    if values.flags.c_contiguous:
+        return np.minimum.reduceat(values, chunks[:-1], axis=1)
+    return np.stack([values[:, low:high].min(axis=1) for low, high in pairwise(chunks.tolist())], axis=1)
+
+
+def _rounded_up(limit: Floats, dtype: np.dtype) -> NDArray:
+    return limit if dtype == np.float64 else np.nextafter(limit.astype(dtype), dtype.type(np.inf))
+
+
+class Bounds(NamedTuple):
+    """How tile values bound distances (see above); norms by position in class order."""
+
+    norms: Floats
+    width: float
+    floor: float
+    unit: float  # a power of two
+
+
+def _bounds(norms: Floats, n_terms: int, dtype: np.dtype, floor: float, unit: float) -> tuple[NDArray, Bounds]:
+    """Offsets low(i) to be added to the products −2 a_i·a_j, a_i the row as stored in the tile's precision.
+
+    With u the unit round-off and N = norm(i) + norm(j) ≥ 2‖a_i‖‖a_j‖: the product and the two offsets, n + 2 terms of
+    sizes that add up to at most 2N, summed in any order, err by at most 1.01·2(n + 2)u·N; storing a_i by 4u·N, offsets
+    by u·N; in float64, norms by n·u₆₄·N and D itself by 2(n + 2)u₆₄·N. `floor` bounds what terms too small for the
+    precision can lose.
+    """
+    u, u64 = np.finfo(dtype).eps / 2, np.finfo(float).eps / 2
+    error = 1.01 * (2 * (n_terms + 8) * u + 3 * (n_terms + 4) * u64)
+    return (norms * (1 - error) - floor).astype(dtype), Bounds(norms, 2 * error, 4 * floor, unit)
+
+
+def _exact_bounds(norms: Floats, dtype: np.dtype, unit: float) -> tuple[NDArray, Bounds]:
+    """Tile values that are never rounded, and so are D itself."""
+    return norms.astype(dtype), Bounds(norms, 0.0, 0.0, unit)
+
+
+def _never_rounded(norms: Floats, dtype: np.dtype) -> bool:
+    """Whether sums of products of integers stay integers that the precision holds, whatever their order."""
+    return bool(4 * norms.max() <= 2 / np.finfo(dtype).eps)
+
+
+def _power_of_two(exponent: int) -> float:
+    return float(np.ldexp(1.0, int(np.clip(exponent, -1000, 1000))))
+
+
+class DenseRows:
+    """Tiles of low(i) + low(j) − 2 a_i·a_j, a_i = (x_i − centre)·scale, so that offsets and units do no harm.
+
+    In float32 as long as that leaves little in doubt, in float64 from there on. The offsets are two more columns.
+    """
+
+    def __init__(self, X: Any, order: Ints) -> None:
+        X = np.asarray(X)
+        X = np.require(X, X.dtype if X.dtype in (np.float32, np.float64) else np.float64, ["ALIGNED"])
+        self.X, least, exponent = _in_safe_range(X)
+        self.order, self.scale = order, _power_of_two(-exponent)
+        pilot = self.X[:: -(-X.size // PILOT_SIZE)].astype(float)
+        self.centre = least + (pilot - least).mean(axis=0)
+        self.step = _grid_step(pilot)
+        if self.step:
+            self.centre = np.rint(self.centre / self.step) * self.step
+        self._store(np.dtype(np.float32 if X.shape[1] <= FLOAT32_FEATURES else np.float64))
+
+    def _store(self, dtype: np.dtype) -> None:
+        n, d = self.X.shape
+        self.stored, norms, on_grid = np.empty((n, d + 2), dtype), np.empty(n), self.step > 0
+        chunk = max(1, 2**16 // d)
+        for start in range(0, n, chunk):
+            block = self.X[self.order[start : start + chunk]] - self.centre
+            on_grid = on_grid and np.array_equal(block, np.rint(block / self.step) * self.step)
+            stored = self.stored[start : start + chunk, :d]
+            np.multiply(block, self.scale, out=stored, casting="same_kind")
+            norms[start : start + chunk] = np.einsum("ij,ij->i", stored, stored, dtype=np.float64)
+        unit = self.scale**-2
+        if on_grid and _never_rounded(norms * (unit / self.step**2), dtype):
+            low, self.bounds = _exact_bounds(norms, dtype, unit)
+        else:
+            floor = d * 2.0 ** (-120 if dtype == np.float32 else -250)
+            low, self.bounds = _bounds(norms, d, dtype, floor, unit)
+        self.stored[:, d], self.stored[:, d + 1] = low, 1
+        self.held_range, self.room = (0, 0), np.empty(min(TILE, n) ** 2, dtype)
+
+    def tile(self, r_start: int, r_stop: int, c_start: int, c_stop: int) -> NDArray:
+        """Lower bounds for positions r_start:r_stop × c_start:c_stop, which stand until the next is asked for."""
+        if self.held_range != (c_start, c_stop):
+            self.held_range = (c_start, c_stop)
+            self.held = self.stored[c_start:c_stop] * self.stored.dtype.type(-2)
+            self.held[:, -2:] = self.stored[c_start:c_stop, :-3:-1]  # (1, low) against (low, 1)
+        shape = r_stop - r_start, c_stop - c_start
+        room = self.room[: shape[0] * shape[1]].reshape(shape)
+        return np.matmul(self.stored[r_start:r_stop], self.held.T, out=room)
+
+    def distances(self, left: Ints, right: Ints) -> Floats:
+        """D of pairs of rows of X: Σ_k (x_ik − x_jk)², summed in feature order in float64."""
+        chunk = max(1, 2**16 // self.X.shape[1])
+        D = np.empty(len(left))
+        for start in range(0, len(left), chunk):
+            part = slice(start, start + chunk)
+            gaps = np.subtract(self.X[left[part]], self.X[right[part]], dtype=np.float64)
+            D[part] = np.cumsum(np.square(gaps, out=gaps), axis=1, out=gaps)[:, -1]  # a sum in order, unlike np.sum
+        return D
+
+    def sharpen(self) -> None:
+        """Narrow the bounds if that is possible, since too many pairs are in doubt."""
+        if self.stored.dtype == np.float32:
+            del self.stored, self.held
+            self._store(np.dtype(np.float64))
+
+
+def _in_safe_range(X: NDArray) -> tuple[NDArray, Floats, int]:
+    """X, the least value of each column, and the exponent of the largest half spread.
+
+    If squared differences would overflow or vanish, X times a power of two instead: D is then in that unit.
+    """
+    least, largest = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
+    exponent = int(np.frexp(np.max(largest / 2 - least / 2))[1])
+    if X.dtype == np.float32 or abs(exponent) <= SAFE_EXPONENT:
+        return X, least, exponent
+    # A constant column adds nothing to D, and its value need not fit the unit.
+    return _in_safe_range(np.where(least < largest, X, 0.0) * _power_of_two(-exponent))
+
+
+def _grid_step(values: Floats) -> float:
+    """The coarsest of 1, 1/2 … 1/64 of which all values are multiples, or 0 if there is none."""
+    step = 0.0
+    for finer in 2.0 ** -np.arange(6, -1, -1):  # the finest first: most data are on no grid at all
+        with np.errstate(over="ignore"):  # an infinity is off the grid
+            if not np.array_equal(values, np.rint(values / finer) * finer):
+                break
+        step = float(finer)
+    return step
+
+
+class SparseRows:
+    """Tiles of low(i) + low(j) − 2 x_i·x_j from the entries alone, uncentred, in float64."""
+
+    def __init__(self, X: Any, order: Ints) -> None:
+        self.X, self.order, self.held_range = _canonical(X), order, (0, 0)
+        self.rows = self.X[order].astype(np.float64)
+        counts, data = np.diff(self.rows.indptr), self.rows.data
+        norms: Floats = np.bincount(np.repeat(np.arange(len(order)), counts), data**2, len(order)).astype(np.float64)
+        dtype, n_terms = np.dtype(np.float64), int(counts.max())
+        if np.array_equal(data, np.rint(data)) and _never_rounded(norms, dtype):
+            self.low, self.bounds = _exact_bounds(norms, dtype, 1.0)
+        else:
+            self.low, self.bounds = _bounds(norms, n_terms, dtype, (n_terms + 1) * 2.0**-1000, 1.0)
+
+    def tile(self, r_start: int, r_stop: int, c_start: int, c_stop: int) -> NDArray:
+        from discrim.core.svm.compiled import add_products  # loads numba, which dense rows do without
+
+        if self.held_range != (c_start, c_stop):
+            self.held_range, self.held = (c_start, c_stop), self.rows[c_start:c_stop].tocsc()
+        rows, held = self.rows, self.held
+        tile = np.add.outer(self.low[r_start:r_stop], self.low[c_start:c_stop])
+        add_products(rows.indptr, rows.indices, rows.data, r_start, held.indptr, held.indices, held.data, tile)
+        return tile
+
+    def distances(self, left: Ints, right: Ints) -> Floats:
+        D = np.empty(len(left))
+        for start in range(0, len(left), 2**12):
+            part = slice(start, start + 2**12)
+            gaps = (self.X[left[part]].astype(np.float64) - self.X[right[part]].astype(np.float64)).tocsr()
+            gaps.sort_indices()
+            n_rows = gaps.shape[0]
+            D[part] = np.bincount(np.repeat(np.arange(n_rows), np.diff(gaps.indptr)), gaps.data**2, n_rows)
+        return D
+
+    def sharpen(self) -> None:
+        pass  # float64 is the best there is
+
+
+Rows = DenseRows | SparseRows
+
+
+def _canonical(X: Any) -> Any:
+    """CSR with sorted features, each once, and squares that neither overflow nor vanish; X itself if it is so."""
+    X = entries_once(X)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    exponent = int(np.frexp(np.abs(X.data).max(initial=0.0))[1])
+    return X if X.dtype == np.float32 or abs(exponent) <= SAFE_EXPONENT else X * _power_of_two(-exponent)

@@ -1,0 +1,153 @@
+"""Max-margin PCA: latent rows, a large-margin classifier of them, and the directions they are seen through, by turns.
+
+    min  ρ/2 Σ_y ‖ν_y‖² + Σ_n v_n [ ½‖x_n − Wᵀz_n‖² + ½‖z_n‖² + C max_y (1[y ≠ y_n] + (ν_y − ν_{y_n})·z_n) ]
+
+over Z (n×K), ν (classes × K) and W (K×d, WWᵀ = I). ρ = 1; of two classes ρ = 2, since ν_1 = −ν_2 and the SVM's one
+vector ν is their difference: Σ_y ‖ν_y‖² = ½‖ν‖². Each part by itself is convex and has its turn:
+
+    Z | W, ν   every row alone: z_n = ½(Wx_n + Σ_y A_ny ν_y), A_n = C(1[y = y_n] − share_y), shares on a simplex
+    W | Z      max tr W Σ_n v_n x_n z_nᵀ, which is linear: the polar factor of Σ_n v_n z_n x_nᵀ
+    ν | Z      the SVM on Z; but Z and ν hold each other fast where rows lie on the margin, and their turns would end
+               where nothing is least. With Z following ν the objective is smooth in ν, with slope ρν − Σ_n v_n A_nᵀz_n,
+               and is taken downhill so.
+
+No turn ends higher than it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from discrim.core.svm.shift import UnitRows
+from discrim.decompositions import svd
+
+Array = NDArray[np.float64]
+STEPS = 10  # of L-BFGS in one turn
+SETTLED = 1e-11  # duality gap of a row, in units of C
+MOST_STEPS = 3000  # of one row
+LONGER = 1.5  # how much farther W is turned after it paid to turn it farther
+
+
+@dataclass(frozen=True, eq=False)
+class MaxMarginState:
+    """W, ν and Z with the rows along W, the shares of the classes in every row, and the objective."""
+
+    directions: Array  # W
+    along: Array  # x̃ᵀW
+    class_coef: Array  # ν
+    latent: Array  # Z
+    shares: Array
+    objective: float
+
+    def rotated(self, turn: Array) -> MaxMarginState:
+        """The same in other coordinates of the subspace: W → RW, and all that refers to it."""
+        along, coef, latent = (part @ turn.T for part in (self.along, self.class_coef, self.latent))
+        return replace(self, directions=turn @ self.directions, along=along, class_coef=coef, latent=latent)
+
+
+@dataclass(frozen=True, eq=False)
+class MaxMarginProblem:
+    """The rows, their classes, and what a loss costs."""
+
+    rows: UnitRows
+    codes: NDArray[np.intp]
+    n_classes: int
+    C: float
+
+    @property
+    def rho(self) -> float:
+        return 2.0 if self.n_classes == 2 else 1.0
+
+    def begun(self, directions: Array, class_coef: Array) -> MaxMarginState:
+        """The state at given W and ν."""
+        return self._settled(directions, class_coef, self._own(1.0))
+
+    def downhill(self, state: MaxMarginState) -> MaxMarginState:
+        """ν's turn, with Z."""
+        reached = [state]
+
+        def objective(flat: Array) -> tuple[float, Array]:
+            last = reached[-1]
+            now = self._settled(last.directions, flat.reshape(state.class_coef.shape), last.shares, last.along)
+            reached.append(now)
+            return now.objective, self._slope(now).ravel()
+
+        options = {"maxiter": STEPS, "ftol": 1e-15, "gtol": 1e-12}
+        minimize(objective, state.class_coef.ravel(), jac=True, method="L-BFGS-B", options=options)
+        return min(reached, key=lambda one: one.objective)
+
+    def turned(self, state: MaxMarginState, reach: float) -> tuple[MaxMarginState, float]:
+        """W's turn, with Z: as far as the polar factor says, or `reach` times as far again where that is lower."""
+        near = _polar(self.rows.gathered(self.rows.weighted(state.latent)))
+        far = _polar(near + reach * (near - state.directions))
+        tried = [self._settled(W, state.class_coef, state.shares) for W in (near, far)]
+        lowest = min([state, *tried], key=lambda one: one.objective)
+        return lowest, reach * LONGER if lowest is tried[1] else max(reach / 2, 0.5)
+
+    def _settled(
+        self, directions: Array, class_coef: Array, shares: Array, along: Array | None = None
+    ) -> MaxMarginState:
+        """Z's turn."""
+        from discrim.core.svm.compiled import settle_rows  # loads numba, which `import discrim` must not
+
+        along = self.rows.along(directions) if along is None else along
+        shares = shares.copy()
+        latent = 0.5 * (along + self._duals(shares) @ class_coef)
+        settle_rows(self._scores(latent, class_coef), shares, self.C * class_coef @ class_coef.T, SETTLED, MOST_STEPS)
+        latent = 0.5 * (along + self._duals(shares) @ class_coef)
+        value = self.objective(along, latent, class_coef)
+        return MaxMarginState(directions, along, class_coef, latent, shares, value)
+
+    def objective(self, along: Array, latent: Array, class_coef: Array) -> float:
+        """Σ v‖x̃‖² is Σv, and ½‖x − Wᵀz‖² + ½‖z‖² = ½‖x‖² + z·(z − Wx)."""
+        scores = self._scores(latent, class_coef)
+        hinges = scores.max(axis=1) - scores[self._rows_own]
+        of_rows = np.einsum("nk,nk->n", latent, latent - along) + self.C * hinges
+        total = of_rows.sum() if self.rows.weights is None else self.rows.weights @ of_rows
+        return float(0.5 * self.rho * np.vdot(class_coef, class_coef) + 0.5 * self.rows.total_weight + total)
+
+    def _slope(self, state: MaxMarginState) -> Array:
+        return self.rho * state.class_coef - self._duals(state.shares).T @ self.rows.weighted(state.latent)
+
+    def _scores(self, latent: Array, class_coef: Array) -> Array:
+        """1[y ≠ y_n] + ν_y·z_n."""
+        return latent @ class_coef.T + 1.0 - self._own(1.0)
+
+    def _duals(self, shares: Array) -> Array:
+        """A, of rows of weight 1."""
+        return self.C * (self._own(1.0) - shares)
+
+    @property
+    def _rows_own(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return np.arange(len(self.codes)), self.codes
+
+    def _own(self, value: float) -> Array:
+        marks = np.zeros((len(self.codes), self.n_classes))
+        marks[self._rows_own] = value
+        return marks
+
+
+def descent(problem: MaxMarginProblem, start: MaxMarginState, *, tol: float, max_iter: int) -> Iterator[MaxMarginState]:
+    """The states after each turn, until a round of turns lowers the objective by no more than tol of it."""
+    state, reach = start, 1.0
+    yield state
+    for _ in range(max_iter):
+        before = state.objective
+        state = problem.downhill(state)
+        yield state
+        state, reach = problem.turned(state, reach)
+        yield state
+        if before - state.objective <= tol * abs(before):
+            return
+
+
+def _polar(matrix: Array) -> Any:
+    """The nearest matrix with orthonormal rows."""
+    left, _, right = svd(matrix)
+    return left @ right

@@ -1,0 +1,363 @@
+"""The sums behind `ClassMoments`, gathered in one pass.
+
+Rows are squared around a point near their class's mean, so nothing large is ever subtracted:
+
+    rows of class c, minus the class's pilot p_c      (a mean known before, that of some of its rows, or one of them)
+    mean b_c of what remains
+    Σ w (x−p)(x−p)ᵀ − W b bᵀ                          the scatter around p + b
+
+The sums themselves show whether the pilots were near: where W b bᵀ is not small beside the scatter, the rows are summed
+again around p + b. The pilot and the remainder are kept apart: at an offset of 1e8 their sum, as one double, would lose
+1e-8. Columns whose means are a few deviations from 0 have pilot 0, and a table of such columns (standardised, say) is
+squared where it lies.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from discrim.tables.fit_messages import require_room_for_scatters
+from discrim.tables.rows import LabelledRows, block_slices, dense_block
+from discrim.tables.validation import require_finite
+
+Array = NDArray[np.float64]
+FEW_CLASSES = 32  # up to here pilots are means of some rows, and a block's rows are taken to be of any class
+SAMPLED = 32  # rows of each class that tell where its pilot is best set
+ALL_CELLS = 2**15  # of a table no larger than this, all rows do
+LEAST_EXPONENT = -1000  # its inverse, as a factor, is a number still
+SAFE_EXPONENT = 240  # what is this many powers of two away from 1 can be squared and summed
+SAFE = {
+    np.dtype(np.float64): (1e-150, 1e250),
+    np.dtype(np.float32): (1e-18, 1e30),
+}  # sums of squares that lose nothing
+# squares of the means, in variances around them: up to which 0 is a pilot, and up to which any pilot was near
+NEAR = {np.dtype(np.float64): (64.0, 100.0), np.dtype(np.float32): (1.0, 4.0)}
+
+
+@dataclass(frozen=True, eq=False)
+class Foreknown:
+    """What other rows of the same classes tell of those to come: where their pilots are best set."""
+
+    weights: Array
+    means: Array
+    squares: Array | None = None  # of each column: its deviations from the class means, squared and summed
+
+
+class ClassSums:
+    """Weights, means (pilots + remainders) and scatters of the classes of labelled rows, times 2^−exponent.
+
+    keep : "pooled", "each" or "means"; emphasis : factors on the classes' scatters in the pooled one
+    doubles : False squares single-precision rows in their own precision
+    """
+
+    pooled: Array | None = None
+    each: Array | None = None
+
+    def __init__(
+        self,
+        rows: LabelledRows,
+        keep: str = "pooled",
+        *,
+        emphasis: Array | None = None,
+        doubles: bool = True,
+        foreknown: Foreknown | None = None,
+    ) -> None:
+        if keep == "each":
+            require_room_for_scatters(rows.n_classes, rows.shape[1])
+        self.rows, self.keep, self.known, self.exponent = rows, keep, foreknown, 0
+        self.dtype = np.dtype(np.float64 if doubles or rows.X.dtype != np.float32 else np.float32)
+        self.emphasis = np.ones(rows.n_classes) if emphasis is None else emphasis
+        self._even = emphasis is None or bool((emphasis == 1).all())
+        self._is_small = rows.shape[0] * rows.shape[1] <= ALL_CELLS  # all rows can be looked at beforehand
+        self._blocks = list(block_slices(*rows.shape))
+        longest = self._blocks[0].stop if self._blocks else 0
+        self._buffer: NDArray[Any] = np.empty((longest, rows.shape[1]), self.dtype)  # of one block, near the processor
+        self._row_weights, unit = rows.weights, 1.0
+        if rows.weights is not None and len(rows.weights):
+            unit = float(2.0 ** np.frexp(rows.weights.max())[1])  # float32 ends at 1e38
+            self._row_weights = rows.weights / unit
+            if foreknown is not None:
+                squares = None if foreknown.squares is None else foreknown.squares / unit
+                self.known = Foreknown(foreknown.weights / unit, foreknown.means, squares)
+        self.counts = np.bincount(rows.codes, minlength=rows.n_classes)
+        self.weights = np.bincount(rows.codes, self._row_weights, minlength=rows.n_classes).astype(np.float64)
+        if rows.is_sparse and keep == "means":
+            self._sum_sparse()
+        else:
+            self._sum()
+        if unit != 1.0:
+            for sums in (self.weights, self.pooled, self.each):
+                if sums is not None:
+                    sums *= unit
+
+    def _sum(self) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._sum_around(self._pilots())
+            if self._leaves_range():
+                require_finite(self.rows.X)
+                self._rescale()
+                self._sum_around(self._pilots())
+            if not self._was_near():
+                self._sum_around(self.pilots + self.remainders)
+        self._keep_in_range()
+
+    # ------------------------------------------------------------------ where the pilots are
+
+    def _pilots(self) -> Array:
+        """A mean of each class that is known, or that of some of its rows, or one of them; 0 where that is as good."""
+        rows, known = self.rows, self.known
+        shape = (rows.n_classes, rows.shape[1])
+        if rows.shape[0] == 0:
+            return np.zeros(shape)
+        if self.keep == "each":  # no class may lose digits: means of all rows, at the cost of a pass
+            whole = ClassSums(rows, "means")
+            return np.ldexp(whole.pilots + whole.remainders, whole.exponent - self.exponent)
+        is_sampled = self.keep == "pooled" and rows.n_classes <= FEW_CLASSES
+        found = known
+        if known is None or (known.weights == 0).any():
+            found = (
+                self._sampled()
+                if is_sampled
+                else Foreknown(self.weights, self._rows_at(_firsts(rows.codes, rows.n_classes)))
+            )
+        assert found is not None
+        if known is not None and found is not known:
+            new = (known.weights == 0)[:, None]
+            found = Foreknown(known.weights, np.where(new, found.means, known.means), known.squares)
+        pilots = found.means
+        if found.squares is not None and not self._is_small:
+            of_means = (self.emphasis * found.weights) @ pilots**2
+            most = NEAR[self.dtype][0] * found.squares
+            near = of_means <= most
+            # rounding of W b bᵀ moves directions by the largest of its columns times all of them, not as one column
+            if 4 * of_means[near].sum() * of_means[near].max(initial=0.0) <= most.max(initial=0.0) ** 2:
+                pilots = np.where(near, 0.0, pilots)
+        return pilots
+
+    def _sampled(self) -> Foreknown:
+        """Of some rows all over the table: the weight of each class, the means, and the squares around these."""
+        rows, n_classes = self.rows, self.rows.n_classes
+        n, wanted = rows.shape[0], SAMPLED * n_classes
+        where = np.arange(n)
+        if n > 2 * wanted and not self._is_small:
+            # by steps of the golden ratio, with which no order of the rows keeps time
+            where = np.sort((np.arange(wanted) * 0.6180339887498949 % 1.0 * n).astype(np.intp))
+        codes, some = rows.codes[where], self._rows_at(where)
+        weights = None if self._row_weights is None else self._row_weights[where]
+        base = some[_firsts(codes, n_classes)]  # a row of the class: where all are equal, so is their mean
+        some = some - base[codes]
+        mass = np.bincount(codes, weights, minlength=n_classes).astype(np.float64, copy=False)
+        means = _class_sums(some, codes, weights, n_classes) / np.where(mass > 0, mass, 1.0)[:, None]
+        some -= means[codes]
+        squares = np.einsum("ij,ij->j", some, some if weights is None else some * weights[:, None])
+        return Foreknown(mass, base + means, squares)
+
+    def _rows_at(self, where: NDArray[np.intp]) -> Array:
+        rows = dense_block(self.rows.X, where).astype(np.float64, copy=False)
+        return np.ldexp(rows, -self.exponent) if self.exponent else rows
+
+    def _was_near(self) -> bool:
+        """Whether what the pilots were off takes no digits from the scatter."""
+        scatter = self.each if self.pooled is None else self.pooled
+        if scatter is None:
+            return True
+        squares = np.diagonal(scatter, axis1=-2, axis2=-1)
+        if self.known is not None and self.known.squares is not None:
+            squares = squares + self.known.squares
+        return bool((self._of_means <= NEAR[self.dtype][1] * squares).all())
+
+    # ------------------------------------------------------------------ around them
+
+    def _sum_around(self, pilots: Array) -> None:
+        """One pass over the rows."""
+        (n_classes, d), codes, size = pilots.shape, self.rows.codes, 0.0
+        self.pilots, sums = pilots.astype(self.dtype, copy=False), np.zeros((n_classes, d))
+        triangle: Any = np.zeros((d, d), order="F") if self.keep == "pooled" else None
+        self.each = np.zeros((n_classes, d, d)) if self.keep == "each" else None
+        around = self.pilots if self.pilots.any() else None
+        for part in self._blocks:
+            weights = None if self._row_weights is None else self._row_weights[part]
+            block = self._minus_pilots(part, around)
+            if n_classes <= FEW_CLASSES:
+                sums += _class_sums(block, codes[part], weights, n_classes)
+            else:
+                seen, places = np.unique(codes[part], return_inverse=True)
+                sums[seen] += _class_sums(block, places, weights, len(seen))
+            if triangle is not None:
+                triangle = _with_squares(triangle, 1.0, self._weighted(block, codes[part], weights))
+            elif self.each is not None:
+                _add_each(self.each, block, codes[part], weights)
+            else:
+                size += float(np.vdot(block, block))
+        self.pilots = self.pilots.astype(np.float64, copy=False)
+        sums /= np.where(self.weights > 0, self.weights, 1.0)[:, None]
+        self.remainders = sums
+        if triangle is not None:
+            size = float(np.trace(triangle))
+            self._take_off_means(triangle)
+        elif self.each is not None:
+            size = float(np.einsum("cdd->", self.each))
+            rows = sums * np.sqrt(self.weights)[:, None]
+            self.each -= rows[:, :, None] * rows[:, None, :]
+            self._of_means = rows**2
+        self._size = size  # all that was squared
+
+    def _take_off_means(self, triangle: Any) -> None:
+        """The pooled scatter, of which there is one triangle, less Σ W b bᵀ, and what that was in each column."""
+        factors = np.sqrt(self.weights if self._even else self.weights * self.emphasis)[:, None]
+        self._of_means = np.zeros(len(triangle))
+        for part in block_slices(*self.remainders.shape):
+            rows = self.remainders[part] * factors[part]
+            triangle = _with_squares(triangle, -1.0, rows)
+            self._of_means += np.einsum("cd,cd->d", rows, rows)
+        self.pooled = triangle + triangle.T
+        self.pooled.flat[:: len(triangle) + 1] *= 0.5
+
+    def _minus_pilots(self, part: slice, pilots: NDArray[Any] | None) -> NDArray[Any]:
+        """Rows − pilots, in a buffer that stays in the cache (not to be written to: it may be the table)."""
+        block = dense_block(self.rows.X, part)
+        if self.exponent:
+            block = np.ldexp(block.astype(self.dtype, copy=False), -self.exponent)
+        if pilots is None and block.dtype == self.dtype and block.flags.c_contiguous:
+            return block
+        out = self._buffer[: len(block)]
+        if pilots is None:
+            np.copyto(out, block)
+            return out
+        if len(pilots) == 1:
+            return np.subtract(block, pilots, out=out)
+        np.take(pilots, self.rows.codes[part], axis=0, out=out, mode="clip")
+        return np.subtract(block, out, out=out)
+
+    def _weighted(self, block: NDArray[Any], codes: NDArray[np.intp], weights: Array | None) -> NDArray[Any]:
+        """Rows whose squares count as often as they and their class do."""
+        if not self._even:
+            weights = self.emphasis[codes] * (1.0 if weights is None else weights)
+        if weights is None:
+            return block
+        factors = np.sqrt(weights)[:, None].astype(block.dtype, copy=False)
+        return np.multiply(block, factors, out=self._buffer[: len(block)])
+
+    def _sum_sparse(self) -> None:
+        """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
+        X, codes, n_classes = self.rows.X, self.rows.codes, self.rows.n_classes
+        largest = float(np.abs(X.data).max(initial=0.0))
+        if not np.isfinite(largest):
+            require_finite(X)
+        if largest > 0 and not 1e-75 < largest < 1e75:
+            self.exponent = max(int(np.frexp(largest)[1]), LEAST_EXPONENT)
+            X = X.astype(np.float64) * 0.5**self.exponent
+        sums = _class_sums(X, codes, self._row_weights, n_classes)
+        self.remainders = sums / np.where(self.weights > 0, self.weights, 1.0)[:, None]
+        self.pilots = np.zeros_like(self.remainders)
+
+    # ------------------------------------------------------------------ numbers too large or too small to be squared
+
+    def _leaves_range(self) -> bool:
+        low, high = SAFE[self.dtype]
+        if self._size >= low or not self._size < high:
+            return not self._size < high
+        around = self.pilots.astype(self.dtype, copy=False)
+        return any(self._minus_pilots(part, around).any() for part in self._blocks)
+
+    def _rescale(self) -> None:
+        """Take the power of two at which the largest deviation is about 1 (and no entry overflows)."""
+        blocks = (dense_block(self.rows.X, part) for part in self._blocks)
+        ends = [(block.min(axis=0), block.max(axis=0)) for block in blocks]
+        least, most = np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
+        deviation = float((most - least).max())
+        largest = float(max(np.abs(least).max(), np.abs(most).max()))
+        wanted = np.frexp(deviation if 0 < deviation < np.inf else largest)[1]
+        self.exponent = max(int(wanted), int(np.frexp(largest)[1]) - 1000, LEAST_EXPONENT)
+        self.known = None  # in other units: of no use any more
+        self.dtype, self._buffer = (
+            np.dtype(np.float64),
+            self._buffer.astype(np.float64),
+        )  # 1e39 is no single-precision one
+
+    def _keep_in_range(self) -> None:
+        """Count in another unit where differences of class means, which will be squared, would leave the range."""
+        means = self.pilots + self.remainders
+        if not (present := self.counts > 0).all():
+            means = means[present]
+        means = np.ldexp(means, self.exponent) if self.exponent else means
+        exponent = safe_exponent(means, log_deviation(self.pooled, self.each) + self.exponent, self.exponent)
+        if change := self.exponent - exponent:
+            self.exponent = exponent
+            for sums, power in ((self.pilots, 1), (self.remainders, 1), (self.pooled, 2), (self.each, 2)):
+                if sums is not None:
+                    np.ldexp(sums, power * change, out=sums)
+
+
+def _firsts(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
+    """The place of the first row of each class (0 where there is none)."""
+    first = np.zeros(n_classes, dtype=np.intp)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first
+
+
+def _class_sums(rows: Any, codes: NDArray[np.intp], weights: Array | None, n_classes: int) -> Array:
+    """Weighted sum of the (dense or sparse) rows of each class."""
+    # one nonzero per column: faster than a dense product, and the rows stay in the cache, as with sums of columns not
+    if sp.issparse(rows):  # a whole table: many rows, so summed in doubles, and nothing of that length is held on to
+        dtype = np.dtype(np.float64)
+        members = _one_of_each.__wrapped__(n_classes, len(codes), dtype)
+    else:
+        dtype = rows.dtype
+        members = copy(_one_of_each(n_classes, len(codes), dtype))
+    members.indices = codes
+    if weights is not None:
+        members.data = weights.astype(dtype, copy=False)
+    sums = members @ rows
+    return (sums.toarray() if sp.issparse(sums) else sums).astype(np.float64, copy=False)
+
+
+@lru_cache(maxsize=16)
+def _one_of_each(n_classes: int, n_rows: int, dtype: np.dtype[Any]) -> sp.csc_array:
+    """A class for each row, all of the first: to be copied, as making one anew takes as long as a product of it."""
+    where = np.zeros(n_rows, dtype=np.intp), np.arange(n_rows + 1)
+    return sp.csc_array((np.ones(n_rows, dtype), *where), shape=(n_classes, n_rows))
+
+
+def _with_squares(triangle: Any, factor: float, rows: NDArray[Any]) -> Any:
+    """triangle + factor · rowsᵀrows, in its upper triangle (half the work of a product)."""
+    if not triangle.size:
+        return triangle
+    if rows.dtype == np.float64:
+        return blas.dsyrk(factor, rows.T, beta=1.0, c=triangle, overwrite_c=1)
+    triangle += factor * blas.ssyrk(1.0, rows.T)
+    return triangle
+
+
+def _add_each(scatters: Any, rows: NDArray[Any], codes: NDArray[np.intp], weights: Array | None) -> None:
+    rows = rows if weights is None else rows * np.sqrt(weights)[:, None].astype(rows.dtype, copy=False)
+    for c in np.unique(codes):
+        of_class = rows[codes == c]
+        scatters[c] += of_class.T @ of_class
+
+
+def log_deviation(pooled: Array | None, each: Array | None) -> float:
+    """log₂ of the largest deviation within classes."""
+    trace = np.trace(pooled) if pooled is not None else 0.0 if each is None else np.einsum("cdd->", each)
+    return float(np.log2(trace) / 2) if trace > 0 else -np.inf
+
+
+def safe_exponent(means: Array, log_deviation: float, exponent: int) -> int:
+    """The exponent, or another one where what is squared would leave the range of the numbers in its unit.
+
+    Squared are deviations within classes and, when classes are merged or compared, differences of their means.
+    """
+    half = float((means.max(axis=0, initial=-np.inf) / 2 - means.min(axis=0, initial=np.inf) / 2).max(initial=0.0))
+    spread = max(log_deviation, float(np.frexp(half)[1] + 1) if half > 0 else -np.inf)
+    if not np.isfinite(spread) or abs(spread - exponent) <= SAFE_EXPONENT:
+        return exponent
+    least = int(np.frexp(np.abs(means).max())[1]) - 1000  # so that no mean overflows
+    return max(int(spread), least, LEAST_EXPONENT)

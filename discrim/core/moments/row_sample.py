@@ -1,0 +1,122 @@
+"""A bounded uniform sample of a table's different rows: those of least content hash, which merges exactly.
+
+A row that is among the `most` least of the whole is so in every part that has it, so the sample of a union is had from
+the samples of its parts, in any order. Equal rows of a class share a place and carry their joint weight; otherwise a
+table of few different rows would have copies of one of them for a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from discrim.tables.row_hash import Hashes
+from discrim.tables.rows import LabelledRows
+
+SAMPLE_ROWS = 20_000
+SAMPLE_BYTES = 64 * 2**20  # of dense rows
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """Rows with their weights, in the order of their hashes, and whether rows were left out."""
+
+    X: Any  # ndarray or CSR array
+    codes: NDArray[np.intp]
+    classes: NDArray[Any]
+    weights: NDArray[np.float64]
+    hashes: Hashes
+    most: int
+    is_whole: bool
+
+    @classmethod
+    def of(cls, rows: LabelledRows, hashes: Hashes, most: int, others: Sequence[RowSample] = ()) -> RowSample:
+        """Of rows with their hashes; `most` is lowered for long dense rows.
+
+        others : of other rows, which this will be added to: what these have for less is left before rows are copied
+        """
+        if not rows.is_sparse:
+            most = max(1, min(most, SAMPLE_BYTES // (8 * max(1, rows.shape[1]))))
+        bound = min([_bound(hashes, most), *(other.hashes[most - 1] for other in others if len(other) >= most)])
+        few = np.flatnonzero(hashes <= bound)
+        weights = np.ones(len(few)) if rows.weights is None else rows.weights[few]
+        sample = cls(rows.X[few], rows.codes[few], rows.classes, weights, hashes[few], most, len(few) == len(hashes))
+        return sample._least()
+
+    def _least(self) -> RowSample:
+        """In order, equal rows as one, and no more than `most`."""
+        order = np.lexsort((self.codes, self.hashes))
+        hashes, codes = self.hashes[order], self.codes[order]
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = (hashes[1:] != hashes[:-1]) | (codes[1:] != codes[:-1])
+        weights = np.bincount(np.cumsum(first) - 1, self.weights[order], minlength=int(first.sum()))
+        kept = np.flatnonzero(first)[: self.most]
+        return replace(
+            self,
+            X=self.X[order[kept]],
+            codes=codes[kept],
+            weights=weights[: self.most].astype(np.float64),
+            hashes=hashes[kept],
+            is_whole=self.is_whole and len(kept) == len(weights),
+        )
+
+    def __add__(self, other: RowSample) -> RowSample:
+        most = min(self.most, other.most)
+        # what the other has for less is left before rows are copied: of a long stream's next part, nearly all
+        bound = _bound(np.concatenate([self.hashes, other.hashes]), most)
+        both = [sample._up_to(bound) for sample in (self, other)]
+        classes, codes = self.classes, [sample.codes for sample in both]
+        if classes[0] is not None:
+            classes = np.unique(np.concatenate([self.classes, other.classes]))
+            codes = [np.searchsorted(classes, sample.classes)[sample.codes] for sample in both]
+        return RowSample(
+            _stacked(*(sample.X for sample in both)),
+            np.concatenate(codes).astype(np.intp),
+            classes,
+            np.concatenate([sample.weights for sample in both]),
+            np.concatenate([sample.hashes for sample in both]),
+            most,
+            all(sample.is_whole for sample in both),
+        )._least()
+
+    def _up_to(self, bound: np.uint64) -> RowSample:
+        """Without the rows beyond; they are in order."""
+        end = int(np.searchsorted(self.hashes, bound, side="right"))
+        if end == len(self):
+            return self
+        return replace(
+            self,
+            X=self.X[:end],
+            codes=self.codes[:end],
+            weights=self.weights[:end],
+            hashes=self.hashes[:end],
+            is_whole=False,
+        )
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def among(self, classes: NDArray[Any]) -> LabelledRows:
+        """The rows, with their class numbers among all classes of the table."""
+        codes = np.searchsorted(classes, self.classes)[self.codes] if classes[0] is not None else self.codes
+        return LabelledRows(self.X, codes.astype(np.intp), classes, self.weights)
+
+
+def _bound(hashes: Hashes, most: int) -> np.uint64:
+    """The `most`-th of the different hashes; the largest where there are fewer."""
+    if len(hashes) <= most:
+        return np.uint64(2**64 - 1)
+    least = np.partition(hashes, most - 1)[:most]
+    different = least if len(np.unique(least)) == most else np.unique(hashes)
+    return np.sort(different)[min(most, len(different)) - 1]
+
+
+def _stacked(one: Any, other: Any) -> Any:
+    if sp.issparse(one) or sp.issparse(other):
+        return sp.csr_array(sp.vstack([sp.csr_array(one), sp.csr_array(other)], format="csr"))
+    return np.concatenate([one, other])

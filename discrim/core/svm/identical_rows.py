@@ -1,0 +1,80 @@
+"""Rows that are equal, found by a hash of their bits and confirmed number by number.
+
+Equal rows of one class are one row that counts more often. A solver that works on the different rows alone, in the
+order of their hashes, depends on the data and not on how often or in which order rows are listed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from discrim.tables.row_hash import row_hashes
+from discrim.tables.rows import entries_once
+
+BLOCK = 2**16  # numbers that are compared at once
+
+Ints = NDArray[np.intp]
+
+
+class Groups(NamedTuple):
+    """`first[g]` is the lowest row of group g, groups in the order of their rows' hashes; `group[i]` that of row i."""
+
+    first: Ints
+    group: Ints
+
+
+def equal_rows(X: Any, codes: Ints) -> Groups:
+    """The groups of rows with equal numbers and equal class. −0 equals 0, and a stored zero a missing one."""
+    if sp.issparse(X):
+        X = without_zeros(X)
+    hashes = row_hashes(X)
+    return _grouped(X, codes, hashes, np.lexsort((codes, hashes)))  # stable: the lowest row of a group comes first
+
+
+def order_of_data(X: Any, codes: Ints, weights: NDArray[np.float64] | None) -> Ints:
+    """An order of the rows that depends on what they hold, not on where they are listed (equal rows aside)."""
+    hashes = row_hashes(X)
+    return np.lexsort((codes, hashes) if weights is None else (weights, codes, hashes))
+
+
+def without_zeros(X: Any) -> Any:
+    """CSR with sorted columns, each once, and no stored zero; X itself if it is so."""
+    X = entries_once(X)
+    if not X.data.all():
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
+
+
+def _grouped(X: Any, codes: Ints, hashes: NDArray[np.uint64], order: Ints) -> Groups:
+    """First row of each group, group of each row, from an order in which rows of one hash and class are neighbours."""
+    new_run = np.ones(len(order), dtype=bool)
+    new_run[1:] = (np.diff(hashes[order]) != 0) | (np.diff(codes[order]) != 0)
+    run = np.flatnonzero(new_run)[np.cumsum(new_run) - 1]  # where the run of each place starts
+    first = order[run]
+    later = np.flatnonzero(~new_run)
+    for place in later[~_are_equal(X, order[later], first[later])].tolist():  # unequal rows of one hash: next to none
+        before = slice(run[place], place)
+        firsts = order[before][order[before] == first[before]]
+        first[place] = next((row for row in firsts if _are_equal(X, [order[place]], [row])[0]), order[place])
+    is_first = first == order
+    group = np.empty(len(order), dtype=np.intp)
+    number = np.empty(len(order), dtype=np.intp)
+    number[order[is_first]] = np.arange(np.count_nonzero(is_first))
+    group[order] = number[first]
+    return Groups(order[is_first], group)
+
+
+def _are_equal(X: Any, left: Any, right: Any) -> NDArray[np.bool_]:
+    """Row by row whether two lists of rows hold the same numbers."""
+    equal = np.empty(len(left), dtype=bool)
+    step = max(1, BLOCK // max(1, X.shape[1])) if not sp.issparse(X) else 2**12
+    for start in range(0, len(equal), step):
+        part = slice(start, start + step)
+        a, b = X[left[part]], X[right[part]]
+        equal[part] = np.diff((a != b).indptr) == 0 if sp.issparse(X) else (a == b).all(axis=1)
+    return equal

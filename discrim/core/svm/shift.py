@@ -1,0 +1,186 @@
+"""Max-margin data shifting: every labelled row moves away from the classes it could be taken for.
+
+    T[x_n] = x_n + σ² Σ_y α_n^y (η_{y_n} − η_y)        T[X] = X + σ² Aη,   η = Aᵀ(X − μ)
+
+α and η are the two sides of the Crammer–Singer SVM on the centred rows; A[n, y_n] = Σ_y α_n^y, A[n, y] = −α_n^y. With
+row weights v the dual of a row stands for v of it, so a single one moves by A_n/v_n. Rows without a label do not move.
+Because the rows are centred, the scatter of the shifted rows is the rows' own and a few rows more:
+
+    Σ_n v_n (T[x_n] − mean)(…)ᵀ = S_t + ηᵀ(2σ²I + σ⁴G)η,    G = Aᵀdiag(1/v)A − (Aᵀ1)(1ᵀA)/Σv
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
+from discrim.core.svm.identical_rows import order_of_data
+from discrim.decompositions import eigh
+from discrim.tables.fit_messages import refuse_equal_rows
+from discrim.tables.rows import LabelledRows, block_slices, dense_block
+from discrim.tables.validation import require_finite
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRows:
+    """x̃ = (x·2^−exponent − offset)/scale with mean 0 and mean square length 1; sparse rows are never made dense."""
+
+    X: Any  # times 2^−exponent; dense rows are centred already
+    offset: Array | None  # of sparse ones, what is still to be taken off
+    scale: float
+    exponent: int
+    weights: Array | None
+
+    @classmethod
+    def of(cls, rows: LabelledRows) -> UnitRows:
+        """Of rows near the origin, where they are sparse."""
+        X, offset, exponent = _near_unit(rows)
+        mean_square = _mean_square(X, offset, rows.weights)
+        if not mean_square > 0:
+            refuse_equal_rows(*rows.shape)
+        return cls(X, offset, float(np.sqrt(mean_square)), exponent, rows.weights)
+
+    @property
+    def total_weight(self) -> float:
+        """Σv, which is Σ v‖x̃‖², too."""
+        return float(self.X.shape[0] if self.weights is None else self.weights.sum())
+
+    def weighted(self, values: Array) -> Array:
+        """One row of values for each row, times its weight."""
+        return values if self.weights is None else values * self.weights[:, None]
+
+    def along(self, directions: Array) -> Array:
+        """x̃ᵀw for every row and direction."""
+        products = np.asarray(self.X @ directions.T)
+        return (products if self.offset is None else products - directions @ self.offset) / self.scale
+
+    def gathered(self, values: Array) -> Array:
+        """Σ_n values_n x̃_nᵀ."""
+        sums = np.asarray(self.X.T @ values).T
+        return (sums if self.offset is None else sums - np.outer(values.sum(axis=0), self.offset)) / self.scale
+
+
+def _near_unit(rows: LabelledRows) -> tuple[Any, Array | None, int]:
+    """Rows times 2^−exponent: dense ones centred, sparse ones as they are with the mean that is to be taken off."""
+    moments = ClassMoments.of_rows(rows, keep="means")
+    if rows.is_sparse:
+        X = rows.X * 0.5**moments.exponent if moments.exponent else rows.X
+        return X, np.ldexp(moments.mean, -moments.exponent), moments.exponent
+    X = np.subtract(rows.X, moments.origin, dtype=np.float64)
+    X -= moments.mean_offset
+    return np.ldexp(X, -moments.exponent, out=X), None, moments.exponent
+
+
+def _mean_square(X: Any, offset: Array | None, weights: Array | None) -> float:
+    """Weighted mean of ‖x − offset‖²."""
+    if offset is None:
+        return float(np.average(np.einsum("nd,nd->n", X, X), weights=weights))
+    of_mean = float(offset @ offset)
+    squares = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+    total = float(np.average(squares, weights=weights))
+    return total - of_mean if total - of_mean > 1e-12 * total else 0.0  # a difference that may be rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """Where a large-margin classifier pulls the rows it came from."""
+
+    duals: Array  # A, n×C, zero for rows without a label
+    weights: Array | None  # v
+    class_coef: Array  # η, C×d, in the units of the rows
+    strength: float  # ‖Aη‖/‖X − μ‖: how far the rows move, relative to their spread, at σ² = 1
+    gap: float
+    n_iter: int
+
+    def sigma2(self, shift: float) -> float:
+        """σ² at which the rows move by `shift` times their spread."""
+        return shift / self.strength if self.strength > 0 else 0.0
+
+    def shifted(self, X: Any, shift: float) -> NDArray[Any]:
+        """T[X], made dense."""
+        pulls = self.duals if self.weights is None else self.duals / self.weights[:, None]
+        result = np.empty(X.shape, X.dtype)
+        for part in block_slices(*X.shape):
+            result[part] = dense_block(X, part) + (self.sigma2(shift) * pulls[part]) @ self.class_coef
+        return result
+
+
+def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, max_iter: int) -> Shift:
+    """The shift of rows, of which those with class numbers from n_classes on have no label.
+
+    The SVM sees the centred rows divided by one scalar, so that their mean square length is 1 and C has a unit. Where
+    more rows lie on the margin than there are dimensions (whole numbers do that), the duals are not unique, and the
+    last digit of the mean decides which are found: so all is done in an order of the data's own.
+    """
+    require_finite(rows.X)
+    order = order_of_data(rows.X, rows.codes, rows.weights)
+    weights_given = rows.weights
+    rows = replace(
+        rows, X=rows.X[order], codes=rows.codes[order], weights=None if rows.weights is None else rows.weights[order]
+    )
+    # near the origin, since a constant column of sparse rows would drown the others; the SVM centres anyway
+    rows, _ = rows.near_origin()
+    unit = UnitRows.of(rows)
+    labelled = rows.codes < n_classes
+    weights = None if rows.weights is None else rows.weights[labelled]
+    svm = solve_crammer_singer(
+        unit.X if labelled.all() else unit.X[labelled],
+        rows.codes[labelled],
+        n_classes,
+        C=C,
+        sample_weight=weights,
+        fit_intercept=False,
+        tol=tol,
+        max_iter=max_iter,
+        random_state=0,  # the answer is one; a seed of the user's could only hide that
+        offset=unit.offset,
+        scale=unit.scale,
+    )
+    duals = np.zeros((len(labelled), n_classes))
+    duals[order[labelled]] = svm.dual_coef
+    eta = np.ldexp(unit.scale * svm.class_coef, unit.exponent)
+    return Shift(duals, weights_given, eta, _strength(svm, weights, rows), svm.gap, svm.n_iter)
+
+
+def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> float:
+    """‖Aη‖/‖X − μ‖, each row as often as it counts; in the SVM's units the latter is the root of the weight."""
+    A = svm.dual_coef if weights is None else svm.dual_coef / np.sqrt(weights)[:, None]
+    values, vectors = eigh(A.T @ A)  # so that no n×d array is formed
+    moves = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ svm.class_coef)
+    total = rows.shape[0] if rows.weights is None else rows.weights.sum()
+    return float(la.norm(moves) / np.sqrt(total))
+
+
+def class_pulls(points: LabelledRows, exponent: int, duals: Array) -> Array:
+    """η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse ones, near the origin, stay sparse."""
+    v = _weights(points.weights, len(duals))
+    # centred duals do the same: their columns sum to 0, so that any point near the rows can be taken off
+    duals = duals - np.outer(v, duals.sum(axis=0) / v.sum())
+    if points.is_sparse:
+        return np.asarray((points.X.T @ duals).T) * 0.5**exponent
+    eta = np.zeros((duals.shape[1], points.shape[1]))
+    pilot = np.ldexp(dense_block(points.X, slice(0, 1)).astype(np.float64), -exponent)
+    for part in block_slices(*points.shape):
+        block = dense_block(points.X, part).astype(np.float64, copy=False)
+        eta += duals[part].T @ (np.ldexp(block, -exponent) - pilot)
+    return eta
+
+
+def added_rows(eta: Array, duals: Array, weights: Array | None) -> Array:
+    """Rows whose Gram matrix is ηᵀ(2I + G)η: √(2 + e) qᵀη for the eigenpairs (e, q) of G. (With σA for A: any σ.)"""
+    v = _weights(weights, len(duals))
+    centred = duals / np.sqrt(v)[:, None] - np.outer(np.sqrt(v), duals.sum(axis=0) / v.sum())
+    values, vectors = eigh(centred.T @ centred)
+    return np.sqrt(2 + np.maximum(values, 0.0))[:, None] * (vectors.T @ eta)
+
+
+def _weights(weights: Array | None, n_rows: int) -> Array:
+    return np.ones(n_rows) if weights is None else weights

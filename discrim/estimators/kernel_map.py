@@ -1,0 +1,253 @@
+"""Coordinates of rows in a kernel's feature space: any reducer behind them is its kernel version."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import KERNEL_PARAMS
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from discrim.core.eigen import fixed_signs, with_fixed_signs
+from discrim.core.folds import Folds, splits_of
+from discrim.core.kernel_choice import Candidate, FeatureSpaces, TriedKernel
+from discrim.core.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
+from discrim.core.posterior_rule import CHOICE_LANDMARKS, choose_kernel
+from discrim.decompositions import eigh
+from discrim.doc_links import DocLinkMixin
+from discrim.estimators.bayes_error_lda import BayesErrorLDA
+from discrim.estimators.posterior_map import LANDMARKS_WANTED, require_known_kernel_params
+from discrim.tables.check_parameters import POSITIVE, Constraints, check_parameters, named
+from discrim.tables.rows import LabelledRows, block_slices
+from discrim.tables.validation import (
+    checked_table,
+    labelled_rows,
+    require_finite,
+    require_representable,
+    require_two_classes,
+    unchanged_if_it_fails,
+)
+from discrim.threads import OnOneBlasThread
+
+Array = NDArray[np.float64]
+EXACT_ROWS = 5_000  # up to which every row is a landmark
+LANDMARKS = 1_000  # beyond
+SPAN = 1e-10  # variances below this share of the largest are rounding
+CV_WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)  # times 2 / median squared distance
+
+
+class KernelMap(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Kernel principal coordinates: all that a kernel sees of the rows, centred, the widest first.
+
+        x ↦ Vᵀ(φ(x) − φ̄) ,    φ(x)·φ(x') = k(x, x') ,    V the principal axes of the rows' φ: all of their span
+
+    A reducer behind it in a Pipeline is its kernel version, since the reducers see no more of φ than these coordinates:
+    kernel margin PCA, kernel Fisher and null-space discriminants, kernel Bayes-error LDA, max-margin shifting of kernel
+    features (`MaxMarginShift(embedding=KernelMap())`). Bring columns to similar scales first.
+
+    Parameters
+    ----------
+    kernel : str, default="rbf"
+        Name of a kernel of scikit-learn's `pairwise_kernels`. With "linear" the reducer behind is the plain one.
+    gamma : "median", "cv" or float, default="median"
+        Of "rbf", exp(−γ‖x−x'‖²): one over the median squared distance between distinct rows; "cv": by held-out rows of
+        a ridge rule, which needs labels; or a number, also for other kernels that have a gamma.
+    kernel_params : dict, default=None
+        Further parameters of the kernel, such as {"degree": 2} for "poly".
+    n_landmarks : int, default=None
+        Rows that the kernel is seen from (Nyström); None for all up to 5,000 rows, which is exact, and 1,000 beyond.
+    cv : int, splitter or list of (training, test) row numbers, default=5
+        The folds of gamma="cv".
+    random_state : int, RandomState or None, default=None
+        Seed of the landmarks, which are drawn by their content; also shuffles the folds.
+
+    Attributes
+    ----------
+    gamma_ : float or None
+        γ as used; None for a kernel without, and for one other than "rbf" that was left at scikit-learn's own.
+    tried_ : tuple of TriedKernel
+        Held-out accuracy and log loss of every γ tried; empty where none was.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Variance of the rows along each coordinate.
+    landmarks_ : ndarray or sparse array of shape (n_landmarks, n_features)
+        The rows that the kernel is seen from.
+    n_features_in_ : int
+        Number of columns seen.
+    n_components_ : int
+        Number of coordinates.
+
+    References
+    ----------
+    Schölkopf, Smola and Müller (1998), Nonlinear component analysis as a kernel eigenvalue problem.
+    Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from discrim import KernelMap, RegularizedLDA
+    >>> X, y = make_circles(200, noise=0.1, factor=0.5, random_state=0)
+    >>> make_pipeline(KernelMap(), RegularizedLDA(1)).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "kernel": named(*KERNEL_PARAMS),
+        "gamma": (*named("median", "cv"), *POSITIVE),
+        "n_landmarks": LANDMARKS_WANTED,
+    }
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: float | str = "median",
+        kernel_params: dict[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.kernel_params = kernel_params
+        self.n_landmarks = n_landmarks
+        self.cv = cv
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ fitting
+
+    @unchanged_if_it_fails
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the axes; labels are used by gamma="cv" alone."""
+        self._check_parameters()
+        rows = labelled_rows(self, X, y, sample_weight, supervised=self._needs_labels())
+        require_finite(rows.X, rows.numbers)
+        seed = int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
+        priorities = content_priorities(rows.X, seed)
+        kernel = self._kernel(rows, priorities)
+        if priorities.max() < kernel.landmarks.shape[0]:  # there are no more distinct rows
+            found = _exact_axes(kernel, rows, priorities)
+        else:
+            found = _axes_from_landmarks(kernel, rows)
+        self._kernel_seen, self._axes, self._offsets, self.eigenvalues_ = kernel, *found
+        if kernel.name == "linear":  # which is in units of its own
+            self._axes, self._offsets = (np.ldexp(part, kernel.exponent) for part in (self._axes, self._offsets))
+            self.eigenvalues_ = np.ldexp(self.eigenvalues_, 2 * kernel.exponent)
+        self.gamma_ = kernel.gamma if kernel.name == "rbf" else kernel.params.get("gamma")
+        self.landmarks_ = kernel.landmarks
+        return self
+
+    def _kernel(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> LandmarkKernel:
+        n = rows.shape[0]
+        most = self.n_landmarks or (n if n <= EXACT_ROWS else LANDMARKS)
+        landmarks = rows.X[drawn_landmarks(priorities, np.arange(n), most)]
+        params = dict(self.kernel_params or {})
+        self.tried_: tuple[TriedKernel, ...] = ()
+        if self.kernel != "rbf":
+            given = {} if isinstance(self.gamma, str) else {"gamma": self.gamma}
+            return LandmarkKernel(landmarks, self.kernel, params | given)
+        base = LandmarkKernel(landmarks, "rbf", {})
+        if not isinstance(self.gamma, str):
+            return base.with_gamma_in_columns(self.gamma)
+        if self.gamma == "median":
+            return base.with_gamma(1 / base.median_square)
+        return base.with_gamma(2 * self._best_width(rows, priorities) / base.median_square)
+
+    def _best_width(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> float:
+        """By held-out rows of the ridge rule in the kernel's features."""
+        require_two_classes(self, rows.classes)
+        folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
+        choice = choose_kernel(folds, priorities, [Candidate("rbf", width) for width in CV_WIDTHS], CHOICE_LANDMARKS)
+        self.tried_ = choice.tried
+        assert choice.candidate.width is not None
+        return choice.candidate.width
+
+    def _needs_labels(self) -> bool:
+        return self.kernel == "rbf" and isinstance(self.gamma, str) and self.gamma == "cv"
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        require_known_kernel_params(self.kernel, self.kernel_params)
+        if not isinstance(self.gamma, str) and "gamma" not in KERNEL_PARAMS[self.kernel]:
+            raise ValueError(f"gamma={self.gamma!r} came, but the kernel {self.kernel!r} has none. Leave it out.")
+        if self.gamma == "cv" and self.kernel != "rbf":
+            raise ValueError(f"gamma='cv' chooses a width of 'rbf', and the kernel is {self.kernel!r}. Pass a number.")
+        if "gamma" in (self.kernel_params or {}):
+            raise ValueError("kernel_params names gamma, which is a parameter of its own. Pass it as gamma=….")
+
+    # ------------------------------------------------------------------ use
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Coordinates of the rows."""
+        check_is_fitted(self)
+        table = checked_table(self, X)
+        require_finite(table)
+        result = np.empty((table.shape[0], len(self._offsets)), dtype=table.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in block_slices(table.shape[0], len(self._axes)):
+                result[part] = self._kernel_seen(table[part]) @ self._axes - self._offsets
+        require_representable(result, table)
+        return result
+
+    @property
+    def n_components_(self) -> int:
+        """Number of coordinates."""
+        check_is_fitted(self)
+        return len(self.eigenvalues_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
+        tags.target_tags.required = self._needs_labels()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _exact_axes(kernel: LandmarkKernel, rows: LabelledRows, priorities: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    """A and b of the coordinates k(x, L) A − b, from the centred Gram matrix of the distinct rows; and variances."""
+    weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
+    shares = np.bincount(priorities, weights) / weights.sum()  # the landmarks are in the order of their priorities
+    gram = kernel(kernel.landmarks)
+    centred = gram - shares @ gram
+    centred -= (centred @ shares)[:, None]
+    roots = np.sqrt(shares)
+    values, vectors = _spanned(roots[:, None] * centred * roots, rows)
+    axes = roots[:, None] * vectors / np.sqrt(values)
+    axes = with_fixed_signs((axes - np.outer(shares, axes.sum(axis=0))).T).T
+    return axes, shares @ gram @ axes, values
+
+
+def _axes_from_landmarks(kernel: LandmarkKernel, rows: LabelledRows) -> tuple[Array, Array, Array]:
+    """The same from the rows in the Nyström features; where every row is a landmark, the same axes."""
+    space = FeatureSpace.of(kernel, kernel(kernel.landmarks))
+    (moments,) = FeatureSpaces(kernel, [space]).moments(rows.unlabelled())
+    values, vectors = _spanned(moments.within / moments.total_weight, rows)
+    found = space.factor @ vectors
+    signs = fixed_signs(found.T)
+    return found * signs, moments.mean @ vectors * signs, moments.in_squared_units(values)
+
+
+def _spanned(covariance: Array, rows: LabelledRows) -> tuple[Array, Array]:
+    """Eigenvalues above rounding, largest first, and their vectors."""
+    values, vectors = eigh(covariance)
+    kept = np.flatnonzero(values > max(SPAN * values[-1], np.finfo(np.float64).tiny))[::-1]
+    if len(kept) == 0:
+        raise ValueError(
+            f"KernelMap sees no spread: to the kernel the rows are all equal (n_samples = {rows.shape[0]}). Pass rows "
+            "that differ, or another kernel."
+        )
+    return values[kept], vectors[:, kept]
+
+
+def kernel_bayes_error_lda(n_components: int) -> Pipeline:
+    """Discriminants of least pairwise Bayes error in the features of a Gaussian kernel."""
+    return make_pipeline(KernelMap(gamma="cv", n_landmarks=500), BayesErrorLDA(n_components))

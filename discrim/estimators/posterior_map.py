@@ -1,0 +1,502 @@
+"""The posterior map: a classifier's view of the rows, in few dimensions."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import KERNEL_PARAMS
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from discrim.core.calibration import calibrated
+from discrim.core.class_places import class_places, on_principal_axes
+from discrim.core.coordinates.basis import Features
+from discrim.core.folds import Folds, gathered_folds, hash_splitter, splits_of
+from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, TriedKernel
+from discrim.core.landmarks import LandmarkKernel, content_priorities
+from discrim.core.moments.gather import Gathering, Statistics, require_statistics
+from discrim.core.moments.row_sample import SAMPLE_ROWS
+from discrim.core.posterior_rule import (
+    SHARPNESS,
+    HeldOutRows,
+    PosteriorRule,
+    choose_linear_rule,
+    choose_rule,
+    class_confusions,
+    column_deviations,
+    fitted_rule,
+    is_too_large,
+    linear_rule,
+    tempered_sharpness,
+    weight_covariance,
+)
+from discrim.doc_links import DocLinkMixin
+from discrim.estimators.streaming import GatheringEstimator
+from discrim.tables.check_parameters import (
+    POSITIVE,
+    Constraints,
+    Possible,
+    check_parameters,
+    named,
+    require_unnumbered,
+    seed_number,
+    whole,
+)
+from discrim.tables.rows import LabelledRows
+from discrim.tables.validation import (
+    checked_table,
+    labelled_rows,
+    require_finite,
+    require_representable,
+    require_two_classes,
+    unchanged_on_failure,
+)
+
+Array = NDArray[np.float64]
+LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
+
+
+@dataclass(frozen=True)
+class ChosenKernel:
+    """The kernel of a fitted map, why it was chosen, and what came of every candidate tried."""
+
+    name: str
+    params: dict[str, Any]
+    scaled: bool
+    n_landmarks: int
+    why: str
+    tried: tuple[TriedKernel, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Effect of one standard deviation of each column on rows of a map, to first order.
+
+    first, second : the two most probable classes of each row
+    log_odds : n×d, the change of log p(first) − log p(second)
+    positions : n×k×d, the change of the position on the map
+    """
+
+    first: NDArray[Any]
+    second: NDArray[Any]
+    log_odds: Array
+    positions: Array
+
+
+class _Missing:
+    """An attribute that reducers have and this one has not; the error says why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
+
+
+class PosteriorMap(
+    DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, GatheringEstimator
+):
+    """Posterior map: every row at the mean of its classes' places, weighted by how probable a classifier finds them.
+
+        z(x) = Σ_c q_c(x) v_c ,   q = softmax(s·a(x)/T) ,   a_c(x) = m_cᵀΣ_γ⁻¹φ(x) − ½ m_cᵀΣ_γ⁻¹m_c + log p_c
+
+    The fewest features for a classifier, and a picture of what it confuses; not linear. The rule a is linear
+    discriminant analysis with a ridge, on the columns or in the features φ of a Gaussian kernel; the kernel, its width,
+    the ridge γ and the temperature T are chosen by held-out rows. Classes that held-out rows confuse have places v near
+    each other.
+
+    What lies inside a class is not shown: no clusters, no outliers, no loadings. Which class sits where changes with
+    the sample, and training rows look better than new ones: show held-out rows. Bring columns to similar scales first,
+    e.g. with StandardScaler. For directions with loadings use BayesErrorLDA.
+
+    Parameters
+    ----------
+    n_components : int or None, default=2
+        Number of dimensions, of which there are no more than C−1 (None): asked for more, C−1 are returned.
+    kernel : str, default="auto"
+        "auto": the columns as they are, or a Gaussian kernel of three widths, with the columns plain or scaled by how
+        much each tells of the classes, whichever held-out rows like best. "linear", "rbf", or the name of another
+        kernel of scikit-learn's `pairwise_kernels`.
+    kernel_params : dict, default=None
+        Parameters of a named kernel, such as {"gamma": 0.1} for "rbf", which then is the only candidate.
+    sharpness : float or "tempered", default=2.0
+        s. Large values pile the rows on their classes' places; 1 gives the mean of the places as probable as they are.
+        "tempered", for pictures: as sharp as puts the median held-out row at 0.8 of the way to its place.
+    n_landmarks : int, default=None
+        Most rows that a kernel is seen from; None for 300 while the kernel is chosen and 1,000 for the rule.
+    cv : int, splitter or list of (training, test) row numbers, default=5
+        The folds that choose.
+    random_state : int, RandomState or None, default=None
+        Seed of the landmarks and the random starts of the places, which also shuffles the folds; None for 0 and
+        scikit-learn's unshuffled ones.
+
+    Attributes
+    ----------
+    places_ : ndarray of shape (n_classes, n_components)
+        v: unit vectors, or for one component evenly spaced numbers in [−1, 1]. Axes are the principal axes of held-out
+        rows on the map, largest variance first.
+    confusions_ : ndarray of shape (n_classes, n_classes)
+        Mean probability of each class (column) on held-out rows of each class (row).
+    kernel_ : ChosenKernel
+        What was chosen and why, with the held-out accuracy and log loss of every candidate tried.
+    shrinkage_ : float
+        γ.
+    temperature_ : float
+        T.
+    sharpness_ : float
+        s, as given or as tempered.
+    held_out_score_ : float
+        Accuracy of the rule on held-out rows.
+    held_out_log_loss_ : float
+        Log loss of `predict_proba` on held-out rows.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+        Number of columns seen.
+    n_components_ : int
+        Number of dimensions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from discrim import PosteriorMap
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = PosteriorMap(n_components=2).fit(scale(X), y)
+    >>> model.transform(scale(X)).shape
+    (178, 2)
+    >>> model.held_out_score_ > 0.95
+    True
+    """
+
+    _column_deviations: Array
+    _held_out: HeldOutRows | None = None  # not kept in model files
+    _weight_covariance: Array | None = None  # of q, over held-out rows; None in models saved by version 0.1
+
+    inverse_transform = _Missing(
+        "many rows share a place, which says how probable the classes are and nothing else. Use BayesErrorLDA, whose "
+        "components can be carried back."
+    )
+    components_ = _Missing("the map is not linear, so it has no directions. Use BayesErrorLDA for loadings.")
+    partial_fit = _Missing(
+        "it is chosen by held-out rows of the whole table. Pass the parts of a table to fit_parts; with "
+        "kernel='linear' their statistics suffice."
+    )
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": (whole(1), Possible("or None for one less than there are classes", lambda k: k is None)),
+        "kernel": named("auto", *KERNEL_PARAMS),
+        "sharpness": (*POSITIVE, *named("tempered")),
+        "n_landmarks": LANDMARKS_WANTED,
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        *,
+        kernel: str = "auto",
+        kernel_params: dict[str, Any] | None = None,
+        sharpness: float | str = SHARPNESS,
+        n_landmarks: int | None = None,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.sharpness = sharpness
+        self.n_landmarks = n_landmarks
+        self.cv = cv
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the classifier by held-out rows, train it on all, and find the classes' places.
+
+        A weight of 2 is the row twice, so weights that sum to 1 say as much as a single row: standard errors are wide.
+        """
+        self._check_parameters()
+        with unchanged_on_failure(self):
+            rows = labelled_rows(self, X, y, sample_weight, supervised=True)
+            require_two_classes(self, rows.classes)
+            require_finite(rows.X, rows.numbers)
+            self._fit_rows(rows)
+        return self
+
+    def fit_statistics(self, total: Statistics) -> Self:
+        """Fit from gathered statistics alone.
+
+        With kernel="linear" moments of the folds, scored on a sample of their rows; any other kernel looks at rows, and
+        is fitted on the sample.
+        """
+        with unchanged_on_failure(self):
+            require_statistics(total)
+            total.gathering.sufficing_for(self._gathering())
+            self._know_columns(total)
+            if not self._is_linear:
+                self._fit_rows(self._sampled(total))
+                return self
+            choice = choose_linear_rule(gathered_folds(total))
+            rule = linear_rule(Features.of_moments(total.moments), total.moments, choice.shrinkage)
+            self._publish(total.moments.classes, total.moments.total_weight, choice, choice, rule, self._seed)
+            variances = Features.of_moments(total.moments).feature_variances(total.moments)
+            self._column_deviations = np.ldexp(np.sqrt(variances), total.moments.exponent)
+        return self
+
+    @property
+    def _is_linear(self) -> bool:
+        return self.kernel == "linear" and not self.kernel_params
+
+    def _gathering(self) -> Gathering:
+        """What a fit needs of every part of a table: moments of folds and a sample, or the sample alone."""
+        self._check_parameters()
+        require_unnumbered(self.cv)
+        asked = Gathering(type(self).__name__, keep="means", sample_rows=SAMPLE_ROWS)
+        if not self._is_linear:
+            return asked
+        splitter = hash_splitter(self.cv, self.random_state)
+        if splitter is None:
+            raise ValueError(
+                f"cv={self.cv!r} names rows, which come in parts here. Pass a number of folds or a HashKFold: their "
+                "folds follow from the rows' content."
+            )
+        seed = seed_number(splitter.random_state)
+        return replace(asked, keep="pooled", n_folds=splitter.get_n_splits(), seed=seed)
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        require_known_kernel_params(self.kernel, self.kernel_params)
+
+    @property
+    def _seed(self) -> int:
+        return int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
+
+    def _fit_rows(self, rows: LabelledRows) -> None:
+        _require_rows_to_hold_out(rows)
+        folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
+        seed = self._seed
+        priorities = content_priorities(rows.X, seed)
+        first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
+        rule = fitted_rule(folds.points, priorities, choice, self.n_landmarks)
+        self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
+        self._held_out = HeldOutRows.from_folds(folds, choice)
+        self._column_deviations = column_deviations(rows)
+
+    def _candidates(self, rows: LabelledRows) -> list[Candidate]:
+        """Feature spaces to choose from."""
+        linear = Candidate("linear", landmarks_only=is_too_large(*rows.shape))
+        widths = [Candidate("rbf", width, scaled) for scaled in (False, True) for width in WIDTHS]
+        if self.kernel_params:
+            return [Candidate(self.kernel, params=tuple(sorted(self.kernel_params.items())))]
+        named = {"auto": [linear, *widths], "linear": [linear], "rbf": widths}
+        return named.get(self.kernel, [Candidate(self.kernel)])
+
+    def _publish(
+        self,
+        classes: NDArray[Any],
+        total_weight: float,
+        first: Choice,
+        choice: Choice,
+        rule: PosteriorRule,
+        seed: int,
+    ) -> None:
+        self.classes_ = classes
+        self._rule = rule
+        self._held_out = None
+        self._total_weight = total_weight
+        self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
+        self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
+        self.kernel_ = _description(rule.kernel, first)
+        self.confusions_ = class_confusions(choice.held_out, choice.temperature, self._total_weight)
+        self._seed_of_places = seed
+        places = self._unrotated_places()
+        tempered = isinstance(self.sharpness, str)
+        self.sharpness_ = tempered_sharpness(choice, places) if tempered else float(self.sharpness)
+        self._weight_covariance = weight_covariance(choice)
+        self.places_ = on_principal_axes(places, self._weight_covariance)
+
+    def _unrotated_places(self) -> Array:
+        """Compute the classes' places for the number of components that is asked for."""
+        k = len(self.classes_) - 1 if self.n_components is None else int(self.n_components)
+        return class_places(self.confusions_, k, self._seed_of_places)
+
+    def with_components(self, n_components: int | None) -> Self:
+        """The map that a fit to the same rows would give with another number of components, without the fit.
+
+        Parameters
+        ----------
+        n_components : int or None
+            Number of dimensions, None for one less than there are classes.
+
+        Returns
+        -------
+        PosteriorMap
+            Another one; this one stays as it is.
+        """
+        check_is_fitted(self)
+        if isinstance(self.sharpness, str):
+            raise ValueError(
+                f"sharpness={self.sharpness!r} depends on the places: fit with n_components={n_components}."
+            )
+        other = copy(self).set_params(n_components=n_components)
+        check_parameters(other)
+        places = other._unrotated_places()
+        other.places_ = (
+            on_principal_axes(places, self._weight_covariance) if self._weight_covariance is not None else places
+        )
+        return other
+
+    # ------------------------------------------------------------------ use
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """z of every row."""
+        scores, dtype = self._scores(X)
+        return self._positions(scores).astype(dtype, copy=False)
+
+    def transform_held_out(self, X: ArrayLike) -> NDArray[Any]:
+        """Return z of every row, for training rows by the rule of the fold that held them out.
+
+        Fitted rows look better separated than new ones; held-out positions do not, so pictures of the training rows
+        should show these. As features for a classifier they are no better than those of `transform`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows. Those that are not training rows are placed as by `transform`; so are all rows if the model was loaded
+            from a file or fitted by statistics of parts.
+
+        Returns
+        -------
+        positions : array of shape (n_samples, n_components_)
+            Positions on the map.
+        """
+        scores, dtype = self._scores(X)
+        if self._held_out is not None:
+            scores = self._held_out.replace(checked_table(self, X), scores)
+        return self._positions(scores).astype(dtype, copy=False)
+
+    def _positions(self, scores: Array) -> Array:
+        q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
+        return q @ self.places_
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """Compute how much each column moves each row on the map.
+
+        The analytic gradients of the position and of the log odds between the row's two most probable classes, times
+        the standard deviation of the column over the training rows. The log odds are those of softmax(a/T), before
+        `predict_proba` mixes in the share 1/n of all classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        explanation : Explanation
+            `first` and `second`: the two most probable classes of each row. `log_odds` (n_samples, n_features) and
+            `positions` (n_samples, n_components_, n_features): the effect of one standard deviation of each column.
+        """
+        scores = self._scores(X)[0]
+        if "_column_deviations" not in vars(self):
+            raise ValueError("This model was saved by an older version, without column deviations. Fit it again.")
+        table = checked_table(self, X)
+        second, first = np.argsort(scores, axis=1, kind="stable")[:, -2:].T
+        chosen = np.eye(scores.shape[1])
+        log_odds = self._rule.gradients(table, (chosen[first] - chosen[second]) / self.temperature_)
+        q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
+        z = q @ self.places_
+        steepness = self.sharpness_ / self.temperature_
+        moved = [
+            self._rule.gradients(table, steepness * q * (place - z[:, [axis]]))
+            for axis, place in enumerate(self.places_.T)
+        ]
+        spread = self._column_deviations
+        return Explanation(
+            self.classes_[first], self.classes_[second], log_odds * spread, np.stack(moved, axis=1) * spread
+        )
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """a/T of all classes (n×C); with two classes the second's minus the first's (n)."""
+        scores = self._scores(X)[0] / self.temperature_
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable class."""
+        best = self._scores(X)[0].argmax(axis=1)  # which asks first whether there was a fit
+        return self.classes_[best]
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probability of every class (n×C), calibrated by held-out rows."""
+        scores, _ = self._scores(X)
+        return calibrated(scores, self.temperature_, self._total_weight)
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """Log probability of every class (n×C)."""
+        return np.log(self.predict_proba(X))
+
+    def _scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
+        """a of all classes (n×C), and what kind of numbers the rows are."""
+        check_is_fitted(self)
+        table = checked_table(self, X)
+        require_finite(table)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._rule.scores(table)
+        seen = np.isfinite(self._rule.offsets)  # −inf: a class of the table without a row in the sample
+        require_representable(scores[:, seen], table)
+        return scores, table.dtype
+
+    @property
+    def n_components_(self) -> int:
+        """Number of dimensions."""
+        check_is_fitted(self)
+        return self.places_.shape[1]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def require_known_kernel_params(kernel: str, params: dict[str, Any] | None) -> None:
+    known = KERNEL_PARAMS.get(kernel, ())
+    strange = sorted(set(params or {}) - set(known))
+    if strange:
+        there = f"those of {kernel!r} are {', '.join(sorted(known))}" if known else f"{kernel!r} has none"
+        raise ValueError(f"kernel_params names {', '.join(strange)}; {there}.")
+    gamma = (params or {}).get("gamma", 1.0)
+    if kernel == "rbf" and not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
+        raise ValueError(f"kernel_params has gamma={gamma!r}; possible is a finite number above 0.")
+
+
+def _require_rows_to_hold_out(rows: LabelledRows) -> None:
+    if np.bincount(rows.codes).max() < 2:
+        raise ValueError(
+            f"Every class has one row only ({len(rows.codes)} rows), so none can be held out, by which PosteriorMap "
+            "chooses. Pass more rows, or use RegularizedLDA with a number as shrinkage."
+        )
+
+
+def _description(kernel: LandmarkKernel | None, first: Choice) -> ChosenKernel:
+    if kernel is None:
+        return ChosenKernel("linear", {}, False, 0, first.why, first.tried)
+    params = {"gamma": kernel.gamma} if kernel.name == "rbf" else dict(kernel.params)
+    scaled, size = kernel.scales is not None, kernel.landmarks.shape[0]
+    return ChosenKernel(kernel.name, params, scaled, size, first.why, first.tried)

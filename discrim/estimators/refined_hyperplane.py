@@ -1,0 +1,328 @@
+"""A linear classifier refined: terms merged by a rule, and a linear SVM fitted to those that are left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discrim.doc_links import DocLinkMixin
+from discrim.estimators.merging_rules import MOST_FEATURES_TO_SPLIT, RULES, grouping_of
+from discrim.estimators.pair_refinement import Refinement, Rule, Settings, refinement
+from discrim.estimators.two_classes import Floats, Indices, Pair
+from discrim.tables.check_parameters import (
+    FLAG,
+    NOTHING,
+    POSITIVE,
+    WHOLE,
+    Constraints,
+    check_parameters,
+    class_factors,
+    is_number,
+    named,
+    number,
+    require,
+    whole,
+)
+from discrim.tables.validation import (
+    checked_table,
+    labelled_rows,
+    require_finite,
+    require_representable,
+    require_two_classes,
+    unchanged_if_it_fails,
+)
+from discrim.tables.warn_once import warn
+from discrim.threads import OnOneBlasThread
+
+
+class RefinedHyperplane(DocLinkMixin, OnOneBlasThread, ClassifierMixin, BaseEstimator):
+    """Margin-based refinement of a linear classifier.
+
+        aᵀz = c  →  u_k = Σ_{i∈I_k} a_i z_i  →  Σ_k b_k u_k = c̃ by linear SVM;  ρ = 2/√(Σ_k b_k² Σ_{i∈I_k} a_i²)
+
+    Takes any linear classifier, merges some of its terms a_i z_i, and separates the classes again by a linear
+    SVM in the space of the merged terms. Worth trying where LDA has few rows per feature. What helps there is
+    mostly the rescaling z_i → a_i z_i, so compare with rule "none"; and the margin need not grow.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The linear classifier to refine, with `coef_` and `intercept_` once fitted; None for LDA.
+    rule : str or list of lists of int, default="sign"
+        Which terms are merged: "sign" (those that speak for the same class), "min" / "max" (the two smallest / largest
+        |a_i|), "discriminant-min" / "discriminant-max" (from the smallest / largest |a_i| on, while the sum
+        discriminates at least as well as each feature in it), "none" (rescaling only), "exhaustive-pairs" (every pair
+        tried, d(d−1)/2 SVMs), "exhaustive-splits" (every split in two groups, 2^(d−1) − 1 SVMs, d ≤ 16), both judged
+        by the margin; "best" (by cross-validation among the six before these); or the groups themselves, such as
+        [[0], [1, 2, 3]], where a feature in none of them stays alone.
+    C : float, default=1.0
+        Cost of a row on the wrong side of its margin.
+    class_weight : dict, "balanced" or None, default="balanced"
+        Balanced: both classes of a pair cost the same in all; or a factor by label.
+    fallback : bool, default=False
+        Keep the initial hyperplane where the margin did not grow.
+    reference_class : "minority", "majority" or None, default="minority"
+        The class of a pair in which features get mean 0 and variance 1; None leaves features as they are.
+    constant_features : "drop" or "scale", default="drop"
+        Features constant in that class are dropped (a warning names those that vary in the other class), or scaled by
+        their deviation over both classes, as when no other is left.
+    normalize : bool or float, default=True
+        Scale a to length 1 first, so that C has one meaning; the initial margin is then 2. False leaves it as the
+        estimator gives it, a number multiplies it: (n − 2)/n makes LDA's that of MATLAB's `classify`.
+    n_folds : int, default=5
+        Folds for rule "best"; fewer where a class has fewer different rows.
+    tol : float, default=1e-6
+        Where the SVM stops.
+    max_iter : int, default=1000000
+        Its most steps.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_pairs, n_features)
+        The hyperplane in the space of X, one row for each pair of classes.
+    intercept_ : array of shape (n_pairs,)
+        Its constants.
+    initial_coef_ : array of shape (n_pairs, n_features)
+        The same before refinement.
+    initial_intercept_ : array of shape (n_pairs,)
+        The constants before refinement.
+    groups_ : list of lists of int
+        Groups of feature indices, the merged one first.
+    dropped_features_ : array of int
+        Features that take no part, being constant in the reference class.
+    margin_initial_ : float
+        2/‖a‖ in standardised features.
+    margin_ : float
+        ρ in standardised features.
+    accepted_ : bool
+        Whether ρ ≥ 2/‖a‖.
+    rule_ : str
+        The rule that was applied.
+    n_iter_ : int
+        The steps its SVM took.
+    refinements_ : list
+        Everything about each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), … With more than two classes
+        groups, margins and the like are lists in this order; the class that wins most of its pairs is predicted, ties
+        by the sum of its decision values.
+
+    References
+    ----------
+    Dörksen and Lohweg (2018), Margin-based refinement for linear discriminant analysis, equations 13–17.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RefinedHyperplane().fit(X[50:], y[50:])
+    >>> model.groups_
+    [[2, 3], [0], [1]]
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "C": POSITIVE,
+        "reference_class": (*named("minority", "majority"), NOTHING),
+        "constant_features": named("drop", "scale"),
+        "normalize": (*FLAG, number("or a finite number above 0", lambda value: 0 < value < np.inf)),
+        "n_folds": (whole(2),),
+        "tol": POSITIVE,
+        "max_iter": (whole(1),),
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        rule: Rule = "sign",
+        C: float = 1.0,
+        class_weight: Any = "balanced",
+        fallback: bool = False,
+        reference_class: str | None = "minority",
+        constant_features: str = "drop",
+        normalize: bool | float = True,
+        n_folds: int = 5,
+        tol: float = 1e-6,
+        max_iter: int = 1_000_000,
+    ) -> None:
+        self.estimator = estimator
+        self.rule = rule
+        self.C = C
+        self.class_weight = class_weight
+        self.fallback = fallback
+        self.reference_class = reference_class
+        self.constant_features = constant_features
+        self.normalize = normalize
+        self.n_folds = n_folds
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @unchanged_if_it_fails
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RefinedHyperplane:
+        """Refine the classifier's hyperplane between each pair of classes."""
+        _refuse_sparse(X)
+        data = labelled_rows(self, X, y, sample_weight, supervised=True)
+        require_finite(data.X)
+        require_two_classes(self, data.classes)
+        self.classes_ = data.classes
+        settings = checked_settings(self)
+        rows, codes, weights, counts = _different_rows(data.X, data.codes, data.weights)
+        self.refinements_ = []
+        for low, high in combinations(range(len(data.classes)), 2):
+            chosen = np.flatnonzero((codes == low) | (codes == high))
+            labels, weighted = data.classes[[low, high]], data.weights is not None
+            pair = Pair(rows, codes == high, weights, counts, labels, weighted).part(chosen)
+            self.refinements_.append(refinement(pair, settings))
+        self._publish()
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Above 0 for `classes_[1]`; with more classes a column for each, its votes settled by values."""
+        rows = self._checked_rows(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = rows @ self.coef_.T + self.intercept_
+            values = values[:, 0] if len(self.classes_) == 2 else _votes(values, len(self.classes_))
+        require_representable(values, rows)
+        return values
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of each row."""
+        values = self.decision_function(X)
+        return self.classes_[values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.intp)]
+
+    def merged_features(self, X: ArrayLike) -> Floats:
+        """The space of u in which the SVM was fitted, one column for each of `groups_`; for two classes."""
+        rows = self._checked_rows(X)
+        if len(self.classes_) != 2:
+            raise ValueError(
+                f"merged_features is for two classes, but there are {len(self.classes_)}, each pair with "
+                "merged features of its own. Use refinements_[i].merged_features(X), with i the pair."
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            features = self.refinements_[0].merged_features(rows)
+        require_representable(features, rows)
+        return features
+
+    def _checked_rows(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        _refuse_sparse(X)
+        rows = checked_table(self, X)
+        require_finite(rows)
+        return rows.astype(np.float64, copy=False)
+
+    def _publish(self) -> None:
+        """The attributes users read, from the refinements."""
+        pairs, d = self.refinements_, self.n_features_in_
+        initial = [p.standard.undone(p.initial.weights, p.initial.intercept) for p in pairs]
+        final = [p.standard.undone(p.refined.weights, p.refined.intercept) for p in pairs]
+        if self.fallback:
+            final = [new if p.accepted else old for p, old, new in zip(pairs, initial, final, strict=True)]
+        self.initial_coef_, self.initial_intercept_ = _stacked(initial)
+        self.coef_, self.intercept_ = _stacked(final)
+        self.groups_ = _of_pairs([p.groups for p in pairs])
+        self.rule_ = _of_pairs([p.rule for p in pairs])
+        self.n_iter_ = _of_pairs([p.n_iter for p in pairs])
+        self.margin_initial_ = _of_pairs([p.initial.margin for p in pairs])
+        self.margin_ = _of_pairs([p.refined.margin for p in pairs])
+        self.accepted_ = _of_pairs([p.accepted for p in pairs])
+        self.dropped_features_ = _of_pairs([np.setdiff1d(np.arange(d), p.standard.features) for p in pairs])
+        _warn_of_lost_features(pairs)
+
+
+def _different_rows(X: Floats, codes: Indices, weights: Floats | None) -> tuple[Floats, Indices, Floats, Indices]:
+    """Rows, class codes, weights and counts with equal rows of one class merged, in an order of their own.
+
+    So a weight of 2 is the same as a row that came twice, and the order of the rows changes nothing.
+    """
+    table = np.ascontiguousarray(np.column_stack([codes, X]), dtype=np.float64)
+    table += 0.0  # turns −0.0 into 0.0: equal numbers, equal bytes
+    as_bytes = table.view(np.dtype((np.void, table.strides[0]))).ravel()
+    _, first, place, counts = np.unique(as_bytes, return_index=True, return_inverse=True, return_counts=True)
+    totals = np.bincount(place, weights).astype(np.float64)
+    return table[first, 1:], codes[first], totals, counts
+
+
+def _votes(values: Floats, n_classes: int) -> Floats:
+    """Won pairs of each class, plus its summed decision values squeezed into (−½, ½) to settle ties."""
+    votes, confidence = np.zeros((2, len(values), n_classes))
+    for column, (low, high) in enumerate(combinations(range(n_classes), 2)):
+        for label, value in ((low, -values[:, column]), (high, values[:, column])):
+            votes[:, label] += (value > 0) | ((value == 0) & (label == low))
+            confidence[:, label] += value
+    return votes + confidence / (2 * (np.abs(confidence) + 1))
+
+
+def _stacked(hyperplanes: list[tuple[Floats, float]]) -> tuple[Floats, Floats]:
+    return np.array([coef for coef, _ in hyperplanes]), np.array([intercept for _, intercept in hyperplanes])
+
+
+def _of_pairs(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _warn_of_lost_features(pairs: list[Refinement]) -> None:
+    lost = sorted({int(feature) for pair in pairs for feature in pair.standard.lost})
+    if lost:
+        named = ", ".join(str(feature) for feature in lost[:10]) + (", …" if len(lost) > 10 else "")
+        warn(
+            f"{len(lost)} feature(s) are left out, being constant in the class all are standardised to, "
+            f"though they vary in the other: {named}. They may be the best there are. Pass "
+            "constant_features='scale' to keep them.",
+        )
+
+
+def _refuse_sparse(X: Any) -> None:
+    if sp.issparse(X):
+        raise TypeError(
+            "A sparse X came, but RefinedHyperplane standardises features, which fills the table: dense data "
+            "is required. Pass X.toarray(), or reduce the columns first, e.g. with discrim.MarginPCA."
+        )
+
+
+def checked_settings(model: Any) -> Settings:
+    """What bears on one pair of classes, from a model that has seen its classes and columns."""
+    check_parameters(model)
+    class_factors(model.class_weight, model.classes_, np.ones(len(model.classes_)))
+    _require_classifier(model.estimator)
+    values = {name: getattr(model, name) for name in Settings.__dataclass_fields__}
+    return Settings(**{**values, "rule": _checked_rule(model.rule, model.n_features_in_)})
+
+
+def _checked_rule(rule: Any, d: int) -> str | list[list[int]]:
+    """The name of a rule, or groups of feature numbers as lists."""
+    if not isinstance(rule, str):
+        groups = _groups(rule)
+        grouping_of(groups, d)
+        return groups
+    require("rule", rule, named(*RULES, "best"))
+    if rule == "exhaustive-splits" and d > MOST_FEATURES_TO_SPLIT:
+        raise ValueError(
+            f"rule='exhaustive-splits' fits 2^(d−1) − 1 SVMs, and X has d = {d} "
+            f"features. Pass at most {MOST_FEATURES_TO_SPLIT}, or rule='exhaustive-pairs': d(d−1)/2 SVMs."
+        )
+    return rule
+
+
+def _groups(rule: Any) -> list[list[int]]:
+    listed = rule.tolist() if isinstance(rule, np.ndarray) else rule
+    if isinstance(listed, Sequence) and all(
+        isinstance(group, (Sequence, np.ndarray)) and all(is_number(feature, WHOLE) for feature in group)
+        for group in listed
+    ):
+        return [[int(feature) for feature in group] for group in listed]
+    names = ", ".join(repr(name) for name in (*RULES, "best"))
+    raise ValueError(f"rule={rule!r} came; possible are {names}, or groups of column numbers such as [[0], [1, 2]].")
+
+
+def _require_classifier(estimator: Any) -> None:
+    if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "fit")):
+        came = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+        raise TypeError(
+            f"estimator must be a linear classifier with coef_ and intercept_ once fitted, but {came} came. Pass an "
+            "instance such as LinearSVC() or LogisticRegression(), or None for Fisher's discriminant."
+        )

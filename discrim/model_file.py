@@ -1,0 +1,215 @@
+"""Fitted reducers as files: plain numbers and JSON behind a checksum (`tables/plain_format.py`).
+
+Saved are the reducers of discrim, alone or in a scikit-learn pipeline behind an imputer and a scaler. A model that was
+fitted on a stream keeps its statistics too, so that a further partial_fit goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from discrim.core.held_out import HeldOut
+from discrim.core.kernel_choice import TriedKernel
+from discrim.core.landmarks import LandmarkKernel
+from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.moments.gather import Gathering, Statistics
+from discrim.core.moments.row_sample import RowSample
+from discrim.core.posterior_rule import HeldOutRows, PosteriorRule
+from discrim.core.shrinkage_path import PathScores
+from discrim.estimators.base import Reducer
+from discrim.estimators.bayes_error_lda import Pairing
+from discrim.estimators.posterior_map import ChosenKernel
+from discrim.registry import PUBLIC, found
+from discrim.tables.plain_format import PlainFormat, PlainFormatError
+from discrim.tables.writing import whole_file
+
+# where the estimators of a model file stand: every reducer of the registry, their parts, and what comes before them
+_ESTIMATORS: dict[str, str] = {
+    **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
+    "ShiftedPCA": "discrim.estimators.shifted_pca:ShiftedPCA",
+    "LinearMap": "discrim.estimators.linear_map:LinearMap",
+    "SimpleImputer": "sklearn.impute:SimpleImputer",
+    **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
+}
+
+
+class ModelFileError(PlainFormatError):
+    """A file that is no model of discrim, is damaged, or was written by another version."""
+
+
+class _EstimatorFormat(PlainFormat):
+    """Pipelines and estimators, fitted or not, beside plain values."""
+
+    error = ModelFileError
+    possible = (
+        "the reducers of discrim with numbers and text for parameters, alone or in a pipeline behind SimpleImputer, "
+        "StandardScaler, MinMaxScaler or MaxAbsScaler"
+    )
+    remedy = "Fit and save it again."
+
+    def _described(self, value: Any, arrays: list[np.ndarray], place: str) -> Any:
+        if isinstance(value, Pipeline):
+            steps = [
+                [name, self._described(step, arrays, f"{place}.{name}")] for name, step in _flat_steps(value.steps)
+            ]
+            return {"pipeline": steps}
+        kind = type(value).__name__
+        if kind in _ESTIMATORS and found(_ESTIMATORS[kind]) is type(value):
+            return {"estimator": kind, "state": self._described(_state(value), arrays, kind)}
+        return super()._described(value, arrays, place)
+
+    def _restored(self, value: Any, arrays: list[np.ndarray]) -> Any:
+        if isinstance(value, dict) and "pipeline" in value:
+            return Pipeline([(name, self._restored(step, arrays)) for name, step in _flat_steps(value["pipeline"])])
+        if isinstance(value, dict) and "estimator" in value:
+            kind = found(_ESTIMATORS[value["estimator"]])
+            estimator = kind.__new__(kind)
+            vars(estimator).update(self._restored(value["state"], arrays))
+            return estimator
+        return super()._restored(value, arrays)
+
+
+class _ModelFormat(_EstimatorFormat):
+    """Fitted ones only."""
+
+    def _require_whole(self, value: Any) -> None:
+        steps = [one for _, one in value.steps] if isinstance(value, Pipeline) else [value]
+        for step in steps:
+            if not isinstance(step, BaseEstimator) or isinstance(step, Pipeline):
+                raise TypeError(f"a {type(step).__name__} where an estimator belongs")
+            check_is_fitted(step)
+        _require_reduction(steps)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of columns without names
+            value.transform(np.zeros((1, value.n_features_in_)))  # what was forged may look whole and not be
+
+
+_LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample)
+_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, HeldOutRows, LandmarkKernel)
+# what the refined hyperplane holds, which is in a room above this one
+_OF_REFINEMENT = (
+    "discrim.estimators.pair_refinement.Hyperplane",
+    "discrim.estimators.pair_refinement.Refinement",
+    "discrim.estimators.two_classes.Standard",
+)
+FORMAT = _ModelFormat("model", 2, (*_LINEAR, *_OF_KERNELS))
+UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS))
+
+
+def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted reducer, or a pipeline that ends in one, to a file; whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted reducer of discrim, alone or behind scikit-learn's scalers and imputer.
+    path : str or path
+        The file.
+    about : dict, default=None
+        Text, numbers and lists to keep with it, such as the names of the columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from discrim import PCA, save
+    >>> save(PCA(2).fit(load_iris().data), "iris.discrim")  # doctest: +SKIP
+    """
+    check_is_fitted(model)
+    if isinstance(model, Pipeline):
+        _require_reduction([step for _, step in _flat_steps(model.steps)])
+    content = FORMAT.to_bytes(model, about)
+    with whole_file(path) as handle:
+        handle.write(content)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that was saved to a file; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted reducer or pipeline.
+
+    Examples
+    --------
+    >>> from discrim import load
+    >>> model = load("iris.discrim")  # doctest: +SKIP
+    """
+    return FORMAT.from_bytes(Path(path).read_bytes(), path)
+
+
+def trusted_types() -> list[str]:
+    """The types that a fitted estimator of discrim is made of, for readers that ask before they load one.
+
+    Returns
+    -------
+    list of str
+        Full names, as skops (`skops.io.load(…, trusted=…)`) and MLflow (`skops_trusted_types=…`) take them. Each is a
+        plain holder of numbers and text.
+
+    Examples
+    --------
+    >>> from discrim import trusted_types
+    >>> "discrim.estimators.pca.PCA" in trusted_types()
+    True
+    """
+    targets = [*_ESTIMATORS.values(), *(one.target for one in PUBLIC.values() if one.classifies)]
+    ours = [target.replace(":", ".") for target in [*targets, *_OF_REFINEMENT] if target.startswith("discrim.")]
+    return sorted({*ours, *(f"{one.__module__}.{one.__qualname__}" for one in (*_LINEAR, *_OF_KERNELS))})
+
+
+def about(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What was kept with the model."""
+    return FORMAT.about(Path(path).read_bytes(), path)
+
+
+def _flat_steps(steps: Any) -> list[tuple[str, Any]]:
+    """Return the steps of a pipeline and of those inside it as one list with unique names.
+
+    A pipeline inside a pipeline is an estimator or, in a file, a map with the key "pipeline". scikit-learn asks every
+    level several times about the one below, so that the time would grow exponentially with the depth.
+    """
+    flat: list[tuple[str, Any]] = []
+    waiting = list(reversed(list(steps)))
+    while waiting:
+        name, step = waiting.pop()
+        if isinstance(step, Pipeline):
+            waiting.extend(reversed(step.steps))
+        elif isinstance(step, dict) and "pipeline" in step:
+            waiting.extend(reversed(step["pipeline"]))
+        else:
+            flat.append((name, step))
+    counted = Counter(name for name, _ in flat)
+    taken = {name for name, count in counted.items() if count == 1}
+    return [(name if name in taken else f"{name}-{at}", step) for at, (name, step) in enumerate(flat, start=1)]
+
+
+def _require_reduction(steps: list[Any]) -> None:
+    """Raise unless one of the steps is an estimator of discrim."""
+    if not any(type(step).__module__.startswith("discrim.") for step in steps):
+        kinds = ", ".join(type(step).__name__ for step in steps)
+        raise TypeError(f"A model must hold a reducer of discrim; got {kinds or 'no steps'}.")
+
+
+def _state(estimator: Any) -> dict[str, Any]:
+    """All that an estimator knows; of a stream the directions too, solved now."""
+    if isinstance(estimator, Reducer) and estimator.__sklearn_is_fitted__():
+        estimator._require_solution()
+    known = vars(estimator)
+    left_out = ("_skl_callbacks", "_held_out")  # for fits, and one value for each training row
+    return {name: known[name] for name in known if name not in left_out}

@@ -1,0 +1,168 @@
+""".npz archives: dense rows (arrays X and target or y) or CSR rows (data, indices, indptr, shape and target).
+
+Nothing is unpickled, and no size in a header is believed: every array must take exactly the bytes its header
+claims before memory is set aside for it.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from discrim.tables.labelled_table import LabelledTable, normal_text
+from discrim.tables.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_room
+
+_CSR = ("data", "indices", "indptr", "shape")
+_LABELS = ("target", "y", "labels")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What an .npz file holds: rows, and labels and column names if they are there."""
+
+    X: Any  # float64 array or CSR array
+    labels: list[str] | None
+    target: str | None
+    feature_names: tuple[str, ...] | None
+    ids: np.ndarray | None = None
+    id_name: str | None = None
+    wanted: str = "add an array called target with one label per row."  # what to do where there are no labels
+
+
+def read_archive(path: Path, target: str | None, id_array: str | None = None, max_bytes: int = MAX_BYTES) -> Archive:
+    """The arrays of `path`, checked; missing cells are NaN.
+
+    `target` names the label array; None: target, y or labels, if there. `id_array` names one of the rows' names.
+    """
+    try:
+        with zipfile.ZipFile(path) as files:
+            return _read(path, _Members(files, path, max_bytes), target, id_array)
+    except (FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+        raise TableError(f"{path} is not a readable .npz archive: damaged or cut short ({error}).") from error
+
+
+def write_archive(handle: IO[bytes], table: LabelledTable) -> None:
+    """A labelled table in the form read above."""
+    rows: dict[str, Any] = {"X": table.X}
+    if issparse(table.X):
+        X = table.X
+        rows = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+    np.savez_compressed(handle, target=table.y, feature_names=np.array(table.feature_names), **rows)
+
+
+class _Members:
+    """The arrays inside the archive, each read once and only if asked for."""
+
+    def __init__(self, files: zipfile.ZipFile, path: Path, max_bytes: int) -> None:
+        self._files, self._path, self._taken, self.max_bytes = files, path, 0, max_bytes
+        self.names = [name.removesuffix(".npy") for name in files.namelist()]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        info = self._files.getinfo(f"{name}.npy")
+        self._taken += info.file_size
+        require_room(self._path, self._taken, self.max_bytes, is_known=False)
+        with self._files.open(info) as handle:
+            try:
+                return _array(handle, info.file_size)
+            except ValueError as error:
+                raise TableError(f"{self._path}, array {name!r}: {error}") from error
+
+
+def _array(handle: IO[bytes], size: int) -> np.ndarray:
+    version = np.lib.format.read_magic(handle)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"unknown .npy version {version}.")
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = header(handle)
+    if dtype.hasobject:
+        raise ValueError("holds Python objects, which are never unpickled. Save plain numbers or text.")
+    content = handle.read(size)
+    if len(content) != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"its header claims shape {shape}, which {len(content):,} bytes cannot be.")
+    return np.frombuffer(content, dtype=dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _read(path: Path, members: _Members, target: str | None, id_array: str | None) -> Archive:
+    X = _rows(path, members)
+    label_name = _label_name(path, members.names, target)
+    labels = None if label_name is None else _labels(path, label_name, members[label_name], X.shape[0])
+    names = None
+    if "feature_names" in members.names:
+        names = tuple(normal_text(str(name)) for name in members["feature_names"].ravel())
+        if len(names) != X.shape[1]:
+            raise TableError(f"{path}: {len(names)} feature_names for {plural(X.shape[1], 'column')}.")
+    ids = None
+    if id_array is not None:
+        _label_name(path, members.names, id_array)
+        ids = np.array(_labels(path, id_array, members[id_array], X.shape[0]))
+    return Archive(X, labels, label_name, names, ids, id_array)
+
+
+def _label_name(path: Path, names: Sequence[str], target: str | None) -> str | None:
+    if target is None:
+        return next((name for name in _LABELS if name in names), None)
+    if target not in names:
+        raise TableError(f"{path} has no array {target!r}. {meant(target, names, 'It has')}")
+    return target
+
+
+def _labels(path: Path, name: str, values: np.ndarray, n_rows: int) -> list[str]:
+    if values.shape != (n_rows,):
+        raise TableError(f"{path}, array {name!r}: shape {values.shape}, but there are {plural(n_rows, 'row')}.")
+    if values.dtype.kind in "fc" and (bad := np.flatnonzero(~np.isfinite(values))).size:
+        raise TableError(f"{path}, array {name!r}, row {bad[0] + 1}: {plural(bad.size, 'label')} missing (not finite).")
+    return [normal_text(value.decode() if isinstance(value, bytes) else str(value)) for value in values.tolist()]
+
+
+def _rows(path: Path, members: _Members) -> Any:
+    if set(_CSR) <= set(members.names):
+        X = _csr(path, members)
+    elif "X" in members.names:
+        X = _numbers(path, "X", members["X"])
+        if X.ndim != 2:
+            raise TableError(f"{path}, array 'X': shape {X.shape}; rows × columns are needed.")
+    else:
+        raise TableError(
+            f"{path} holds {quoted(members.names)}. Needed: X, or {', '.join(_CSR)} of a CSR matrix; and target."
+        )
+    if 0 in X.shape:
+        raise TableError(f"{path} is empty: {X.shape[0]} rows × {X.shape[1]} columns.")
+    # A sparse matrix can claim any number of columns; each has at least a name and a mean.
+    require_room(path, 100 * X.shape[1], members.max_bytes)
+    return X
+
+
+def _numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind not in "buif":
+        raise TableError(f"{path}, array {name!r}: {values.dtype} instead of real numbers.")
+    return values.astype(np.float64)
+
+
+def _csr(path: Path, members: _Members) -> csr_array:
+    if "format" in members.names and members["format"].tobytes().strip(b"\0") != b"csr":
+        raise TableError(f"{path} holds a sparse matrix in another format than CSR: save it as CSR.")
+    values, indices, indptr, shape = (members[name] for name in _CSR)
+    if (
+        indices.dtype.kind not in "iu"
+        or indptr.dtype.kind not in "iu"
+        or shape.dtype.kind not in "iu"
+        or shape.size != 2
+    ):
+        raise TableError(f"{path}: indices, indptr and shape (two numbers) of a CSR matrix must be integers.")
+    try:
+        X = csr_array((_numbers(path, "data", values), indices, indptr), shape=tuple(shape.ravel().tolist()), copy=True)
+        X.check_format(full_check=True)
+    except (ValueError, IndexError, OverflowError) as error:
+        raise TableError(f"{path}: data, indices, indptr and shape do not make a CSR matrix ({error}).") from error
+    X.sum_duplicates()
+    return X

@@ -1,0 +1,127 @@
+"""A 64-bit number made of a row's content, and what follows from it: folds that every part of a table agrees on.
+
+    h(x) = f( Σ_j g(bits(x_j) · k_j) )   mod 2⁶⁴
+
+f is the mixing of MurmurHash3, g a step of it, and both leave 0 as it is; the k_j are odd and random; bits(x_j) is the
+cell as a little-endian float64, −0 as 0. Single-precision cells and whole numbers count as the double they equal, cells
+that a sparse row does not store as 0: the same row has the same hash in every file format, precision and engine. The
+order of the columns matters; the order of the rows, their labels and weights do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
+
+from discrim.tables.check_parameters import FOLDS, require, seed_number
+from discrim.tables.rows import entries_once
+
+Hashes = NDArray[np.uint64]
+CACHED_CELLS = 2**15  # as many doubles stay next to the processor while they are mixed
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """f, in place: every bit of the result depends on every bit that came; 0 stays 0."""
+    for shift, factor in ((33, 0xFF51AFD7ED558CCD), (33, 0xC4CEB9FE1A85EC53)):
+        values ^= values >> np.uint64(shift)
+        values *= np.uint64(factor)
+    values ^= values >> np.uint64(33)
+    return values
+
+
+def _factors(columns: NDArray[np.intp]) -> Hashes:
+    """k_j, an odd number for each column: the mixed multiples of the golden ratio's bits."""
+    return _mixed((columns.astype(np.uint64) + np.uint64(1)) * GOLDEN) | np.uint64(1)
+
+
+def row_hashes(X: Any) -> Hashes:
+    """h of each row of a dense or sparse table."""
+    if sp.issparse(X):
+        return _sparse_hashes(X)
+    hashes = np.empty(len(X), np.uint64)
+    factors = _factors(np.arange(X.shape[1]))
+    step = max(1, CACHED_CELLS // max(1, X.shape[1]))
+    for start in range(0, len(X), step):
+        cells = _of_cells(X[start : start + step], factors)
+        hashes[start : start + step] = cells.sum(axis=1, dtype=np.uint64)
+    return _mixed(hashes)
+
+
+def _sparse_hashes(X: Any) -> Hashes:
+    X = entries_once(X)
+    hashes, factors = np.empty(X.shape[0], np.uint64), _factors(np.arange(X.shape[1]))
+    step = max(1, CACHED_CELLS * X.shape[0] // max(1, X.nnz))
+    for start in range(0, X.shape[0], step):
+        ends = X.indptr[start : start + step + 1]
+        cells = _of_cells(X.data[ends[0] : ends[-1]], factors[X.indices[ends[0] : ends[-1]]])
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])[ends - ends[0]]
+        hashes[start : start + step] = sums[1:] - sums[:-1]
+    return _mixed(hashes)
+
+
+def _of_cells(values: NDArray[Any], factors: Hashes) -> Hashes:
+    """g(bits · k). The bits of small whole numbers are all in the upper half, from which a product alone loses them."""
+    cells = (np.asarray(values, dtype="<f8") + 0.0).view("<u8").astype(np.uint64, copy=False)  # −0 + 0 = +0
+    cells ^= cells >> np.uint64(32)
+    cells *= factors
+    cells ^= cells >> np.uint64(29)
+    return cells
+
+
+def position_hashes(hashes: Hashes, positions: NDArray[np.intp]) -> Hashes:
+    """Of rows and their places: the same rows in another order have others."""
+    return _mixed(hashes + positions.astype(np.uint64) * GOLDEN)
+
+
+def hash_folds(hashes: Hashes, n_folds: int, seed: int) -> NDArray[np.intp]:
+    """The fold, 0 … n_folds−1, that each row is tested in; other seeds draw other folds."""
+    drawn = _mixed(hashes + np.uint64((seed + 1) * int(GOLDEN) % 2**64))
+    return (drawn % np.uint64(n_folds)).astype(np.intp)
+
+
+class HashKFold(BaseCrossValidator):
+    """K folds by a hash of each row's content: parts of a table that never meet put every row into the same fold.
+
+    As `cv` of a reducer, the fit is the one that a stream, Dask or Spark would find, whose folds are these. Equal rows
+    are in the same fold, and the order of the rows does not matter. Unlike StratifiedKFold's, folds are of about equal
+    size only, and a small class may be missing from one.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds.
+    random_state : int or None, default=None
+        Which folds are drawn; None is 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from discrim import HashKFold
+    >>> X, y = load_iris(return_X_y=True)
+    >>> [len(test) for _, test in HashKFold(3).split(X)]
+    [48, 53, 49]
+    """
+
+    def __init__(self, n_splits: int = 5, *, random_state: int | None = None) -> None:
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds."""
+        require("n_splits", self.n_splits, FOLDS)
+        return int(self.n_splits)
+
+    def fold_of(self, X: ArrayLike) -> NDArray[np.intp]:
+        """The fold that each row is tested in."""
+        table: Any = X if sp.issparse(X) else np.asarray(X)
+        return hash_folds(row_hashes(table), self.get_n_splits(), seed_number(self.random_state))
+
+    def _iter_test_indices(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[NDArray[np.intp]]:
+        folds = self.fold_of(X)
+        return (np.flatnonzero(folds == fold) for fold in range(self.n_splits))

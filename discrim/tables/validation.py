@@ -1,0 +1,490 @@
+"""What may come in, and what is said of the rest.
+
+Every error about a table, its labels and its weights is raised here, and says three things: what came, what is
+possible, what to do. What may be asked of an estimator is in `check_parameters`; what a table turns out not to allow
+while a method works on it, in `fit_messages`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    _get_feature_names,
+    check_array,
+    column_or_1d,
+    validate_data,
+)
+
+from discrim.tables.check_parameters import WEIGHT_RANGE
+from discrim.tables.foreign_arrays import on_host
+from discrim.tables.rows import LabelledRows, PickedRows
+from discrim.tables.warn_once import held_back, say_once
+
+FLOATS = float, np.floating
+
+
+class PartError(ValueError):
+    """Rows that cannot be taken, named by the part of the table that they are in."""
+
+
+def labelled_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, supervised: bool, reset: bool = True, whole: bool = True
+) -> LabelledRows:
+    """Checked rows of positive weight, their class numbers and labels (one class, None, when not supervised).
+
+    estimator : the one that shall know the columns, or a method's name where none is to (of a part of a table, say)
+    whole : whether these are all rows of the table
+    """
+    X = checked_table(estimator, X, reset=reset)
+    n_given, weights, numbers, labels = X.shape[0], None, None, None
+    if supervised:
+        labels = checked_labels(estimator if isinstance(estimator, str) else type(estimator).__name__, y, n_given)
+    if sample_weight is not None:
+        X, weights, numbers = _rows_that_count(X, sample_weight)
+    if numbers is not None:
+        labels = None if labels is None else labels[numbers]
+        if getattr(estimator, "missing", None) is not None and not sp.issparse(X):
+            require_no_infinity(X, numbers)
+        else:
+            require_finite(X, numbers, whole=whole)
+    classes, codes = (np.array([None]), np.zeros(X.shape[0], np.intp)) if labels is None else numbered(labels)
+    return LabelledRows(X, codes, classes, weights, numbers, n_given)
+
+
+def _rows_that_count(X: Any, sample_weight: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.intp] | None]:
+    """The rows of positive weight, their weights, and their numbers where there are others."""
+    weights = checked_weights(sample_weight, X)
+    numbers = np.flatnonzero(weights > 0)
+    return (X, weights, None) if len(numbers) == len(weights) else (X[numbers], weights[numbers], numbers)
+
+
+def numbered(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The sorted classes and each row's place among them, as np.unique finds them; whole numbers without sorting."""
+    if labels.dtype.kind in "iu" and len(labels):
+        least, most = int(labels.min()), int(labels.max())
+        if most - least < 2 * len(labels) and most < 2**62:
+            offsets = labels.astype(np.intp, copy=False) - least
+            there = np.bincount(offsets) > 0
+            present = (np.flatnonzero(there) + least).astype(labels.dtype)
+            return present, offsets if there.all() else (np.cumsum(there) - 1)[offsets]
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes.astype(np.intp, copy=False)
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """The columns' names, where all are text (as scikit-learn takes them)."""
+    names = _get_feature_names(X)
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
+    """X as float64 or float32, dense or CSR. That its numbers are finite shows in the first sums over it."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in (np.float64, np.float32):
+        # scikit-learn's own checks let it pass too, and take longer than the fit of a small table
+        known = {} if isinstance(estimator, str) else vars(estimator)
+        if reset:
+            known.pop("feature_names_in_", None)  # such a table has none
+            known["n_features_in_"] = X.shape[1]
+        if isinstance(estimator, str) or (
+            "feature_names_in_" not in known and known.get("n_features_in_") == X.shape[1]
+        ):
+            return X
+    _refuse_what_is_not_in_memory(X)
+    X = on_host(X)
+    if hasattr(X, "columns"):
+        _require_unique_names(X.columns)
+    if np.ma.is_masked(X):
+        raise ValueError(
+            f"A masked array with {np.ma.count_masked(X)} masked cells came, and these cannot be left out one by one. "
+            "Fill them in first, e.g. X.filled(np.nan) and sklearn.impute.SimpleImputer."
+        )
+    taken: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    try:
+        return (
+            check_array(X, **taken) if isinstance(estimator, str) else validate_data(estimator, X, reset=reset, **taken)
+        )
+    except (ValueError, TypeError) as error:
+        if "could not convert string to float" in str(error) or "promoted" in str(error):  # text, or dates and times
+            _refuse_text(X, error)
+        raise
+
+
+# what is no table in memory, by its package and kind, and what to do with it
+ELSEWHERE = {
+    ("polars", "LazyFrame"): "pass X.collect(), or its batches to discrim.fit_parts",
+    ("duckdb", "DuckDBPyRelation"): "pass X.df() or X.pl(), or batches of it to discrim.fit_parts",
+    ("ibis", "Table"): "pass X.to_pandas(), or batches of it to discrim.fit_parts",
+    ("pyspark", "DataFrame"): "use discrim.spark.SparkReducer",
+    ("anndata", "AnnData"): "use discrim.tl.reduce(adata, target), or pass adata.X and labels from adata.obs",
+    ("h5py", "Dataset"): "pass X[:], or parts of it to discrim.fit_parts",
+    ("zarr", "Array"): "pass X[:], or parts of it to discrim.fit_parts",
+    ("pyarrow", "FileSystemDataset"): "pass X.to_table(), or its batches to discrim.fit_parts",
+    ("xarray", "DataArray"): "pass X.to_numpy()",
+}
+
+
+def _refuse_what_is_not_in_memory(X: Any) -> None:
+    kind, package = type(X).__name__, type(X).__module__.split(".")[0].strip("_")
+    what = ELSEWHERE.get((package, kind))
+    if isinstance(X, str | os.PathLike):
+        what = "fit_parts, and the fit of reducers on statistics, take the path of a table; elsewhere read it first"
+    if hasattr(X, "__dask_graph__") and package != "xarray":
+        package = "dask"
+        what = "fit, transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks"
+    if what is not None:
+        raise TypeError(f"Rows in memory are needed, {package}.{kind} came; nothing is brought there unasked: {what}.")
+
+
+def require_no_groups(method: str, *, folds: bool, in_memory: bool) -> None:
+    """Raise where groups came, and nothing is there that could keep them together."""
+    if not folds:
+        raise ValueError(
+            f"groups came, but {method} chooses nothing by folds, so there is nothing to keep them out of."
+        )
+    if not in_memory:
+        raise ValueError("groups came with a table in parts, whose folds follow from the rows' content alone.")
+
+
+def require_columns(estimator: Any, X: Any) -> None:
+    """Raise where an array that is not looked at here is no table, or has other columns than those of the fit."""
+    require_table(X)
+    _check_n_features(estimator, X, reset=False)
+
+
+def require_table(X: Any) -> None:
+    """Raise where an array, wherever it is, has no rows and columns."""
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data: one row per sample.")
+
+
+def _refuse_text(X: Any, error: Exception) -> None:
+    """Raise, naming the first cell that is no number."""
+    names = list(getattr(X, "columns", ()))
+    for (row, column), value in np.ndenumerate(np.asarray(X, dtype=object)):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            where = repr(names[column]) if names else column
+            raise ValueError(
+                f"could not convert string to float: {value!r} in row {row}, column {where}. Only numbers can be "
+                "reduced: leave the column out, or encode it first, e.g. with sklearn.preprocessing.OneHotEncoder."
+            ) from error
+
+
+def _require_unique_names(names: Any) -> None:
+    values, counts = np.unique([str(name) for name in names], return_counts=True)
+    if (counts > 1).any():
+        doubled = ", ".join(repr(str(v)) for v in values[counts > 1][:5])
+        raise ValueError(
+            f"Column names must be unique, but {doubled} came more than once. Rename the columns, or pass the "
+            "table as an array (X.to_numpy()) if the names do not matter."
+        )
+
+
+def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
+    """y as one label per row."""
+    if y is None:
+        raise ValueError(
+            f"{who} requires y to be passed, but the target y is None. It looks for directions "
+            "that keep the classes apart: pass one label per row, or use discrim.PCA, which needs none."
+        )
+    if type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "iubU":  # names of classes, as they are
+        return y
+    y = on_host(y)
+    labels = column_or_1d(_of_numpy(y), warn=True)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)} "
+            "labels. Pass one label per row."
+        )
+    if labels.dtype.kind in "fOmM":
+        _require_labels_present(labels)
+    if labels.dtype == object:
+        labels = _of_one_kind(labels)
+    if labels.dtype.kind in "iubU":  # names of classes, whatever they are
+        return labels
+    if (kind := type_of_target(labels, input_name="y")) not in ("binary", "multiclass"):
+        raise ValueError(
+            f"Unknown label type: {kind}. Labels name classes: pass strings, whole numbers or bools, one per row. To "
+            "make classes of a measurement, cut it into ranges, e.g. with pandas.cut(…).astype(str)."
+        )
+    return labels
+
+
+def _of_numpy(y: Any) -> Any:
+    """Labels of other kinds as numpy's own, or as the objects they are, where numpy would change them.
+
+    Whole numbers would lose digits by way of floats; 1 and "a" and NaN in a list would all turn into text.
+    """
+    own = getattr(getattr(y, "dtype", None), "numpy_dtype", None)  # of pandas' dtypes that know missing values
+    if isinstance(own, np.dtype) and own.kind in "iub" and not y.isna().any():
+        return y.to_numpy(dtype=own)
+    if isinstance(y, np.ndarray):
+        return np.array(y.tolist(), dtype=str) if y.dtype.kind == "T" else y
+    if not isinstance(y, (list, tuple)) or any(np.ndim(v) for v in y):
+        return y
+    # numpy's own text ends at its last character that is no NUL
+    cut = any(isinstance(v, str) and v.endswith("\0") for v in y)
+    return np.fromiter(y, dtype=object, count=len(y)) if cut or len({type(v) for v in y}) > 1 else y
+
+
+def _require_labels_present(labels: NDArray[Any]) -> None:
+    if labels.dtype.kind == "f":
+        missing = ~np.isfinite(labels)
+    elif labels.dtype.kind in "mM":
+        missing = np.isnat(labels)
+    else:
+        missing = np.array([is_absent(v) or (isinstance(v, FLOATS) and np.isinf(v)) for v in labels], dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN: {missing.sum()} labels are missing or infinite (NaN, NaT, None, inf), the first in "
+            f"row {int(np.argmax(missing))}. Drop these rows or give them a class of their own."
+        )
+
+
+def _of_one_kind(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that came as objects: text as it is, numbers and bools as arrays of these."""
+    one_of_each = {type(v): v for v in labels}
+    kinds = {_kind(np.asarray(v).dtype) for v in one_of_each.values()}
+    if len(kinds) > 1:
+        types = ", ".join(sorted(kind.__name__ for kind in one_of_each))
+        raise ValueError(f"Labels of mixed types came ({types}). Use one type throughout, e.g. y.astype(str).")
+    return np.array(labels.tolist()) if kinds <= {"numbers", "bools"} else labels
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    return {"O": "text", "U": "text", "T": "text", "b": "bools", "i": "numbers", "u": "numbers", "f": "numbers"}.get(
+        dtype.kind, str(dtype)
+    )
+
+
+def require_labels_of_one_kind(before: NDArray[Any], now: NDArray[Any]) -> None:
+    """Labels of two parts of a table: joined, 1 and "1" (or 1 and True) would become one class."""
+    if _kind(before.dtype) != _kind(now.dtype):
+        raise ValueError(
+            f"Labels of mixed types came: {_kind(before.dtype)} before ({before[:3].tolist()}), {_kind(now.dtype)} now "
+            f"({now[:3].tolist()}). Use one type throughout, e.g. y.astype(str)."
+        )
+
+
+def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    """One finite weight ≥ 0 per row, not all zero."""
+    weights = _check_sample_weight(on_host(sample_weight), X, dtype=np.float64)
+    if (weights < 0).any():
+        first = int(np.argmax(weights < 0))
+        raise ValueError(
+            f"Negative values in data passed to `sample_weight`: {float(weights[first])} for row {first}. A weight "
+            "says how much a row counts: pass numbers ≥ 0, and 0 to leave a row out."
+        )
+    if not weights.any():
+        raise ValueError("Every sample_weight is zero, so no row is left. Give at least two rows a positive weight.")
+    if not WEIGHT_RANGE[0] <= (largest := float(weights.max())) <= WEIGHT_RANGE[1]:
+        raise ValueError(
+            f"The largest sample_weight is {largest}; possible are {WEIGHT_RANGE[0]} to {WEIGHT_RANGE[1]}. Divide the "
+            "weights by their mean: only their ratios choose directions."
+        )
+    return weights
+
+
+def require_finite(
+    X: Any,
+    numbers: NDArray[np.intp] | None = None,
+    names: Sequence[str] | None = None,
+    part: str = "",
+    *,
+    whole: bool = True,
+) -> None:
+    """Raise, naming the first bad cell, where X holds NaN or infinity.
+
+    numbers : its rows' in the table that came; names : its columns'; part : of the table, where it is one of many
+    whole : whether these are all rows of the table
+    """
+    X = X.table if isinstance(X, PickedRows) else X
+    X = on_host(X)
+    values = X.data if sp.issparse(X) else X
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sp.issparse(X):
+        cells = X.tocoo()
+        first = int(np.argmax(~np.isfinite(cells.data)))
+        row, column, value = int(cells.row[first]), int(cells.col[first]), cells.data[first]
+    else:
+        row, column = (int(i) for i in np.unravel_index(np.argmax(bad), bad.shape))
+        value = values[row, column]
+    row = row if numbers is None else int(numbers[row])
+    what, count = "NaN" if np.isnan(value) else "infinity", int(bad.sum())
+    infinite = bool(np.isinf(values).any())
+    emptied = "infinite cells as NaN, " if infinite else ""  # imputers take no others
+    paired = whole and not (part or infinite or sp.issparse(X))
+    pairwise = "; PCA and the LDA family also take missing='pairwise'" if paired else ""
+    kind, where = (PartError, f"{part}, ") if part else (ValueError, "")
+    raise kind(
+        f"Input X contains NaN or infinity: {count} cell{'s' * (count > 1)}, the first ({what}) in {where}row {row}, "
+        f"column {column if names is None else repr(names[column])}. Drop these rows or fill them in, {emptied}in a "
+        f"Pipeline: make_pipeline(SimpleImputer(), …), of sklearn.impute and sklearn.pipeline{pairwise}."
+    )
+
+
+def require_no_infinity(X: NDArray[Any], numbers: NDArray[np.intp] | None) -> None:
+    """Raise where a cell is infinite; NaN, a missing one, is none."""
+    if np.isinf(X).any():
+        require_finite(np.where(np.isnan(X), X.dtype.type(0), X), numbers)
+
+
+def require_columns_in_classes(present: NDArray[np.float64], classes: NDArray[Any]) -> None:
+    """Raise where a class has no cell of a column at all, and so no mean there."""
+    if not (present > 0).all():
+        row, column = (int(i) for i in np.argwhere(present == 0)[0])
+        of = "" if classes[row] is None else f" of class {classes.tolist()[row]!r}"
+        raise ValueError(
+            f"Column {column} is missing in every row{of}, so it has no mean there. Leave it out, or fill it in "
+            "with sklearn.impute.SimpleImputer in a Pipeline."
+        )
+
+
+def require_pairs_of_columns(both: NDArray[np.float64]) -> None:
+    """Raise where no row has two columns at once, which have no covariance then."""
+    if not (both > 0).all():
+        one, other = (int(i) for i in np.argwhere(both == 0)[0])
+        raise ValueError(
+            f"No row has both column {one} and column {other}, so nothing is known of how they go together. Leave one "
+            "of them out, or fill them in with sklearn.impute.SimpleImputer in a Pipeline."
+        )
+
+
+def require_representable(result: NDArray[Any], X: Any) -> None:
+    """Bad cells of X, and numbers too large, show in what was computed from it; only then is X searched for them."""
+    if np.isfinite(result).all():
+        return
+    require_finite(X)
+    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
+    raise ValueError(
+        f"X holds numbers of up to {largest:.1e}, and what is to be computed of them lies beyond the largest "
+        f"{result.dtype}. Look whether these cells are meant, or scale the columns first."
+    )
+
+
+def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least two classes, but only one class came: {classes.tolist()[0]!r}. "
+            "Check the label column, or use discrim.PCA, which needs no labels."
+        )
+
+
+def require_whole_weights(weights: NDArray[np.float64] | None, method: str) -> None:
+    if weights is not None and not (weights == np.round(weights)).all():
+        first = int(np.argmax(weights != np.round(weights)))
+        raise ValueError(
+            f"{method} takes whole-number sample weights (how often a row counts), but {float(weights[first])} came. "
+            "Pass integer weights, or another choice of pairs, which takes any weights."
+        )
+
+
+def require_known_labels(seen: NDArray[Any], classes: NDArray[Any]) -> None:
+    unknown = seen[~np.isin(seen, classes)]
+    if len(unknown):
+        raise ValueError(
+            f"partial_fit got labels that are not among classes: {unknown[:5].tolist()}. Name every class that the "
+            "stream may bring in classes, or leave classes=None."
+        )
+
+
+_callers_errors: ContextVar[Any] = ContextVar("callers_errors", default=None)
+
+
+@contextmanager
+def numpy_as_the_caller_has_it() -> Iterator[None]:
+    """Around a caller's own code within a fit: numpy warns there, or raises, as it did before the fit began."""
+    with np.errstate(**(_callers_errors.get() or {})):
+        yield
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """A fit that fails leaves the model as it was: an earlier fit, its columns, a stream so far.
+
+    What it has to say it says in the end, each kind once; a warning that the caller made an error is a failure, too.
+    """
+    before = dict(vars(estimator))
+    token = _callers_errors.set(np.geterr())
+    try:
+        # what overflows is found where results leave, and named there; numpy's words would say neither row nor remedy
+        with held_back() as said, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            yield
+        if said:
+            say_once(said)
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+    finally:
+        _callers_errors.reset(token)
+
+
+def unchanged_if_it_fails(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a whole method, as a decorator."""
+
+    @functools.wraps(fit)
+    def guarded(estimator: Any, *given: Any, **named: Any) -> Any:
+        with unchanged_on_failure(estimator):
+            return fit(estimator, *given, **named)
+
+    return guarded
+
+
+def partly_labelled_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, unlabeled: Any
+) -> tuple[LabelledRows, NDArray[Any]]:
+    """Checked rows of positive weight and the sorted labels; rows without one are numbered like one more, last class.
+
+    Without a label are the rows whose label is missing (NaN, None) or equals `unlabeled`.
+    """
+    X = checked_table(estimator, X, reset=True)
+    n_given, weights, numbers = X.shape[0], None, None
+    known, labels = _known_labels(estimator, y, X.shape[0], unlabeled)
+    if sample_weight is not None:
+        X, weights, numbers = _rows_that_count(X, sample_weight)
+    if numbers is not None:
+        labels, known = labels[np.isin(np.flatnonzero(known), numbers)], known[numbers]
+    classes, codes_of_known = np.unique(labels, return_inverse=True)
+    require_two_classes(estimator, classes)
+    codes = np.full(len(known), len(classes), dtype=np.intp)
+    codes[known] = codes_of_known
+    require_finite(X, numbers)
+    return LabelledRows(X, codes, np.arange(codes.max() + 1), weights, numbers, n_given), classes
+
+
+def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Which rows have a label, and these labels."""
+    given: Any = None if y is None else column_or_1d(_of_numpy(y), warn=True)
+    if given is None or len(given) != n_rows:
+        checked_labels(type(estimator).__name__, given, n_rows)  # says what is wrong
+    known = np.array([not (is_absent(v) or (unlabeled is not None and v == unlabeled)) for v in given.tolist()])
+    if not known.any():
+        named = "" if unlabeled is None else f" or equals unlabeled={unlabeled!r}"
+        raise ValueError(
+            f"Input y contains NaN only: each of the {n_rows} labels is missing (NaN, None){named}. "
+            f"{type(estimator).__name__} takes rows without a label beside labelled rows of at least two classes."
+        )
+    return known, checked_labels(type(estimator).__name__, given[known], int(known.sum()))
+
+
+def is_absent(label: Any) -> bool:
+    """Whether it stands for a value that is missing: None, NaN, or those of numpy's and pandas' dates and texts."""
+    if isinstance(label, (*FLOATS, np.datetime64, np.timedelta64)):
+        return bool(label != label)
+    return label is None or type(label).__name__ in ("NAType", "NaTType")

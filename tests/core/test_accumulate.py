@@ -1,0 +1,200 @@
+"""The sums behind the moments: blocks that come one after the other, whatever is in them."""
+
+import tracemalloc
+
+import exact
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from samples import labelled
+
+from discrim.core.moments import accumulate
+from discrim.core.moments.accumulate import ClassSums
+from discrim.core.moments.class_moments import ClassMoments
+from discrim.tables.rows import LabelledRows
+
+
+def rows_of(X, y, n_classes=None, weights=None):
+    return LabelledRows(X, np.asarray(y, np.intp), np.arange(n_classes or y.max() + 1), weights)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("discrim.tables.rows.BLOCK_ROWS", 64)
+    monkeypatch.setattr(accumulate, "ALL_CELLS", 0)  # and pilots of a few rows
+
+
+def summed(*tables, keep="pooled"):
+    sums = ClassMoments.of_rows(tables[0], keep=keep)
+    for rows in tables[1:]:
+        sums = sums.with_rows(rows)
+    return sums
+
+
+def test_rows_given_twice_are_all_there(small_blocks):
+    X, y = labelled(200, 3)
+    sums = summed(rows_of(X[:90], y[:90], 3), rows_of(X[90:], y[90:], 3))
+    assert exact.error(sums.pooled, exact.within(X, y)) < 1e-13
+    np.testing.assert_array_equal(sums.counts, np.bincount(y))
+    np.testing.assert_allclose(sums.pilots + sums.remainders, [X[y == c].mean(axis=0) for c in range(3)], rtol=1e-13)
+
+
+def test_weighted_rows_given_twice_are_all_there(small_blocks):
+    X, y = labelled(200, 3)
+    weights = np.random.default_rng(2).uniform(0.1, 7, 200)
+    tables = [rows_of(X[part], y[part], 3, weights[part]) for part in (slice(90), slice(90, None))]
+    for keep in ("pooled", "each"):
+        sums = summed(*tables, keep=keep)
+        found = sums.pooled if keep == "pooled" else sums.each.sum(axis=0)
+        assert exact.error(found, exact.within(X, y, weights)) < 1e-13
+        np.testing.assert_allclose(sums.weights, np.bincount(y, weights), rtol=1e-13)
+
+
+def test_means_near_zero_in_many_columns_are_not_taken_for_zero_together(small_blocks):
+    rng = np.random.default_rng(3)
+    X = (rng.standard_normal((64 * 30, 300)) + 0.9).astype(np.float32)
+    sums = ClassSums(rows_of(X, np.zeros(len(X), int), 1), doubles=False)
+    wanted = np.cov(X.T.astype(np.float64)) * (len(X) - 1)
+    assert np.linalg.norm(sums.pooled - wanted, 2) < 1e-6 * np.linalg.norm(wanted, 2)
+
+
+def test_rows_sorted_by_class_so_that_blocks_lack_most(small_blocks):
+    X, y = labelled(300, 3)
+    order = np.argsort(y, kind="stable")
+    sums = summed(rows_of(X[order] + 1e8, y[order], 3))
+    assert exact.error(sums.pooled, exact.within(X[order] + 1e8, y[order])) < 1e-13
+
+
+def test_a_class_that_drifts_far_from_its_first_rows(small_blocks):
+    X, y = labelled(256, 3)
+    X = X + 1e6 * np.arange(256)[:, None]
+    sums = summed(rows_of(X, y, 3), keep="each")
+    for c in range(3):
+        assert exact.error(sums.each[c], exact.total(X[y == c])) < 1e-13
+
+
+def test_a_first_row_far_off_does_not_spoil_the_other_classes(small_blocks):
+    X, y = labelled(200, 3)
+    X[0] = 1e12
+    sums = summed(rows_of(X, y, 3), keep="each")
+    for c in range(3):
+        assert exact.error(sums.each[c], exact.total(X[y == c])) < 1e-13
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    "offset", [0.0, [0.0, 3.0, 0.0], [0.0, 0.0, 1e8], 1e8], ids=["none", "one", "one-large", "large"]
+)
+def test_runs_of_many_blocks_around_the_same_pilots(offset, order, weighted, small_blocks):
+    X, y = labelled(64 * 40 + 7, 3)
+    X = np.asarray(X - X.mean(axis=0) + offset, order=order)
+    before, weights = X.copy(), np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
+    sums = ClassSums(rows_of(X, y, 3, weights), emphasis=np.array([1.0, 0.25, 4.0]))
+    emphasised = sums.emphasis[y] * (1.0 if weights is None else weights)
+    assert exact.error(sums.pooled, exact.within(X, y, emphasised)) < 1e-13
+    np.testing.assert_array_equal(X, before)
+    for c in range(3):
+        mean = np.average(X[y == c] - offset, axis=0, weights=None if weights is None else weights[y == c])
+        np.testing.assert_allclose((sums.pilots[c] - offset) + sums.remainders[c], mean, rtol=1e-12, atol=1e-14)
+
+
+def test_columns_near_zero_are_squared_where_they_lie(small_blocks, monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(64 * 20, 3)), np.arange(64 * 20) % 3
+    copied, minus = [], ClassSums._minus_pilots
+
+    def spy(self, *given):
+        rows = minus(self, *given)
+        copied.append(not np.shares_memory(rows, self.rows.X))
+        return rows
+
+    monkeypatch.setattr(ClassSums, "_minus_pilots", spy)
+    summed(rows_of(X, y, 3))
+    assert len(copied) == 20
+    assert sum(copied) <= 4
+    summed(rows_of(X + 50, y, 3))
+    assert sum(copied[20:]) == 20
+
+
+def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
+    X, y = labelled(64 * 20, 3)
+    X[:, 1] = 1.0 + 1e-7 * X[:, 1]  # as large as the others, and far from 0 beside its own deviation
+    around = []
+    one_pass = ClassSums._sum_around
+    monkeypatch.setattr(ClassSums, "_sum_around", lambda self, *given: around.append(1) or one_pass(self, *given))
+    assert exact.error(summed(rows_of(X, y, 3)).pooled, exact.within(X, y)) < 1e-13
+    assert len(around) == 1
+    monkeypatch.setattr(ClassSums, "_pilots", lambda self: np.full((3, 3), 1e4))
+    sums = summed(rows_of(X, y, 3)).pooled
+    unit = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))  # so that the small column has its say
+    assert len(around) == 3
+    assert exact.error(sums / unit, exact.within(X, y) / unit) < 1e-13
+    assert exact.error(summed(rows_of(X, y, 3), keep="each").each.sum(axis=0), exact.within(X, y)) < 1e-13
+
+
+def test_an_unseen_class_or_another_size_in_the_middle_of_a_run(small_blocks):
+    X, y = labelled(64 * 20, 3)
+    X -= X.mean(axis=0)
+    y[: 64 * 10] %= 2
+    X[y == 2] += 1e9
+    assert exact.error(summed(rows_of(X, y, 3)).pooled, exact.within(X, y)) < 1e-13
+    X[64 * 13 :] *= 1e160
+    sums = summed(rows_of(X, y, 3))
+    assert exact.error(sums.pooled, exact.within(X * 2.0 ** -float(sums.exponent), y)) < 1e-13
+
+
+def test_more_classes_than_are_kept_at_hand(small_blocks):
+    rng = np.random.default_rng(0)
+    n_classes = 2 * accumulate.FEW_CLASSES + 1
+    y = rng.integers(0, n_classes, 500)
+    X = rng.standard_normal((500, 3)) + 1e6
+    weights = rng.uniform(0.5, 2, 500)
+    for keep in ("pooled", "each"):
+        sums = ClassSums(rows_of(X, y, n_classes, weights), keep)
+        found = sums.pooled if keep == "pooled" else sums.each.sum(axis=0)
+        assert exact.error(found, exact.within(X, y, weights)) < 1e-13
+
+
+def test_a_block_of_another_size_changes_the_unit(small_blocks):
+    X, y = labelled(192, 3)
+    for factors in ((1.0, 1e200, 1e-200), (1e-200, 1.0, 1e200), (1e-300, 1e-290, 1e-300)):
+        scaled = X * np.repeat(factors, 64)[:, None]
+        sums = summed(rows_of(scaled, y, 3))
+        unit = 2.0 ** -float(sums.exponent)
+        assert exact.error(sums.pooled, exact.within(scaled * unit, y)) < 1e-13
+
+
+def test_a_new_unit_leaves_what_was_summed():
+    X, y = labelled(100, 3)
+    sums = summed(rows_of(X, y, 3), keep="each")
+    before = sums.each.copy(), sums.pilots + sums.remainders
+    sums = sums._in_units_of(7)
+    np.testing.assert_array_equal(sums.each, before[0] / 2.0**14)
+    np.testing.assert_array_equal(sums.pilots + sums.remainders, before[1] / 2.0**7)
+
+
+def test_equal_rows_have_no_scatter_at_all():
+    X = np.full((500, 3), 0.1) * [1.0, 1e8, 1e-8]
+    sums = summed(rows_of(X, np.arange(500) % 3, 3, np.full(500, 0.3)))
+    assert not sums.pooled.any()
+    np.testing.assert_array_equal(sums.pilots + sums.remainders, X[:3])
+
+
+def test_bad_cells_are_named_by_their_row_in_the_table(small_blocks):
+    X, y = labelled(200, 3)
+    X[150, 2] = np.inf
+    with pytest.raises(ValueError, match=r"1 cell, the first \(infinity\) in row 150, column 2"):
+        summed(rows_of(X, y, 3))
+
+
+def test_nothing_as_long_as_a_sparse_table_outlives_its_sums():
+    X = sp.random_array((200_000, 3), density=0.01, random_state=0, format="csr")
+    rows = LabelledRows(X, np.arange(200_000) % 2, np.arange(2))
+    tracemalloc.start()
+    try:
+        found = ClassMoments.of_rows(rows, keep="means")
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found.means, [X[::2].mean(axis=0), X[1::2].mean(axis=0)])
+    assert held < 1e6  # a number for each row would be 1.6 MB

@@ -1,0 +1,126 @@
+"""Coordinates: rows, landmarks and pairs keep their inner products in them, and what is lifted lies in the features."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from geometry import largest_angle
+from samples import graded, labelled
+
+from discrim import FisherLDA, RegularizedLDA
+from discrim.core.coordinates.basis import Features
+from discrim.core.coordinates.choose import Plan
+from discrim.core.coordinates.products import Products
+from discrim.core.coordinates.row_space import GramRows, SingularRows
+from discrim.core.margin_vectors import Margins
+from discrim.tables.rows import LabelledRows
+
+ROWS = Plan("rows", "wide")
+
+
+def rows_of(X, y, weights=None):
+    return LabelledRows(X, y, np.unique(y), weights)
+
+
+def wide(offset=0.0, factor=1.0):
+    X, y = labelled(9, 30)
+    return (X + offset) * factor, y
+
+
+@pytest.mark.parametrize("resolve", [False, True], ids=["Gram", "QR and SVD"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("offset", "factor"), [(0.0, 1.0), (1e6, 1.0), (0.0, 1e250), (0.0, 1e-250)])
+def test_coordinates_keep_inner_products(resolve, kind, offset, factor):
+    X, y = wide(offset, factor)
+    weights = np.linspace(0.5, 2, 9)
+    landmarks = np.array([X[y == c].max(axis=0) for c in range(3)])
+    basis = ROWS.build(rows_of(kind(X), y, weights), Margins(landmarks), resolve=resolve)
+    mean = weights @ (X / factor) / weights.sum()
+    centred = np.concatenate([X, landmarks]) / factor - mean
+    Y = np.concatenate([basis.points.X, basis.margins.landmarks]) / factor
+    scale = np.abs(centred @ centred.T).max()
+    np.testing.assert_allclose(Y @ Y.T, centred @ centred.T, atol=(1e-12 if offset == 0 else 1e-9) * scale)
+    np.testing.assert_allclose(basis.mean(basis.moments("pooled")) / factor, mean, rtol=1e-12)
+    np.testing.assert_array_equal(basis.points.codes, y)
+    lifted = basis.lift(np.eye(Y.shape[1]))
+    np.testing.assert_allclose(lifted @ lifted.T, np.eye(Y.shape[1]), atol=1e-9)
+    np.testing.assert_allclose(Y @ lifted, centred, atol=1e-9 * np.sqrt(scale))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e8])
+def test_where_the_largest_directions_suffice_the_mean_is_taken_off_the_gram_matrix_if_it_is_near(offset):
+    X, y = labelled(9, 30)
+    X = np.round(X * 2**20) / 2**20 + offset  # so that the offset costs the rows no digit
+    basis = Plan("rows", "wide", leading=True).build(rows_of(X, y), Margins())
+    assert (basis.rows is X) == (offset <= 1)
+    centred = (X - offset) - (X - offset).mean(axis=0)
+    Y, scale = basis.points.X, np.abs(centred @ centred.T).max()
+    np.testing.assert_allclose(Y @ Y.T, centred @ centred.T, atol=1e-13 * scale)
+    np.testing.assert_allclose(Y @ basis.lift(np.eye(Y.shape[1])), centred, atol=1e-12 * np.sqrt(scale))
+    np.testing.assert_allclose(basis.mean(basis.moments("pooled")), X.mean(axis=0), rtol=1e-14)
+
+
+def test_features_and_operator_are_the_rows_themselves():
+    X, y = wide()
+    rows = rows_of(X, y)
+    for name, kind in (("features", Features), ("products", Products)):
+        basis = Plan(name, "why").build(rows, Margins())
+        assert type(basis) is kind
+        assert basis.points.X is X
+        assert basis.how.startswith("why")
+        assert basis.lift(X) is X
+
+
+def test_a_sparse_column_without_zeros_is_moved_near_the_origin_and_the_mean_is_not():
+    X, y = wide()
+    X = np.where(X > 0, X, 0.0)
+    X[:, 3] = 1e9 + np.arange(9)
+    sparse = sp.csr_array(X)
+    for name in ("features", "products", "rows"):
+        basis = Plan(name, "why").build(rows_of(sparse, y), Margins())
+        np.testing.assert_allclose(basis.mean(basis.moments("pooled")), X.mean(axis=0), rtol=1e-14)
+        np.testing.assert_array_equal(sparse.toarray(), X)
+    moved = Plan("products", "why").build(rows_of(sparse, y), Margins()).points.X
+    assert moved.nnz == sparse.nnz
+    np.testing.assert_array_equal(moved.toarray()[:, 3], np.arange(9))
+
+
+def test_what_a_gram_matrix_can_and_cannot_show():
+    judged = {}
+    for smallest in (1e-2, 1e-4, 1e-7, 1e-9):
+        X, y, V = graded(10, 50, smallest)
+        basis = ROWS.build(rows_of(X, y), Margins())
+        assert isinstance(basis, GramRows)
+        judged[smallest] = basis.is_resolved, basis.keeps_leading
+        resolved = ROWS.build(rows_of(X, y), Margins(), resolve=True)
+        assert isinstance(resolved, SingularRows)
+        assert resolved.is_resolved
+        assert largest_angle(resolved.vectors.T, V.T) < 1e-15 / smallest
+    assert judged == {1e-2: (True, True), 1e-4: (False, True), 1e-7: (False, False), 1e-9: (False, False)}
+
+
+@pytest.mark.parametrize("basis", ["features", "rows", "products"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_variances_of_the_features(basis, kind):
+    X, y = labelled(20, 30)
+    X = np.where(X > -1, X, 0.0)
+    weights = np.linspace(0.5, 2, 20)
+    found = Plan(basis, "why").build(rows_of(kind(X), y, weights), Margins())
+    moments = found.moments("pooled")
+    mean = weights @ X / weights.sum()
+    wanted = weights @ (X - mean) ** 2 / weights.sum()
+    np.testing.assert_allclose(found.feature_variances(moments), wanted, rtol=1e-9)
+
+
+def test_numbers_whose_differences_lie_beyond_the_largest_are_named_as_such():
+    X, y = labelled(8, 12)
+    X[:, :7] = 1e308 * np.sign(X[:, :7])
+    with pytest.raises(ValueError, match=r"X holds numbers of up to 1.0e\+308, and what is to be computed of them"):
+        FisherLDA(1).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [FisherLDA(1), RegularizedLDA(1, cv=2)], ids=str)
+def test_rows_that_are_longer_than_the_largest_number_are_named_as_such(estimator):
+    X = np.zeros((6, 12))
+    X[2:4] = 1e308  # each cell a number, their squares' root none
+    with pytest.raises(ValueError, match=r"X holds numbers of up to 1.0e\+308, and what is to be computed of them"):
+        estimator.fit(X, [0, 1, 0, 1, 2, 2])

@@ -1,0 +1,202 @@
+"""The subspace of least pairwise error: its limits, what it beats, the nested ones inside it, and the descent to it."""
+
+import numpy as np
+import pytest
+from scipy.linalg import subspace_angles
+
+from discrim.core.error_subspace import (
+    SubspaceDescent,
+    completed,
+    descended,
+    error_subspace,
+    least,
+    nested_axes,
+    orthonormal,
+    random_subspaces,
+    tangent,
+)
+from discrim.core.pairwise_error import PairwiseError
+
+
+def classes(n_classes=7, q=5, scale=1.5, seed=0):
+    """Means along LDA's own axes (the widest first), and shares."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(n_classes, 5.0))
+    means = scale * rng.standard_normal((n_classes, q)) * np.linspace(1.5, 0.7, q)
+    means -= shares @ means
+    axes = np.linalg.svd(np.sqrt(shares)[:, None] * means)[2]
+    return means @ axes.T, shares
+
+
+def pair_distances(means, B):
+    a, b = np.triu_indices(len(means), 1)
+    return np.linalg.norm((means[a] - means[b]) @ B, axis=1)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_beats_its_starts_and_a_thousand_random_subspaces_and_lies_at_a_minimum(k, seed):
+    means, shares = classes(seed=seed)
+    objective = PairwiseError(means, shares)
+    B = error_subspace(means, shares, k, 8, 0)
+    loog = np.linalg.eigh(objective.loog_spread())[1][:, ::-1][:, :k]
+    rivals = [np.eye(5)[:, :k], loog, *random_subspaces(1000, np.ones(5), k, np.random.default_rng(seed))]
+    found = objective(B[None])[0][0]
+    assert found <= objective(np.stack(rivals))[0].min()
+    assert np.abs(tangent(B, objective(B[None])[1][0])).max() < 1e-10
+    np.testing.assert_allclose(B.T @ B, np.eye(k), atol=1e-12)
+
+
+def every_direction(q):
+    """Unit vectors all over the half circle or half sphere, as q×1 subspaces."""
+    if q == 2:
+        angles = np.linspace(0, np.pi, 20_001)
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)[:, :, None]
+    points = np.random.default_rng(0).standard_normal((200_000, q))
+    return (points / np.linalg.norm(points, axis=1)[:, None])[:, :, None]
+
+
+@pytest.mark.parametrize("q", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_means_far_apart_the_least_distance_is_the_largest_possible(q, seed):
+    means, shares = classes(5, q, seed=seed)
+    B = error_subspace(1e4 * means, shares, 1, 12, 0)
+    a, b = np.triu_indices(5, 1)
+    possible = np.abs((means[a] - means[b]) @ every_direction(q)[:, :, 0].T).min(axis=0).max()
+    assert pair_distances(means, B).min() >= possible * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("q", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_means_close_together_the_mean_distance_is_the_largest_possible(q, seed):
+    means, shares = classes(5, q, seed=seed)
+    weights = np.outer(shares, shares)[np.triu_indices(5, 1)]
+    B = error_subspace(1e-4 * means, shares, 1, 12, 0)
+    a, b = np.triu_indices(5, 1)
+    possible = (np.abs((means[a] - means[b]) @ every_direction(q)[:, :, 0].T).T @ weights).max()
+    assert weights @ pair_distances(means, B) >= possible * (1 - 1e-3)
+
+
+def test_it_parts_the_near_pair_where_lda_looks_at_the_far_class():
+    means = np.array([[0.0, 1.0], [0.0, -1.0], [20.0, 0.0]])
+    shares = np.full(3, 1 / 3)
+    means = means - means.mean(axis=0)
+    B = error_subspace(means, shares, 1, 4, 0)
+    assert pair_distances(means, np.eye(2)[:, :1]).min() == 0.0  # LDA's first axis leaves two classes on one point
+    assert pair_distances(means, B).min() > 1.5
+
+
+def test_seeds_signs_of_the_axes_and_order_of_the_classes_do_not_matter():
+    means, shares = classes(9, 6)
+    B = error_subspace(means, shares, 2, 8, 0)
+    order = np.random.default_rng(0).permutation(9)
+    flips = np.array([1, -1, -1, 1, 1, -1.0])
+    flipped = error_subspace(means[order] * flips, shares[order], 2, 8, 0)
+    assert np.max(subspace_angles(flips[:, None] * B, flipped)) < 1e-9
+    for seed in range(1, 4):
+        assert np.max(subspace_angles(B, error_subspace(means, shares, 2, 8, seed))) < 1e-9
+
+
+def test_nested_axes_lose_least_with_every_direction_dropped():
+    means, shares = classes(8, 5)
+    axes = nested_axes(means, shares, 8, 0)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(5), atol=1e-12)
+    rng = np.random.default_rng(0)
+    for size in range(5, 1, -1):
+        inside = PairwiseError(means @ axes[:, :size], shares)
+        kept = inside(np.eye(size)[None, :, :-1])[0][0]
+        assert kept <= inside(random_subspaces(1000, np.ones(size), size - 1, rng))[0].min()
+        assert kept <= inside(np.stack([np.delete(np.eye(size), i, axis=1) for i in range(size)]))[0].min()
+
+
+def test_completed_keeps_the_subspace_and_orders_both_parts_by_spread():
+    means, shares = classes(8, 5)
+    spread = (means.T * shares) @ means
+    B = error_subspace(means, shares, 2, 4, 0)
+    whole = completed(B @ np.array([[0.6, -0.8], [0.8, 0.6]]), spread)
+    assert np.max(subspace_angles(whole[:, :2], B)) < 1e-12
+    np.testing.assert_allclose(whole.T @ whole, np.eye(5), atol=1e-12)
+    for part in (whole[:, :2], whole[:, 2:]):
+        along = part.T @ spread @ part
+        np.testing.assert_allclose(along, np.diag(np.diag(along)), atol=1e-12)
+        assert (np.diff(np.diag(along)) <= 0).all()
+
+
+# ---------------------------------------------------------------------- the descent
+
+
+A = np.diag([9.0, 7.0, 4.0, 3.0, 2.0, 1.0]) + 0.3 * np.ones((6, 6))
+
+
+def minus_trace(B):
+    """−tr BᵀAB, least on the leading eigenvectors."""
+    return -np.trace(B.mT @ A @ B, axis1=1, axis2=2), -2 * A @ B
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_leading_eigenvectors_are_found_to_the_last_digits(k, rng):
+    value, B = least(minus_trace, random_subspaces(4, np.ones(6), k, rng))
+    values, vectors = np.linalg.eigh(A)
+    assert value == pytest.approx(-values[::-1][:k].sum(), rel=1e-13)
+    assert np.max(subspace_angles(B, vectors[:, ::-1][:, :k])) < 1e-10
+    np.testing.assert_allclose(B.T @ B, np.eye(k), atol=1e-13)
+
+
+def test_no_step_goes_up(rng):
+    state = SubspaceDescent.at(minus_trace, random_subspaces(5, np.ones(6), 2, rng))
+    for _ in range(25):
+        after = descended(minus_trace, state, 1)
+        assert (after.values <= state.values + 1e-12 * np.abs(state.values)).all()
+        state = after
+    assert (state.values < minus_trace(random_subspaces(5, np.ones(6), 2, rng))[0]).all()
+
+
+def test_too_long_a_step_is_halved_not_taken(rng):
+    state = SubspaceDescent.at(minus_trace, random_subspaces(1, np.ones(6), 2, rng))
+    before = state.values.copy()
+
+    def with_a_wall(B):
+        values, gradients = minus_trace(B)
+        return values + 1e3, gradients
+
+    after = descended(with_a_wall, state, 1)
+    np.testing.assert_array_equal(after.values, before)
+    assert after.steps[0] < state.steps[0] * 0.51 + 1e-300
+
+
+def two_wells(B):
+    """Along one direction of the plane: a shallow well at the first axis, a deep one at the second."""
+    x, y = B[:, 0, 0], B[:, 1, 0]
+    values = -(x**4) - 1.5 * y**4
+    return values, np.stack([-4 * x**3, -6 * y**3], axis=1)[:, :, None]
+
+
+def test_of_several_starts_the_lowest_minimum_is_kept():
+    near_shallow = np.array([[[0.999], [0.045]]])
+    near_deep = np.array([[[0.1], [0.995]]])
+    near_shallow, near_deep = orthonormal(near_shallow), orthonormal(near_deep)
+    assert least(two_wells, near_shallow)[0] == pytest.approx(-1.0)
+    assert least(two_wells, np.concatenate([near_shallow, near_deep]))[0] == pytest.approx(-1.5)
+    assert least(two_wells, np.concatenate([near_deep, near_shallow]))[0] == pytest.approx(-1.5)
+
+
+def test_a_start_at_the_minimum_stays():
+    vectors = np.linalg.eigh(A)[1][:, ::-1][:, :2]
+    value, B = least(minus_trace, vectors[None])
+    assert np.max(subspace_angles(B, vectors)) < 1e-12
+    assert np.isfinite(value)
+
+
+def test_tangents_are_orthogonal_to_the_subspace(rng):
+    B = random_subspaces(3, np.ones(6), 2, rng)
+    slopes = tangent(B, rng.standard_normal((3, 6, 2)))
+    np.testing.assert_allclose(B.mT @ slopes, 0.0, atol=1e-14)
+
+
+def test_random_subspaces_are_orthonormal_and_of_the_seed():
+    one, other = (random_subspaces(7, np.ones(5), 2, np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(one.mT @ one, np.broadcast_to(np.eye(2), (7, 2, 2)), atol=1e-14)
+    assert random_subspaces(0, np.ones(5), 2, np.random.default_rng(3)).shape == (0, 5, 2)
+    leaning = random_subspaces(200, np.array([9.0, 1, 1, 1, 1]), 1, np.random.default_rng(3))
+    assert np.median(np.abs(leaning[:, 0, 0])) > 0.8

@@ -1,0 +1,316 @@
+"""Gathered statistics: any division of the rows, any order and any tree give the same total; bytes keep every bit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from samples import labelled
+
+from discrim import ClassMoments, HashKFold, Statistics
+from discrim.core.moments.gather import Gatherer, Gathering, gathered_total
+from discrim.core.moments.row_sample import RowSample
+from discrim.tables.plain_format import PlainFormatError
+from discrim.tables.row_hash import row_hashes
+from discrim.tables.validation import PartError
+
+FOLDED = Gathering(n_folds=3, sample_rows=20)
+
+
+def gathered(X, y, weights=None, gathering=FOLDED, part="", batch=None):
+    gatherer = Gatherer(gathering, part)
+    for start in range(0, X.shape[0], batch or X.shape[0]):
+        rows = slice(start, start + (batch or X.shape[0]))
+        gatherer.add(X[rows], None if y is None else y[rows], None if weights is None else weights[rows])
+    return gatherer.statistics()
+
+
+def assert_same(one, other, rtol=1e-12):
+    for mine, theirs in zip(one.folds, other.folds, strict=True):
+        assert mine.classes.tolist() == theirs.classes.tolist()
+        assert mine.counts.tolist() == theirs.counts.tolist()
+        np.testing.assert_allclose(mine.means, theirs.means, rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(mine.within, theirs.within, rtol=rtol, atol=rtol * np.abs(theirs.within).max())
+    assert one.sample.hashes.tolist() == other.sample.hashes.tolist()
+    assert (one.sample.classes[one.sample.codes] == other.sample.classes[other.sample.codes]).all()
+    np.testing.assert_array_equal(one.sample.X, other.sample.X)
+    np.testing.assert_allclose(one.sample.weights, other.sample.weights, rtol=rtol)
+    assert one.sample.is_whole == other.sample.is_whole
+    assert one.dtype == other.dtype
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("order", ["as it is", "shuffled", "sorted by class"])
+@pytest.mark.parametrize("batch", [1, 7, 300])
+def test_any_division_in_any_order_is_the_whole(order, batch, offset, rng):
+    X, y = labelled(300, 5)
+    X = X + offset
+    weights = rng.uniform(0.5, 2, 300)
+    whole = gathered(X, y, weights)
+    rows = {"as it is": np.arange(300), "shuffled": rng.permutation(300), "sorted by class": np.argsort(y)}[order]
+    parts = [
+        gathered(X[some], y[some], weights[some], part=str(number), batch=batch)
+        for number, some in enumerate(np.array_split(rows, 4))
+    ]
+    assert_same(gathered_total(parts), whole, rtol=1e-12 if offset == 0 else 1e-9)
+    assert_same(parts[3] + (parts[1] + parts[2]) + parts[0], whole, rtol=1e-12 if offset == 0 else 1e-9)
+    assert gathered_total(parts).n_rows == 300
+
+
+def test_fold_moments_are_those_of_the_splitters_folds():
+    X, y = labelled(200, 4)
+    asked = Gathering(n_folds=4, seed=7)
+    for fold, (_, test) in zip(
+        gathered(X, y, gathering=asked).folds, HashKFold(4, random_state=7).split(X), strict=True
+    ):
+        wanted = ClassMoments.of(X[test], y[test])
+        assert fold.counts.tolist() == wanted.counts.tolist()
+        np.testing.assert_allclose(fold.within, wanted.within, rtol=1e-12)
+
+
+def test_the_sum_of_the_folds_is_the_moments_of_all_rows():
+    X, y = labelled(200, 4)
+    moments, wanted = gathered(X, y).moments, ClassMoments.of(X, y)
+    np.testing.assert_allclose(moments.within, wanted.within, rtol=1e-12)
+    np.testing.assert_allclose(moments.means, wanted.means, rtol=1e-12)
+
+
+def test_class_weights_are_weights_of_their_rows():
+    X, y = labelled(60, 3)
+    one = gathered(X, y, gathering=Gathering(class_weight={1: 2.5}))
+    other = gathered(X, y, np.where(y == 1, 2.5, 1.0), gathering=Gathering())
+    np.testing.assert_allclose(one.moments.within, other.moments.within, rtol=1e-13)
+
+
+def test_without_labels_and_sparse():
+    X, _ = labelled(100, 4)
+    X = np.where(X > 0, X, 0.0)
+    asked = Gathering(supervised=False, sample_rows=10)
+    whole = gathered(X, None, gathering=asked)
+    parts = gathered(sp.csr_array(X[:30]), None, gathering=asked) + gathered(X[30:], None, gathering=asked)
+    np.testing.assert_allclose(parts.moments.within, whole.moments.within, rtol=1e-12)
+    np.testing.assert_array_equal(parts.sample.X.toarray(), whole.sample.X)
+
+
+# ---------------------------------------------------------------------- the sample
+
+
+def test_the_sample_holds_the_rows_of_least_hash_each_once(rng):
+    X = rng.integers(0, 3, (500, 3)).astype(float)  # 27 different rows
+    y = (X[:, 0] == 2).astype(int)
+    sample = gathered(X, y, gathering=Gathering(sample_rows=10), batch=50).sample
+    unique, counts = np.unique(X, axis=0, return_counts=True)
+    least = np.argsort(row_hashes(unique))[:10]
+    np.testing.assert_array_equal(sample.X, unique[least])
+    assert sample.weights.tolist() == counts[least].tolist()
+    assert not sample.is_whole
+    assert gathered(X, y, gathering=Gathering(sample_rows=27), batch=50).sample.is_whole
+
+
+def test_a_row_with_two_labels_has_two_places():
+    X, y = np.array([[1.0], [1.0], [1.0], [2.0]]), np.array(["a", "b", "a", "a"])
+    sample = gathered(X, y, gathering=Gathering(sample_rows=9)).sample
+    held = {(x, sample.classes[c]): w for x, c, w in zip(sample.X.ravel(), sample.codes, sample.weights, strict=True)}
+    assert held == {(1.0, "a"): 2.0, (1.0, "b"): 1.0, (2.0, "a"): 1.0}
+
+
+def test_places_left_out_are_told_where_no_row_is():
+    X, y = np.repeat(np.arange(10.0)[:, None], 2, axis=0), np.tile([0, 1], 10)
+    sample = gathered(X, y, gathering=Gathering(sample_rows=15)).sample
+    assert len(sample) == 15
+    assert not sample.is_whole
+    assert gathered(X, y, gathering=Gathering(sample_rows=20)).sample.is_whole
+
+
+def test_the_sample_is_uniform(rng):
+    X = rng.standard_normal((50_000, 1))
+    sample = gathered(X, None, gathering=Gathering(supervised=False, sample_rows=5_000), batch=10_000).sample
+    assert len(sample) == 5_000
+    drawn, bins = np.histogram(sample.X, bins=[-9, -1, -0.3, 0.3, 1, 9])
+    wanted = np.histogram(X, bins=bins)[0] / 10
+    assert ((drawn - wanted) ** 2 / wanted).sum() < 20
+
+
+def test_long_rows_are_sampled_more_sparingly(monkeypatch):
+    monkeypatch.setattr("discrim.core.moments.row_sample.SAMPLE_BYTES", 8 * 4 * 6)
+    X, y = labelled(50, 4)
+    assert len(gathered(X, y).sample) == 6
+    assert len(gathered(sp.csr_array(X), y).sample) == 20
+
+
+# ---------------------------------------------------------------------- bytes
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("text", [False, True])
+def test_bytes_keep_every_bit(make, text):
+    X, y = labelled(80, 4)
+    y = np.array(["a", "ä", "c"])[y] if text else y
+    one = gathered(make(X.astype(np.float32)), y, gathering=Gathering(n_folds=2, sample_rows=9, class_weight=None))
+    other = Statistics.from_bytes(one.to_bytes())
+    assert other.to_bytes() == one.to_bytes()
+    assert other.gathering == one.gathering
+    assert other.parts.tolist() == one.parts.tolist()
+    assert other.dtype == np.float32
+    assert repr(other) == repr(one)
+    np.testing.assert_array_equal((other + gathered(X[:9], y[:9], gathering=one.gathering)).sample.hashes.dtype, "u8")
+
+
+def test_damaged_bytes_are_refused():
+    data = gathered(*labelled(40, 3)).to_bytes()
+    for at in (0, 20, 60, len(data) // 2, len(data) - 1):
+        wrong = bytearray(data)
+        wrong[at] ^= 1
+        with pytest.raises(PlainFormatError):
+            Statistics.from_bytes(bytes(wrong))
+    with pytest.raises(PlainFormatError):
+        Statistics.from_bytes(data[:-1])
+    with pytest.raises(PlainFormatError, match="knows format 1"):
+        Statistics.from_bytes(data.replace(b"statistics 1", b"statistics 2", 1))
+
+
+def test_the_built_in_sum_adds_them():
+    X, y = labelled(60, 3)
+    parts = [gathered(X[:20], y[:20]), gathered(X[20:30], y[20:30]), gathered(X[30:], y[30:])]
+    assert sum(parts).to_bytes() == (parts[0] + parts[1] + parts[2]).to_bytes()
+    with pytest.raises(TypeError):
+        1 + parts[0]
+
+
+# ---------------------------------------------------------------------- what does not add up
+
+
+def test_a_part_added_twice_is_refused():
+    X, y = labelled(60, 3)
+    one, other = gathered(X[:30], y[:30]), gathered(X[30:], y[30:])
+    with pytest.raises(ValueError, match="A part would be added twice"):
+        (one + other) + other
+    with pytest.raises(ValueError, match="A part would be added twice"):
+        gathered(X[:30], y[:30], batch=7) + one  # the same rows, in other batches
+    again = gathered(X[:30], y[:30], part="January") + gathered(X[:30], y[:30], part="February")
+    assert again.n_rows == 60
+
+
+def test_long_parts_are_told_apart_by_rows_all_over_them():
+    X, y = labelled(5_000, 2)
+    other = X.copy()
+    other[4096] += 1
+    assert gathered(X, y).parts != gathered(other, y).parts
+    assert gathered(X, y).parts == gathered(X, y, batch=999).parts
+
+
+def test_rows_in_another_order_are_another_part():
+    X, y = labelled(60, 3)
+    assert (gathered(X, y) + gathered(X[::-1], y[::-1])).n_rows == 120
+
+
+def test_parts_of_other_columns_are_refused_with_both_names():
+    X, y = labelled(40, 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    one = gathered(frame[:20], y[:20])
+    with pytest.raises(ValueError, match="column 1 is 'B' came after one whose column 1 is 'b'"):
+        one + gathered(frame[20:].rename(columns={"b": "B"}), y[20:])
+    with pytest.raises(ValueError, match=r"2 columns came after one with 3. It lacks \['c'\]"):
+        one + gathered(frame[["a", "b"]][20:], y[20:])
+    with pytest.raises(ValueError, match="Labels of mixed types"):
+        one + gathered(frame[20:], y[20:].astype(str))
+    said = "Statistics gathered with n_folds=3 and with n_folds=4 do not add up. "
+    with pytest.raises(ValueError, match=said):
+        one + gathered(frame[20:], y[20:], gathering=Gathering(n_folds=4, sample_rows=20))
+
+
+def test_a_bad_cell_is_named_by_part_row_and_column():
+    X, y = labelled(40, 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.iloc[33, 1] = np.nan
+    with pytest.raises(PartError, match=r"\(NaN\) in 2024.parquet, row 33, column 'b'"):
+        gathered(frame, y, part="2024.parquet", batch=10)
+    words = frame.astype(object)
+    words.iloc[33, 1] = "many"
+    with pytest.raises(PartError, match=r"^2024.csv, in the rows from 30 on: .*'many' in row 3, column 'b'"):
+        gathered(words, y, part="2024.csv", batch=10)
+
+
+def test_a_refused_batch_changes_nothing():
+    X, y = labelled(40, 3)
+    gatherer = Gatherer(FOLDED)
+    gatherer.add(X[:20], y[:20])
+    bad = X[20:].copy()
+    bad[5, 1] = np.inf
+    with pytest.raises(PartError, match="row 25, column 1"):
+        gatherer.add(bad, y[20:])
+    gatherer.add(X[20:], y[20:])
+    assert_same(gatherer.statistics(), gathered(X, y))
+
+
+def test_empty_batches_and_parts():
+    X, y = labelled(40, 3)
+    gatherer = Gatherer(FOLDED)
+    assert gatherer.is_empty
+    with pytest.raises(ValueError, match="has no rows"):
+        gatherer.statistics()
+    gatherer.add(X[:0], y[:0])
+    gatherer.add(X[:5], y[:5], np.zeros(5))
+    gatherer.add(X, y)
+    assert_same(gatherer.statistics(), gathered(X, y))
+
+
+def test_memory_does_not_grow_with_the_rows():
+    X, y = labelled(1_000, 4)
+    gatherer = Gatherer(FOLDED)
+    gatherer.add(X, y)
+    size = len(gatherer.statistics().to_bytes())
+    for number in range(5):
+        gatherer.add(X + number, y)
+    assert len(gatherer.statistics().to_bytes()) < size + 400
+
+
+def test_samples_of_parts_keep_the_smaller_size(rng):
+    X, y = labelled(60, 3)
+    rows = gathered(X, y, gathering=Gathering(sample_rows=60)).sample
+    small = gathered(X, y, gathering=Gathering(sample_rows=7)).sample
+    assert isinstance(rows + small, RowSample)
+    assert len(rows + small) == 7
+
+
+@pytest.mark.parametrize("kind", ["list", "Series", "weights"])
+def test_a_long_array_is_looked_at_a_block_at_a_time(kind, monkeypatch, tmp_path):
+    X, y = labelled(300, 5)
+    weights = np.arange(300) % 4 if kind == "weights" else None  # of which some are 0
+    labels = y.tolist() if kind == "list" else pd.Series(y, index=np.arange(300)[::-1]) if kind == "Series" else y
+    whole = gathered(X, y, weights)
+    np.save(tmp_path / "rows.npy", X)
+    monkeypatch.setattr("discrim.core.moments.gather.BLOCK_CELLS", 100)
+    seen = []
+    monkeypatch.setattr(
+        "discrim.core.moments.gather.row_hashes", lambda rows: [seen.append(len(rows)), row_hashes(rows)][1]
+    )
+    gatherer = Gatherer(FOLDED)
+    gatherer.add(np.load(tmp_path / "rows.npy", mmap_mode="r"), labels, weights)
+    assert_same(gatherer.statistics(), whole)
+    assert max(seen) == (15 if kind == "weights" else 20)
+    assert gatherer.statistics().parts == whole.parts
+    for given in ({"y": y[:299]}, {"y": y, "sample_weight": np.ones(299)}):
+        with pytest.raises(PartError, match="299"):
+            Gatherer(FOLDED).add(X, **given)
+
+
+def test_rows_that_cannot_come_into_the_sample_are_left_at_once():
+    X, y = labelled(300, 5)
+    before = gathered(X[:200], y[:200])
+    beside = Gatherer(FOLDED, beside=before)
+    beside.add(X[200:], y[200:])
+    assert len(beside.statistics().sample) < 20
+    assert_same(before + beside.statistics(), gathered(X, y))
+    few = Gatherer(FOLDED, beside=gathered(X[:5], y[:5]))  # not full: no bound
+    few.add(X[200:], y[200:])
+    assert_same(few.statistics(), gathered(X[200:], y[200:]))
+
+
+def test_names_of_arrays_are_those_of_frames():
+    X, y = labelled(40, 3)
+    gatherer = Gatherer(FOLDED, "p", names=["a", "b", "c"])
+    gatherer.add(X, y)
+    frame = Gatherer(FOLDED, "p")
+    frame.add(pd.DataFrame(X, columns=list("abc")), y)
+    assert gatherer.statistics().names == frame.statistics().names == ("a", "b", "c")
+    assert gatherer.statistics().parts == frame.statistics().parts

@@ -1,0 +1,108 @@
+"""The walk all reducers share: lazily solved streams, projection in blocks, attributes by name."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from samples import labelled
+
+from discrim import (
+    PCA,
+    LogisticPCA,
+    MarginPCA,
+    PairwiseEigenvectors,
+    SupervisedProbabilisticPCA,
+    SupportVectorDecomposition,
+)
+from discrim.core.coordinates.choose import Plan
+from discrim.estimators.base import Reducer
+from discrim.tables.rows import projected
+
+
+def test_a_stream_is_solved_when_it_is_first_asked_and_once(monkeypatch):
+    X, y = labelled(40, 4)
+    solved = []
+    solve = MarginPCA._solve
+    monkeypatch.setattr(MarginPCA, "_solve", lambda *given: solved.append(1) or solve(*given))
+    streamed = MarginPCA(2, pairs="mean")
+    for rows in np.array_split(np.arange(40), 5):
+        streamed.partial_fit(X[rows], y[rows])
+    assert not solved
+    streamed.transform(X)
+    _ = streamed.components_, streamed.eigenvalues_, streamed.rank_
+    assert len(solved) == 1
+    streamed.partial_fit(X, y).transform(X)
+    assert len(solved) == 2
+
+
+def test_a_stream_keeps_what_it_needs_and_no_rows():
+    X, _ = labelled(5000, 3)
+    streamed = PCA(2).partial_fit(X)
+    held = [value for value in vars(streamed._statistics.moments).values() if isinstance(value, np.ndarray)]
+    assert sum(array.nbytes for array in held) < 1000
+    assert not any(np.shares_memory(array, X) for array in held)
+
+
+def test_partial_fit_is_a_method_of_the_class_and_documented():
+    assert callable(MarginPCA.partial_fit)
+    assert "Add rows to the statistics" in MarginPCA.partial_fit.__doc__
+    with pytest.raises(AttributeError, match="no partial_fit here: pairs='median' needs all rows at once"):
+        _ = MarginPCA(pairs="median").partial_fit
+
+
+def test_changing_a_parameter_takes_a_stream_away():
+    estimator = MarginPCA(2, pairs="mean")
+    assert hasattr(estimator, "partial_fit")
+    assert not hasattr(estimator.set_params(pairs="nearest"), "partial_fit")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_projection_in_blocks(dtype, kind, monkeypatch):
+    monkeypatch.setattr("discrim.tables.rows.BLOCK_ROWS", 64)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5)).astype(dtype)
+    mean, W = rng.standard_normal(5), rng.standard_normal((2, 5)).astype(dtype)
+    found = projected(kind(X), mean, W)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, (X - mean) @ W.T, atol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+def test_float32_at_an_offset_is_centred_before_it_is_projected():
+    X, _ = labelled(60, 4)
+    single = (X + 1e6).astype(np.float32)
+    fitted = PCA(2).fit(single)
+    wanted = (single.astype(np.float64) - fitted.mean_) @ fitted.components_.T.astype(np.float64)
+    np.testing.assert_allclose(fitted.transform(single), wanted, atol=1e-4)
+
+
+def test_the_base_is_abstract():
+    with pytest.raises(TypeError, match="abstract"):
+        Reducer()
+
+
+def test_a_failed_solution_is_not_taken_for_a_fit(monkeypatch):
+    X, y = labelled(20, 3)
+    estimator = MarginPCA(5, pairs="mean")
+    with pytest.raises(ValueError, match="span only 3 directions"):
+        estimator.fit(X, y)
+    assert not hasattr(estimator, "components_")
+
+
+def test_small_directions_are_asked_for_twice_at_most(monkeypatch):
+    X, _ = labelled(10, 60)
+    built = []
+    build = Plan.build
+    monkeypatch.setattr(Plan, "build", lambda *given, **how: built.append(how["resolve"]) or build(*given, **how))
+    PCA(2).fit(X)
+    assert built == [False]
+    PCA(2).fit(np.repeat(X, 2, axis=0))
+    assert built[1:] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "kind", [PairwiseEigenvectors, SupervisedProbabilisticPCA, LogisticPCA, SupportVectorDecomposition]
+)
+def test_units_too_small_for_what_is_found_are_told(kind):
+    X, y = labelled(30, 4)
+    with pytest.raises(ValueError, match="directions lie beyond the largest float64"):
+        kind(2).fit(X * 5e-320, y)

@@ -1,0 +1,442 @@
+"""Where linear discriminant analysis meets data at the edge of its definition."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from discrim import (
+    PCA,
+    PCALDA,
+    BayesErrorLDA,
+    BayesErrorPCA,
+    ClassMoments,
+    FisherLDA,
+    MarginPCA,
+    MaximumMarginCriterion,
+    NullSpaceLDA,
+    OrthogonalLDA,
+    RegularizedLDA,
+    UncorrelatedLDA,
+)
+from discrim.core.covariance import Covariance
+
+y = np.repeat([0, 1, 2], 20)
+
+
+def sample(seed=0, d=4):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(60, d)) + 2 * rng.normal(size=(3, d))[y]
+
+
+@pytest.mark.parametrize("model", [FisherLDA(), UncorrelatedLDA()], ids=str)
+@pytest.mark.parametrize(("unit", "dtype"), [(1e-9, np.float64), (1e-4, np.float32)])
+def test_a_doubled_column_does_not_hide_a_feature_in_small_units(model, unit, dtype):
+    rng = np.random.default_rng(0)
+    large, telling = rng.normal(size=60), (3 * y + 0.3 * rng.normal(size=60)) * unit
+    assert model.fit(np.c_[large, telling].astype(dtype), y).score(np.c_[large, telling].astype(dtype), y) == 1.0
+    doubled = np.c_[large, telling, large].astype(dtype)
+    assert model.fit(doubled, y).score(doubled, y) == 1.0
+    assert model.rank_ == 2
+
+
+@pytest.mark.filterwarnings("ignore:The within-class scatter is singular")
+@pytest.mark.parametrize(
+    "model", [FisherLDA(), RegularizedLDA(shrinkage=0.1), BayesErrorLDA(1, shrinkage=0.1)], ids=str
+)
+def test_equal_rows_within_classes_are_one_row_each(model):
+    for seed in range(10):
+        points = np.random.default_rng(seed).normal(size=(2, 6))
+        twice = np.repeat([0, 1], 2)
+        once, repeated = (model.fit(points[i], i).components_.copy() for i in (np.array([0, 1]), twice))
+        np.testing.assert_allclose(repeated, once, rtol=1e-8, atol=1e-10)
+
+
+def test_statistics_of_different_kinds_do_not_add_up_silently():
+    X = sample()
+    with pytest.raises(ValueError, match="kept in different ways, do not add up"):
+        ClassMoments.of(X, y) + ClassMoments.of(X, y, keep="each")
+    with pytest.raises(ValueError, match="Moments of 4 and 3 features"):
+        ClassMoments.of(X, y) + ClassMoments.of(X[:, :3], y)
+    model = MarginPCA(pairs="mean").partial_fit(X, y)
+    with pytest.raises(ValueError, match="keep the estimator's parameters"):
+        model.set_params(pairs="all").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e200, 1e-200])
+def test_inverse_transform_with_features_in_very_different_units(factor):
+    X = sample(d=3) * [1e5, 1, 1e-5] * factor
+    model = FisherLDA(3).fit(X, y)
+    features = model.transform(X)
+    np.testing.assert_allclose(model.transform(model.inverse_transform(features)), features, atol=1e-4)
+
+
+def test_null_space_in_single_precision():
+    W = np.random.default_rng(5).normal(size=(9, 9))
+    labels = np.arange(9) % 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        double, single = (NullSpaceLDA().fit(W.astype(t), labels).eigenvalues_ for t in (np.float64, np.float32))
+    np.testing.assert_allclose(single, double, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:The null space")
+@pytest.mark.parametrize("model", [OrthogonalLDA(), NullSpaceLDA()], ids=str)
+def test_eigenvalues_with_a_unit_are_in_the_rows_units(model):
+    X = sample()
+    plain = model.fit(X, y).eigenvalues_.copy()
+    np.testing.assert_allclose(model.fit(X * 2.0**-270, y).eigenvalues_, plain * 2.0**-540, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e50, 1e-60])
+def test_extreme_weights_in_single_precision(weight):
+    X = sample().astype(np.float32)
+    weights = np.full(60, weight)
+    for model in (PCA(2), FisherLDA(), MarginPCA(2), MarginPCA(2, pairs="mean")):
+        plain = model.fit(X, y).eigenvalues_.copy()
+        values = model.fit(X, y, sample_weight=weights).eigenvalues_
+        np.testing.assert_allclose(values / values[0], plain / plain[0], rtol=1e-5)
+
+
+def test_balanced_classes_count_the_weights():
+    X, weights = sample(), np.where(y == 0, 3.0, 1.0)
+    repeated = np.repeat(np.arange(60), weights.astype(int))
+    weighted = FisherLDA(class_weight="balanced").fit(X, y, sample_weight=weights)
+    twice = FisherLDA(class_weight="balanced").fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(weighted.eigenvalues_, twice.eigenvalues_, rtol=1e-9)
+    FisherLDA(class_weight={0: 2.0}).partial_fit(X[20:], y[20:])  # the class may come later
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FisherLDA(),
+        FisherLDA(1),
+        UncorrelatedLDA(),
+        OrthogonalLDA(),
+        NullSpaceLDA(),
+        RegularizedLDA(shrinkage=0.1),
+        PCALDA(),
+        BayesErrorLDA(1),
+    ],
+    ids=str,
+)
+def test_classes_with_one_mean_are_named(model):
+    cross = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
+    with pytest.raises(ValueError, match="means of all classes coincide"):
+        model.fit(np.r_[cross, cross], np.repeat([0, 1], 4))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (RegularizedLDA(priors=[0.5, 0.5]), "priors must be 3 positive numbers"),
+        (FisherLDA(priors=[np.nan] * 3), "priors must be 3 positive numbers"),
+        (FisherLDA(priors=["a", "b", "c"]), "priors must be 3 positive numbers"),
+        (FisherLDA(class_weight={0: -1}), "factors must be positive"),
+        (FisherLDA(class_weight="even"), "possible are None, 'balanced' or a dict"),
+        (RegularizedLDA(cv=1), "folds are at least 2"),
+        (RegularizedLDA(cv=[([0, 1, 20, 40], [99])]), "cv names row 99, but 60 rows came"),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range_are_named(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(sample(), y)
+
+
+def test_a_search_needs_rows_to_hold_out():
+    with pytest.raises(ValueError, match="no row can be held out"):
+        RegularizedLDA().fit(sample()[:3], [0, 1, 2])
+
+
+def test_masks_are_splits_too():
+    X, held_out = sample(), np.arange(60) % 3 == 0
+    masks = RegularizedLDA(cv=[(~held_out, held_out)]).fit(X, y)
+    numbers = RegularizedLDA(cv=[(np.flatnonzero(~held_out), np.flatnonzero(held_out))]).fit(X, y)
+    np.testing.assert_array_equal(masks.path_.accuracies, numbers.path_.accuracies)
+
+
+def test_the_number_of_discriminants_may_differ_along_the_path():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), 6)
+    X = np.c_[rng.normal(size=24), rng.normal(size=(4, 4))[labels]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert 1 <= RegularizedLDA("cv").fit(X, labels).n_components_ <= 3
+
+
+def test_a_graded_wide_table_is_solved_and_warned_of_once():
+    X = np.random.default_rng(0).normal(size=(60, 300)) * np.logspace(0, -6, 300)
+    with pytest.warns(UserWarning, match="singular") as caught:
+        FisherLDA().fit(X, y)
+    assert len(caught) == 1
+
+
+def test_a_failed_refit_leaves_the_model_as_it_was():
+    X = sample()
+    model = FisherLDA().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="n_components=9"):
+        model.set_params(n_components=9).fit(X[:40], y[:40])
+    np.testing.assert_array_equal(model.predict(X), before)
+    with pytest.raises(ValueError, match="n_components=9"):
+        model.fit(X[:, :2], y)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_stream_remembers_the_classes_it_was_told():
+    X = sample()
+    model = FisherLDA().partial_fit(X[:40], y[:40], classes=[0, 1])
+    with pytest.raises(ValueError, match=r"not among classes: \[2\]"):
+        model.partial_fit(X, y)
+
+
+def test_moments_take_what_fits_take():
+    X = sample()
+    expected = ClassMoments.of(X, y).within
+    np.testing.assert_allclose(ClassMoments.of(pd.DataFrame(X), y).within, expected)
+    np.testing.assert_allclose(ClassMoments.of(sp.coo_array(X), y).within, expected, rtol=1e-12)
+    weights = np.where(y == 2, 0.0, 1.0)
+    assert ClassMoments.of(X, y, weights).classes.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="ClassMoments requires y"):
+        ClassMoments.of(X, None)
+
+
+def test_pca_lda_says_how_many_components_it_used():
+    X = sample(d=6)
+    assert PCALDA().fit(X, y).pca_components_ == 6
+    assert PCALDA(pca_components=3).fit(X, y).pca_components_ == 3
+
+
+# ---------------------------------------------------------------------- classes far apart, and few rows
+
+
+@pytest.mark.parametrize("gap", [1e4, 1e6, 1e8, 1e10])
+@pytest.mark.parametrize(
+    "model",
+    [
+        FisherLDA(),
+        RegularizedLDA(shrinkage=0.1),
+        UncorrelatedLDA(),
+        OrthogonalLDA(),
+        NullSpaceLDA(),
+        PCALDA(),
+        BayesErrorLDA(2, shrinkage=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore:The null space of the within-class scatter")
+def test_a_class_far_off_leaves_the_others_apart(model, gap):
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 3
+    X = rng.normal(size=(300, 4))
+    X[:, 1] += 8 * (labels == 1)
+    for where in (np.ones(4), np.eye(4)[0]):
+        moved = X + gap * np.outer(labels == 2, where)
+        fitted = model.fit(moved, labels)
+        assert fitted.rank_ == 4
+        assert fitted.n_discriminants_ == 2
+        assert (fitted.predict(moved) == labels).mean() > 0.99
+
+
+def test_probabilities_between_near_classes_beside_a_far_one():
+    rng = np.random.default_rng(1)
+    labels = np.arange(300) % 3
+    X = rng.normal(size=(300, 3))
+    X[:, 1] += 3 * (labels == 1)
+    near = labels < 2
+
+    def share_of_one(gap):
+        model = FisherLDA().fit(X + gap * np.outer(labels == 2, [1, 0, 0]), labels)
+        return model.predict_proba(X[near])[:, 1]
+
+    np.testing.assert_allclose(share_of_one(1e8), share_of_one(1e4), atol=1e-6)
+
+
+def test_two_rows_of_each_class_still_choose_a_shrinkage():
+    right = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        means, labels = rng.normal(size=(15, 20)), np.repeat(np.arange(15), 2)
+        X, test = (means[labels] + rng.normal(size=(30, 20)) for _ in range(2))
+        fitted = RegularizedLDA().fit(X, labels)
+        assert np.isfinite(fitted.path_.accuracies).any()
+        fixed = [RegularizedLDA(shrinkage=gamma).fit(X, labels).score(test, labels) for gamma in (0.01, 0.1, 0.5)]
+        right.append((fitted.score(test, labels), max(fixed)))
+        RegularizedLDA("cv").fit(X, labels)
+    chosen, best = np.mean(right, axis=0)
+    assert chosen > best - 0.05
+
+
+@pytest.mark.filterwarnings("ignore:The within-class scatter is singular")
+def test_where_no_class_varies_there_is_no_shrinkage_to_choose():
+    labels = np.repeat(np.arange(4), 5)
+    X = np.random.default_rng(0).normal(size=(4, 6))[labels]
+    for model in (RegularizedLDA(), RegularizedLDA("cv"), BayesErrorLDA()):
+        assert model.fit(X, labels).score(X, labels) == 1
+
+
+def test_constant_columns_do_not_move_the_shrinkage_that_is_chosen():
+    rng = np.random.default_rng(0)
+    for seed in range(4):
+        X = rng.normal(size=(60, 3)) + np.random.default_rng(100 + seed).normal(size=(3, 3))[y]
+        padded = np.c_[X, np.ones(60), np.full(60, 1e6)]
+        for model in (RegularizedLDA, BayesErrorLDA):
+            plain, wider = model().fit(X, y), model().fit(padded, y)
+            assert wider.shrinkage_ == plain.shrinkage_
+            np.testing.assert_allclose(wider.transform(padded), plain.transform(X), atol=1e-9)
+
+
+# ---------------------------------------------------------------------- single precision
+
+
+def test_single_precision_keeps_small_directions():
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 2
+    X = rng.normal(size=(400, 5))
+    X[:, 4] += 4 * labels
+    X = (X * [1000, 100, 10, 1, 0.1]).astype(np.float32)
+    assert PCA(5).fit(X).rank_ == 5
+    np.testing.assert_allclose(PCA(5).fit(X).eigenvalues_, PCA(5).fit(X.astype(float)).eigenvalues_, rtol=1e-5)
+    single, double = BayesErrorPCA(1).fit(X, labels), BayesErrorPCA(1).fit(X.astype(float), labels)
+    np.testing.assert_allclose(single.bayes_error_, double.bayes_error_, rtol=1e-4)
+    streamed = PCA(5).partial_fit(X[:150]).partial_fit(X[150:])
+    np.testing.assert_allclose(streamed.eigenvalues_, PCA(5).fit(X.astype(float)).eigenvalues_, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_single_precision_counts_the_directions_of_few_rows():
+    X, labels = np.random.default_rng(4).normal(size=(40, 40)).astype(np.float32), np.arange(40) % 4
+    for model in (RegularizedLDA(shrinkage=1.0), FisherLDA(), NullSpaceLDA(), UncorrelatedLDA(), OrthogonalLDA()):
+        single = model.fit(X, labels)
+        values = single.eigenvalues_.copy()
+        assert single.rank_ == 39
+        np.testing.assert_allclose(values, model.fit(X.astype(float), labels).eigenvalues_, rtol=1e-4)
+
+
+# ---------------------------------------------------------------------- parameters set anew
+
+
+@pytest.mark.parametrize(
+    ("model", "changed", "said"),
+    [
+        (RegularizedLDA(1, shrinkage=0.1), {"shrinkage": 7.0}, "shrinkage=7.0 came"),
+        (RegularizedLDA(1, shrinkage=0.1), {"shrinkage": "cv"}, "do not suffice for what is wanted now"),
+        (MaximumMarginCriterion(1), {"weight": -3.0}, "weight=-3.0 came"),
+        (MarginPCA(1, pairs="mean"), {"pairs": "median"}, "was fitted by partial_fit, and pairs='median'"),
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_parameters_set_in_a_stream_are_checked_when_it_is_solved(model, changed, said):
+    with pytest.raises(ValueError, match=said):
+        model.partial_fit(sample(), y).set_params(**changed).transform(sample())
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"0": 50}, r"class_weight names \['0'\]"),
+        ({0: "a"}, "the factors must be positive numbers"),
+        ({0: 1e200}, "1e\\+100"),
+    ],
+    ids=["text", "no number", "too large"],
+)
+def test_class_weights_that_mean_nothing_are_named(weights, said):
+    with pytest.raises(ValueError, match=said):
+        FisherLDA(class_weight=weights).fit(sample(), y)
+
+
+def test_a_count_that_is_none_is_named():
+    with pytest.raises(ValueError, match=r"possible are .*'cv', or None"):
+        RegularizedLDA(np.array([1, 2])).fit(sample(), y)
+
+
+# ---------------------------------------------------------------------- tables and labels of other kinds, many classes
+
+
+def test_whole_numbers_and_bools_of_pandas_keep_their_digits():
+    long = pd.Series([2**53 + int(v) for v in y], dtype="Int64")
+    np.testing.assert_array_equal(FisherLDA().fit(sample(), long).classes_, [2**53, 2**53 + 1, 2**53 + 2])
+    assert FisherLDA().fit(sample(), pd.Series(y > 0, dtype="boolean")).classes_.dtype == bool
+    with pytest.raises(ValueError, match="1 labels are missing"):
+        FisherLDA().fit(sample(), pd.Series([None, *y[1:]], dtype="Int64"))
+
+
+def test_text_of_any_length_is_text():
+    labels = np.array(["red", "green", "a very long name"], dtype=np.dtypes.StringDType())[y]
+    np.testing.assert_array_equal(FisherLDA().fit(sample(), labels).classes_, ["a very long name", "green", "red"])
+
+
+def test_a_table_with_dates_and_names_of_two_levels():
+    table = pd.DataFrame(sample(), columns=pd.MultiIndex.from_product([["a", "b"], [1, 2]]))
+    np.testing.assert_allclose(FisherLDA().fit(table, y).components_, FisherLDA().fit(sample(), y).components_)
+    dated = pd.DataFrame(sample(), columns=list("abcd")).assign(when=pd.date_range("2020", periods=60))
+    with pytest.raises(ValueError, match=r"column 'when'\. Only numbers can be reduced"):
+        FisherLDA().fit(dated, y)
+
+
+def test_many_classes_fit_or_are_refused_by_name():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(40_000, 3)), np.arange(40_000) % 20_000
+    assert MarginPCA(1, pairs="median").fit(X, labels).n_components_ == 1
+    many = np.arange(40_000)
+    with pytest.raises(ValueError, match="Pass enemies='any'"):
+        MarginPCA(1, pairs="nearest").fit(X, many)
+    with pytest.raises(AttributeError, match="mean over all pairs of classes, and 20000 classes came"):
+        _ = BayesErrorPCA(1).fit(X, labels).bayes_error_
+
+
+@pytest.mark.parametrize("largest", [3, 400], ids=["even", "one class has nearly all"])
+def test_pairs_with_medians_by_their_definition_also_where_one_class_has_nearly_all(largest):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), [largest, 3, 4, 5])
+    X = rng.normal(size=(len(labels), 3)) + rng.normal(size=(4, 3))[labels]
+    medians = [np.median(X[labels == c], axis=0) for c in range(4)]
+    A = sum(
+        np.outer(x - medians[b], x - medians[b]) for x, a in zip(X, labels, strict=True) for b in range(4) if a != b
+    )
+    values, vectors = np.linalg.eigh(A)
+    fitted = MarginPCA(3, pairs="median").fit(X, labels)
+    np.testing.assert_allclose(fitted.eigenvalues_, values[::-1] / len(X), rtol=1e-9)
+    np.testing.assert_allclose(np.abs(fitted.components_ @ vectors[:, ::-1]), np.eye(3), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:The within-class scatter is singular", "ignore:The null space of the within-class")
+def test_a_combination_of_all_columns_that_hardly_varies_is_seen_though_no_column_is_one_of_the_others():
+    """Each column leaves at least a fiftieth of the next one unexplained; the least singular value is 1.9^−60."""
+    columns = np.eye(60) - 0.9 * np.triu(np.ones((60, 60)), 1)
+    assert not Covariance(columns.T @ columns).is_nonsingular
+    X = np.linalg.qr(np.random.default_rng(0).normal(size=(300, 60)))[0] @ columns
+    labels = np.arange(300) % 3
+    for model in (FisherLDA(), UncorrelatedLDA(), OrthogonalLDA(), NullSpaceLDA(), RegularizedLDA(shrinkage=0.0)):
+        assert np.isfinite(model.fit(X, labels).decision_function(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore:The null space of the within-class scatter")
+@pytest.mark.parametrize("kind", [OrthogonalLDA, NullSpaceLDA])
+@pytest.mark.parametrize(("unit", "dtype"), [(1e-12, np.float32), (1e160, np.float64), (1e-200, np.float64)])
+@pytest.mark.parametrize("d", [4, 80], ids=["tall", "wide"])
+def test_orthonormal_in_any_unit(kind, unit, dtype, d):
+    G = kind(3).fit((unit * sample(d=d)).astype(dtype), y).components_
+    np.testing.assert_allclose(G @ G.T, np.eye(3), atol=1e-6 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("priors", [None, [0.6, 0.3, 0.1], "equal"])
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_scores_beside_a_far_class_are_the_gaussians(priors, far):
+    X = sample(3)
+    X[y == 2] += far
+    means = np.array([X[y == c].mean(axis=0) for c in range(3)])
+    centred = X - means[y]
+    precision = np.linalg.inv(centred.T @ centred / 60)
+    shares = np.array(priors) if isinstance(priors, list) else np.full(3, 1 / 3)
+    apart = X[:, None] - means
+    logs = np.log(shares) - 0.5 * np.einsum("ncd,de,nce->nc", apart, precision, apart)
+    logs -= logs.max(axis=1, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    near = logs > -1e3
+    found = FisherLDA(priors=priors).fit(X, y).predict_log_proba(X)
+    np.testing.assert_allclose(found[near], logs[near], rtol=1e-6, atol=1e-6)

@@ -1,0 +1,246 @@
+"""Max-margin PCA against its objective, word for word (`literal`), and the laws of its descent."""
+
+import literal
+import numpy as np
+import pytest
+import scipy.linalg as la
+import scipy.sparse as sp
+from geometry import largest_angle, most_turned
+from samples import labelled
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from discrim import PCA, MaxMarginPCA, MaxMarginShift
+from discrim.core.max_margin import MaxMarginProblem, descent
+from discrim.core.svm.compiled import settle_rows
+from discrim.core.svm.crammer_singer import solve_crammer_singer
+from discrim.core.svm.shift import UnitRows
+from discrim.tables.rows import LabelledRows
+
+TABLES = {
+    "two classes": (30, 5, 2),
+    "three classes": (36, 5, 3),
+    "five classes": (40, 4, 5),
+    "three classes, wide": (14, 20, 3),
+}
+over_tables = pytest.mark.parametrize("shape", TABLES.values(), ids=TABLES)
+
+
+def in_units(X):
+    centred = X - X.mean(axis=0)
+    return centred / np.sqrt((centred**2).sum(axis=1).mean())
+
+
+def problem_of(X, y, C, weights=None):
+    rows = LabelledRows(X, y, np.unique(y), weights)
+    return MaxMarginProblem(UnitRows.of(rows), y, y.max() + 1, C)
+
+
+def least_at(problem, directions, class_coef):
+    """The objective at given directions, from given weights: all turns but that of W."""
+    state = problem.begun(directions, class_coef)
+    for _ in range(30):
+        state = problem.downhill(state)
+    return state
+
+
+@over_tables
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_the_objective_is_the_literal_one_with_every_row_at_its_least(shape, C):
+    X, y = labelled(*shape, seed=1)
+    model = MaxMarginPCA(2, C=C).fit(X, y)
+    rows = in_units(X)
+    latent = [
+        literal.latent_row(x, own, model.components_, model.class_coef_, C) for x, own in zip(rows, y, strict=True)
+    ]
+    wanted = literal.max_margin_pca_objective(rows, y, model.components_, latent, model.class_coef_, C)
+    assert model.objective_ == pytest.approx(wanted, rel=1e-6)
+
+
+@over_tables
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+def test_no_turn_raises_the_objective(shape, C):
+    X, y = labelled(*shape, seed=2)
+    curve = MaxMarginPCA(2, C=C).fit(X, y).objective_curve_
+    assert (np.diff(curve) <= 0).all()
+    assert curve[-1] < curve[0]
+
+
+@over_tables
+def test_every_state_on_the_way_has_the_objective_it_says(shape):
+    X, y = labelled(*shape, seed=3)
+    problem, rows = problem_of(X, y, 0.7), in_units(X)
+    W = PCA(2).fit(X).components_
+    start = problem.begun(W, np.random.default_rng(0).normal(size=(shape[2], 2)))
+    states = list(descent(problem, start, tol=1e-9, max_iter=6))
+    assert len(states) > 4
+    for state in states:
+        np.testing.assert_allclose(state.directions @ state.directions.T, np.eye(2), atol=1e-12)
+        args = state.directions, state.latent, state.class_coef
+        rho_as_printed = literal.max_margin_pca_objective(rows, y, *args, 0.7)
+        # of two classes the paper has one vector, the difference: less than ours until ν_1 = −ν_2
+        excess = ((state.class_coef.sum(axis=0)) ** 2).sum() / 2 if shape[2] == 2 else 0.0
+        assert state.objective == pytest.approx(rho_as_printed + excess, rel=1e-12)
+
+
+def test_two_classes_share_one_vector():
+    X, y = labelled(*TABLES["two classes"], seed=2)
+    coef = MaxMarginPCA(2).fit(X, y).class_coef_
+    np.testing.assert_allclose(coef[0], -coef[1], atol=1e-4 * np.abs(coef).max())
+
+
+@pytest.mark.parametrize("table", [name for name in TABLES if name != "five classes"])
+def test_the_answer_satisfies_the_papers_equations(table):
+    """z = ½(Wx + Σ_y A_y ν_y), ρν = AᵀZ, and W the polar factor of ZᵀX.
+
+    Not so of five classes: a direction of ν ends at 0, where shares are not unique and the objective has a kink.
+    """
+    shape = TABLES[table]
+    X, y = labelled(*shape, seed=4)
+    problem, k = problem_of(X, y, 0.3), shape[2] - 1
+    W = PCA(k).fit(X).components_
+    *_, state = descent(problem, problem.begun(W, np.zeros((shape[2], k))), tol=1e-15, max_iter=400)
+    duals = problem._duals(state.shares)
+    assert ((state.shares >= 0) & (state.shares <= 1 + 1e-12)).all()
+    np.testing.assert_allclose(state.latent, 0.5 * (state.along + duals @ state.class_coef), atol=1e-12)
+    np.testing.assert_allclose(duals.T @ state.latent, problem.rho * state.class_coef, atol=2e-4)
+    np.testing.assert_allclose(la.polar(state.latent.T @ in_units(X))[0], state.directions, atol=2e-4)
+
+
+@over_tables
+def test_nothing_near_is_lower(shape):
+    X, y = labelled(*shape, seed=5)
+    k = shape[2] - 1
+    model = MaxMarginPCA(k, C=0.5, tol=1e-14).fit(X, y)
+    problem, rng = problem_of(X, y, 0.5), np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 0.1, 0.5):
+        for _ in range(20):
+            W = la.polar(model.components_ + size * rng.normal(size=model.components_.shape) / np.sqrt(X.shape[1]))[0]
+            coef = model.class_coef_ + size * rng.normal(size=model.class_coef_.shape)
+            assert problem.begun(W, coef).objective >= model.objective_ * (1 - 1e-10)
+
+
+@over_tables
+@pytest.mark.parametrize("C", [0.1, 2.0])
+def test_no_higher_than_where_pca_and_the_shift_lead(shape, C):
+    X, y = labelled(*shape, seed=6)
+    rho = 2.0 if shape[2] == 2 else 1.0
+    shift = MaxMarginShift(PCA(2), C=C / rho, sigma2=rho).fit(X, y)
+    problem, model = problem_of(X, y, C), MaxMarginPCA(2, C=C).fit(X, y)
+    for W in (PCA(2).fit(X).components_, shift.components_):
+        start = 2 * problem.rows.along(W).T @ shift.dual_coef_
+        assert model.objective_ <= least_at(problem, W, start.T).objective + 1e-9
+
+
+def test_turns_of_the_svm_by_itself_would_end_too_high():
+    """Where rows lie on the margin, neither Z nor ν can move alone: the reason why Z follows ν."""
+    X, y = labelled(60, 6, 3, seed=7)
+    problem, W = problem_of(X, y, 1.0), PCA(2).fit(X).components_
+    svm = {"C": 1.0, "fit_intercept": False, "tol": 1e-8, "max_iter": 10_000, "random_state": 0}
+    state = problem.begun(W, solve_crammer_singer(problem.rows.along(W) / 2, y, 3, **svm).class_coef)
+    for _ in range(40):
+        coef = solve_crammer_singer(state.latent, y, 3, **svm).class_coef
+        state = problem.begun(la.polar(problem.begun(state.directions, coef).latent.T @ in_units(X))[0], coef)
+    assert state.objective > 1.02 * MaxMarginPCA(2).fit(X, y).objective_
+
+
+def test_without_a_cost_it_is_pca():
+    X, y = labelled(40, 6, seed=8)
+    assert most_turned(MaxMarginPCA(3, C=1e-9).fit(X, y).components_, PCA(3).fit(X).components_) < 1e-5
+    # so that this can fail
+    assert most_turned(MaxMarginPCA(3, C=1.0).fit(X, y).components_, PCA(3).fit(X).components_) > 1e-2
+
+
+def test_all_directions_are_those_of_pca():
+    X, y = labelled(40, 4, seed=9)
+    model, pca = MaxMarginPCA().fit(X, y), PCA().fit(X)
+    np.testing.assert_allclose(model.components_, pca.components_, atol=1e-9)
+    np.testing.assert_allclose(model.eigenvalues_, pca.eigenvalues_, rtol=1e-10)
+    np.testing.assert_allclose(model.explained_variance_ratio_, pca.explained_variance_ratio_, rtol=1e-10)
+
+
+def test_eigenvalues_are_variances_along_the_directions():
+    X, y = labelled(50, 6, seed=10)
+    model = MaxMarginPCA(3).fit(1e3 * X, y)
+    scores = model.transform(1e3 * X)
+    np.testing.assert_allclose(np.cov(scores.T, ddof=0), np.diag(model.eigenvalues_), atol=1e-9 * model.eigenvalues_[0])
+    assert (np.diff(model.eigenvalues_) < 0).all()
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    X, y = labelled(40, 5, seed=11)
+    twice = np.arange(40) % 3 == 0
+    weighted = MaxMarginPCA(2, C=0.3).fit(X, y, sample_weight=1.0 + twice)
+    repeated = MaxMarginPCA(2, C=0.3).fit(np.r_[X, X[twice]], np.r_[y, y[twice]])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-8)
+    assert largest_angle(weighted.components_, repeated.components_) < 1e-3
+    assert largest_angle(weighted.components_, MaxMarginPCA(2, C=0.3).fit(X, y).components_) > 1e-2
+
+
+def test_sparse_rows_and_single_precision_are_the_same_problem():
+    X, y = labelled(60, 8, seed=12)
+    X = np.where(np.abs(X) > 1.5, X, 0.0)
+    dense = MaxMarginPCA(2).fit(X, y)
+    for table, enough in ((sp.csr_array(X), 1e-6), (X.astype(np.float32), 1e-3)):
+        other = MaxMarginPCA(2).fit(table, y)
+        assert other.objective_ == pytest.approx(dense.objective_, rel=1e-6)
+        assert largest_angle(other.components_, dense.components_) < enough
+
+
+def test_rounds_that_were_too_few_are_told():
+    X, y = labelled(60, 8, seed=13)
+    with pytest.warns(ConvergenceWarning, match="After 1 rounds the objective still fell"):
+        model = MaxMarginPCA(2, max_iter=1).fit(X, y)
+    assert model.n_iter_ == 1
+    assert len(model.objective_curve_) == 3
+
+
+def test_between_two_classes_one_step_settles_a_row(rng):
+    """As far as makes the scores equal, or all there is: no step is left that would change anything."""
+    coef = rng.normal(size=(2, 3))
+    latent, codes = rng.normal(size=(40, 3)), np.arange(40) % 2
+    shares = np.eye(2)[codes]
+    for C in (0.1, 10.0):
+        scores, found = latent @ coef.T + 1 - shares, shares.copy()
+        settle_rows(scores, found, C * coef @ coef.T, 0.0, 1)
+        apart = np.abs(scores[:, 0] - scores[:, 1])
+        assert (found.min(axis=1) > 0).any()
+        np.testing.assert_allclose(apart[found.min(axis=1) > 0], 0.0, atol=1e-12)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        whole = found.max(axis=1) == 1
+        assert (scores[whole].argmax(axis=1) == found[whole].argmax(axis=1)).all()
+
+
+def test_of_two_starts_the_better_is_kept():
+    X, y = labelled(*TABLES["three classes"], seed=3)
+    problem, shift = problem_of(X, y, 1.0), MaxMarginShift(PCA(1), sigma2=1.0).fit(X, y)
+    ends = []
+    for W in (PCA(1).fit(X).components_, shift.components_):
+        start = problem.begun(W, 2 * shift.dual_coef_.T @ problem.rows.along(W))
+        *_, last = descent(problem, start, tol=1e-9, max_iter=500)
+        ends.append(last.objective)
+    assert ends[1] < 0.9 * ends[0]
+    assert MaxMarginPCA(1).fit(X, y).objective_ == pytest.approx(ends[1], rel=1e-6)
+
+
+def test_two_classes_start_from_the_papers_shift():
+    """T[x_n] = x_n + α_n y_n ν with ν = Σ α_n y_n x_n, 0 ≤ α_n ≤ C, of an SVM with one vector."""
+    X, y = labelled(*TABLES["two classes"], seed=2)
+    rows, signs = in_units(X), 2 * y - 1
+    duals = MaxMarginPCA(2, C=0.8)._margins(LabelledRows(X, y, np.unique(y))).duals  # σA of the closed form
+    svm = LinearSVC(loss="hinge", C=0.8, fit_intercept=False, tol=1e-10, max_iter=100_000, random_state=0)
+    nu = svm.fit(rows, y).coef_[0]
+    alpha = np.sqrt(2) * duals[np.arange(len(y)), y]
+    assert alpha.max() == pytest.approx(0.8)
+    np.testing.assert_allclose((alpha * signs) @ rows, nu, atol=1e-3 * np.abs(nu).max())
+    moved = duals @ (duals.T @ rows)
+    np.testing.assert_allclose(moved, np.outer(alpha * signs, nu), atol=1e-3 * np.abs(moved).max())
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
+def test_rounds_go_on_until_one_lowers_the_objective_by_no_more_than_tol(tol):
+    X, y = labelled(60, 8, seed=13)
+    of_rounds = MaxMarginPCA(2, C=0.3, tol=tol).fit(X, y).objective_curve_[::2]
+    falls = -np.diff(of_rounds) / of_rounds[:-1]
+    assert falls[-1] <= tol
+    assert (falls[:-1] > tol).all()

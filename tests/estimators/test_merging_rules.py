@@ -1,0 +1,301 @@
+"""Every rule against the paper's steps written out, and the laws of groupings."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from discrim.estimators import merging_rules
+from discrim.estimators.merging_rules import (
+    MERGED_SET,
+    RULES,
+    Terms,
+    discriminant,
+    grouping_of,
+    groupings,
+    groups_of,
+    merged,
+    merged_pairs,
+    one_merged,
+    two_group_splits,
+)
+
+numbers = st.floats(-5, 5).map(lambda x: round(x, 2))
+
+
+def variance(values):
+    mean = sum(values) / len(values)
+    return sum((v - mean) ** 2 for v in values) / len(values)
+
+
+def d_written_out(plus, minus):
+    """Equation 5: squared difference of the means over the sum of the variances."""
+    gap = sum(plus) / len(plus) - sum(minus) / len(minus)
+    spread = variance(plus) + variance(minus)
+    if spread == 0:
+        return np.inf if gap else 0.0
+    return gap**2 / spread
+
+
+def combined(terms, chosen, of_class):
+    return [sum(terms.weights[i] * row[i] for i in chosen) for row in terms.rows[of_class]]
+
+
+def extreme_two_written_out(terms, largest):
+    """Min/Max rule: of all pairs the one with the least (greatest) a_k1² + a_k2²."""
+    sums = {
+        pair: terms.weights[pair[0]] ** 2 + terms.weights[pair[1]] ** 2
+        for pair in itertools.combinations(range(len(terms.weights)), 2)
+    }
+    return set((max if largest else min)(sums, key=sums.get))
+
+
+def algorithm_1_written_out(terms, largest):
+    """Discriminant rule with min/max: one more index at a time, property (25) tested anew each time."""
+    chosen, left = [], list(range(len(terms.weights)))
+    while left:
+        k = (max if largest else min)(left, key=lambda i: abs(terms.weights[i]))
+        trial = [*chosen, k]
+        together = d_written_out(combined(terms, trial, terms.positive), combined(terms, trial, ~terms.positive))
+        alone = max(
+            d_written_out(terms.rows[terms.positive, i].tolist(), terms.rows[~terms.positive, i].tolist())
+            for i in trial
+        )
+        if together < alone * (1 - 1e-9):
+            break
+        chosen, left = trial, [i for i in left if i != k]
+    return set(chosen)
+
+
+def algorithm_2_written_out(terms):
+    """Sign rule: standardise to T+, then the heavier of the positive and the negative a_i μ_−i."""
+    plus = terms.rows[terms.positive]
+    centre, scale = plus.mean(axis=0), plus.std(axis=0)
+    minus = (terms.rows[~terms.positive] - centre) / scale
+    weights = terms.weights * scale  # the same hyperplane in standardised features
+    products = [weights[i] * minus[:, i].mean() for i in range(len(weights))]
+    first = {i for i, p in enumerate(products) if p > 0}
+    second = {i for i, p in enumerate(products) if p < 0}
+    return first if sum(products[i] for i in first) > -sum(products[i] for i in second) else second
+
+
+def random_terms(seed, n=14, d=7):
+    rng = np.random.default_rng(seed)
+    positive = np.arange(n) % 3 == 0
+    rows = rng.normal(size=(n, d)) + np.outer(positive, rng.normal(size=d) * 2)
+    return Terms(rng.normal(size=d), rows, positive, np.ones(n))
+
+
+WRITTEN_OUT = {
+    "min": lambda terms: extreme_two_written_out(terms, largest=False),
+    "max": lambda terms: extreme_two_written_out(terms, largest=True),
+    "discriminant-min": lambda terms: algorithm_1_written_out(terms, largest=False),
+    "discriminant-max": lambda terms: algorithm_1_written_out(terms, largest=True),
+    "sign": algorithm_2_written_out,
+    "none": lambda terms: set(),
+}
+
+
+@pytest.mark.parametrize("columns_at_once", [2, 64])
+@pytest.mark.parametrize("rule", MERGED_SET)
+def test_rule_is_its_definition_written_out(rule, columns_at_once, monkeypatch):
+    monkeypatch.setattr(merging_rules, "COLUMNS_AT_ONCE", columns_at_once)
+    sizes = set()
+    for seed in range(40):
+        terms = random_terms(seed)
+        chosen = MERGED_SET[rule](terms)
+        assert set(chosen.tolist()) == WRITTEN_OUT[rule](terms)
+        sizes.add(len(chosen))
+    # the draws must put a rule to the test: runs that stop early and runs that go on
+    assert len(sizes) > (2 if rule.startswith(("discriminant", "sign")) else 0)
+
+
+def fisher_weights(rows, positive):
+    within = sum(np.cov(rows[side].T, bias=True) * side.sum() for side in (positive, ~positive))
+    return np.linalg.solve(within, rows[positive].mean(axis=0) - rows[~positive].mean(axis=0))
+
+
+def test_a_long_run_of_fishers_weights_over_blocks_of_columns():
+    rng = np.random.default_rng(2)
+    positive = np.arange(200) % 2 == 0
+    rows = rng.normal(size=(200, 90)) + 0.3 * positive[:, None]
+    terms = Terms(fisher_weights(rows, positive), rows, positive, np.ones(200))
+    down = MERGED_SET["discriminant-max"](terms)
+    assert set(down.tolist()) == algorithm_1_written_out(terms, largest=True)
+    assert len(down) > 64  # more than one block
+
+
+def test_fishers_weights_always_take_the_negative_sign():
+    # Σ_i a_i(μ_−i − μ_+i) = −aᵀδ < 0 for a = S_w⁻¹δ: the negative terms outweigh the others.
+    for seed in range(20):
+        terms = random_terms(seed, n=40, d=6)
+        terms = Terms(fisher_weights(terms.rows, terms.positive), terms.rows, terms.positive, np.ones(40))
+        means = [terms.rows[side].mean(axis=0) for side in (terms.positive, ~terms.positive)]
+        negative = np.flatnonzero(terms.weights * (means[1] - means[0]) < 0)
+        assert MERGED_SET["sign"](terms).tolist() == negative.tolist()
+
+
+@pytest.mark.parametrize("rule", MERGED_SET)
+def test_weights_of_rows_are_repetitions(rule):
+    for seed in range(10):
+        once = random_terms(seed)
+        times = np.random.default_rng(seed).integers(1, 4, size=len(once.rows))
+        weighted = Terms(once.weights, once.rows, once.positive, times.astype(float))
+        repeated = Terms(
+            once.weights, np.repeat(once.rows, times, axis=0), np.repeat(once.positive, times), np.ones(times.sum())
+        )
+        assert MERGED_SET[rule](weighted).tolist() == MERGED_SET[rule](repeated).tolist()
+
+
+@pytest.mark.parametrize("rule", MERGED_SET)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), permutation=st.permutations(range(7)))
+def test_permuted_features_give_permuted_choice(rule, seed, permutation):
+    terms, order = random_terms(seed), np.array(permutation)
+    permuted = Terms(terms.weights[order], terms.rows[:, order], terms.positive, terms.row_weights)
+    assert set(order[MERGED_SET[rule](permuted)].tolist()) == set(MERGED_SET[rule](terms).tolist())
+
+
+@pytest.mark.parametrize("rule", MERGED_SET)
+def test_swapped_classes_give_the_same_choice(rule):
+    for seed in range(10):
+        terms = random_terms(seed)
+        swapped = Terms(-terms.weights, terms.rows, ~terms.positive, terms.row_weights)
+        assert MERGED_SET[rule](swapped).tolist() == MERGED_SET[rule](terms).tolist()
+
+
+def test_twin_columns_with_rounding_between_them_are_a_tie():
+    weights = np.array([0.7, 0.3, 0.3 * (1 - 1e-15), 0.3, 0.7 * (1 + 1e-15)])
+    terms = Terms(weights, np.zeros((2, 5)), np.array([True, False]), np.ones(2))
+    assert MERGED_SET["min"](terms).tolist() == [1, 2]
+    assert MERGED_SET["max"](terms).tolist() == [0, 4]
+
+
+@pytest.mark.parametrize("nothing", [0.0, 1e-17])
+def test_weights_of_zero_stop_no_run(nothing):
+    terms = random_terms(3)
+    padded = Terms(
+        np.concatenate([[nothing], terms.weights]),
+        np.column_stack([100.0 * terms.positive, terms.rows]),
+        terms.positive,
+        terms.row_weights,
+    )
+    expected = MERGED_SET["discriminant-min"](terms) + 1
+    assert MERGED_SET["discriminant-min"](padded).tolist() == expected.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    arrays(float, (9, 3), elements=numbers),
+    st.lists(st.booleans(), min_size=9, max_size=9),
+    st.floats(1e-3, 1e3) | st.floats(-1e3, -1e-3),
+    st.floats(-10, 10),
+)
+def test_discriminant_is_equation_5_and_free_of_scale_and_origin(values, positive, scale, origin):
+    positive = np.array(positive)
+    assume(0 < positive.sum() < 9)
+    spread = values[positive].var(axis=0) + values[~positive].var(axis=0)
+    assume((spread > 1e-6).all())
+    found = discriminant(values, positive, np.ones(9))
+    for column in range(3):
+        expected = d_written_out(values[positive, column].tolist(), values[~positive, column].tolist())
+        assert found[column] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    moved = discriminant(scale * values + origin, positive, np.ones(9))
+    np.testing.assert_allclose(moved, found, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1 / 3])  # with 0.1 and ⅓ the mean of equal values is not quite their value
+def test_discriminant_without_spread(unit):
+    positive = np.arange(30) % 3 == 0
+    values = unit * np.column_stack([np.where(positive, 1.0, 3.0), np.full(30, 3.0)])
+    assert discriminant(values, positive, np.random.default_rng(0).uniform(size=30)).tolist() == [np.inf, 0.0]
+
+
+def test_splits_and_pairs_are_all_there_are():
+    for d in range(2, 8):
+        splits = {frozenset(map(frozenset, groups_of(g, np.arange(d)))) for g in two_group_splits(d)}
+        assert len(splits) == 2 ** (d - 1) - 1
+        assert all(len(split) == 2 and frozenset().union(*split) == set(range(d)) for split in splits)
+        pairs = [groups_of(g, np.arange(d)) for g in merged_pairs(d)]
+        assert {frozenset(groups[0]) for groups in pairs} == set(map(frozenset, itertools.combinations(range(d), 2)))
+        assert all(len(groups) == d - 1 for groups in pairs)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_one_feature_is_a_group_of_its_own(rule):
+    terms = Terms(np.array([2.0]), np.array([[0.0], [1.0], [3.0]]), np.array([True, True, False]), np.ones(3))
+    assert [g.tolist() for g in groupings(rule, terms)] == [[0]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=9), st.integers(0, 1000))
+def test_merged_columns_are_the_sums_of_their_group(labels, seed):
+    grouping = np.unique(labels, return_inverse=True)[1]
+    values = np.random.default_rng(seed).integers(-9, 9, size=(4, len(labels))).astype(float)
+    sums = merged(values, grouping)
+    assert sums.shape == (4, grouping.max() + 1)
+    for k in range(grouping.max() + 1):
+        assert sums[:, k].tolist() == values[:, grouping == k].sum(axis=1).tolist()
+    groups = groups_of(grouping, np.arange(len(labels)))
+    assert grouping_of(groups, len(labels)).tolist() == grouping.tolist()
+
+
+def test_one_merged_puts_the_merged_first_and_the_rest_in_order():
+    assert one_merged(np.array([3, 1]), 5).tolist() == [1, 0, 2, 0, 3]
+    assert one_merged(np.array([3]), 5).tolist() == [0, 1, 2, 3, 4]
+    assert one_merged(np.array([], dtype=int), 3).tolist() == [0, 1, 2]
+    assert one_merged(np.arange(3), 3).tolist() == [0, 0, 0]
+
+
+def test_given_groups_are_completed_and_checked():
+    assert grouping_of([[0], [1, 2, 3]], 4).tolist() == [0, 1, 1, 1]
+    assert grouping_of([[1, 3]], 4).tolist() == [1, 0, 2, 0]
+    with pytest.raises(ValueError, match=r"names feature 4, but there are 4\. Pass indices 0 to 3"):
+        grouping_of([[0, 4]], 4)
+    with pytest.raises(ValueError, match="names feature -1"):
+        grouping_of([[-1]], 4)
+    with pytest.raises(ValueError, match="names feature 1 twice"):
+        grouping_of([[0, 1], [1]], 4)
+
+
+def test_equal_class_means_belong_to_no_sign():
+    """Means that are equal but for the order in which their rows were added up."""
+    rng = np.random.default_rng(0)
+    values = rng.choice([0.1, 0.2, 0.7, 1.3], 30)
+    rows = np.c_[
+        np.r_[values, rng.permutation(values)], np.r_[np.zeros(30), np.ones(30)], np.r_[np.ones(30), np.zeros(30)]
+    ]
+    weights = np.array([1e6, 1.0, 2.0])
+    for seed in range(5):
+        shuffled = rows.copy()
+        shuffled[30:, 0] = np.random.default_rng(seed).permutation(values)
+        terms = Terms(weights, shuffled, np.repeat([False, True], 30), np.ones(60))
+        assert MERGED_SET["sign"](terms).tolist() == [2]
+
+
+@pytest.mark.parametrize("more", [-1e-13, 0.0, 1e-13])
+def test_signs_of_equal_weight_but_for_rounding_go_one_way(more):
+    rows = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [2.0, 2.0, 1.0], [1.0 + 2 * more, 2.0, 2.0]])
+    positive = np.array([True, True, False, False])
+    for weights, merged_set in (([2.0, -1.0, 1.0], [1]), ([2.1, -1.0, 1.0], [0])):  # gaps 2 + 2·more, −2, 0
+        terms = Terms(np.array(weights), rows, positive, np.ones(4))
+        assert MERGED_SET["sign"](terms).tolist() == merged_set
+
+
+def test_the_sign_rule_on_counts_does_not_depend_on_the_order_of_rows(data_folder):
+    pandas = pytest.importorskip("pandas")
+    (path,) = data_folder.glob("cnae9.csv*")
+    table = pandas.read_csv(path)
+    table = table[table.iloc[:, -1].isin(sorted(table.iloc[:, -1].unique())[:2])]
+    X, positive = table.iloc[:, :-1].to_numpy(float), (table.iloc[:, -1] == table.iloc[0, -1]).to_numpy()
+    weights = np.random.default_rng(0).standard_normal(X.shape[1])
+    expected = MERGED_SET["sign"](Terms(weights, X / 7, positive, np.ones(len(X)))).tolist()
+    means = X[~positive].sum(axis=0) * positive.sum(), X[positive].sum(axis=0) * (~positive).sum()  # whole numbers
+    assert not set(expected) & set(np.flatnonzero(means[0] == means[1]))
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(X))
+        terms = Terms(weights, X[order] / 7, positive[order], np.ones(len(X)))
+        assert MERGED_SET["sign"](terms).tolist() == expected

@@ -1,0 +1,346 @@
+"""Models come back as they were, and what is not one is refused."""
+
+import errno
+import hashlib
+import json
+import pickle
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from estimators import CASES
+from sklearn.decomposition import FactorAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from discrim import (
+    PCA,
+    Autoencoder,
+    BayesErrorPCA,
+    CrammerSingerSVC,
+    FisherLDA,
+    MaxMarginShift,
+    PosteriorMap,
+    RegularizedLDA,
+)
+from discrim.estimators.linear_map import LinearMap
+from discrim.evaluation.methods import METHODS
+from discrim.model_file import ModelFileError, about, load, save
+from discrim.tables.preprocessing import IMPUTATIONS, preprocessing
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.discrim"
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_reducer_comes_back(case, table, path):
+    X, y = table
+    model = case(2).fit(X, y)
+    save(model, path)
+    again = load(path)
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    assert type(again) is type(model)
+    assert again.get_params() == model.get_params()
+    found = {name for name, value in vars(model).items() if name.endswith("_") and isinstance(value, np.ndarray)}
+    assert {"components_", "mean_", "eigenvalues_", "explained_variance_ratio_"} <= found
+    for name in found:
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    assert (again.rank_, again.solver_, again.n_features_in_) == (model.rank_, model.solver_, model.n_features_in_)
+    if hasattr(model, "predict"):
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "names", [["b", "a", "größe ✓"], [3, -1, 2], [True, False, True], np.array(["x", "y", "z"], dtype=object)]
+)
+def test_labels_of_every_kind_come_back(names, table, path):
+    X, y = table
+    labels = np.asarray(names)[y]
+    model = FisherLDA().fit(X, labels)
+    save(model, path)
+    again = load(path)
+    assert again.classes_.dtype.kind == model.classes_.dtype.kind
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.ours])
+def test_whatever_project_offers_can_be_saved(name, table, path):
+    X, y = table
+    model = make_pipeline(StandardScaler(), METHODS[name].estimator(1, seed=0)).fit(X, y)
+    save(model, path)
+    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
+    assert load(path).get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("name", [name for name, one in METHODS.items() if not one.ours and one.build is not None])
+def test_reductions_of_others_are_saved_as_the_linear_maps_they_are(name, table, path):
+    X, y = table
+    theirs = METHODS[name].estimator(1, seed=0).fit(X, y)
+    map_of = LinearMap.of(theirs, X.shape[1], name)
+    save(make_pipeline(StandardScaler(with_mean=False, with_std=False).fit(X), map_of), path)
+    expected = np.asarray(theirs.transform(X))
+    np.testing.assert_allclose(load(path).transform(X), expected, atol=1e-9 * np.abs(expected).max())
+    assert load(path).get_feature_names_out().tolist() == [f"{name}0"]
+
+
+def test_a_shift_with_another_extractor_of_ours_comes_back(table, path):
+    X, y = table
+    model = MaxMarginShift(Autoencoder(1, max_iter=5), random_state=0).fit(X, y)
+    save(model, path)
+    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler()], ids=str)
+def test_a_pipeline_with_a_scaler_comes_back(scaler, table, path):
+    X, y = table
+    model = make_pipeline(scaler, RegularizedLDA(2)).fit(X, y)
+    save(model, path)
+    again = load(path)
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again[-1].path_.accuracies, model[-1].path_.accuracies)
+    again.fit(X, y)  # and is an ordinary pipeline
+
+
+@pytest.mark.parametrize("impute", IMPUTATIONS)
+def test_a_pipeline_that_fills_missing_cells_comes_back(impute, table, path):
+    X, y = table[0].copy(), table[1]
+    X[3, 1] = X[5, 0] = np.nan
+    X[:, 2] = np.nan
+    model = make_pipeline(*preprocessing("standard", impute), PCA(2)).fit(X, y)
+    save(model, path)
+    again = load(path)
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    # no value comes twice: the least is taken for the most frequent
+    literal = {"median": np.nanmedian, "mean": np.nanmean, "most-frequent": np.nanmin}[impute]
+    assert again[0].transform(X)[3, 1] == pytest.approx(literal(X[:, 1]))
+    assert (again[0].transform(X)[:, 2] == 0).all()
+
+
+def test_column_names_float32_and_what_was_said_come_back(table, path):
+    X, y = table
+    frame = pd.DataFrame(X.astype(np.float32), columns=[f"c {i}" for i in range(X.shape[1])])
+    model = BayesErrorPCA(2, score="bhattacharyya").fit(frame, y)
+    save(model, path, about={"target": "sort", "feature_names": list(frame.columns)})
+    again = load(path)
+    assert again.feature_names_in_.tolist() == list(frame.columns)
+    assert again.transform(frame).dtype == np.float32
+    assert about(path) == {"target": "sort", "feature_names": list(frame.columns)}
+
+
+def test_a_stream_keeps_its_directions_and_its_statistics(table, path):
+    X, _ = table
+    model = PCA(2).partial_fit(X[:8]).partial_fit(X[8:12])
+    save(model, path)
+    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
+    np.testing.assert_array_equal(load(path).partial_fit(X[12:]).transform(X), model.partial_fit(X[12:]).transform(X))
+
+
+def test_the_same_model_makes_the_same_file(table, tmp_path):
+    model = PCA(2).fit(*table)
+    save(model, tmp_path / "a")
+    save(load(tmp_path / "a"), tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_saved_is_said(table, path):
+    X, y = table
+    with pytest.raises(NotFittedError):
+        save(PCA(2), path)
+    with pytest.raises(TypeError, match=r"MaxMarginShift.extractor is a FactorAnalysis, which cannot be saved"):
+        save(MaxMarginShift(FactorAnalysis(1)).fit(X, y), path)
+    with pytest.raises(TypeError, match=r"^CrammerSingerSVC cannot be saved"):
+        save(CrammerSingerSVC().fit(X, y), path)
+    with pytest.raises(TypeError, match="RobustScaler, which cannot be saved"):
+        save(make_pipeline(RobustScaler(), PCA(2)).fit(X), path)
+    with pytest.raises(TypeError, match=r"RegularizedLDA.cv is a StratifiedKFold"):
+        save(RegularizedLDA(2, cv=StratifiedKFold(3)).fit(X, y), path)
+    assert not path.exists()
+
+
+def test_every_damaged_byte_is_noticed(table, path):
+    X, _ = table
+    save(PCA(1).fit(X[:, :3]), path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in {0, 5, 16, 40, 81, 82, len(whole) - 1, *rng.integers(len(whole), size=60).tolist()}:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(ModelFileError):
+            load(path)
+    for cut in (0, 3, 15, 50, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ModelFileError):
+            load(path)
+    path.write_bytes(whole + b"x")
+    with pytest.raises(ModelFileError, match="does not match its checksum"):
+        load(path)
+
+
+def test_foreign_files_are_refused_and_never_unpickled(path):
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ("a pickle was opened",))
+
+    for content in (pickle.dumps(Bomb()), b"", b"a,b\n1,2\n", b"PK\x03\x04", b"discrim model"):
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match="is not a model of discrim"):
+            load(path)
+    path.write_bytes(b"discrim model 3\nabc\n{}")
+    with pytest.raises(ModelFileError, match="format '3'; this discrim knows format 2"):
+        load(path)
+
+
+def forged(path, described, data=b""):
+    """A file with a right checksum and a wrong content."""
+    content = json.dumps(described).encode() + b"\n" + data
+    path.write_bytes(b"discrim model 2\n" + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {},
+        {"model": {"estimator": "system", "state": {}}, "arrays": []},
+        {"model": {"value": "Popen", "state": {}}, "arrays": []},
+        {"model": {"array": 0}, "arrays": [{"dtype": "|O", "shape": [1]}]},
+        {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": [10**12]}]},
+        {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": [-1]}]},
+        {"model": {"unknown": 0}, "arrays": []},
+        {"model": 5, "arrays": []},
+        {"model": "text", "arrays": []},
+        {"model": {"array": 7}, "arrays": []},
+        {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": [1e400]}]},
+        {"model": {"array": 0}, "arrays": [{"dtype": "<f8", "shape": 3}]},
+        {"model": {"pipeline": [["a", 5]]}, "arrays": []},
+        {"model": {"pipeline": 3}, "arrays": []},
+        {"model": {"estimator": "PCA", "state": {"map": []}}, "arrays": []},
+        {"model": {"estimator": "PCA", "state": 3}, "arrays": []},
+        {"model": {"estimator": ["PCA"], "state": {"map": []}}, "arrays": []},
+        {"model": {"estimator": "LinearMap", "state": {"map": [["name", "x"]]}}, "arrays": []},
+        {"model": {"items": [1], "shape": [2], "text": False}, "arrays": []},
+        {"model": {"sparse": [1, 2, 3], "shape": [2, 2]}, "arrays": []},
+        [],
+        7,
+    ],
+)
+def test_forged_descriptions_are_refused(described, path):
+    forged(path, described, b"12345678")
+    with pytest.raises(ModelFileError, match="holds no model"):
+        load(path)
+
+
+def wrapped(described, depth):
+    for _ in range(depth):
+        described = {"pipeline": [["a", described]]}
+    return described
+
+
+def test_pipelines_inside_pipelines_are_read_in_time_linear_in_the_size_of_the_file(table, path):
+    save(make_pipeline(StandardScaler(), PCA(1)).fit(table[0]), path)
+    described, _, data = path.read_bytes().split(b"\n", 2)[2].partition(b"\n")
+    described = json.loads(described)
+    expected = load(path).transform(table[0])
+    for depth in (50, 200):
+        forged(path, described | {"model": wrapped(described["model"], depth)}, data)
+        began = time.perf_counter()
+        again = load(path)
+        assert time.perf_counter() - began < 2.0
+        assert [name for name, _ in again.steps] == ["standardscaler", "pca"]
+        np.testing.assert_array_equal(again.transform(table[0]), expected)
+
+
+def test_the_steps_of_a_saved_pipeline_are_one_list_with_unique_names(table, path):
+    X, y = table
+    inner = make_pipeline(StandardScaler(), PCA(2))
+    model = make_pipeline(MinMaxScaler(), inner, StandardScaler(), FisherLDA(1)).fit(X, y)
+    save(model, path)
+    again = load(path)
+    names = [name for name, _ in again.steps]
+    assert names == ["minmaxscaler", "standardscaler-2", "pca", "standardscaler-4", "fisherlda"]
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_pipeline_without_a_reducer_is_neither_saved_nor_loaded(table, path):
+    X, _ = table
+    with pytest.raises(TypeError, match=r"must hold a reducer of discrim; got StandardScaler, MaxAbsScaler\.$"):
+        save(make_pipeline(StandardScaler(), MaxAbsScaler()).fit(X), path)
+    for model in ({"pipeline": []}, wrapped({"pipeline": []}, 12)):
+        forged(path, {"model": model, "arrays": []})
+        with pytest.raises(ModelFileError, match="holds no model"):
+            load(path)
+
+
+@pytest.mark.parametrize("column", [-1, 10_000, 2_000_000_000])
+def test_sparse_rows_with_columns_that_are_not_there_are_refused(column, table, path):
+    fitted = PosteriorMap(kernel="cosine").fit(sp.csr_array(table[0]), table[1])
+    fitted._rule.kernel.landmarks.indices[0] = column
+    save(fitted, path)
+    with pytest.raises(ModelFileError, match="holds no model"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["mean_", "components_", "n_features_in_"])
+def test_a_model_that_lacks_a_part_is_refused(name, table, path):
+    fitted = PCA(2).fit(table[0])
+    for value in (None, "text", np.zeros(2)):
+        setattr(fitted, name, value)
+        save(fitted, path)
+        with pytest.raises(ModelFileError, match="holds no model"):
+            load(path)
+
+
+@pytest.mark.parametrize("nested", [b"[" * 100_000, b'{"model": ' * 100_000, b"{", b"\xff", b""])
+def test_json_that_is_none_or_too_deep_is_refused(nested, path):
+    path.write_bytes(b"discrim model 2\n" + hashlib.sha256(nested).hexdigest().encode() + b"\n" + nested)
+    for read in (load, about):
+        with pytest.raises(ModelFileError, match="holds no model"):
+            read(path)
+    deep = {"list": [], "tuple": False}
+    for _ in range(300):
+        deep = {"list": [deep], "tuple": False}
+    forged(path, {"model": deep, "arrays": []}, b"")
+    with pytest.raises(ModelFileError, match="holds no model"):
+        load(path)
+
+
+def test_a_full_disk_leaves_the_old_model_and_names_the_path(path):
+    save(PCA(1).fit(np.eye(4)[:, :3]), path)
+    before = path.read_bytes()
+    code = f"""
+import numpy as np, resource, signal
+from discrim import PCA
+from discrim.evaluation.methods import METHODS
+from discrim.model_file import save
+model = PCA(5).fit(np.random.default_rng(0).normal(size=(20, 2000)))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    save(model, {str(path)!r})
+except OSError as error:
+    print(error.errno, error.filename)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == f"{errno.EFBIG} {path}"
+    assert path.read_bytes() == before
+    assert [other.name for other in path.parent.iterdir()] == [path.name]
+
+
+def test_weights_of_classes_that_numpy_named_come_back(path):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    y = np.array(["a", "b", "c"] * 10)
+    model = RegularizedLDA(1, class_weight=dict(zip(np.unique(y), [1.0, 2.0, 3.0], strict=True))).fit(X, y)
+    save(model, path)
+    again = load(path)
+    assert again.class_weight == model.class_weight
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))

@@ -1,0 +1,87 @@
+"""vip_: the importance of every feature, from what a fit keeps of its components and the labels."""
+
+import numpy as np
+import pytest
+from estimators import LISTED, Case, over, posed_in
+from samples import labelled
+
+from discrim import PCA, FisherLDA, MarginPCA, MarginSubspace, RegularizedLDA
+from discrim.core.coordinates.basis import Features
+from discrim.estimators.base import Reducer
+from discrim.estimators.vip import importances, labels_explained
+from discrim.report.importance import VIPValues
+
+BY_ROWS = (MarginPCA, MarginSubspace)  # whose statistics do not tell how all rows spread
+TOLD = [case for case in LISTED if isinstance(case(), Reducer) and case.supervised and not isinstance(case(), BY_ROWS)]
+X, Y = labelled(60, 6, 3, seed=5)
+
+
+def by_regression(model, X, y, weights=None):
+    """The formula, with what each component adds to a regression of the one-hot labels."""
+    weights = np.ones(len(y)) if weights is None else weights
+    tables = (y[:, None] == np.unique(y)).astype(float), model.transform(X).astype(float)
+    labels, T = (np.sqrt(weights)[:, None] * (one - np.average(one, axis=0, weights=weights)) for one in tables)
+
+    def explained(k):
+        return np.sum((T[:, :k] @ np.linalg.lstsq(T[:, :k], labels, rcond=None)[0]) ** 2)
+
+    added = np.diff([explained(k) for k in range(T.shape[1] + 1)])
+    directions = getattr(model, "x_weights_", model.components_.T)
+    shares = directions**2 / (directions**2).sum(axis=0)
+    return np.array([np.sqrt(X.shape[1] * (added @ shares[j]) / added.sum()) for j in range(X.shape[1])])
+
+
+@over(TOLD)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shape", [(60, 6), (24, 40)], ids=["tall", "wide"])
+def test_it_is_the_formula_over_the_fitted_rows(case: Case, shape):
+    rows, y = labelled(*shape, 3, seed=4)
+    model = case(2).fit(rows, y)
+    assert (model.vip_**2).sum() == pytest.approx(shape[1])
+    np.testing.assert_allclose(model.vip_, by_regression(model, rows, y), rtol=1e-6)
+    np.testing.assert_array_equal(VIPValues.of(model, rows, y).vip, model.vip_)
+
+
+def test_every_reducer_that_uses_labels_and_their_spread_has_it_and_says_so():
+    assert len(TOLD) >= 18
+    for case in LISTED:
+        says_so = "    vip_ : array of shape (n_features,)\n" in type(case()).__doc__
+        assert says_so == (case in TOLD), case
+
+
+@pytest.mark.parametrize("basis", ["features", "rows", "svd", "products"])
+def test_weights_are_repetitions_in_all_coordinates(basis):
+    weights = np.arange(60) % 3 + 1
+    model = posed_in(basis, RegularizedLDA(2, shrinkage=0.1)).fit(X, Y, sample_weight=weights)
+    np.testing.assert_allclose(model.vip_, by_regression(model, X, Y, weights), rtol=1e-6)
+    often = np.repeat(np.arange(60), weights)
+    again = posed_in(basis, RegularizedLDA(2, shrinkage=0.1)).fit(X[often], Y[often])
+    np.testing.assert_allclose(again.vip_, model.vip_, rtol=1e-6)
+
+
+def test_of_a_stream_and_of_other_units_it_is_the_same():
+    whole, stream = FisherLDA(2).fit(X, Y).vip_, FisherLDA(2)
+    for part in np.array_split(np.arange(60), 3):
+        stream.partial_fit(X[part], Y[part])
+    np.testing.assert_allclose(stream.vip_, whole, rtol=1e-8)
+    np.testing.assert_allclose(FisherLDA(2).fit(1e200 * X, Y).vip_, whole, rtol=1e-8)
+    assert FisherLDA(2).fit(X.astype(np.float32), Y).vip_.dtype == np.float64
+
+
+@pytest.mark.parametrize("model", [PCA(2), MarginPCA(2), MarginSubspace(2)], ids=lambda one: type(one).__name__)
+def test_where_a_fit_does_not_know_it_the_error_says_who_does(model):
+    model.fit(X, Y)
+    with pytest.raises(AttributeError, match=r"has no vip_: .*VIPDisplay\.from_estimator\(model, X, y\)\.values\.vip"):
+        _ = model.vip_
+    np.testing.assert_allclose(VIPValues.of(model, X, Y).vip, by_regression(model, X, Y), rtol=1e-8)
+
+
+def test_a_component_that_adds_nothing_explains_nothing():
+    moments = FisherLDA(2).statistics(X, Y).moments
+    basis, rng = Features.of_moments(moments), np.random.default_rng(0)
+    first, second = rng.standard_normal((2, 6))
+    two = labels_explained(np.stack([first, second]), basis, moments)
+    mixed = np.stack([first, 3 * first, 0 * first, second, first - 2 * second])
+    np.testing.assert_allclose(labels_explained(mixed, basis, moments), [two[0], 0, 0, two[1], 0], atol=1e-12)
+    with pytest.raises(ValueError, match="explain nothing of the labels"):
+        importances(mixed, np.zeros(5))

@@ -1,0 +1,441 @@
+"""Tables as people have them: ids, missing cells, rare classes, files on their side, sheets, headers in doubt."""
+
+import gzip
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from discrim.tables.read import TableError, read_features, read_table
+
+OPTIONS = {"drop": "--drop", "one_hot": "--one-hot", "impute": "--impute", "header": "--header/--no-header"}
+
+
+def refusal(path, target="label", **options):
+    with pytest.raises(TableError) as caught:
+        read_table(path, target, **options)
+    return caught.value
+
+
+# --- names or a row? ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "5,x\n6,y\n7,x\n",  # one feature
+        "1,2,3,4,x\n2,3,4,5,y\n9,9,9,9,x\n",  # rising numbers
+        "5.1,red,x\n4.9,blue,y\n4,red,x\n",  # a text feature
+        "red,small,x\nblue,big,y\nred,small,x\nblue,big,y\n",  # nothing but text
+        "5,1\n6,2\n7,2\n",  # labels that are numbers
+        "5,NA,x\n6,2,y\n7,3,x\n",  # a missing cell on top
+        "0,1\n1,2\n3,2\n",
+    ],
+)
+def test_a_first_row_is_never_taken_for_names(file, rows):
+    rows = 2 * rows
+    error = refusal(file(rows), None, one_hot=True)
+    assert "line 1" in str(error)
+    assert "header=False" in str(error)
+    assert "--no-header" in error.on_the_command_line(OPTIONS)
+    table = read_table(file(rows), None, one_hot=True, header=False, missing_cells="keep")
+    assert table.n_samples == rows.count("\n")
+    assert table.target == f"c{rows.split(chr(10))[0].count(',') + 1}"
+    assert (
+        read_table(file(rows), None, one_hot=True, header=True, missing_cells="keep").n_samples == rows.count("\n") - 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "labels", "said"),
+    [
+        ("a,b,label", "121", False),
+        ("a,2,label", "xyx", False),
+        ("400,402.5,405,label", "121", False),
+        ("400,402.5,405,label", "xyx", True),
+        ("0,1,2,3", "121", True),
+        ("1,2,3,4", "xyx", True),
+    ],
+)
+def test_names_are_taken_for_names_and_it_is_said_where_that_could_be_doubted(file, head, labels, said):
+    n = head.count(",")
+    path = file(f"{head}\n" + "".join(f"{'7,' * n}{label}\n" for label in labels))
+    table = read_table(path, None)
+    assert (table.n_samples, table.target) == (3, head.split(",")[-1])
+    assert ("taken for the names" in " ".join(table.notes)) == said
+
+
+def test_a_target_by_its_name_proves_the_names(file):
+    assert read_table(file("red,small,kind\nred,big,x\nblue,small,y\nred,big,x\n"), "kind", one_hot=True).n_samples == 3
+
+
+# --- ids ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "t.parquet"])
+def test_ids_are_kept_and_no_features(tmp_path, name):
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"who": ["u 1", "u,2", "Ä"], "a": [1.5, 2, 3], "flag": [True, False, True], "label": list("xyx")}
+    )
+    path = tmp_path / name
+    {"csv": frame.to_csv, "xlsx": frame.to_excel, "parquet": frame.to_parquet}[name[2:]](path, index=False)
+    table = read_table(path, "label", id_column="who")
+    assert table.ids.tolist() == ["u 1", "u,2", "Ä"]
+    assert (table.id_column, table.feature_names) == ("who", ("a", "flag"))
+    np.testing.assert_array_equal(table.X, [[1.5, 1], [2, 0], [3, 1]])
+    assert table.y.tolist() == ["x", "y", "x"]
+    X, ids = read_features(path, ["flag", "a"], id_column="who")
+    np.testing.assert_array_equal(X, table.X[:, ::-1])
+    assert ids.tolist() == table.ids.tolist()
+
+
+def test_rows_left_out_take_their_ids_with_them(file):
+    path = file("who,a,label\nu,1,x\nv,,y\nw,3,x\nt,4,\ns,5,y\n")
+    table = read_table(path, "label", id_column="who", missing_cells="drop")
+    assert table.ids.tolist() == ["u", "w", "s"]
+    assert table.X.ravel().tolist() == [1, 3, 5]
+    assert table.y.tolist() == ["x", "x", "y"]
+    assert "1 row without a label" in table.notes[0]
+    assert "1 row with missing cells" in table.notes[1]
+
+
+def test_what_looks_like_an_id_or_the_target_is_named_not_silently_used(file):
+    rows = "".join(f"{9000 + 7 * i},{i + 5},{i % 2 * 3 - 1},{i * i % 11},{'xy'[i % 2]}\n" for i in range(30))
+    notes = read_table(file("patient_id,line,code,a,label\n" + rows), "label").notes
+    assert len(notes) == 2
+    assert notes[0].startswith("'patient_id', 'line' look like row numbers or identifiers")
+    assert notes[1].startswith("'code' looks like the target 'label' in other words")
+
+
+def test_a_text_column_that_is_the_target_is_named_when_it_becomes_indicators(file):
+    rows = [(i % 3, f"{'abc'[i % 3]}", "uv"[i % 3 == 0], i * i % 11) for i in range(30)]
+    text = "".join(f"{kind},{half},{a},{'xyz'[label]}\n" for label, kind, half, a in rows)
+    table = read_table(file("kind,half,a,label\n" + text), "label", one_hot=True)
+    assert table.n_features == 6
+    (note,) = table.notes  # 'half' tells one class from the others, which a good column may do
+    assert note.startswith("'kind' looks like the target 'label' in other words")
+
+
+def test_labels_in_another_column_than_the_last_are_suggested_as_such(file):
+    rows = "".join(f"{'xyz'[i % 3]},{i * i % 11},{i % 7}.5\n" for i in range(30))
+    error = refusal(file("kind,a,b\n" + rows), target=None)
+    assert "If 'kind' holds the labels, say so with target='kind'; or leave it out" in str(error)
+    assert "--target kind" in error.on_the_command_line({"target": "--target", "drop": "--drop"})
+    assert "holds the labels" not in str(refusal(file("kind,a,b\n" + rows), target="b"))
+    worded = file("kind,a,b,label\n" + rows.replace("\n", ",yes\n"))
+    assert "holds the labels" not in str(refusal(worded, target=None))  # the last column has words, and is meant
+    names = "".join(f"n{i},{i % 3},{i % 7}.5\n" for i in range(30))
+    assert "holds the labels" not in str(refusal(file("who,a,b\n" + names), target=None))  # no word comes again
+    commas = "".join(f'"{i % 3},5",{i % 3},{i % 7}.5\n' for i in range(30))
+    assert "holds the labels" not in str(refusal(file("c,a,b\n" + commas), target=None))
+
+
+def test_a_row_of_words_is_a_sign_of_a_file_on_its_side(file):
+    head = "gene," + ",".join(f"s{i}" for i in range(8)) + "\n"
+    numbers = "".join(f"g{i}," + ",".join(str(i * j % 5) for j in range(8)) + "\n" for i in range(4))
+    error = refusal(file(head + "label," + ",".join("xy" * 4) + "\n" + numbers), target=None)
+    assert "If the file has a row for each feature and a column for each sample, read it with transpose=True" in str(
+        error
+    )
+    assert "transpose" not in str(refusal(file("a,b,c,label\n1,2,x,u\n2,3,4,v\n5,6,7,u\n"), target="label"))
+
+
+def test_ordinary_columns_raise_no_notes(file):
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{a},{b},{'xyz'[i % 3]}\n" for i, (a, b) in enumerate(rng.integers(0, 50, (60, 2)).tolist()))
+    assert read_table(file("a,b,label\n" + rows), "label").notes == ()
+
+
+def test_dates_are_called_dates(file):
+    message = str(refusal(file("when,a,label\n2024-01-03,1,x\n2024-02-04,2,y\n2024-02-05,3,x\n")))
+    assert "look like dates" in message
+    assert "drop=['when']" in message
+
+
+# --- cells ----------------------------------------------------------------------------------------------------------
+
+
+def test_missing_cells_are_kept_for_an_imputer_or_their_rows_dropped(file, tmp_path):
+    path = file("a,b,label\n1,2,x\n,3,y\n4,NA,x\n5,6,y\n7,8,y\n")
+    kept = read_table(path, "label", missing_cells="keep")
+    np.testing.assert_array_equal(kept.X, [[1, 2], [np.nan, 3], [4, np.nan], [5, 6], [7, 8]])
+    assert read_table(path, "label", missing_cells="drop").X.tolist() == [[1, 2], [5, 6], [7, 8]]
+    X, _ = read_features(path, ["b"], missing_cells="keep")
+    np.testing.assert_array_equal(X.ravel(), [2, 3, np.nan, 6, 8])
+    np.savez(tmp_path / "t.npz", X=kept.X, y=kept.y)
+    np.testing.assert_array_equal(read_table(tmp_path / "t.npz", None, missing_cells="keep").X, kept.X)
+    assert read_table(tmp_path / "t.npz", None, missing_cells="drop").n_samples == 3
+    sparse = csr_array(kept.X)
+    parts = {"data": sparse.data, "indices": sparse.indices, "indptr": sparse.indptr, "shape": np.array(sparse.shape)}
+    np.savez(tmp_path / "s.npz", y=kept.y, **parts)
+    assert read_table(tmp_path / "s.npz", None, missing_cells="drop").X.toarray().tolist() == [[1, 2], [5, 6], [7, 8]]
+
+
+def test_a_missing_category_is_missing_in_all_its_indicators(file):
+    table = read_table(file("job,label\na,x\n,y\nb,x\na,y\n"), "label", one_hot=True, missing_cells="keep")
+    np.testing.assert_array_equal(table.X, [[1, 0], [np.nan, np.nan], [0, 1], [1, 0]])
+
+
+def test_infinite_cells_are_refused_even_where_missing_ones_are_kept(file, tmp_path):
+    assert "infinite" in str(refusal(file("a,label\n1,x\ninf,y\n3,x\n"), missing_cells="keep"))
+    np.savez(tmp_path / "t.npz", X=np.array([[1.0], [np.inf], [2]]), y=[1, 2, 1])
+    assert "infinite" in str(refusal(tmp_path / "t.npz", None, missing_cells="keep"))
+
+
+@pytest.mark.parametrize("words", [("True", "False"), ("true", "FALSE"), ("TRUE", "TRUE")])
+def test_truth_values_are_numbers(file, words):
+    path = file(f"a,flag,label\n1,{words[0]},x\n2,{words[1]},y\n3,{words[0]},x\n")
+    expected = [float(word.lower() == "true") for word in (words[0], words[1], words[0])]
+    assert read_table(path, "label").X[:, 1].tolist() == expected
+
+
+def test_advice_never_drops_the_target_and_speaks_the_door_s_words(file):
+    error = refusal(file("a,label\n1,x\n2,\n3,y\n"))
+    assert "drop=[" not in str(error)
+    assert "missing_cells='drop'" in str(error)
+    both = refusal(file("a,b,label\n1,,x\n2,3,y\n3,4,y\n"))
+    assert "drop=['b']" in str(both)
+    spoken = both.on_the_command_line(OPTIONS)
+    assert "--drop b" in spoken
+    assert "--impute median" in spoken
+    assert "=" not in spoken
+    assert "--" not in both.on_the_command_line({})
+
+
+# --- classes --------------------------------------------------------------------------------------------------------
+
+
+def test_rare_classes_are_left_out_by_name(file):
+    path = file("a,label\n1,x\n2,y\n3,x\n4,rare\n5,y\n")
+    table = read_table(path, "label", min_class_size=2)
+    assert table.class_counts() == {"x": 2, "y": 2}
+    assert table.X.ravel().tolist() == [1, 2, 3, 5]
+    assert table.notes == ("Left out, with fewer than 2 rows: 'rare' (1).",)
+    assert "no row is left" in str(refusal(path, min_class_size=9))
+
+
+def test_labels_that_differ_in_case_or_blanks_are_pointed_out(file):
+    (note,) = read_table(file("a,label\n1,New York\n2,new  york\n3,Rome\n4,Rome\n"), "label").notes
+    assert "'New York', 'new  york'" in note
+    assert "case or blanks" in note
+
+
+def test_a_measurement_is_no_target(file):
+    path = file("a,price\n" + "".join(f"{i},{i % 45 / 7:.3f}\n" for i in range(60)))
+    message = str(refusal(path, "price"))
+    assert "measurement" in message
+    assert "pandas.cut" in message
+    assert read_table(file("a,dose\n" + "".join(f"{i},{i % 3 / 2}\n" for i in range(60))), "dose").n_samples == 60
+
+
+def test_labels_that_an_array_cannot_tell_apart_are_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": [1.0, 2, 3], "label": ["x", "x\0", "x"]}), tmp_path / "t.parquet")
+    assert "zero character" in str(refusal(tmp_path / "t.parquet"))
+
+
+# --- shapes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "xlsx", "parquet"])
+def test_files_on_their_side(tmp_path, ending):
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "gene": ["BRCA1", "TP53", "tissue"],
+            "s1": ["1", "2.5", "liver"],
+            "s2": ["3", "4", "lung"],
+            "s3": [5, "6", "liver"],
+        }
+    ).astype(str)
+    path = tmp_path / f"t.{ending}"
+    if ending == "xlsx":
+        frame.to_excel(path, index=False)
+    elif ending == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    table = read_table(path, "tissue", transpose=True)
+    np.testing.assert_array_equal(table.X, [[1, 2.5], [3, 4], [5, 6]])
+    assert table.feature_names == ("BRCA1", "TP53")
+    assert table.y.tolist() == ["liver", "lung", "liver"]
+    assert table.ids.tolist() == ["s1", "s2", "s3"]
+    X, ids = read_features(path, ["TP53"], transpose=True)
+    assert X.ravel().tolist() == [2.5, 4, 6]
+    assert ids.tolist() == ["s1", "s2", "s3"]
+
+
+def test_a_bad_cell_of_a_file_on_its_side_is_placed(file):
+    message = str(refusal(file("gene,s1,s2,s3\nA,1,x,3\nB,1,2,3\nkind,p,q,p\n"), "kind", transpose=True))
+    assert "column 3 of the file" in message
+    assert "'A'" in message
+
+
+def test_sheets(tmp_path):
+    import datetime
+
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in [["a", "when", "label"], [1, datetime.date(2024, 1, 2), "x"], [], [2.5, None, "y"], [3, "later", "x"]]:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    assert read_table(tmp_path / "t.xlsx", "label", drop=["when"]).X.ravel().tolist() == [1, 2.5, 3]
+    message = str(refusal(tmp_path / "t.xlsx"))
+    assert "row 2, column 'when': '2024-01-02T" in message
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04 no workbook")
+    assert "not a readable .xlsx" in str(refusal(tmp_path / "t.xlsx"))
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_header_of_any_width(file, quoted):
+    names = [f"ENSG{at:017d}" for at in range(9_000)]
+    head = ",".join(f'"{name}"' if quoted else name for name in names)
+    assert len(head) > 131_072
+    path = file(f"{head},label\n" + "".join("1.5," * 9_000 + f"{label}\n" for label in "xyx"))
+    table = read_table(path, "label")
+    assert table.feature_names == tuple(names)
+    assert (table.X == 1.5).all()
+    assert read_table(file(f"a,label\n1,x\n2,y\n3,{'z' * 200_000}\n4,x\n"), "label").n_samples == 4
+
+
+def test_several_columns_are_dropped_by_one_word(file):
+    path = file('a,"b,c",b,c,label\n1,2,3,4,x\n5,6,7,8,y\n9,9,9,9,x\n')
+    assert read_table(path, "label", drop=["b,c"]).feature_names == ("a", "b", "c")
+    assert read_table(path, "label", drop=["a,b"]).feature_names == ("b,c", "c")
+    assert "'d' (drop)" in str(refusal(path, drop=["a,d"]))
+
+
+# --- the two ways of reading agree ----------------------------------------------------------------------------------
+
+
+def test_both_parsers_read_the_same(file):
+    rng = np.random.default_rng(3)
+    cells = [
+        repr(float(value)) for value in np.concatenate([rng.normal(size=300) * 10.0 ** rng.integers(-300, 300, 300)])
+    ]
+    rows = [f"{cells[3 * i]},{cells[3 * i + 1]},{cells[3 * i + 2]},{'xy'[i % 2]}" for i in range(100)]
+    fast = read_table(file("a,b,c,label\n" + "\n".join(rows) + "\n"), "label")
+    rows[50] = " " + rows[50].replace(",x", ', "x"')  # a quote after a blank: Python's csv module takes over
+    slow = read_table(file("a,b,c,label\n" + "\n".join(rows) + "\n"), "label")
+    assert fast.digest() == slow.digest()
+    assert fast.X.tolist() == [[float(cell) for cell in row.strip().split(",")[:3]] for row in rows]
+
+
+# --- the limit ------------------------------------------------------------------------------------------------------
+
+
+def test_every_format_is_held_to_the_limit_before_it_is_unpacked(tmp_path):
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    n = 400_000
+    table = pa.table({"a": np.zeros(n), "label": pa.array(["x", "y"] * (n // 2)).dictionary_encode()})
+    long = pa.table({"a": np.zeros(n), "label": pa.array(["x" * 5_000, "y"] * (n // 2)).dictionary_encode()})
+    pyarrow.feather.write_feather(table, str(tmp_path / "zeros.feather"), compression="zstd")
+    pyarrow.parquet.write_table(table, tmp_path / "zeros.parquet")
+    pyarrow.parquet.write_table(long, tmp_path / "long.parquet")
+    np.savez_compressed(tmp_path / "zeros.npz", X=np.zeros((n, 1)), y=np.arange(n) % 2)
+    parts = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2])}
+    np.savez_compressed(tmp_path / "wide.npz", shape=np.array([2, 10**9]), y=np.array([1, 2]), **parts)
+    (tmp_path / "line.csv.gz").write_bytes(gzip.compress(b"a,label\n" + b"0" * 8 * n))
+    for path in sorted(tmp_path.iterdir()):
+        assert path.stat().st_size < 100_000
+        error = refusal(path, None if path.suffix == ".npz" else "label", max_bytes=2_000_000)
+        assert re.search(r"2,000,000 bytes of memory", str(error)), path
+        assert "max_bytes" in str(error)
+    claimed = f"zeros.feather would take {8 * 2 * n:,} bytes, more"  # known by its rows and columns, nothing unpacked
+    assert claimed in str(refusal(tmp_path / "zeros.feather", max_bytes=2_000_000))
+
+
+LIMITED = """
+import resource, sys
+from discrim.tables.read import read_table, TableError
+read_table(sys.argv[1], "label")
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + 60_000_000
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    read_table(sys.argv[2], "label")
+except TableError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_process_with_little_memory_refuses_by_name_what_would_fill_it(file):
+    small = file("a,label\n" + "1,x\n2,y\n" * 4)
+    much = file(gzip.compress(b"a,label\n" + b"1.5,x\n2,y\n" * 3_000_000), "t.csv.gz")
+    done = subprocess.run([sys.executable, "-c", LIMITED, small, much], capture_output=True, text=True, check=True)
+    assert re.search(r"t.csv.gz would take more than a quarter of the [\d,]+ bytes of memory", done.stdout)
+
+
+@pytest.mark.parametrize("read", [lambda path: read_table(path, "label"), lambda path: read_features(path, ["a"])])
+@pytest.mark.parametrize(
+    ("words", "said"), [(["Unable to allocate 3.00 GiB"], r"left \(Unable to allocate 3.00 GiB\)\."), ([], r"left\.")]
+)
+def test_memory_that_runs_out_all_the_same_is_named(read, file, monkeypatch, words, said):
+    def fails(*given):
+        raise MemoryError(*words)
+
+    monkeypatch.setattr("discrim.tables.read.numbers", fails)
+    with pytest.raises(TableError, match=rf"t.csv does not fit into the memory that is {said}"):
+        read(file("a,label\n1,x\n2,y\n"))
+
+
+def test_what_fits_is_read(tmp_path):
+    import pyarrow as pa
+    import pyarrow.feather
+
+    table = pa.table({"a": np.arange(1000.0), "label": ["x", "y"] * 500})
+    for compression in ("zstd", "lz4", "uncompressed"):
+        pyarrow.feather.write_feather(table, str(tmp_path / "t.feather"), compression=compression)
+        assert read_table(tmp_path / "t.feather", "label", max_bytes=20_000).n_samples == 1000
+        assert "bytes of memory" in str(refusal(tmp_path / "t.feather", max_bytes=10_000))
+
+
+def test_feather_is_held_to_the_limit_by_its_texts_too_and_read_in_its_first_version(tmp_path):
+    import pyarrow as pa
+    import pyarrow.feather
+
+    path, notes = tmp_path / "t.feather", ["x" * 5_000, "y" * 5_000] * 1_000
+    table = pa.table({"a": np.zeros(2_000), "note": notes, "label": ["x", "y"] * 1_000})
+    pyarrow.feather.write_feather(table, str(path), compression="zstd")
+    assert path.stat().st_size < 100_000
+    said = str(refusal(path, drop=["note"], max_bytes=2_000_000))
+    assert "t.feather would take more than the 2,000,000 bytes of memory that a table may." in said
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pyarrow.feather.write_feather(pa.table({"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"]}), str(path), version=1)
+        table = read_table(path, "label")
+        assert "bytes of memory" in str(refusal(path, max_bytes=50))
+    assert (table.X.ravel().tolist(), table.y.tolist()) == ([1.0, 2.0, 3.0], ["x", "y", "x"])
+
+
+def test_a_missing_text_of_new_rows_is_named_by_its_line(file):
+    path = file("town,a\nRome,1\n,2\nOslo,3\n")
+    names = ["town=Rome", "town=Oslo", "a"]
+    with pytest.raises(
+        TableError, match=r"t.csv, line 3: 1 missing cell in 1 column \(column 'town': 1, first on line 3"
+    ):
+        read_features(path, names)
+    X, _ = read_features(path, names, missing_cells="keep")
+    np.testing.assert_array_equal(X, [[1, 0, 1], [np.nan, np.nan, 2], [0, 1, 3]])
+
+
+def test_numbers_that_come_again_after_many_rows_are_no_identifier(file):
+    rows = "".join(f"{at % 250},{at * 37 % 11},{'xy'[at * 7 % 13 > 5]}\n" for at in range(300))
+    assert read_table(file("visit_id,a,label\n" + rows), "label").notes == ()
+    once = "".join(f"{7 * at},{at * 37 % 11},{'xy'[at * 7 % 13 > 5]}\n" for at in range(300))
+    (note,) = read_table(file("visit_id,a,label\n" + once), "label").notes
+    assert note == "'visit_id' looks like row numbers or identifiers, and is used as features."

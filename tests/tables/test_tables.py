@@ -1,0 +1,819 @@
+"""Files → labelled rows: whatever can be wrong with a file is an error that says where, or is documented."""
+
+import gzip
+import hashlib
+import io
+import os
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from processes import script
+
+from discrim.tables import columnar
+from discrim.tables.read import (
+    LabelledTable,
+    MissingExtraError,
+    TableError,
+    read_features,
+    read_table,
+    write_table,
+)
+
+PLAIN = "a,b,label\n1,2.5,x\n3,-4e2,y\n5,6,x\n"
+PLAIN_X = [[1, 2.5], [3, -400], [5, 6]]
+
+
+def refused(path, *words, target="label", **options):
+    """The error of reading `path`; it names the file and all of `words`."""
+    with pytest.raises(TableError) as caught:
+        read_table(path, target, **options)
+    message = str(caught.value)
+    for word in (str(path), *words):
+        assert word in message, message
+    return message
+
+
+# --- what is read ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (PLAIN, "t.csv"),
+        (PLAIN, "t.CSV"),
+        (PLAIN, "t.txt"),
+        (PLAIN.replace(",", "\t"), "t.tsv"),
+        (PLAIN.replace(",", "\t"), "t.csv"),
+        (PLAIN.replace(",", ";"), "t.csv"),
+        (PLAIN.replace(",", "|"), "t.csv"),
+        (PLAIN.replace(",", ", "), "t.csv"),
+        (PLAIN.replace("\n", "\r\n"), "t.csv"),
+        (PLAIN.replace("\n", "\r"), "t.csv"),
+        (PLAIN.replace("\n", "\n\n") + "  \n", "t.csv"),
+        ("\n\n" + PLAIN, "t.csv"),
+        (PLAIN.rstrip("\n"), "t.csv"),
+        ('"a","b","label"\n"1","2.5","x"\n3,-4e2,"y"\n5,6,x\n', "t.csv"),
+        (b"\xef\xbb\xbf" + PLAIN.encode(), "t.csv"),
+        (PLAIN.encode("utf-16"), "t.csv"),
+        (gzip.compress(PLAIN.encode(), mtime=0), "t.csv.gz"),
+        (gzip.compress(PLAIN.encode(), mtime=0), "t.csv"),
+        (PLAIN, "t.csv.gz"),
+        (gzip.compress(PLAIN.replace(",", "\t").encode(), mtime=0), "t.tsv.gz"),
+    ],
+)
+def test_the_same_table_however_it_is_written(file, content, name):
+    path = file(content, name)
+    table = read_table(path, "label")
+    np.testing.assert_array_equal(table.X, PLAIN_X)
+    assert table.X.dtype == np.float64
+    assert table.y.tolist() == ["x", "y", "x"]
+    assert table.feature_names == ("a", "b")
+    assert table.target == "label"
+    assert table.source == str(path)
+
+
+def test_target_anywhere_and_last_by_default(file):
+    path = file("label,a,b\nx,1,2\ny,3,4\nx,5,6\n")
+    np.testing.assert_array_equal(read_table(path, "label").X, [[1, 2], [3, 4], [5, 6]])
+    table = read_table(file("a,b,c\n1,2,0\n3,4,1\n5,6,1\n"), None)
+    assert table.target == "c"
+    assert table.y.tolist() == ["0", "1", "1"]
+
+
+def test_columns_in_the_middle_can_be_target_or_dropped(file):
+    table = read_table(file("id,a,label,b\nu1,1,x,2\nu2,3,y,4\nu3,5,x,6\n"), "label", drop=["id"])
+    np.testing.assert_array_equal(table.X, [[1, 2], [3, 4], [5, 6]])
+    assert table.feature_names == ("a", "b")
+
+
+def test_labels_are_text_as_written(file):
+    assert read_table(file("a,l\n1,007\n2,7\n3, 7 \n"), "l").y.tolist() == ["007", "7", "7"]
+    assert read_table(file("a,l\n1,True\n2,-1\n3,-1\n"), "l").y.tolist() == ["True", "-1", "-1"]
+
+
+def test_unicode_names_and_labels_in_either_normal_form(file):
+    path = file("größe,名前\n1,日本\n2,cafe\u0301\n3,caf\u00e9\n")
+    table = read_table(path, "名前")
+    assert table.feature_names == ("größe",)
+    assert table.y.tolist() == ["日本", "café", "café"]
+    decomposed = read_table(file("a,gro\u0308\n1,x\n2,x\n3,y\n"), "gr\u00f6")
+    assert decomposed.target == "gr\u00f6"
+
+
+def test_quoted_fields_may_hold_delimiters_quotes_and_newlines_and_lines_still_count(file):
+    head = 'a,"first, ""second""\nline",l\n1,2,"x\ny"\n3,4,"x\ny"\n5,6,z\n'
+    table = read_table(file(head), "l")
+    assert table.feature_names == ("a", 'first, "second"\nline')
+    assert table.y.tolist() == ["x\ny", "x\ny", "z"]
+    refused(file(head + "7,oops,z\n"), "line 8", "'oops'", target="l")
+
+
+def test_decimal_commas_and_thousands_are_read_when_named(file):
+    path = file("a;b;l\n1,5;1.234,5;x\n-2,25;1.234.567;y\n,5;12e3;y\n")
+    table = read_table(path, "l", decimal=",", thousands=".")
+    np.testing.assert_array_equal(table.X, [[1.5, 1234.5], [-2.25, 1234567], [0.5, 12000]])
+    path = file('a,l\n"1,234",x\n"12",y\n"-1,234,567.5",y\n')
+    np.testing.assert_array_equal(read_table(path, "l", thousands=",").X.ravel(), [1234, 12, -1234567.5])
+
+
+def test_a_named_separator_never_glues_digits_together(file):
+    refused(file('a,l\n"1,5",x\n"2,5",y\n"3",y\n'), "line 2", "'1,5'", target="l", thousands=",")
+    refused(file("a;l\n1.5;x\n2;y\n3;y\n"), "line 2", "'1.5'", target="l", decimal=",")
+
+
+@pytest.mark.parametrize("options", [{"decimal": ",", "thousands": ","}, {"decimal": ""}, {"thousands": "00"}])
+def test_impossible_marks_are_refused(file, options):
+    with pytest.raises(ValueError, match="single characters"):
+        read_table(file(PLAIN), "label", **options)
+
+
+def test_another_encoding_is_read_when_named(file):
+    path = file("größe,l\n1,ä\n2,ä\n3,b\n".encode("latin-1"))
+    assert read_table(path, "l", encoding="latin-1").y.tolist() == ["ä", "ä", "b"]
+
+
+def test_integers_are_rounded_to_the_nearest_double_and_no_more(file):
+    table = read_table(file(f"a,l\n{2**62},x\n{2**53 + 1},x\n-9007199254740991,y\n"), "l")
+    assert table.X.ravel().tolist() == [2.0**62, 2.0**53, -9007199254740991.0]
+
+
+def test_twenty_thousand_columns_are_quick(file):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 20_000))
+    text = io.StringIO()
+    text.write(",".join(f"f{i}" for i in range(20_000)) + ",l\n")
+    for i, row in enumerate(X):
+        text.write(",".join(map(repr, row.tolist())) + f",{'ab'[i % 2]}\n")
+    path = file(text.getvalue())
+    start = time.process_time()
+    table = read_table(path, "l")
+    seconds = time.process_time() - start
+    np.testing.assert_array_equal(table.X, X)
+    assert seconds < 10  # about one second; a step quadratic in the columns would take minutes
+    start = time.process_time()
+    refused(path, "'l'", target="L1")
+    assert time.process_time() - start < 10
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    X=st.lists(
+        st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False)),
+        min_size=3,
+        max_size=8,
+    ),
+    delimiter=st.sampled_from(",;\t|"),
+)
+def test_every_double_reads_back_exactly(tmp_path_factory, X, delimiter):
+    path = tmp_path_factory.mktemp("t") / "t.csv"
+    lines = [delimiter.join(("a", "b", "l"))]
+    lines += [delimiter.join((repr(a), repr(b), "xy"[i % 2])) for i, (a, b) in enumerate(X)]
+    path.write_text("\n".join(lines) + "\n")
+    np.testing.assert_array_equal(read_table(path, "l").X, np.array(X))
+
+
+# --- what is refused, and where it says it is ------------------------------------------------------
+
+
+def test_empty_files(file):
+    refused(file(""), "empty")
+    refused(file("\n \n"), "empty")
+    refused(file(b"\xef\xbb\xbf"), "empty")
+    refused(file(gzip.compress(b""), "t.csv.gz"), "empty")
+    refused(file("a,b,label\n"), "no rows")
+
+
+def test_ragged_lines(file):
+    refused(file("a,b,label\n1,2,x\n3,4\n5,6,x\n"), "line 3", "2 fields", "3 columns")
+    refused(file("a,b,label\n1,2,x\n\n3,4,5,y\n"), "line 4", "4 fields", "comma")
+
+
+def test_quotes_that_do_not_match(file):
+    refused(file('a,b,label\n1,2,x\n3,"4,y\n5,6,x\n'), "line 3", "quote")
+    refused(file('a,b,label\n1,2,x\n3,"4"5,y\n'), "line 3", "quote")
+
+
+def test_wrong_encoding(file):
+    refused(
+        file(b"a,b,label\n1,2,x\n3,4,caf\xe9\n5,6,x\n"),
+        "line 3",
+        "byte 8",
+        "0xe9",
+        "UTF-8",
+        "encoding='latin-1'",
+    )
+    long = b"a,b,label\n" + b"1,2,x\n" * 50_000
+    refused(file(long + b"3,4,\xff\n"), "line 50002")
+    refused(file(gzip.compress(b"gr\xf6\xdfe,l\n1,x\n"), "t.csv.gz"), "line 1")
+    refused(file(PLAIN.encode("utf-16-le")), "UTF-16")
+    refused(file(b"a,b\xff"), "line 1")
+    refused(file("ä,l\n1,x\n"), "ascii", target="l", encoding="ascii")
+
+
+@pytest.mark.parametrize("magic", [b"PK\x03\x04rest", b"PAR1rest", b"ARROW1rest", b"\xd0\xcf\x11\xe0rest"])
+def test_other_formats_under_the_name_of_csv(file, magic):
+    refused(file(magic), "not delimited text")
+
+
+def test_damaged_gzip(file):
+    whole = gzip.compress(PLAIN.encode() * 10)
+    refused(file(whole[:-12], "t.csv.gz"), "gzip")
+    refused(file(whole[:5], "t.csv.gz"), "gzip")
+    spoiled = bytearray(gzip.compress(np.random.default_rng(0).bytes(3000).hex().encode()))
+    spoiled[300] ^= 0xFF
+    refused(file(bytes(spoiled), "t.csv.gz"), "gzip")
+
+
+def test_gzip_that_grows_too_large(file):
+    path = file(gzip.compress(b"a,label\n" + b"0" * 3_000_000), "t.csv.gz")
+    assert path.stat().st_size < 10_000
+    refused(path, "1,000,000 bytes", "max_bytes", max_bytes=1_000_000)
+
+
+def test_decimal_commas_are_never_guessed(file):
+    refused(file("a;b;label\n1;2;x\n1,5;2;y\n"), "line 3", "'a'", "'1,5'", "decimal=','", "thousands=','")
+    refused(file('a,b,label\n1,2,x\n"1.234,5",2,y\n'), "line 3", "'1.234,5'", "decimal=',', thousands='.'")
+    refused(file("a,b,label\n1,5,2,x\n"), "line 2", "4 fields", "decimal comma")
+
+
+@pytest.mark.parametrize(
+    ("cell", "mark"), [("1 234", " "), ("1'234'567", "'"), ("1_000", "_"), ("12\u00a0500", "\u00a0")]
+)
+def test_thousands_separators_are_never_guessed(file, cell, mark):
+    refused(file(f"a,b,label\n1,2,x\n{cell},4,y\n"), "line 3", "'a'", f"thousands={mark!r}")
+    value = float(cell.replace(mark, ""))
+    table = read_table(file(f"a,label\n1,x\n{cell},y\n2,y\n"), "label", thousands=mark)
+    assert table.X.ravel().tolist() == [1, value, 2]
+
+
+def test_missing_target(file):
+    refused(file(PLAIN), "'lable'", "target", "Did you mean 'label'", target="lable")
+    refused(file(PLAIN), "Did you mean 'label'", target="LABEL")
+    message = refused(file(PLAIN), "'zzz'", "among its 3", "'a', 'b', 'label'", target="zzz")
+    assert "Did you mean" not in message
+
+
+def test_labels_that_are_no_classes(file):
+    refused(file("a,id\n1,u\n2,v\n3,w\n"), "'id'", "3 different labels", "identifier", target="id")
+    refused(file("a,label\n1,x\n2,x\n3,x\n"), "'label'", "3 rows", "'x'", "at least two")
+    refused(file("a,label\n1,x\n"), "'label'", "at least two")
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "NA", "nan", "NaN", "N/A", "?", "null", "NULL", "#N/A"])
+def test_missing_cells_are_counted_and_placed(file, nothing):
+    text = f"a,b,label\n1,2,x\n3,{nothing},y\n{nothing},{nothing},x\n7,8,y\n"
+    refused(
+        file(text),
+        "line 3",
+        "3 missing cells in 2 columns",
+        "'a': 1, first on line 4",
+        "'b': 2, first on line 3",
+    )
+    refused(file(f"a,label\n1,x\n2,y\n3,{nothing}\n"), "line 4", "1 missing cell in 1 column", "'label'")
+
+
+def test_what_counts_as_missing_can_be_named(file):
+    path = file("a,land\n1,NA\n2,DE\n3,DE\n")
+    refused(path, "line 2", target="land")
+    assert read_table(path, "land", missing=[""]).y.tolist() == ["NA", "DE", "DE"]
+    coded = file("a,l\n1,x\n-9,y\n3,y\n-9.0,y\n")
+    refused(coded, "line 3", "2 missing cells", target="l", missing=["", "-9"])
+
+
+def test_many_columns_with_missing_cells_make_a_short_message(file):
+    names = [f"f{i}" for i in range(300)]
+    path = file(",".join([*names, "label"]) + "\n" + "," * 300 + "x\n" + "1," * 300 + "y\n")
+    message = refused(path, "300 missing cells in 300 columns", "295 more")
+    assert len(message) < 900
+
+
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e999", "9" * 400])
+def test_infinite_and_too_large_numbers(file, cell):
+    refused(file(f"a,b,label\n1,2,x\n3,{cell},y\n5,6,x\n"), "line 3", "'b'", "1 such cell", cell[:30])
+
+
+def test_text_columns_name_the_column_and_offer_one_hot(file):
+    path = file("job,age,town,label\nadmin,1,A,x\nnurse,2,B,y\nnurse,3,A,x\n")
+    refused(path, "line 2", "'job'", "'admin'", "3 of 3 cells", "'town'", "one_hot=True", "drop=['job']")
+
+
+def test_stray_words_in_numbers_are_no_category(file):
+    path = file("a,label\n1,x\n2,y\noops,y\n4,x\n")
+    for one_hot in (False, True):
+        refused(path, "line 4", "'a'", "'oops'", "1 of 4 cells", "one_hot=['a']", one_hot=one_hot)
+
+
+def test_duplicate_and_nameless_columns(file):
+    refused(file("a,b,a,label\n1,2,3,x\n4,5,6,y\n7,8,9,x\n"), "columns 1 and 3", "'a'")
+    refused(file("label,a,label\nx,1,x\ny,2,y\nx,3,x\n"), "columns 1 and 3", "'label'")
+    path = file(",a,label\n0,1,x\n1,2,x\n2,3,y\n")
+    refused(path, "column 1", "no name", "drop=['column 1']")
+    assert read_table(path, "label", drop=["column 1"]).feature_names == ("a",)
+
+
+def test_files_without_column_names_do_not_lose_a_row(file):
+    refused(
+        file("5.1,3.5,1.4,setosa\n4.9,3.0,1.4,setosa\n7,3.2,4.7,versicolor\n"),
+        "line 1",
+        "column",
+        target=None,
+    )
+    refused(file("5.1,3.5,1.4,0\n4.9,3.0,1.4,0\n7,3.2,4.7,1\n"), "line 1", "column", target="0")
+    pixels = read_table(file("0,1,2,10,label\n1,2,3,4,a\n5,6,7,8,b\n9,9,9,9,b\n"), None)
+    assert pixels.feature_names == ("0", "1", "2", "10")
+
+
+def test_no_features_or_one_column(file):
+    refused(file("label\nx\ny\nx\n"), "only one column", "delimiter")
+    refused(file("a b label\n1 2 x\n"), "only one column")
+    refused(file("a,label\n1,x\n2,y\n3,y\n"), "no feature columns", drop=["a"])
+
+
+def test_unknown_endings_and_missing_files(file, tmp_path):
+    refused(file(PLAIN, "t.docx"), ".docx", ".parquet")
+    refused(file(PLAIN, "data"), ".csv")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        read_table(tmp_path / "nowhere.csv", "label")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(IsADirectoryError):
+        read_table(tmp_path / "folder.csv", "label")
+
+
+# --- indicators ------------------------------------------------------------------------------------
+
+MIXED = "job,age,town,label\nnurse,1,B,x\nadmin,2,A,y\nnurse,3,C,x\n"
+
+
+def test_one_hot_keeps_every_level_in_place(file):
+    table = read_table(file(MIXED), "label", one_hot=True)
+    assert table.feature_names == ("job=admin", "job=nurse", "age", "town=A", "town=B", "town=C")
+    np.testing.assert_array_equal(table.X, [[0, 1, 1, 0, 1, 0], [1, 0, 2, 1, 0, 0], [0, 1, 3, 0, 0, 1]])
+    assert table.X.dtype == np.float64
+
+
+def test_one_hot_by_name_takes_columns_of_numbers_too(file):
+    path = file("children,age,label\n0,1,x\n3+,2,y\n0,3,x\n1,4,y\n")
+    table = read_table(path, "label", one_hot=["children"])
+    assert table.feature_names == ("children=0", "children=1", "children=3+", "age")
+    refused(file(MIXED), "'town'", one_hot=["job"])
+    refused(file(MIXED), "Did you mean 'job'", "one_hot", one_hot=["jib"])
+    assert read_table(file(MIXED), "label", one_hot=["job", "town"]).feature_names[-1] == "town=C"
+
+
+def test_one_hot_still_refuses_missing_cells_and_identifiers(file):
+    refused(file("job,age,label\nnurse,1,x\n,2,y\nnurse,3,x\n"), "line 3", "'job': 1", one_hot=True)
+    rows = "".join(f"name {i},{i},{'xy'[i % 2]}\n" for i in range(50))
+    refused(file("who,a,label\n" + rows), "'who'", "50 different texts", "drop=['who']", one_hot=True)
+
+
+def test_one_hot_names_that_collide(file):
+    refused(file("job=A,job,label\n1,A,x\n2,B,y\n3,A,x\n"), "'job=A'", one_hot=True)
+
+
+def test_new_rows_get_the_features_of_the_old_ones(file):
+    table = read_table(file(MIXED), "label", one_hot=True)
+    new = file("town,extra,job,age\nC,?,admin,9\nA,?,admin,8\n", "new.csv")
+    X, _ = read_features(new, table.feature_names)
+    np.testing.assert_array_equal(X, [[1, 0, 9, 0, 0, 1], [1, 0, 8, 1, 0, 0]])
+    for text, word in [
+        ("town,job,age\nX,admin,9\n", "'X'"),
+        ("town,job,age\n,admin,9\n", "missing"),
+        ("town,job,age\nA,admin,?\n", "missing"),
+        ("town,job\nA,admin\n", "'age'"),
+        ("job,age\nadmin,1\n", "'town=A'"),
+    ]:
+        with pytest.raises(TableError, match=r"new\.csv") as caught:
+            read_features(file(text, "new.csv"), table.feature_names)
+        assert word in str(caught.value)
+
+
+# --- .npz ------------------------------------------------------------------------------------------
+
+ROWS = sp.csr_array(np.array([[0.0, 2, 0], [1, 0, 0], [0, 0, 3]]))
+
+
+@pytest.fixture
+def npz(tmp_path):
+    def write(**arrays):
+        path = tmp_path / "t.npz"
+        np.savez_compressed(path, **arrays)
+        return path
+
+    return write
+
+
+def csr_parts(**changed):
+    parts = {"data": ROWS.data, "indices": ROWS.indices, "indptr": ROWS.indptr, "shape": np.array(ROWS.shape)}
+    return {**parts, "target": np.array(["a", "b", "a"]), **changed}
+
+
+def test_npz_sparse_and_dense_agree(npz):
+    sparse = read_table(npz(**csr_parts()), None)
+    assert sp.issparse(sparse.X)
+    assert sparse.X.format == "csr"
+    np.testing.assert_array_equal(sparse.X.toarray(), ROWS.toarray())
+    assert sparse.feature_names == ("f0", "f1", "f2")
+    for order in "CF":
+        dense = read_table(
+            npz(X=np.asarray(ROWS.toarray(), dtype="i4", order=order), y=np.array(["a", "b", "a"])), None
+        )
+        np.testing.assert_array_equal(dense.X, ROWS.toarray())
+        assert dense.X.dtype == np.float64
+        assert dense.target == "y"
+        assert dense.digest() == sparse.digest()
+        assert dense.fingerprint() == sparse.fingerprint()
+
+
+def test_npz_target_and_names(npz):
+    path = npz(X=np.eye(3), kind=np.array([1, 2, 1]), feature_names=np.array(["ä", "b", "c"]))
+    table = read_table(path, "kind")
+    assert table.y.tolist() == ["1", "2", "1"]
+    assert table.feature_names == ("ä", "b", "c")
+    np.testing.assert_array_equal(read_features(path, ["c", "ä"])[0], np.eye(3)[:, [2, 0]])
+    refused(path, "'kinds'", "Did you mean 'kind'", target="kinds")
+    refused(path, "no labels", target=None)
+    with pytest.raises(TableError, match="'zz'"):
+        read_features(path, ["zz"])
+    with pytest.raises(TableError, match="3 columns, but 2"):
+        read_features(npz(X=np.eye(3)), ["a", "b"])
+
+
+@pytest.mark.parametrize("arrays", [{"X": np.eye(3)}, csr_parts()], ids=["dense", "sparse"])
+def test_columns_of_an_npz_without_names_are_not_taken_for_named_ones(npz, arrays):
+    path = npz(**arrays)
+    for names in (["width", "length", "height"], ["f1", "f0", "f2"], ["c1", "c3", "c2"]):
+        with pytest.raises(TableError, match=f"does not name its columns, and '{names[0]}'.*called feature_names"):
+            read_features(path, names)
+    for names in (["f0", "f1", "f2"], ["c1", "c2", "c3"]):  # of files that had none either
+        assert read_features(path, names)[0].shape == (3, 3)
+
+
+def test_other_columns_of_an_npz_may_lack_cells(npz):
+    path = npz(X=np.where([False, True, False], np.nan, np.eye(3)), feature_names=np.array(["a", "b", "c"]))
+    np.testing.assert_array_equal(read_features(path, ["c", "a"])[0], np.eye(3)[:, [2, 0]])
+    with pytest.raises(TableError, match="row 1, column 2: 3 cells missing or infinite, in 1 column"):
+        read_features(path, ["c", "b"])
+
+
+def test_npz_repeated_entries_are_added(npz):
+    parts = csr_parts(data=np.ones(4), indices=np.array([1, 1, 0, 2]), indptr=np.array([0, 2, 3, 4]))
+    np.testing.assert_array_equal(read_table(npz(**parts), None).X.toarray(), [[0, 2, 0], [1, 0, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"indices": np.array([1, 0, 7])}, "CSR"),
+        ({"indices": np.array([1, 0, -1])}, "CSR"),
+        ({"indptr": np.array([0, 2, 1, 3])}, "CSR"),
+        ({"indptr": np.array([0, 1, 2, 9])}, "CSR"),
+        ({"indices": np.array([1.0, 0.0, 2.0])}, "integers"),
+        ({"shape": np.array([3, 3, 3])}, "shape"),
+        ({"shape": np.array([4, 3])}, "CSR"),
+        ({"data": np.array([1, np.nan, np.inf])}, "row 2, column 1: 2 cells"),
+        ({"data": np.array(["1", "2", "3"])}, "real numbers"),
+        ({"target": np.array(["a", "b"])}, "3 rows"),
+        ({"target": np.array([1.0, np.nan, 2.0])}, "row 2"),
+        ({"target": np.array(["a", "b", "c"])}, "different labels"),
+        ({"format": np.array(b"csc")}, "CSR"),
+    ],
+)
+def test_npz_sparse_parts_that_do_not_fit(npz, changed, word):
+    refused(npz(**csr_parts(**changed)), word, target=None)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "word"),
+    [
+        ({"X": np.arange(3.0), "y": np.array([1, 2, 1])}, "shape (3,)"),
+        ({"X": np.zeros((0, 3)), "y": np.array([])}, "empty"),
+        ({"X": np.zeros((3, 0)), "y": np.array([1, 2, 1])}, "empty"),
+        (
+            {"X": np.array([[1, np.nan], [np.nan, np.inf], [1, 2]]), "y": np.array([1, 2, 1])},
+            "row 1, column 2: 3 cells",
+        ),
+        ({"X": np.eye(3, dtype=complex), "y": np.array([1, 2, 1])}, "complex"),
+        ({"rows": np.eye(3), "y": np.array([1, 2, 1])}, "'rows', 'y'"),
+        ({"X": np.eye(3), "y": np.array([1, 2, 1]), "feature_names": np.array(["a"])}, "1 feature_names"),
+        (
+            {"X": np.eye(3), "y": np.array([1, 2, 1]), "feature_names": np.array(["a", "b", "a"])},
+            "columns 1 and 3",
+        ),
+    ],
+)
+def test_npz_dense_arrays_that_do_not_fit(npz, arrays, word):
+    refused(npz(**arrays), word, target=None)
+
+
+def test_npz_never_unpickles(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "exploded"),))
+
+    np.savez(tmp_path / "t.npz", X=np.eye(3), y=np.array([Bomb(), 1, 2], dtype=object))
+    refused(tmp_path / "t.npz", "'y'", "never unpickled", target=None)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_npz_headers_that_lie_about_sizes(tmp_path):
+    content = io.BytesIO()
+    np.lib.format.write_array_header_1_0(content, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**9)})
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w") as files:
+        files.writestr("X.npy", content.getvalue() + b"\0" * 64)
+    refused(path, "'X'", "claims shape (1000000000, 1000000000)", "64 bytes", target=None)
+
+
+def test_npz_zip_bombs(npz):
+    path = npz(X=np.zeros((1000, 1000)), y=np.arange(1000) % 2)
+    assert path.stat().st_size < 20_000
+    refused(path, "max_bytes", target=None, max_bytes=1_000_000)
+
+
+def test_npz_damage_at_every_kind_of_place(npz):
+    path = npz(X=np.random.default_rng(0).normal(size=(20, 5)), y=np.arange(20) % 2)
+    whole, known = path.read_bytes(), read_table(path, None).digest()
+    for cut in (0, 10, len(whole) // 2, len(whole) - 5):
+        path.write_bytes(whole[:cut])
+        refused(path, "npz", target=None)
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        spoiled = bytearray(whole)
+        spoiled[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        path.write_bytes(bytes(spoiled))
+        try:
+            table = read_table(path, None)
+        except TableError:
+            continue
+        # Bits that carry no content (times, flags) may flip unseen; the content may not.
+        assert table.X.shape == (20, 5)
+        assert table.digest() == known
+
+
+# --- Parquet and Feather ---------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["parquet", "feather"])
+def arrow_file(request, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    def write(columns):
+        path = tmp_path / f"t.{request.param}"
+        table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+        if request.param == "parquet":
+            pyarrow.parquet.write_table(table, path)
+        else:
+            pyarrow.feather.write_feather(table, str(path))
+        return path
+
+    return write
+
+
+def test_columnar_types(arrow_file):
+    import decimal
+
+    import pyarrow as pa
+
+    path = arrow_file(
+        {
+            "u8": np.array([1, 2, 255], dtype="u1"),
+            "i64": np.array([2**62, -5, 0]),
+            "f4": np.array([0.5, 1.5, -2], dtype="f4"),
+            "flag": [True, False, True],
+            "money": pa.array([decimal.Decimal("1.25"), decimal.Decimal("-3.5"), decimal.Decimal("0")]),
+            "label": pa.array(["x", "y", "x"]).dictionary_encode(),
+        }
+    )
+    table = read_table(path, "label")
+    np.testing.assert_array_equal(table.X, [[1, 2.0**62, 0.5, 1, 1.25], [2, -5, 1.5, 0, -3.5], [255, 0, -2, 1, 0]])
+    assert table.y.tolist() == ["x", "y", "x"]
+    assert read_table(path, "flag", one_hot=True).y.tolist() == ["True", "False", "True"]
+
+
+def test_columnar_and_csv_give_the_same_table(arrow_file, file):
+    columns = {"a": [1.5, 2.5, 1e-300], "town": ["A", "ß", "A"], "label": [1, 2, 1]}
+    from_arrow = read_table(arrow_file(columns), "label", one_hot=True)
+    from_csv = read_table(file("a,town,label\n1.5,A,1\n2.5,ß,2\n1e-300,A,1\n"), "label", one_hot=True)
+    assert from_arrow.digest() == from_csv.digest()
+    assert from_arrow.feature_names == from_csv.feature_names == ("a", "town=A", "town=ß")
+
+
+def test_columnar_hazards(arrow_file):
+    import pyarrow as pa
+
+    refused(arrow_file({"a": [1, None, None], "label": ["x", "y", "x"]}), "row 2", "2 missing cells", "'a': 2")
+    refused(arrow_file({"a": [1.0, np.nan, np.inf], "label": ["x", "y", "x"]}), "row 2", "1 missing cell")
+    refused(arrow_file({"a": [1.0, 2.0, np.inf], "label": ["x", "y", "x"]}), "row 3", "'a'", "1 such cell")
+    refused(arrow_file({"a": [1, 2, 3], "label": ["x", None, "x"]}), "row 2", "'label'")
+    refused(arrow_file({"a": ["p", "q", "p"], "label": ["x", "y", "x"]}), "row 1", "'a'", "'p'", "one_hot=True")
+    refused(arrow_file({"a": [1, 2, 3], "label": ["x", "y", "z"]}), "3 different labels")
+    refused(arrow_file({"a": [1, 2, 3], "label": ["x", "y", "x"]}), "Did you mean 'label'", target="labl")
+    refused(arrow_file({"__index_level_0__": [1, 2, 3], "label": ["x", "y", "x"]}), "row number")
+    refused(arrow_file({"a": pa.array([], pa.float64()), "label": pa.array([], pa.string())}), "no rows")
+
+
+def test_columnar_damage(arrow_file):
+    path = arrow_file({"a": np.arange(100.0), "label": ["x", "y"] * 50})
+    whole = path.read_bytes()
+    for content in (b"", b"PAR1", b"nonsense" * 20, whole[: len(whole) // 2]):
+        path.write_bytes(content)
+        refused(path, "not a readable")
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=path.name):
+        read_table(path, "label")
+
+
+def test_parquet_that_claims_too_much(tmp_path):
+    pytest.importorskip("pyarrow")
+    write_table(tmp_path / "t.parquet", {"a": np.zeros(100_000), "label": np.arange(100_000) % 2})
+    refused(tmp_path / "t.parquet", "1,600,000 bytes", "max_bytes", max_bytes=1_000_000)
+
+
+def test_the_extra_is_named_when_pyarrow_is_absent(tmp_path, monkeypatch):
+    def absent(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(columnar.importlib, "import_module", absent)
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1")
+    with pytest.raises(MissingExtraError, match=r"discrim\[tables\]"):
+        read_table(path, "label")
+    with pytest.raises(MissingExtraError, match=r"discrim\[tables\]"):
+        write_table(path, {"a": [1.0]})
+    assert path.read_bytes() == b"PAR1"
+
+
+def test_reading_npz_imports_no_optional_dependency(npz):
+    path = npz(X=np.eye(3), y=np.array([1, 2, 1]))
+    code = f"""
+        import sys
+        from discrim.tables.read import read_table
+        read_table({str(path)!r}, None)
+        print({{"pandas", "pyarrow", "sqlite3", "polars"}} & set(sys.modules))
+    """
+    out, err = script(code).communicate()
+    assert out.strip() == "set()", err
+
+
+# --- content hashes --------------------------------------------------------------------------------
+
+
+def table_of(X, y):
+    return LabelledTable(np.asarray(X, dtype=float), np.array(y), ("a", "b"), "l", "memory")
+
+
+def test_fingerprint_equals_its_definition():
+    X, y = [[1.0, -0.0], [2.5, 3.0], [1.0, 0.0]], ["p", "q", "p"]
+    row = [hashlib.sha256(np.array(r, dtype="<f8").tobytes()).digest() for r in [[1, 0], [2.5, 3], [1, 0]]]
+    classes = sorted([hashlib.sha256(b"".join(sorted([row[0], row[2]]))).digest(), hashlib.sha256(row[1]).digest()])
+    expected = hashlib.sha256(b"discrim content\n3 2\n" + b"".join(classes)).hexdigest()
+    assert table_of(X, y).fingerprint() == expected
+
+
+def test_fingerprint_sees_content_and_only_content():
+    X, y = [[1, 2], [3, 4], [5, 6], [5, 6]], ["p", "q", "p", "q"]
+    known = table_of(X, y).fingerprint()
+    assert table_of(X[::-1], y[::-1]).fingerprint() == known
+    assert table_of(X, ["1", "0", "1", "0"]).fingerprint() == known
+    assert table_of([[1, 2], [3, 4], [5, 6], [5, 6.0000000001]], y).fingerprint() != known
+    assert table_of(X, ["p", "q", "q", "q"]).fingerprint() != known
+    assert table_of(np.array(X)[:, ::-1], y).fingerprint() != known
+    assert table_of(X + X, y + y).fingerprint() != known
+
+
+def test_digest_sees_order_and_names():
+    X, y = [[1, 2], [3, 4], [5, 6]], ["p", "q", "p"]
+    known = table_of(X, y).digest()
+    assert table_of(X, y).digest() == known
+    assert table_of(X[::-1], y[::-1]).digest() != known
+    assert table_of(X, ["1", "0", "1"]).digest() != known
+
+
+@pytest.mark.parametrize("sign", ["", "\n", "\0", ","])
+def test_digest_knows_where_a_label_ends(sign):
+    X = [[1, 2], [3, 4]]
+    known = table_of(X, [f"p{sign}q", "r"]).digest()
+    assert table_of(X, ["p", f"q{sign}r"]).digest() != known
+
+
+# --- writing ---------------------------------------------------------------------------------------
+
+COLUMNS = {
+    "x,1": np.array([0.1, -1e-300, 3.0]),
+    "n": np.array([2**62, -1, 0]),
+    "ß": np.array(["plain", 'with "quotes"', "line\nbreak"]),
+    "label": np.array(["-1", "+1", "-1"]),
+}
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.tsv.gz", "t.parquet", "t.feather"])
+def test_written_tables_read_back(tmp_path, name):
+    write_table(tmp_path / name, COLUMNS)
+    table = read_table(tmp_path / name, "label", one_hot=True)
+    np.testing.assert_array_equal(table.X[:, 0], COLUMNS["x,1"])
+    np.testing.assert_array_equal(table.X[:, 1], COLUMNS["n"].astype(float))
+    assert table.feature_names[:2] == ("x,1", "n")
+    assert set(table.feature_names[2:]) == {f"ß={level}" for level in COLUMNS["ß"]}
+    assert table.y.tolist() == ["-1", "+1", "-1"]
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_frames_can_be_written(tmp_path):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for frame in (pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS)):
+        write_table(tmp_path / "t.csv", frame)
+        assert read_table(tmp_path / "t.csv", "label", one_hot=True).feature_names[:2] == ("x,1", "n")
+
+
+def test_formulas_are_neutralised_and_numbers_are_not(tmp_path):
+    evil = ["=cmd()", "+1+2", "-x", "@sum", "\tx", "plain", "a=b", "-5", "+1e3"]
+    write_table(tmp_path / "t.csv", {"=name": np.array(evil), "x": np.full(9, -1.5)})
+    import csv
+
+    with open(tmp_path / "t.csv", newline="", encoding="utf-8") as handle:
+        header, *rows = csv.reader(handle)
+    assert header == ["'=name", "x"]
+    assert [row[0] for row in rows] == [
+        "'=cmd()",
+        "'+1+2",
+        "'-x",
+        "'@sum",
+        "'\tx",
+        "plain",
+        "a=b",
+        "-5",
+        "+1e3",
+    ]
+    assert {row[1] for row in rows} == {"-1.5"}
+
+
+def test_the_same_table_makes_the_same_bytes(tmp_path):
+    write_table(tmp_path / "a.csv.gz", COLUMNS)
+    write_table(tmp_path / "b.csv.gz", COLUMNS)
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+
+
+def test_columns_that_make_no_table(tmp_path):
+    for columns in ({}, {"a": [1, 2], "b": [1]}, {"a": [[1, 2], [3, 4]]}):
+        with pytest.raises(ValueError, match="one length"):
+            write_table(tmp_path / "t.csv", columns)
+    with pytest.raises(ValueError, match=r"\.xlsx"):
+        write_table(tmp_path / "t.xlsx", {"a": [1]})
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path):
+    path = tmp_path / "t.csv"
+    write_table(path, {"a": [1.0]})
+    old = path.read_bytes()
+
+    class Unprintable:
+        def __str__(self):
+            raise RuntimeError("no text")
+
+    with pytest.raises(RuntimeError, match="no text"):
+        write_table(path, {"a": np.array([Unprintable()], dtype=object)})
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    path = tmp_path / "nowhere" / "t.csv"
+    with pytest.raises(FileNotFoundError) as caught:
+        write_table(path, {"a": [1.0]})
+    assert caught.value.filename == str(path)
+
+
+def test_a_link_keeps_pointing_at_the_written_file(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real" / "t.csv")
+    write_table(tmp_path / "link.csv", {"a": [1.0]})
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real" / "t.csv").read_text() == "a\n1.0\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.feather"])
+def test_a_full_disk_is_an_oserror_that_names_the_path(tmp_path, name):
+    path = tmp_path / name
+    code = f"""
+        import resource, numpy as np
+        from discrim.tables.read import write_table
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        try:
+            write_table({str(path)!r}, {{"a": np.random.default_rng(0).normal(size=50_000)}})
+        except OSError as error:
+            assert error.filename == {str(path)!r}, repr(error)
+            print("refused")
+    """
+    out, err = script(code).communicate()
+    assert out.strip() == "refused", err
+    assert os.listdir(tmp_path) == []
