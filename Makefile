@@ -21,6 +21,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(RUN) -m codespell_lib discrim docs tests README.md CONTRIBUTING.md CHANGELOG.md
 	$(RUN) -m mypy
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
 

@@ -15,7 +15,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 def addresses(repository: str, site: str) -> dict[str, str]:
-    """The project's addresses by the names that package indexes know."""
+    """Return the addresses of the project by the names that package indexes use."""
     found = {}
     if repository:
         found = {
@@ -27,7 +27,7 @@ def addresses(repository: str, site: str) -> dict[str, str]:
 
 
 def absolute(readme: str, repository: str) -> str:
-    """The README with links to files of the repository as addresses; pictures as the files themselves."""
+    """Return the README with absolute links; pictures link to the files themselves."""
 
     def complete(match: re.Match[str]) -> str:
         before, path = match.groups()
