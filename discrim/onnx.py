@@ -58,7 +58,7 @@ def register() -> None:
     >>> skl2onnx.to_onnx(pipeline, X[:1].astype("float32"))  # doctest: +SKIP
     >>> skl2onnx.to_onnx(model, X[:1], options={id(model): {"predict": True}})  # doctest: +SKIP
     """
-    classes = [found(entry.target) for entry in ENTRIES if entry.saved or ".classifiers." in entry.module]
+    classes = [found(entry.target) for entry in ENTRIES if entry.saved or entry.classifies]
     parsers = {MaxMarginShift: _parse_shift}
     for one in [*classes, LinearMap, ShiftedPCA]:
         update_registered_converter(
