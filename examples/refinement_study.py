@@ -23,7 +23,7 @@ from discrim.estimators.merging_rules import MERGED_SET
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.evaluation.protocol import Protocol, named_protocol
 from discrim.evaluation.statistics import corrected_t_test, holm, paired_t_test
-from discrim.evaluation.study import study
+from discrim.papers.study import study
 
 SVM = SVC(kernel="linear", C=1.0, class_weight="balanced", max_iter=1_000_000)
 FAST = ["sign", "discriminant-min", "discriminant-max", "min", "max", "none"]

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from study_parts import arguments, figure, markdown, show
 
-from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.store import Store
-from discrim.evaluation.study import Study, study, study_names
 from discrim.evaluation.summary import LEVEL
+from discrim.papers.page import figure_charts
+from discrim.papers.reproduce import Claim, Outcome, judged, reproduced, summary
+from discrim.papers.study import Study, study, study_names
 from discrim.report.drawing import axes_for, draw
-from discrim.report.reproduction import figure_charts
 
 HEAD = ["table", "data", "splits", "cells", "near print", "mean difference", "largest", "near reference"]
 PARTS = ("tables", "figures", "claims")

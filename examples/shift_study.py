@@ -19,12 +19,12 @@ from sklearn.model_selection import train_test_split
 from study_parts import arguments, markdown, show
 
 from discrim import PCA, MarginSubspace, MaxMarginShift
-from discrim.evaluation.paper_conventions import any_classifier, any_method
-from discrim.evaluation.reproduce import Outcome, reproduced
 from discrim.evaluation.run import opened_store
 from discrim.evaluation.store import Store
-from discrim.evaluation.study import PrintedCell, PrintedTable, study
-from discrim.report.reproduction import shift_of
+from discrim.papers.conventions import any_classifier, any_method
+from discrim.papers.page import shift_of
+from discrim.papers.reproduce import Outcome, reproduced
+from discrim.papers.study import PrintedCell, PrintedTable, study
 
 STUDY = study("max-margin-data-shifting")
 SHIFTED = "MMDS-"

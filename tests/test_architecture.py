@@ -26,6 +26,7 @@ STOREYS = [
     ["evaluation"],
     ["report"],
     ["pl", "cli", "__main__"],
+    ["papers"],
 ]
 STOREY = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}
 CORE = {"numpy", "scipy", "sklearn"}  # with the standard library, what every installation has; numba is always late
@@ -112,6 +113,11 @@ def test_imports_point_one_way():
         if STOREY[room(name)] > STOREY[room(module)]
     ]
     assert not upward
+
+
+def test_the_papers_are_a_leaf():
+    outside = [module for module in MODULES if room(module) != "papers"]
+    assert not [module for module in outside if any(room(name) == "papers" for name in of_house(module))]
 
 
 def test_modules_do_not_import_each_other_in_a_circle():

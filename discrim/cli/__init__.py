@@ -23,7 +23,7 @@ COMMANDS = {
     "report": ("discrim.cli.reporting", "The results of a store as one HTML page."),
     "project": ("discrim.cli.projecting", "Fit one reduction and write its features, its model, or both."),
     "apply": ("discrim.cli.projecting", "Features of new rows by a saved model."),
-    "reproduce": ("discrim.cli.reproducing", "The papers' tables, printed figures beside ours."),
+    "reproduce": ("discrim.papers.command", "Reproduce the papers' tables and figures."),
     "methods": ("discrim.cli.listing", "What can be compared."),
     "datasets": ("discrim.cli.listing", "What can be called by name, and where it is."),
 }

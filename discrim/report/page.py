@@ -109,10 +109,10 @@ def page(results: Sequence[JudgedRun], origin: Origin) -> str:
     )
 
 
-def framed(template: str, charts: dict[str, Any], **said: Any) -> str:
-    """A page that holds all it needs: a template's words, its charts, the style, and what draws."""
+def framed(template: str, charts: dict[str, Any], *, package: str = "discrim.report", **said: Any) -> str:
+    """Render a package's template as one self-contained page with its charts, style and script."""
     plotly, script = _file("vendor", "plotly-basic.min.js"), _file("templates", "report.js")
-    return _template(template).render(
+    return _template(template, package).render(
         **said,
         values=as_json(charts),
         style=_file("templates", "report.css"),
@@ -226,10 +226,10 @@ def _tracks(lines: Sequence[Line]) -> list[list[float]]:
     return [[round(100 * (value - low) / width, 2) for value in place] for place in places]
 
 
-def _template(name: str) -> Any:
+def _template(name: str, package: str) -> Any:
     jinja2 = template_engine()
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("discrim.report"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(one) for one in dict.fromkeys((package, "discrim.report"))]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -100,7 +100,7 @@ def _methods_named(names: Iterable[str]) -> Mapping[str, Method]:
     """What they stand for; those of a paper's own conventions are looked up where a paper was reproduced."""
     if not any(name.startswith("paper/") for name in names):
         return METHODS
-    return METHODS | loaded("discrim.evaluation.paper_conventions:PAPER_METHODS")
+    return METHODS | loaded("discrim.papers.conventions:PAPER_METHODS")
 
 
 def _with_table(results: Results, table_of: Callable[[str], LabelledTable | None]) -> Results:

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from discrim.evaluation.baselines import MOST_NCA_ROWS, LassoSelection, NeighborhoodComponents
 from discrim.evaluation.classifiers import CLASSIFIERS, LinearSVM, UnitMeanSquare, named_classifiers
 from discrim.evaluation.methods import DEFAULT_METHODS, METHODS, Sizes, named_methods
-from discrim.evaluation.paper_conventions import PAPER_METHODS
+from discrim.papers.conventions import PAPER_METHODS
 
 REDUCTIONS = {
     name: method

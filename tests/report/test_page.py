@@ -403,7 +403,7 @@ def test_the_file_appears_whole_or_not_at_all(found, tmp_path, monkeypatch):
     assert whole.rstrip().endswith(b"</html>")
     write_report(found, path)
     assert path.read_bytes() == whole  # the same results make the same page
-    monkeypatch.setattr(page_module, "_template", lambda name: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(page_module, "_template", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(OSError, match="No space left"):
         write_report(found, path)
     assert path.read_bytes() == whole

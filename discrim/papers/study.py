@@ -1,12 +1,11 @@
-"""Studies of the papers as files a reader can open: protocol, conventions, and the printed figures cell by cell.
+"""Studies of the papers as TOML files: protocol, conventions, and the printed figures cell by cell.
 
-The files are in the folder `studies` beside this one; a study of one's own is such a file, too. A table of a study is a
-data set with cells
+The files are in the folder `studies`; users can write their own. A table of a study is a data set with cells
 
     [method, K, classifier, printed, its deviation, reference, its deviation]
 
-in the paper's own names; the study says which of our methods and classifiers these are. K = 0 is all features. A drawn
-figure of the paper is a table without print: every method with every K and classifier, and how it is drawn.
+in the paper's own names; the study maps them to our methods and classifiers. K = 0 means all features. A figure of the
+paper is a table without printed values: every method with every K and classifier, and the kind of chart.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.gradients import hog
 from discrim.evaluation.methods import named
 from discrim.evaluation.protocol import Holdout, Indices, Protocol, Split, named_protocol
+from discrim.papers.gradients import hog
 from discrim.tables import catalogue
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.read import read_table
@@ -34,7 +33,7 @@ _FOLDER = Path(__file__).with_name("studies")
 
 
 class PrintedCell(NamedTuple):
-    """One figure of a paper's table."""
+    """Cell of a paper's table."""
 
     method: str
     k: int
@@ -48,7 +47,7 @@ class PrintedCell(NamedTuple):
 
 @dataclass(frozen=True)
 class Names:
-    """What the paper's names stand for."""
+    """Our names of the paper's methods and classifiers."""
 
     methods: Mapping[str, str]
     classifiers: Mapping[str, str]
@@ -56,7 +55,7 @@ class Names:
 
 @dataclass(frozen=True)
 class AllRows(Protocol):
-    """All rows train, and the same rows test, as in examples that only show how a method works."""
+    """Protocol with all rows in the training set and in the test set, for examples that only illustrate a method."""
 
     def _splits_of_codes(self, codes: Indices, seed: int) -> Iterator[Split]:
         yield np.arange(len(codes)), np.arange(len(codes))
@@ -70,11 +69,11 @@ class AllRows(Protocol):
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """Cells of a table, or points of a figure, on one data set, and how the rows are split and prepared there.
+    """Cells of a table, or points of a figure, on one data set, with the protocol and preparation of its rows.
 
-    against : the method or classifier that t and sign tests compare a cell with, all else equal
-    drawn : for a figure how it is drawn: "curves" over K, "splits" one by one, "shifts", or "embedding"
-    train, per_class : how many rows train, in all or of each class, where the protocol does not say it
+    against : method or classifier that t and sign tests compare a cell with
+    drawn : kind of chart of a figure: "curves" over K, "splits" one by one, "shifts", or "embedding"
+    train, per_class : number of training rows, in total or of each class, if the protocol does not set it
     """
 
     name: str
@@ -97,13 +96,13 @@ class PrintedTable:
         return f"{kind}{self.name}, {self.dataset}"
 
     def opponent(self, cell: PrintedCell) -> PrintedCell:
-        """What a cell is compared with."""
+        """Return the cell that a cell is compared with."""
         if self.against in self.names.methods:
             return cell._replace(method=self.against)
         return cell._replace(classifier=self.against)
 
     def splitting(self, n_rows: int) -> Protocol:
-        """The protocol with the paper's sizes."""
+        """Return the protocol with the paper's sizes."""
         if self.protocol == "all-rows":
             return AllRows("all-rows", 1)
         if self.train is None:
@@ -113,7 +112,7 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class Study:
-    """A paper's experiments. `honest`: the same, used as they should be; `claims` are compared with `baseline`."""
+    """Experiments of a paper. `honest`: names with sound conventions; `claims` are compared with `baseline`."""
 
     name: str
     title: str
@@ -127,7 +126,7 @@ class Study:
     folder: Path = Path()
 
     def part(self, table: str | None = None, dataset: str | None = None, figure: str | None = None) -> Study:
-        """The study with that table, figure ("all" for each) or data set only; without a figure its tables."""
+        """Return the study with one table, figure ("all" for each) or data set only; without a figure its tables."""
         drawn = figure is not None
         name = figure if drawn else table
         chosen = tuple(
@@ -147,12 +146,15 @@ class Study:
         ]
         if why:
             raise ValueError(f"{self.name}: {why[0]}")
+        kind = "figure" if figure else "table"
         listed = dict.fromkeys(f"{one.name} ({one.dataset})" for one in self.tables if bool(one.drawn) == bool(figure))
-        kind = "figures" if figure else "tables"
-        raise ValueError(f"{self.name} has no such {kind[:-1]} or data set. There are the {kind} {', '.join(listed)}.")
+        if not listed:
+            raise ValueError(f"--{kind} must be left out: {self.name} has no {kind} to reproduce.")
+        got = ", ".join(f"{name} {value}" for name, value in ((kind, figure or table), ("dataset", dataset)) if value)
+        raise ValueError(f"--{kind} and --dataset must be one of {', '.join(listed)} of {self.name}; got {got}.")
 
     def rows_of(self, table: PrintedTable, draw: int = 0) -> LabelledTable:
-        """The table's rows as the paper's experiment has them; data that are made up are drawn anew with each draw."""
+        """Return the table's rows as the paper's experiment uses them; simulated data are new in each draw."""
         if table.dataset in MADE_UP:
             return prepared(MADE_UP[table.dataset](draw), table)
         path = self._file_of(table.dataset)
@@ -161,7 +163,7 @@ class Study:
         )
 
     def absent(self, dataset: str) -> str:
-        """Why a data set is not at hand; empty where it is."""
+        """Return the reason why a data set is not available; empty if it is."""
         path = self._file_of(dataset)
         if dataset in MADE_UP or (path is not None and path.is_file()):
             return ""
@@ -174,7 +176,7 @@ class Study:
         return self.folder / dataset if Path(dataset).suffix else None
 
 
-# ---------------------------------------------------------------------- from the file
+# ---------------------------------------------------------------------- reading
 
 
 def study_names() -> list[str]:
@@ -182,19 +184,19 @@ def study_names() -> list[str]:
 
 
 def study(name: str) -> Study:
-    """The study of that name."""
+    """Return the study of that name."""
     named(name, dict.fromkeys(study_names()), "study")
     return read_study(_FOLDER / f"{name.replace('-', '_')}.toml", name)
 
 
 def read_study(path: str | Path, name: str = "") -> Study:
-    """The study of a file; a data set with an ending is a file beside it."""
+    """Read a study from a file; a data set with a suffix is a file in the same folder."""
     path = Path(path)
     try:
         listed = tomllib.loads(path.read_text(encoding="utf-8"))
         return _study(listed, name or path.stem, path.parent)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}.") from None
+        raise ValueError(f"{path} must be a TOML file: {error}.") from None
     except KeyError as error:
         raise ValueError(f"{path}: {error.args[0]} is missing. docs/reproduce.md shows a study.") from None
     except TypeError as error:
@@ -216,7 +218,9 @@ def _study(listed: dict[str, Any], name: str, folder: Path) -> Study:
         for one in listed.get(key, ()):
             if strange := sorted(set(one) - known):
                 may = ", ".join(sorted(known - {"names"}))
-                raise TypeError(f"{key[:-1]} {one.get('name', '')} has {', '.join(strange)}, but may have {may}")
+                raise TypeError(
+                    f"keys of {key[:-1]} {one.get('name', '')} must be among {may}; got {', '.join(strange)}"
+                )
             whole = {**common, **of_data.get(one["dataset"], {}), **one}
             if missing := [needed for needed in ("name", "dataset", "protocol", "splits") if needed not in whole]:
                 raise KeyError(f"{missing[0]} of a {key[:-1]}")
@@ -244,13 +248,15 @@ def _table(one: dict[str, Any]) -> PrintedTable:
 def _cell(listed: list[Any], measure: str) -> PrintedCell:
     if not 4 <= len(listed) <= 7:
         entries = ", ".join(PrintedCell._fields[:7]).replace("_", " ")
-        raise TypeError(f"a cell is [{entries}], the last three may be left out, but {listed} came")
+        raise TypeError(f"a cell must be [{entries}], the last three optional; got {listed}")
     return PrintedCell(*listed)._replace(measure=measure)
 
 
 def _figure(one: dict[str, Any]) -> PrintedTable:
-    """All points of a figure: `take` says of which methods (`shifts`: each so shifted) and classifiers, `counts` for
-    which K."""
+    """Return all points of a figure.
+
+    `take`: its methods (with `shifts`, each shifted) and classifiers; `counts`: its K.
+    """
     (methods, classifiers), counts = one.pop("take"), one.pop("counts")
     if shifts := one.pop("shifts", ()):
         known = one["names"].methods
@@ -265,7 +271,7 @@ def _figure(one: dict[str, Any]) -> PrintedTable:
 
 
 def _made(one: dict[str, Any], cells: list[PrintedCell]) -> PrintedTable:
-    """The table; {features} in a method's name is what the data set says of them."""
+    """Return the table; {features} in a method's name is replaced by the data set's value."""
     common, features = one.pop("names"), one.pop("features", "")
     methods = {**common.methods, **one.pop("methods", {})}
     methods = {name: method.replace("{features}", features) for name, method in methods.items()}
@@ -276,11 +282,11 @@ def _made(one: dict[str, Any], cells: list[PrintedCell]) -> PrintedTable:
     return PrintedTable(**{**one, "cells": tuple(cells), "names": names, "classes": tuple(one.get("classes", ()))})
 
 
-# ---------------------------------------------------------------------- what is done to the rows before any split
+# ---------------------------------------------------------------------- preparation before any split
 
 
 def prepared(table: LabelledTable, printed: PrintedTable) -> LabelledTable:
-    """The table as the paper's experiment has it."""
+    """Return the rows as the paper's experiment uses them."""
     if printed.classes:
         kept = np.isin(table.y, printed.classes)
         table = replace(table, X=table.X[kept], y=table.y[kept])
@@ -288,7 +294,7 @@ def prepared(table: LabelledTable, printed: PrintedTable) -> LabelledTable:
 
 
 def standardised_to_smaller_class(table: LabelledTable) -> LabelledTable:
-    """Mean 0 and variance 1 in the smaller class; columns constant there are left out."""
+    """Standardise to mean 0 and variance 1 in the smaller class; drop columns that are constant there."""
     counts = table.class_counts()
     smaller = table.X[table.y == min(counts, key=lambda label: counts[label])]
     deviations = smaller.std(axis=0)
@@ -298,18 +304,18 @@ def standardised_to_smaller_class(table: LabelledTable) -> LabelledTable:
 
 
 def rows_standardised(table: LabelledTable) -> LabelledTable:
-    """Mean 0 and variance 1 in each row, which is usual for microarrays; no row learns from another."""
+    """Standardise each row to mean 0 and variance 1, as is usual for microarrays."""
     centred = table.X - table.X.mean(axis=1, keepdims=True)
     return replace(table, X=centred / centred.std(axis=1, keepdims=True))
 
 
 def rows_of_length_1(table: LabelledTable) -> LabelledTable:
-    """Each row divided by its length, which is usual for faces."""
+    """Divide each row by its length, as is usual for faces."""
     return replace(table, X=table.X / np.linalg.norm(table.X, axis=1, keepdims=True))
 
 
 def gradients(table: LabelledTable) -> LabelledTable:
-    """Square images as histograms of the directions of their strokes."""
+    """Replace square images by histograms of oriented gradients."""
     side = math.isqrt(table.n_features)
     X = hog(np.asarray(table.X).reshape(-1, side, side))
     return replace(table, X=X, feature_names=tuple(f"gradient {at}" for at in range(X.shape[1])))
@@ -324,7 +330,7 @@ PREPARATIONS: dict[str, Callable[[LabelledTable], LabelledTable]] = {
 
 
 def two_normals(seed: int, *, mean: float, covariance: float) -> LabelledTable:
-    """Fifty rows of each of two classes with unit variances, means (0, 0) and (mean, mean), one covariance."""
+    """Draw 50 rows of each of two normal classes with means (0, 0) and (mean, mean) and one covariance."""
     rng = np.random.default_rng(seed)
     spread = np.array([[1.0, covariance], [covariance, 1.0]])
     X = np.concatenate([rng.multivariate_normal([place, place], spread, 50) for place in (0.0, mean)])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import reproduce_study
 
-from discrim.evaluation.reproduce import Outcome, judged
 from discrim.evaluation.store import Store
-from discrim.evaluation.study import read_study, study
+from discrim.papers.reproduce import Outcome, judged
+from discrim.papers.study import read_study, study
 
 MINE = """
 title = "Mine"

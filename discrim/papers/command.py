@@ -1,4 +1,4 @@
-"""discrim reproduce"""
+"""The command `discrim reproduce`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from discrim.cli.exit_codes import SOME_FAILED, require_apart
 from discrim.cli.options import Jobs, StorePath
 from discrim.cli.reporting import require_place, typed_command
 from discrim.cli.screen import out, plain_table, progress_bar, say
-from discrim.evaluation.reproduce import Claim, Outcome, judged, reproduced, summary
 from discrim.evaluation.run import opened_store
-from discrim.evaluation.study import Study, read_study, study, study_names
-from discrim.report.reproduction import printed_line, write_reproduction
+from discrim.papers.page import printed_line, write_reproduction
+from discrim.papers.reproduce import Claim, Outcome, judged, reproduced, summary
+from discrim.papers.study import Study, read_study, study, study_names
 from discrim.tables.table_error import are, plural
 
 
@@ -34,23 +34,21 @@ def reproduce(
     ] = None,
     claims: Annotated[
         bool,
-        typer.Option("--claims", help="Not the paper's figures but its claims, tested by the corrected t test."),
+        typer.Option("--claims", help="Test the paper's claims by the corrected t test."),
     ] = False,
     honest: Annotated[
         bool,
-        typer.Option("--honest", help="The claims by conventions that hold, too: intercepts, everything in the split."),
+        typer.Option("--honest", help="Test the claims with intercepts and preparation inside the split."),
     ] = False,
-    splits: Annotated[int | None, typer.Option(help="Fewer splits than the paper has, for a quick look.")] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="File for a page of it, to be opened in a browser.")
-    ] = None,
+    splits: Annotated[int | None, typer.Option(help="Use fewer splits than the paper.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the results as an HTML page to this file.")] = None,
     jobs: Jobs = -1,
     store: StorePath = None,
 ) -> None:
-    """A paper's tables by its own protocol and conventions: the printed figure, ours, and the difference.
+    """Reproduce a paper's tables by its own protocol: the printed figure, ours, and the difference.
 
-    Data sets that are not on this machine are left out and named. A cell without a result says why, and sets the exit
-    code.
+    Data sets that are not on this machine are skipped and listed. A cell without a result is listed with the reason,
+    and the exit code is not zero.
 
     Examples:
 
@@ -63,7 +61,7 @@ def reproduce(
     - `discrim reproduce maximum-margin-pca --dataset splice --honest`
     """
     if html is not None and (claims or honest):
-        raise ValueError("--html shows figures beside print. Leave out --claims and --honest, or --html.")
+        raise ValueError("--html must be used without --claims and --honest. Leave out one or the other.")
     require_place(html)
     require_apart({"the study": own, "the store": store}, {"--html": html})
     asked = _asked_for(paper, own).part(table, dataset, figure)
@@ -89,21 +87,21 @@ def reproduce(
 
 def _asked_for(paper: str | None, own: Path | None) -> Study:
     if (paper is None) == (own is None):
-        raise ValueError(f"Name a paper ({', '.join(study_names())}), or a file of your own by --study; one of them.")
+        raise ValueError(f"Exactly one of PAPER ({', '.join(study_names())}) and --study must be given.")
     return read_study(own) if own is not None else study(str(paper))
 
 
 def _at_hand(wanted: Study, absent: dict[str, str]) -> Study:
-    """The study without the data sets that are not on this machine."""
+    """Return the study without the data sets that are not on this machine."""
     for name, why in sorted(absent.items()):
-        say(f"left out: {name}: {why}")
+        say(f"skipped: {name}: {why}")
     there = tuple(one for one in wanted.tables if one.dataset not in absent)
     if not there:
-        raise ValueError("None of the data sets is on this machine.")
+        raise ValueError("None of the data sets is on this machine. Set DISCRIM_DATA to the folder that has them.")
     return replace(wanted, tables=there)
 
 
-# ---------------------------------------------------------------------- figures beside print
+# ---------------------------------------------------------------------- printed and reproduced figures
 
 
 def _show_outcomes(outcomes: list[Outcome], chosen: Study) -> None:
@@ -116,8 +114,8 @@ def _show_outcomes(outcomes: list[Outcome], chosen: Study) -> None:
                 out.print(f"{one.words}, {one.cell.measure}: no result: {one.reason}", style="yellow")
         out.print(summary(of_table, chosen.tolerance))
     for what, why in chosen.left_out.items():
-        out.print(f"\nNot here: {what} {why}")
-    out.print(f"\nAll in all: {summary(outcomes, chosen.tolerance)}.", style="bold")
+        out.print(f"\nNot reproduced: {what} {why}")
+    out.print(f"\nIn total: {summary(outcomes, chosen.tolerance)}.", style="bold")
 
 
 def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:
@@ -144,7 +142,7 @@ def _show_claims(claims: list[Claim]) -> None:
     by_sign = sum(one.sign_p_value < 0.05 for one in tested)
     words = ", ".join(f"{word} {count}" for word, count in counted.items())
     out.print(f"\nOf {len(tested)} comparisons with the baseline, corrected t test after Holm: {words}.", style="bold")
-    out.print(f"The one-sided sign test, which takes the splits for independent, would call {by_sign} better.")
+    out.print(f"The one-sided sign test, which assumes independent splits, would call {by_sign} better.")
 
 
 def _claim_cells(one: Claim) -> list[Text]:

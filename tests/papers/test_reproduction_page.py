@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discrim.evaluation.reproduce import Outcome
 from discrim.evaluation.statistics import corrected_interval
-from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
-from discrim.report.reproduction import agreement_chart, figure_charts, write_reproduction
+from discrim.papers.page import agreement_chart, figure_charts, write_reproduction
+from discrim.papers.reproduce import Outcome
+from discrim.papers.study import Names, PrintedCell, PrintedTable, Study
 
 NAMES = Names({"PCA": "pca", "PM": "bayes-error-pca"}, {"LD": "fisher", "NB": "naive-bayes"})
 

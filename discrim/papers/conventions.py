@@ -1,6 +1,6 @@
-"""Methods and classifiers as the papers used them, where that is not how they should be used.
+"""Methods and classifiers by the papers' conventions, where these differ from sound use.
 
-They serve `discrim reproduce` alone; a study file names them. Each is called paper/… after the one it departs from.
+Only `discrim reproduce` uses them; a study file names them. Each is called paper/… after the one it differs from.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSqua
 from discrim.evaluation.methods import METHODS, Method, named
 from discrim.registry import Sizes, never
 
-# by name: whether it sees the rows as they are instead of random features of them, and what makes one
+# by name: whether it is applied to the rows instead of their random features, and its factory
 EXTRACTORS: dict[str, tuple[bool, Callable[..., Any]]] = {
     "pca": (True, PCA),
     "autoencoder": (True, partial(Autoencoder, max_iter=100)),
@@ -56,10 +56,10 @@ ENOUGH = 1e-6  # relative duality gap: accuracies do not change below 1e-3
 
 
 class ShiftedExtractor(TransformerMixin, BaseEstimator):
-    """Rows, or random Fourier features of them, shifted by what an SVM says, and an extractor trained on them.
+    """Extractor trained on rows, or on their random Fourier features, that an SVM has shifted.
 
-    extractor : a name in EXTRACTORS; shift : 0 for none, a number, or "cv" for the one that serves best held out
-    features : how many random features ("500", "1000", or "1000 wide" with a kernel twice as wide), "" for the rows
+    extractor : a name in EXTRACTORS; shift : 0 for none, a number, or "cv" for the best by cross-validation
+    features : number of random features ("500", "1000", or "1000 wide" with a kernel twice as wide), "" for the rows
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class ShiftedExtractor(TransformerMixin, BaseEstimator):
         self.embedding_ = self._embedding(rows).fit(rows) if self.features else None
         seen = self.seen(rows)
         one = EXTRACTORS[self.extractor][1](self.n_components)
-        # one hold-out set chooses the shift where an extractor has no closed form
+        # without a closed form, one hold-out set chooses the shift
         folds = 5 if isinstance(one, PCA) else StratifiedShuffleSplit(1, test_size=0.3, random_state=0)
         model = MaxMarginShift(one, shift=self.shift, cv=folds, tol=ENOUGH, random_state=self.random_state)
         if self.shift:
             model.fit(seen, y)
             self.extractor_, shift = model.extractor_, model.shift_
-        else:  # no SVM is asked where nothing moves
+        else:  # without a shift no SVM is needed
             self.extractor_, shift = seeded(one, self.random_state).fit(seen), 0.0
         self.trial_scores_ = {"reconstruction_error": _reconstruction_error(self.extractor_, seen), "shift": shift}
         return self
@@ -97,7 +97,7 @@ class ShiftedExtractor(TransformerMixin, BaseEstimator):
         return np.asarray(self.extractor_.transform(self.seen(np.asarray(X, dtype=np.float64))))
 
     def seen(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """What the extractor is given of the rows."""
+        """Return the input of the extractor for these rows."""
         return rows if self.embedding_ is None else np.asarray(self.embedding_.transform(rows))
 
     def _embedding(self, rows: NDArray[Any]) -> Any:
@@ -109,7 +109,7 @@ class ShiftedExtractor(TransformerMixin, BaseEstimator):
 
 
 class ReducerByFolds(Wrapped):
-    """One of our reducers, the weight of its labels by folds: the one whose features serve a linear SVM best.
+    """Reducer whose label weight is chosen by folds, by the accuracy of a linear SVM on its features.
 
     reducer : its class
     """
@@ -126,7 +126,7 @@ class ReducerByFolds(Wrapped):
 
 
 class ShiftByFolds(Wrapped):
-    """PCA of shifted rows, the shift and the SVM's cost by as many folds as the smallest class allows, at most five."""
+    """PCA of shifted rows; shift and SVM cost are chosen by at most five folds, fewer if a class is smaller."""
 
     def __init__(self, n_components: int = 10, *, random_state: int = 0) -> None:
         self.n_components = n_components
@@ -140,8 +140,7 @@ class ShiftByFolds(Wrapped):
 
 
 def _reconstruction_error(extractor: Any, rows: NDArray[Any]) -> float:
-    """Mean square of what the extractor's features do not give back of the rows, by its own way back or, where it has
-    none, by least squares."""
+    """Return the mean squared reconstruction error, by the extractor's inverse or, if it has none, by least squares."""
     features = extractor.transform(rows)
     if isinstance(extractor, KMeans):
         given_back = extractor.cluster_centers_[features.argmin(axis=1)]
@@ -154,7 +153,7 @@ def _reconstruction_error(extractor: Any, rows: NDArray[Any]) -> float:
 
 
 class Uncentred(TransformerMixin, BaseEstimator):
-    """A reducer's directions applied to rows whose mean is left where it is: X P."""
+    """Directions of a reducer applied to rows that are not centred: X P."""
 
     def __init__(self, reducer: Any = None) -> None:
         self.reducer = reducer
@@ -168,9 +167,9 @@ class Uncentred(TransformerMixin, BaseEstimator):
 
 
 class LoadingProducts(Uncentred):
-    """PLS with X times its loadings for features, instead of the scores.
+    """PLS with X times its loadings as features, instead of the scores.
 
-    The loadings are those of scores of length 1, as MATLAB's plsregress has them: √n larger than scikit-learn's, which
+    The loadings are those of scores of length 1, as in MATLAB's plsregress: √n larger than scikit-learn's, which
     matters to a classifier that penalises large weights.
     """
 
@@ -184,7 +183,7 @@ class LoadingProducts(Uncentred):
 
 
 class InitialHyperplane(RefinedHyperplane):
-    """The linear classifier that a refinement begins with, fitted as the refinement fits it."""
+    """Linear classifier that a refinement starts from, fitted as the refinement fits it."""
 
     def __init__(self, estimator: Any = None, *, normalize: bool | float = True) -> None:
         super().__init__(estimator, rule="none", reference_class=None, normalize=normalize)
@@ -219,7 +218,7 @@ def _uncentred(reducer: Any, n_components: int, **options: Any) -> Uncentred:
 
 
 def _refined(rule: str, estimator: Any = None) -> RefinedHyperplane:
-    # The rows come standardised, before the split, as in the paper.
+    # The rows are standardised before the split, as in the paper.
     return RefinedHyperplane(estimator, rule=rule, reference_class=None)
 
 
@@ -228,7 +227,7 @@ def _balanced_svm() -> SVC:
 
 
 def _directions_of_half(sizes: Sizes) -> int:
-    """As many as the training part of two folds can span, by which the shift is chosen."""
+    """Return the number of components that the training half of two folds can span."""
     return min(sizes.n_rows // 2 - 1, sizes.n_features)
 
 
@@ -239,7 +238,7 @@ PAPER_METHODS: dict[str, Method] = {
     for method in (
         Method("paper/pca", "PCA, rows not centred", partial(_uncentred, PCA)),
         *(
-            # at most as many pairs as rows, as the paper's text has it (its figure 3 takes every tie)
+            # at most as many pairs as rows, by the paper's text (its figure 3 takes every tie)
             Method(
                 f"paper/margin-pca-{pairs}",
                 "rows not centred",
@@ -274,7 +273,7 @@ PAPER_METHODS: dict[str, Method] = {
         ),
     )
 }
-OVER_98 = 0.98  # of the 100 rows of the refinement's example: covariance over n − 2, as MATLAB's `classify` has it
+OVER_98 = 0.98  # of the 100 rows of the refinement's example: covariance over n − 2, as in MATLAB's `classify`
 _RULES = ("sign", "min", "max", "discriminant-min", "discriminant-max", "none")
 PAPER_CLASSIFIERS: dict[str, Classifier] = {
     classifier.name: classifier

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discrim.cli import application, screen
-from discrim.evaluation.study import study
+from discrim.papers.study import study
 
 APP = application()
 
@@ -28,20 +28,20 @@ def test_wrong_names_are_refused_with_the_right_ones(nowhere):
     assert "No study is named 'maximum-margin-pcaa'. Did you mean maximum-margin-pca or " in err
     code, _, err = reproduce("maximum-margin-pca", "--table", "14")
     assert code == 2
-    assert "There are the tables 4 (ionosphere)" in err
+    assert "--table and --dataset must be one of 4 (ionosphere)" in err
     code, _, err = reproduce("max-margin-data-shifting", "--table", "2")
     assert code == 2
     assert "table 2 has TRECVID2003, whose data are not public." in err
     for names in ((), ("bayes-error-pca", "--study", "own.toml")):
         code, _, err = reproduce(*names)
         assert code == 2
-        assert "Name a paper (bayes-error-pca, " in err
+        assert "Exactly one of PAPER (bayes-error-pca, " in err
 
 
 def test_data_sets_that_are_not_here_are_left_out_and_named(nowhere, tmp_path):
     code, out, err = reproduce("bayes-error-pca", "--splits", "1", "--jobs", "1", "--store", tmp_path / "kept")
     assert code == 0
-    assert "left out: pima: " in err
+    assert "skipped: pima: " in err
     assert "Table II, wdbc" in out  # comes with scikit-learn
     assert "pima" not in out
     code, _, err = reproduce("bayes-error-pca", "--dataset", "pima")
@@ -61,7 +61,7 @@ def test_printed_figure_ours_and_difference_stand_side_by_side(nowhere, tmp_path
         printed, ours, _, _, off, *_ = figures
         assert float(printed) == cell.printed
         assert float(off) == pytest.approx(float(ours) - float(printed), abs=0.011)
-    assert f"All in all: {len(lines)} of {len(lines)} cells (100%) within 2 points of print" in out
+    assert f"In total: {len(lines)} of {len(lines)} cells (100%) within 2 points of print" in out
 
 
 def test_claims_by_tests_that_hold(nowhere, tmp_path):
@@ -72,7 +72,7 @@ def test_claims_by_tests_that_hold(nowhere, tmp_path):
     assert honest != out
     assert "Of 4 comparisons with the baseline, corrected t test after Holm: better " in out
     assert "Of 4 comparisons with the baseline, corrected t test after Holm: better " in honest
-    assert "The one-sided sign test, which takes the splits for independent, would call " in out
+    assert "The one-sided sign test, which assumes independent splits, would call " in out
 
 
 def test_failed_trials_set_the_exit_code(nowhere, tmp_path, monkeypatch):
@@ -110,7 +110,7 @@ def test_a_cell_without_a_result_says_why_and_sets_the_exit_code(nowhere, tmp_pa
     code, out, _ = reproduce("--study", tmp_path / "own.toml", "-j", "1")
     assert code == 1
     assert "MMPCA, K = 2, NB, accuracy: no result: ValueError: n_components=2, but 10 samples in 2 features span" in out
-    assert "All in all: 1 of 2 cells (50%) within 100 points of print" in out
+    assert "In total: 1 of 2 cells (50%) within 100 points of print" in out
     assert "1 cell without a result." in out
     assert "nan" not in out
     (tmp_path / "own.toml").write_text(OWN.replace(', ["MMPCA", 2, "NB", 70.0]', ""))
@@ -124,7 +124,7 @@ def test_a_page_is_written_and_refused_before_the_run_where_it_cannot_be(nowhere
     assert f"The page is in {page}." in err
     assert "0.1353" in page.read_text(encoding="utf-8")
     for options, words in (
-        (("--claims", "--html", page), "Leave out --claims and --honest, or --html."),
+        (("--claims", "--html", page), "--html must be used without --claims and --honest."),
         (("--html", tmp_path), "A report is a file, not a folder"),
         (("--store", tmp_path / "page.html", "--html", page), "would write over the store"),
     ):

@@ -1,4 +1,4 @@
-"""A reproduction as a page of the report's kind: figures as printed against ours, and the papers' charts."""
+"""HTML page of a reproduction: printed figures against ours, and the papers' charts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.reproduce import Outcome, fitted_features, summary
 from discrim.evaluation.statistics import corrected_interval
-from discrim.evaluation.study import PrintedTable, Study
+from discrim.papers.reproduce import Outcome, fitted_features, summary
+from discrim.papers.study import PrintedTable, Study
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.page import framed
 from discrim.report.payload import Words, figure_json
@@ -23,7 +23,7 @@ Charts = Iterator[tuple[str, Chart]]  # each with what a menu calls it
 
 
 def agreement_chart(outcomes: Sequence[Outcome]) -> Chart | None:
-    """Ours against print for figures in percent, a colour for each table, whiskers as long as the printed deviation."""
+    """Chart our figures against the printed ones in percent, with whiskers of one printed deviation."""
     there = [one for one in outcomes if one.measure.unit and not one.missing and np.isfinite(one.cell.printed)]
     if not there:
         return None
@@ -54,7 +54,7 @@ def _agreement(outcomes: list[Outcome], title: str, at: int) -> list[Mark]:
 
 
 def figure_charts(study: Study, table: PrintedTable, outcomes: Sequence[Outcome]) -> Charts:
-    """The charts of one figure."""
+    """Yield the charts of one figure."""
     there = [one for one in outcomes if not one.missing]
     if table.drawn == "embedding":
         yield from _embeddings(study, table)
@@ -63,7 +63,7 @@ def figure_charts(study: Study, table: PrintedTable, outcomes: Sequence[Outcome]
 
 
 def _curves(outcomes: list[Outcome]) -> Charts:
-    """Accuracy over K with Student's interval of the mean, which takes splits for independent, as the paper does."""
+    """Chart accuracy over K with Student's interval of the mean, which assumes independent splits as the paper does."""
     for classifier, group in groupby(outcomes, key=lambda one: one.cell.classifier):
         marks: list[Mark] = []
         for at, (method, points) in enumerate(groupby(group, key=lambda one: one.cell.method)):
@@ -85,7 +85,7 @@ def _curve(points: list[Outcome], method: str, at: int) -> list[Mark]:
 
 
 def _splits(outcomes: list[Outcome]) -> Charts:
-    """Each split's figure, one method's beside the other's."""
+    """Chart the figure of each split for all methods."""
     marks = [
         Mark("line", "lines", np.arange(1, len(one.figures) + 1), np.array(one.figures), one.cell.method,
              one.cell.method, at, at, 1.5, tip="split {x}: {y:.1f}")
@@ -96,7 +96,7 @@ def _splits(outcomes: list[Outcome]) -> Charts:
 
 
 def _shifts(outcomes: list[Outcome]) -> Charts:
-    """Accuracy and reconstruction error over the shift, each from 0 at its least to 1 at its most, as in the paper."""
+    """Chart accuracy and reconstruction error over the shift, each scaled to [0, 1] as in the paper."""
     by_extractor: dict[str, list[Outcome]] = {}
     for one in outcomes:
         by_extractor.setdefault(one.cell.method.split()[0], []).append(one)
@@ -107,21 +107,21 @@ def _shifts(outcomes: list[Outcome]) -> Charts:
         for at, (measure, group) in enumerate(groupby(some, key=lambda one: one.cell.measure)):
             values = np.array([np.mean(one.figures[:fewest]) for one in group])
             scaled = (values - values.min()) / (np.ptp(values) or 1.0)
-            told = f"{measure.split()[-1]}, {values.min():.3g} to {values.max():.3g}"
+            label = f"{measure.split()[-1]}, {values.min():.3g} to {values.max():.3g}"
             marks.append(
-                Mark("line", "lines", np.arange(len(values)), scaled, measure, told, 1 - at, at, tip="{y:.2f}")
+                Mark("line", "lines", np.arange(len(values)), scaled, measure, label, 1 - at, at, tip="{y:.2f}")
             )
         ticks = {float(place): f"{shift:g}" for place, shift in enumerate(shifts)}
         yield extractor, Chart(tuple(marks), Axis("shift", ticks=ticks), Axis("from least to most"), title=extractor)
 
 
 def shift_of(one: Outcome) -> float:
-    """The shift in a method's name, 0 where there is none."""
+    """Return the shift in a method's name, 0 if there is none."""
     return float((*one.cell.method.split(), "0")[1])
 
 
 def _embeddings(study: Study, table: PrintedTable) -> Charts:
-    """Rows that were not fitted in the plane of each method, by class."""
+    """Chart held-out rows in the plane of each method, by class."""
     for cell in table.cells:
         features, labels = fitted_features(study, table, cell)
         marks = [
@@ -136,7 +136,7 @@ def _columns(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
 
 
 class PrintedLine(NamedTuple):
-    """A cell as pages and the screen say it; numbers to sort by stand beside their words."""
+    """Printed cell in words, with the numbers to sort by."""
 
     outcome: Outcome
     printed: str
@@ -148,7 +148,7 @@ class PrintedLine(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A table or a figure of the paper."""
+    """Table or figure of the paper."""
 
     title: str
     lines: list[PrintedLine]
@@ -165,14 +165,14 @@ def write_reproduction(
     command: str = "",
     absent: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the page; the file appears whole or not at all. `absent`: data sets that were left out, and why."""
+    """Write the page atomically. `absent`: skipped data sets with the reason."""
     text = reproduction_page(study, outcomes, command, absent or {})
     with whole_file(path) as handle:
         handle.write(text.encode("utf-8", "replace"))
 
 
 def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, absent: Mapping[str, str]) -> str:
-    """The page as text."""
+    """Return the page as text."""
     words = Words()
     parts: list[Part] = []
     charts: dict[str, Any] = {}
@@ -188,6 +188,7 @@ def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, a
     return framed(
         "reproduction.html",
         {"blocks": [{"figures": charts}], "ranks": {}, "words": words.all},
+        package="discrim.papers",
         study=study,
         parts=parts,
         said=summary(list(outcomes), study.tolerance),
@@ -198,7 +199,7 @@ def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, a
 
 
 def printed_line(one: Outcome, tolerance: float) -> PrintedLine:
-    """A cell's figures in words."""
+    """Format a cell's figures."""
     shown, cell = one.measure.shown, one.cell
     return PrintedLine(
         one,
@@ -212,7 +213,7 @@ def printed_line(one: Outcome, tolerance: float) -> PrintedLine:
 
 
 def figure(value: float, deviation: float, shown: str) -> str:
-    """A figure with its deviation, as far as there is one."""
+    """Format a figure with its deviation, if there is one."""
     if math.isnan(value):
         return "–"
     return f"{value:{shown}}" if math.isnan(deviation) else f"{value:{shown}} ± {deviation:{shown}}"

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from samples import labelled
 
-from discrim.evaluation.measures import MEASURES
-from discrim.evaluation.paper_conventions import any_classifier, any_method
 from discrim.evaluation.plan import labelled_table
-from discrim.evaluation.study import (
+from discrim.papers.conventions import any_classifier, any_method
+from discrim.papers.measures import MEASURES
+from discrim.papers.study import (
     MADE_UP,
     PREPARATIONS,
     Names,
@@ -114,9 +114,9 @@ def test_a_part_of_a_study():
     assert [table.dataset for table in whole.part("7").tables] == ["splice"]
     assert [table.name for table in whole.part(dataset="colon").tables] == ["8", "3"]
     assert [table.title for table in whole.part(figure="4").tables] == ["Figure 4, ionosphere"]
-    with pytest.raises(ValueError, match=r"no such table or data set. There are the tables 4 \(ionosphere\), 5 \("):
+    with pytest.raises(ValueError, match=r"--table and --dataset must be one of 4 \(ionosphere\), 5 \("):
         whole.part("7", "colon")
-    with pytest.raises(ValueError, match=r"no such figure or data set. There are the figures 4 \(ionosphere\)\."):
+    with pytest.raises(ValueError, match=r"--figure and --dataset must be one of 4 \(ionosphere\) "):
         whole.part(figure="5")
     with pytest.raises(ValueError, match=r"max-margin-data-shifting: table 2 has TRECVID2003, whose data are not pub"):
         study("max-margin-data-shifting").part("2")
@@ -175,12 +175,12 @@ def test_a_study_of_ones_own_may_have_its_rows_beside_it(tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ('title = "Mine"', "title =", "own.toml is no TOML file"),
+        ('title = "Mine"', "title =", "own.toml must be a TOML file"),
         ('title = "Mine"', "", "own.toml: title is missing"),
         ('name = "A"', "", "own.toml: name of a table is missing"),
-        ('name = "A"', 'name = "A"\nsplit = 3', "own.toml: table A has split, but may have against, cells, "),
+        ('name = "A"', 'name = "A"\nsplit = 3', "own.toml: keys of table A must be among against, cells, "),
         ('"NB", 70.0', '"SVM", 70.0', "No classifier of the study is named 'SVM'. There are: NB."),
-        ('"NB", 70.0', '"NB", 70.0, 1, 2, 3, 4, 5', "own.toml: a cell is [method, k, classifier, printed, "),
+        ('"NB", 70.0', '"NB", 70.0, 1, 2, 3, 4, 5', "own.toml: a cell must be [method, k, classifier, printed, "),
     ],
 )
 def test_a_study_that_is_none_is_refused_with_what_is_wrong(before, after, message, tmp_path):

@@ -15,15 +15,15 @@ from sklearn.preprocessing import StandardScaler
 from discrim.estimators.bayes_error_pca import BayesErrorPCA
 from discrim.estimators.fisher_lda import FisherLDA
 from discrim.estimators.pca import PCA
-from discrim.evaluation.measures import MEASURES
-from discrim.evaluation.paper_conventions import any_classifier
 from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.reproduce import Outcome, grids_of, judged, reproduced, summary
 from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import corrected_t_test, holm, sign_test
 from discrim.evaluation.store import Store
-from discrim.evaluation.study import MADE_UP, Names, PrintedCell, PrintedTable, Study, study
+from discrim.papers.conventions import any_classifier
+from discrim.papers.measures import MEASURES
+from discrim.papers.reproduce import Outcome, grids_of, judged, reproduced, summary
+from discrim.papers.study import MADE_UP, Names, PrintedCell, PrintedTable, Study, study
 
 NAN = np.nan
 SPLITS = 4
@@ -149,7 +149,7 @@ def test_claims_are_tested_against_the_baseline_at_the_same_count(as_printed, st
         assert claim.against.p_value == pytest.approx(p)
         assert claim.against.adjusted == pytest.approx(after)
         assert claim.against.sign_p_value == pytest.approx(sign_test(values).p_value)
-    with pytest.raises(ValueError, match="made makes no claims"):
+    with pytest.raises(ValueError, match="made has none"):
         judged(made(honest=None), store)
 
 
@@ -206,7 +206,7 @@ def test_summary_counts_what_is_near():
     p_values = [outcome(0.3, 0.9, measure="sign p"), outcome(0.04, 1e-9, measure="sign p"), outcome(0.06, 0.04)]
     assert summary(p_values[:2], 2.0) == "2 of 2 cells (100%) on the printed side of p = 0.05"
     assert summary([outcome(0.06, 0.04, measure="sign p")], 2.0).startswith("0 of 1 cells")
-    assert summary([outcome(3.0, 3.1, measure="t")], 2.0) == "no figures that could be judged"
+    assert summary([outcome(3.0, 3.1, measure="t")], 2.0) == "no printed figures to compare with"
 
 
 def test_a_cell_is_compared_with_the_method_or_classifier_the_table_names(store):

@@ -1,4 +1,4 @@
-"""Histograms of oriented gradients: 64 numbers that say which way the strokes of a digit run."""
+"""Histograms of oriented gradients: 64 features of the directions of a digit's strokes."""
 
 import numpy as np
 from scipy import ndimage
@@ -7,7 +7,7 @@ ORIENTATIONS = 16
 
 
 def hog(images: np.ndarray) -> np.ndarray:
-    """n×64 of n×height×width images: a histogram of 16 directions, weighted by strength, for each quarter.
+    """Return an n×64 array for n×height×width images: a weighted histogram of 16 directions for each quarter.
 
     The square root of the shares, scaled to length 1 (so that distances are Hellinger's).
     """

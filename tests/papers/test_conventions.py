@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 
 from discrim import LogisticPCA, MarginPCA, MaxMarginShift, SupervisedExponentialPCA
 from discrim.estimators.pca import PCA
-from discrim.evaluation.paper_conventions import (
+from discrim.papers.conventions import (
     EXTRACTORS,
     PAPER_METHODS,
     InitialHyperplane,

@@ -1,8 +1,8 @@
-"""A paper's tables done again: the printed figure beside ours, and which of the paper's claims hold.
+"""Reproduction of a paper's tables, and tests of its claims.
 
-`reproduced` follows the paper's conventions to the letter. `judged` tests each claim against the paper's baseline by
-the corrected t test, with the paper's sign test beside it: by the paper's conventions, or with the same methods used as
-they should be (inside the split, centred, with an intercept).
+`reproduced` follows the paper's conventions exactly. `judged` tests each claim against the paper's baseline by the
+corrected t test and by the paper's sign test: by the paper's conventions, or with sound use of the same methods (inside
+the split, centred, with an intercept).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.grid import Grid
-from discrim.evaluation.measures import Measure, measure_of
-from discrim.evaluation.paper_conventions import ALL_CLASSIFIERS, ALL_METHODS, any_method
 from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.run import Progress, run
 from discrim.evaluation.store import Store
-from discrim.evaluation.study import Names, PrintedCell, PrintedTable, Study
 from discrim.evaluation.summary import Difference, ScoreTable, adjusted
+from discrim.papers.conventions import ALL_CLASSIFIERS, ALL_METHODS, any_method
+from discrim.papers.measures import Measure, measure_of
+from discrim.papers.study import Names, PrintedCell, PrintedTable, Study
 from discrim.tables.labelled_table import LabelledTable
 
 RowsByCell = Mapping[Cell, list[Result]]
@@ -32,14 +32,14 @@ RowsByCell = Mapping[Cell, list[Result]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """A printed cell and what came out here: a figure for every split or draw, or the reason why there is none."""
+    """Reproduced cell: a figure for every split or draw, or the reason for its absence."""
 
     table: PrintedTable
     cell: PrintedCell
     figures: tuple[float, ...]
     n_failed: int = 0
     reason: str = ""
-    n_splits: int = 0  # that the figures are of, in each draw
+    n_splits: int = 0  # number of splits in each draw
 
     @property
     def measure(self) -> Measure:
@@ -59,11 +59,11 @@ class Outcome:
 
     @property
     def off(self) -> float:
-        """Ours minus the printed figure."""
+        """Difference of our figure and the printed one."""
         return self.ours - self.cell.printed
 
     def near_print(self, tolerance: float) -> bool | None:
-        """None where the measure has no such thing, or nothing is printed."""
+        """Return whether ours is near the printed figure; None if there is no tolerance or no printed figure."""
         if self.measure.near is None or np.isnan(self.cell.printed):
             return None
         return not self.missing and self.measure.near(self.cell, self.ours, tolerance)
@@ -74,13 +74,13 @@ class Outcome:
 
     @property
     def words(self) -> str:
-        """Which cell it is."""
+        """Name of the cell: method, K and classifier."""
         return f"{self.cell.method}, {f'K = {self.cell.k}, ' if self.cell.k else ''}{self.cell.classifier}"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the paper: a method's score minus the baseline's, in the paper's names."""
+    """Claim of the paper: a method's score minus the baseline's, in the paper's names."""
 
     table: PrintedTable
     cell: PrintedCell
@@ -90,7 +90,7 @@ class Claim:
 
 
 def grids_of(study: Study, table: PrintedTable, splits: int | None = None) -> list[Grid]:
-    """The grids that give a table's figures, one for each draw of the splits."""
+    """Return the grids of a table's figures, one for each draw of the splits."""
     grids = []
     for draw in range(table.draws):
         rows = study.rows_of(table, draw)
@@ -109,9 +109,9 @@ def reproduced(
     progress: Progress | None = None,
     as_stored: bool = False,
 ) -> list[Outcome]:
-    """Every cell of the study by the paper's conventions.
+    """Compute every cell of the study by the paper's conventions.
 
-    as_stored : nothing is done anew; what the store has not is missing
+    as_stored : compute nothing; cells that are not in the store are missing
     """
     done = _doing(store, jobs, progress, as_stored)
     outcomes: list[Outcome] = []
@@ -123,7 +123,7 @@ def reproduced(
 
 
 def fitted_features(study: Study, table: PrintedTable, cell: PrintedCell) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Features and labels of the rows that the first split holds out, by the method of a cell: to be looked at."""
+    """Return the features and labels of the first split's test rows, by the method of a cell."""
     rows = study.rows_of(table)
     train, test = next(iter(table.splitting(rows.n_samples).splits(rows.y)))
     model = any_method(table.names.methods[cell.method]).estimator(cell.k, 0).fit(rows.X[train], rows.y[train])
@@ -140,16 +140,16 @@ def judged(
     progress: Progress | None = None,
     as_stored: bool = False,
 ) -> list[Claim]:
-    """Every claim of the study against the baseline at the same K, Holm over each table.
+    """Test every claim of the study against the baseline at the same K, with Holm's correction in each table.
 
-    as_printed : by the paper's own conventions; else the methods as they should be used
+    as_printed : use the paper's own conventions; else sound ones
     """
     done = _doing(store, jobs, progress, as_stored)
     claims: list[Claim] = []
     if study.honest is None:
-        raise ValueError(f"{study.name} makes no claims that could be judged this way.")
+        raise ValueError(f"The study must have [honest] conventions to test its claims; {study.name} has none.")
     for table in claiming(study).tables:
-        # as it should be, nothing is done to the rows before the split, and columns are standardised inside
+        # sound use prepares nothing before the split and standardises columns inside it
         names, prepare, scale = (table.names, table.prepare, "none") if as_printed else (study.honest, "", "standard")
         rows = study.rows_of(replace(table, prepare=prepare))
         ours = {cell: _cell(cell, names, rows) for cell in table.cells if cell.method in study.claims}
@@ -162,14 +162,14 @@ def judged(
 def _doing(
     store: Store, jobs: int | None, progress: Progress | None, as_stored: bool
 ) -> Callable[[Grid], list[Result]]:
-    """What gives a grid's rows: as they are stored, or after doing what is missing."""
+    """Return the function that gives a grid's results: from the store only, or computed where missing."""
     if as_stored:
         return lambda grid: store.rows(grid.keys)
     return partial(run, store=store, jobs=jobs, progress=progress)
 
 
 def claiming(study: Study) -> Study:
-    """The study with the tables that make claims: figures of the methods claimed to be better, no tests of them."""
+    """Return the study with those tables only that have scores of the methods claimed to be better."""
 
     def makes_claims(table: PrintedTable) -> bool:
         return any(cell.method in study.claims and not measure_of(cell).paired for cell in table.cells)
@@ -203,7 +203,7 @@ def _outcome(table: PrintedTable, cell: PrintedCell, rows: LabelledTable, draws:
 def _grid(
     table: PrintedTable, rows: LabelledTable, cells: tuple[Cell, ...], splits: int | None, scale: str, seed: int = 0
 ) -> Grid:
-    """The paper's splits, or the first few of them: two of ten folds are not two folds."""
+    """Return the grid of the paper's splits, or of the first few of them (two of ten folds are not two folds)."""
     fewer = None if splits is None else min(splits, table.splits)
     known: dict[str, Any] = {"methods": ALL_METHODS, "classifiers": ALL_CLASSIFIERS}
     return Grid(table.dataset, rows, cells, table.splitting(rows.n_samples), scale, seed, n_splits=fewer, **known)
@@ -228,11 +228,11 @@ def _n_failed(rows: list[Result]) -> int:
     return sum(row.status == "failed" for row in rows)
 
 
-# ---------------------------------------------------------------------- in a line
+# ---------------------------------------------------------------------- summary in one line
 
 
 def summary(outcomes: list[Outcome], tolerance: float) -> str:
-    """How many cells agree, by measure, and how far they are off; cells without a result are none that agree."""
+    """Describe how many cells agree, by measure, and by how much they differ; a missing cell does not agree."""
     parts = []
     judged = [one for one in outcomes if one.near_print(tolerance) is not None]
     for within, some in _by_meaning(judged, tolerance):
@@ -243,7 +243,7 @@ def summary(outcomes: list[Outcome], tolerance: float) -> str:
     missing = sum(one.missing for one in outcomes)
     if missing:
         parts.append(f"{missing} cell{'' if missing == 1 else 's'} without a result")
-    return "; ".join(filter(None, parts)) or "no figures that could be judged"
+    return "; ".join(filter(None, parts)) or "no printed figures to compare with"
 
 
 def _by_meaning(outcomes: list[Outcome], tolerance: float) -> Iterable[tuple[str, list[Outcome]]]:

@@ -1,4 +1,4 @@
-"""What the papers print, from the result rows of one draw of the splits; and when ours is near it."""
+"""Measures that the papers print, computed from the results of one draw of the splits, and their tolerances."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from discrim.evaluation.methods import named
 from discrim.evaluation.result import Result
 from discrim.evaluation.statistics import paired_t_test, sign_test
-from discrim.evaluation.study import PrintedCell
 from discrim.evaluation.summary import LEVEL
+from discrim.papers.study import PrintedCell
 
 Near = Callable[[PrintedCell, float, float], bool]  # of a printed cell, our figure, the study's tolerance
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure of a paper's kind.
+    """Measure of the kind that a paper prints.
 
-    of : the figures (one, or one per split) of a cell's rows, and of its opponent's where `paired`
-    near : whether ours is near print; None where that has no meaning
-    within : what near means, in words, for a tolerance
-    shown : how a figure is written
+    of : function of a cell's rows (and its opponent's if `paired`) to one figure, or one for each split
+    near : whether ours is near the printed figure; None if the measure has no tolerance
+    within : text that describes `near` for a tolerance
+    shown : format of a figure
     """
 
     of: Callable[..., Any]
@@ -43,7 +43,7 @@ def _accuracies(rows: list[Result]) -> NDArray[np.float64]:
 
 
 def _differences(rows: list[Result], others: list[Result]) -> NDArray[np.float64]:
-    """Points of accuracy above the other's, for each split that both have."""
+    """Return the difference of accuracy in points for each split that both have."""
     by_split: dict[int, list[float]] = defaultdict(list)
     for of in (rows, others):
         for row in of:
@@ -52,7 +52,7 @@ def _differences(rows: list[Result], others: list[Result]) -> NDArray[np.float64
 
 
 def _tested(figure: Callable[[NDArray[np.float64]], float], least: int) -> Callable[..., Any]:
-    """The figure of a test of the differences; none where fewer than `least` splits have both."""
+    """Return the function that tests the differences; it gives nothing if fewer than `least` splits have both."""
 
     def of(rows: list[Result], others: list[Result]) -> Any:
         differences = _differences(rows, others)
@@ -62,7 +62,7 @@ def _tested(figure: Callable[[NDArray[np.float64]], float], least: int) -> Calla
 
 
 def _f_measure(rows: list[Result], *, smaller: bool) -> Any:
-    """2TP / (2TP + FP + FN) over all test rows of all folds, of the smaller or the larger class."""
+    """Return 2TP / (2TP + FP + FN) of the smaller or larger class over the test rows of all folds."""
     if not rows:
         return []
     hits, actual, predicted = (
@@ -77,7 +77,7 @@ def _score(name: str) -> Callable[[list[Result]], NDArray[np.float64]]:
 
 
 def _in_points(cell: PrintedCell, ours: float, tolerance: float) -> bool:
-    """Within one printed deviation, or where none is printed within the study's tolerance."""
+    """Return whether ours is within one printed deviation or, if none is printed, within the study's tolerance."""
     reach = tolerance if math.isnan(cell.printed_deviation) else cell.printed_deviation
     return abs(ours - cell.printed) <= reach + 1e-9
 

@@ -8,9 +8,9 @@ import shift_study
 from samples import labelled
 
 from discrim import MarginSubspace
-from discrim.evaluation.paper_conventions import any_classifier
-from discrim.evaluation.reproduce import Outcome
-from discrim.evaluation.study import Study
+from discrim.papers.conventions import any_classifier
+from discrim.papers.reproduce import Outcome
+from discrim.papers.study import Study
 from discrim.tables.labelled_table import LabelledTable
 
 DIGITS = shift_study.STUDY.part("4", "opencv_digits").tables[0]
