@@ -1,4 +1,4 @@
-"""The classifiers that judge reduced features, by name: one line each.
+"""Classifiers by name: the judges of reduced features, and the partners that classify all columns.
 
 All have an intercept. A linear SVM and logistic regression penalise large weights, so their answer depends on the unit
 of the features, and methods differ in theirs by factors of thousands: both see the features divided by one number, so
@@ -15,16 +15,22 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from discrim.estimators.fisher_lda import FisherLDA
 from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
 from discrim.evaluation.methods import entries_named
+
+MOST_RBF_ROWS = 4_000
+MOST_FOREST_ROWS = 20_000
+TREES_TIMES_ROWS, LEAST_TREES, MOST_TREES = 100_000, 30, 100
 
 
 class UnitMeanSquare(TransformerMixin, BaseEstimator):
@@ -56,15 +62,54 @@ class LinearSVM(LinearSVC):
         return self
 
 
+def _sampled(X: Any, y: Any, weights: Any, most: int) -> tuple[Any, Any, Any]:
+    """Draw at most `most` rows, each class in its proportion, always the same ones."""
+    if len(y) <= most or most < 2 * len(np.unique(y)) or np.unique(y, return_counts=True)[1].min() < 2:
+        return X, y, weights
+    kept = train_test_split(np.arange(len(y)), train_size=most, stratify=y, random_state=0)[0]
+    return X[kept], y[kept], None if weights is None else weights[kept]
+
+
+class RBFSVM(SVC):
+    """scikit-learn's SVM with a Gaussian kernel, fitted on at most 4,000 rows, drawn by class (it takes n² time)."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBFSVM:
+        super().fit(*_sampled(X, np.asarray(y), sample_weight, MOST_RBF_ROWS))
+        return self
+
+
+class Forest(RandomForestClassifier):
+    """scikit-learn's random forest with fewer trees for more rows, fitted on at most 20,000 rows, drawn by class."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Forest:
+        rows, labels, weights = _sampled(X, np.asarray(y), sample_weight, MOST_FOREST_ROWS)
+        self.n_estimators = int(np.clip(TREES_TIMES_ROWS // len(labels), LEAST_TREES, MOST_TREES))
+        super().fit(rows, labels, weights)
+        return self
+
+
 @dataclass(frozen=True)
 class Classifier:
-    """A classifier by name."""
+    """A classifier by name.
+
+    note : what is done to many rows, for those who read its scores; most_rows : from how many on
+    """
 
     name: str
     gloss: str
     build: Callable[[], Any]
     takes_sparse: bool = True
     least_rows: int = 1
+    note: str = ""
+    most_rows: float = float("inf")
+
+    def estimator(self, class_weight: str | None = None) -> Any:
+        """Return an unfitted classifier; classes count alike with class_weight="balanced", where it can weight them."""
+        model = self.build()
+        last = model[-1] if isinstance(model, Pipeline) else model
+        if class_weight is not None and "class_weight" in last.get_params():
+            last.set_params(class_weight=class_weight)
+        return model
 
 
 def _in_one_unit(classifier: Callable[[], Any]) -> Any:
@@ -86,10 +131,25 @@ _LISTED = (
     Classifier("1-nn", "the nearest neighbour", partial(KNeighborsClassifier, 1)),
     Classifier("5-nn", "the five nearest neighbours", partial(KNeighborsClassifier, 5), least_rows=5),
     Classifier("tree", "decision tree", partial(DecisionTreeClassifier, random_state=0)),
+    Classifier(
+        "rbf-svm",
+        "support vector machine with a Gaussian kernel, C = 10",
+        partial(RBFSVM, C=10.0),
+        note=f"fitted on at most {MOST_RBF_ROWS:,} training rows",
+        most_rows=MOST_RBF_ROWS,
+    ),
+    Classifier(
+        "forest",
+        "random forest",
+        partial(Forest, random_state=0, n_jobs=1),
+        note=f"fitted on at most {MOST_FOREST_ROWS:,} training rows",
+        most_rows=MOST_FOREST_ROWS,
+    ),
 )
 
 CLASSIFIERS: dict[str, Classifier] = {classifier.name: classifier for classifier in _LISTED}
 DEFAULT_CLASSIFIERS = ("svm", "5-nn")
+RAW_PARTNERS = ("logistic", "5-nn", "rbf-svm", "forest")  # that classify all columns in every comparison
 
 
 def named_classifiers(names: Iterable[str]) -> tuple[Classifier, ...]:

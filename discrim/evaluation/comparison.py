@@ -15,6 +15,7 @@ from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import RAW, Method
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.printed import printed
+from discrim.evaluation.recommendation import Recommendation
 from discrim.evaluation.result import Cell, Result, RunFacts, Setting
 from discrim.evaluation.sentences import in_components, percent
 from discrim.evaluation.store import Store
@@ -67,6 +68,16 @@ class JudgedRun:
         """What to take, how well it does, and whether reducing helps; None where no reduction has results."""
         nonlinear = [name for name, method in self.methods.items() if not method.linear]
         return verdict_of(self.rows, self.metric, self.facts, nonlinear)
+
+    @property
+    def recommendation(self) -> Recommendation | None:
+        """The recommended pipeline, by name and as it was judged; None where nothing could be judged."""
+        if self.verdict is None:
+            return None
+        setting = self.setting
+        return Recommendation(
+            *self.verdict.recommended, setting.scale, setting.impute or None, setting.class_weight or None
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -142,6 +153,8 @@ class Comparison(JudgedRun):
         What no single trial says: classes, labels, how many splits were asked for.
     methods : mapping of str to Method
         What the names of the methods stand for.
+    recommendation : Recommendation or None
+        The recommended pipeline: method, number of components, classifier, scale, imputation.
     """
 
     grid: Grid

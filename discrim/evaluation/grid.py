@@ -79,7 +79,7 @@ class Grid:
     @cached_property
     def trials(self) -> list[dict[str, Any]]:
         """All trials, split by split, so that what is done first can be compared first."""
-        count, common = self.n_splits or self.protocol.n_splits, self.setting._asdict()
+        count, common = self.n_splits or self.protocol.n_splits, self.setting.written
         own = {name: {"estimator": method.written} for name, method in self.methods.items() if method.written}
         return [
             {**common, **cell._asdict(), "split": split, **own.get(cell.method, {})}

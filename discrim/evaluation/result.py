@@ -58,6 +58,8 @@ class Setting(NamedTuple):
     discrim: str = ""
     groups: str = ""
     weights: str = ""
+    class_weight: str = ""
+    equal_rows: str = ""
 
     @classmethod
     def of(cls, trial: Mapping[str, Any]) -> Setting:
@@ -66,7 +68,15 @@ class Setting(NamedTuple):
     @property
     def run_key(self) -> str:
         """The key under which a store keeps what its trials have in common."""
-        return trial_key(self._asdict())
+        return trial_key(self.written)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """By name, as a trial has it; the later fields only where they are set, so that keys of older stores hold."""
+        return {name: value for name, value in self._asdict().items() if value or name not in _LATER}
+
+
+_LATER = ("class_weight", "equal_rows")
 
 
 @dataclass(frozen=True)
