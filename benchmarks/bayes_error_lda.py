@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.timing import Row, cpu_seconds, medians, ratio_row
 from discrim import BayesErrorLDA, ClassMoments, RegularizedLDA
-from discrim.core.error_subspace import error_subspace
+from discrim.core.pairwise_error import error_subspace
 
 ROWS = ("bayes error",)
 K = 2

@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.svm import LinearSVC
 
 from benchmarks.timing import Row, ratio_row
-from discrim.estimators.crammer_singer_svc import CrammerSingerSVC
+from discrim.estimators.svc import CrammerSingerSVC
 
 ROWS = ("6",)
 ALLOWED = 1e-4  # relative, of our primal objective over LIBLINEAR's

@@ -21,7 +21,7 @@ from discrim import (
     RegularizedLDA,
     UncorrelatedLDA,
 )
-from discrim.core.shrinkage_path import PATH
+from discrim.core.cross_validation import PATH
 
 ROWS = ("3", "4", "10", "11", "12b")
 

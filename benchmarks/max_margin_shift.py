@@ -15,8 +15,8 @@ from sklearn.svm import LinearSVC
 from benchmarks.timing import Row, ratio_row
 from discrim import PCA, MarginSubspace, MaxMarginShift
 from discrim.core.svm.shift import margin_shift
+from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.shift_search import SHIFTS
-from discrim.estimators.shifted_pca import ShiftedPCA
 from discrim.tables.rows import LabelledRows
 
 ROWS = ("6b",)

@@ -17,9 +17,8 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from discrim.estimators.merging_rules import MERGED_SET, Terms
-from discrim.estimators.pair_refinement import Settings, initial_hyperplane
+from discrim.estimators.pair_refinement import Pair, Settings, Standard, initial_hyperplane
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
-from discrim.estimators.two_classes import Pair, Standard
 
 ROWS = ("refinement",)
 N_ROWS = 200

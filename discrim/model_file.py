@@ -18,14 +18,14 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.core.held_out import HeldOut
+from discrim.core.cross_validation import PathScores
+from discrim.core.generalisation import HeldOut
 from discrim.core.kernel_choice import TriedKernel
 from discrim.core.landmarks import LandmarkKernel
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import RowSample
 from discrim.core.posterior_rule import HeldOutRows, PosteriorRule
-from discrim.core.shrinkage_path import PathScores
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import Pairing
 from discrim.estimators.posterior_map import ChosenKernel
@@ -36,7 +36,7 @@ from discrim.tables.writing import whole_file
 # where the estimators of a model file stand: every reducer of the registry, their parts, and what comes before them
 _ESTIMATORS: dict[str, str] = {
     **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
-    "ShiftedPCA": "discrim.estimators.shifted_pca:ShiftedPCA",
+    "ShiftedPCA": "discrim.estimators.margin_pca:ShiftedPCA",
     "LinearMap": "discrim.estimators.linear_map:LinearMap",
     "SimpleImputer": "sklearn.impute:SimpleImputer",
     **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
@@ -100,7 +100,7 @@ _OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, HeldOutRows, LandmarkKe
 _OF_REFINEMENT = (
     "discrim.estimators.pair_refinement.Hyperplane",
     "discrim.estimators.pair_refinement.Refinement",
-    "discrim.estimators.two_classes.Standard",
+    "discrim.estimators.pair_refinement.Standard",
 )
 FORMAT = _ModelFormat("model", 2, (*_LINEAR, *_OF_KERNELS))
 UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS))

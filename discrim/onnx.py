@@ -32,13 +32,13 @@ except ImportError as error:
 from discrim.core.calibration import any_class
 from discrim.core.landmarks import LandmarkKernel
 from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder
+from discrim.estimators.discriminant import NearestCentroid
 from discrim.estimators.kernel_map import KernelMap
 from discrim.estimators.linear_map import LinearMap
+from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.max_margin_shift import MaxMarginShift
-from discrim.estimators.nearest_centroid import NearestCentroid
 from discrim.estimators.posterior_map import PosteriorMap
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
-from discrim.estimators.shifted_pca import ShiftedPCA
 from discrim.registry import ENTRIES, found
 
 Array = NDArray[np.float64]

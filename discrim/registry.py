@@ -154,7 +154,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "regularized_lda:RegularizedLDA",
+        "lda:RegularizedLDA",
         "linear discriminants with a ridge",
         Method(
             "regularized-lda",
@@ -164,12 +164,12 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "fisher_lda:FisherLDA",
+        "lda:FisherLDA",
         "classical linear discriminants",
         Method("fisher-lda", "classical linear discriminants", laws=DISCRIMINANTS),
     ),
     _reducer(
-        "heteroscedastic_lda:HeteroscedasticLDA",
+        "lda:HeteroscedasticLDA",
         "classes of different covariances, too",
         Method(
             "heteroscedastic-lda",
@@ -178,32 +178,32 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "uncorrelated_lda:UncorrelatedLDA",
+        "undersampled_lda:UncorrelatedLDA",
         "discriminants with uncorrelated features",
         Method("uncorrelated-lda", "discriminants with uncorrelated features, also for n < d", laws=DISCRIMINANTS),
     ),
     _reducer(
-        "orthogonal_lda:OrthogonalLDA",
+        "undersampled_lda:OrthogonalLDA",
         "orthonormal discriminants, n < d",
         Method("orthogonal-lda", "orthonormal discriminants, also for n < d", laws={"lanczos": False}),
     ),
     _reducer(
-        "null_space_lda:NullSpaceLDA",
+        "undersampled_lda:NullSpaceLDA",
         "where classes do not vary",
         Method("null-space-lda", "class means apart where classes do not vary, for n < d", laws={"lanczos": False}),
     ),
     _reducer(
-        "pca_lda:PCALDA",
+        "lda:PCALDA",
         "principal components, then discriminants",
         Method("pca-lda", "principal components, then discriminants", laws=DISCRIMINANTS),
     ),
     _reducer(
-        "maximum_margin_criterion:MaximumMarginCriterion",
+        "margin_pca:MaximumMarginCriterion",
         "between minus within-class scatter",
         Method("max-margin-criterion", "between minus within-class scatter", laws={"lanczos_pads": False}),
     ),
     _reducer(
-        "margin_subspace:MarginSubspace",
+        "max_margin:MarginSubspace",
         "directions of an SVM's weights",
         Method(
             "margin-subspace",
@@ -224,7 +224,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "max_margin_pca:MaxMarginPCA",
+        "max_margin:MaxMarginPCA",
         "PCA with an SVM inside",
         Method(
             "max-margin-pca",
@@ -259,7 +259,7 @@ ENTRIES = (
         Method("supervised-pca", "directions of largest dependence on the labels (HSIC), then PCA"),
     ),
     _reducer(
-        "screened_pca:ScreenedPCA",
+        "supervised_pca:ScreenedPCA",
         "PCA of columns that differ",
         Method(
             "screened-pca",
@@ -269,12 +269,12 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "optimal_low_rank:OptimalLowRank",
+        "supervised_pca:OptimalLowRank",
         "class means, then class-centred PCA",
         Method("optimal-low-rank", "class means, then the largest directions within classes (LOL)"),
     ),
     _reducer(
-        "local_fisher_discriminant:LocalFisherDiscriminant",
+        "local_fisher:LocalFisherDiscriminant",
         "discriminants of near rows",
         Method(
             "local-fisher-discriminant",
@@ -283,7 +283,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "supervised_probabilistic_pca:SupervisedProbabilisticPCA",
+        "factor_models:SupervisedProbabilisticPCA",
         "factors rows and labels share",
         Method(
             "supervised-probabilistic-pca",
@@ -293,7 +293,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "support_vector_decomposition:SupportVectorDecomposition",
+        "factor_models:SupportVectorDecomposition",
         "factors that separate by margins",
         Method(
             "support-vector-decomposition",
@@ -303,7 +303,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "logistic_pca:LogisticPCA",
+        "factor_models:LogisticPCA",
         "factors that predict the labels",
         Method(
             "logistic-pca",
@@ -313,7 +313,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "supervised_exponential_pca:SupervisedExponentialPCA",
+        "factor_models:SupervisedExponentialPCA",
         "shared factors, one minimum",
         Method(
             "supervised-exponential-pca",
@@ -323,7 +323,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "pairwise_eigenvectors:PairwiseEigenvectors",
+        "local_fisher:PairwiseEigenvectors",
         "one class large beside another",
         Method(
             "pairwise-eigenvectors",
@@ -332,7 +332,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "plsda:PLSDA",
+        "pls:PLSDA",
         "largest covariance with the labels",
         Method(
             "pls-da",
@@ -341,7 +341,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "sparse_plsda:SparsePLSDA",
+        "pls:SparsePLSDA",
         "PLS components of few features",
         Method(
             "sparse-pls-da",
@@ -357,7 +357,7 @@ ENTRIES = (
         ),
     ),
     _reducer(
-        "bayes_error_pca:BayesErrorPCA",
+        "pca:BayesErrorPCA",
         "principal components of least error",
         Method("bayes-error-pca", "principal components of least Bayes error", default=True, laws={"lanczos": False}),
     ),
@@ -395,7 +395,7 @@ ENTRIES = (
     ),
     _reducer("autoencoder:Autoencoder", "one sigmoid layer, for MaxMarginShift"),
     Entry("max_margin_shift", "discrim.estimators.max_margin_shift", "the shifted rows themselves"),
-    Entry("CrammerSingerSVC", "discrim.estimators.crammer_singer_svc", "multiclass SVM and its duals", classifies=True),
+    Entry("CrammerSingerSVC", "discrim.estimators.svc", "multiclass SVM and its duals", classifies=True),
     Entry(
         "RefinedHyperplane",
         "discrim.estimators.refined_hyperplane",

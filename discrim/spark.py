@@ -38,8 +38,7 @@ from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathere
 from discrim.engines.table_files import rows_of_columns
 from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
-from discrim.estimators.parts import fit_in_parts, gathering_of
-from discrim.estimators.within_memory import MAX_MEMORY
+from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
 from discrim.model_file import FORMAT, UNFITTED
 from discrim.tables.validation import PartError
 from discrim.tables.warn_once import columns_in_order

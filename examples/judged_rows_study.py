@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from discrim import BayesErrorLDA, RegularizedLDA
-from discrim.core import shrinkage_path
+from discrim.core import cross_validation as shrinkage_path
 from discrim.tables.catalogue import load
 
 NAMES = ("satimage", "mnist_test10k", "letter", "ocr_letters")

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from study_parts import arguments, show
 from study_parts import markdown as table
 
-from discrim.estimators.fisher_lda import FisherLDA
+from discrim.estimators.lda import FisherLDA
 from discrim.estimators.merging_rules import MERGED_SET
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.evaluation.protocol import Protocol, named_protocol

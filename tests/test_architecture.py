@@ -154,9 +154,9 @@ def test_nothing_is_called_utils_common_or_misc():
 
 
 def reducers():
-    """Every class of the reducers' room that is built on its base."""
+    """Every class of the estimators' package that is built on Reducer."""
     for module in MODULES:
-        if room(module) == "reducers" and not needs_numba(module):
+        if room(module) == "estimators" and not needs_numba(module):
             for value in vars(import_module(module)).values():
                 if isinstance(value, type) and issubclass(value, Reducer) and value.__module__ == module:
                     yield value
@@ -195,7 +195,7 @@ SOLVES = {
 
 
 def test_a_solve_names_no_state_of_a_fit_and_a_method_has_no_flags():
-    for module in (one for one in MODULES if room(one) == "reducers"):
+    for module in (one for one in MODULES if room(one) == "estimators"):
         tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
         for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
             for node in kind.body:
@@ -238,7 +238,7 @@ BASES = {"Basis", "Features", "GramRows", "SingularRows", "Products", "LinearOpe
 
 
 def test_a_basis_is_never_asked_what_it_is():
-    for module in (one for one in MODULES if room(one) != "solve"):
+    for module in (one for one in MODULES if room(one) != "core"):
         for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
                 asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
@@ -260,7 +260,7 @@ def test_a_public_name_stands_for_one_thing():
     assert {name: modules for name, modules in where.items() if len(modules) > 1 and name not in SAID_TWICE} == {}
 
 
-FITTED_IN = {"data", "moments", "margins", "engines", "objectives", "solve", "reducers", "classifiers"}
+FITTED_IN = {"tables", "core", "engines", "estimators"}
 
 
 def test_no_property_of_a_fit_holds_a_lock():

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from discrim.estimators.base import Reducer
-from discrim.estimators.shifted_pca import ShiftedPCA
+from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.registry import ENTRIES, found
 
 pytestmark = QUIET

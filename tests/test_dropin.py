@@ -24,7 +24,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import discrim
 from discrim import PCA, BayesErrorPCA, FisherLDA, RegularizedLDA
-from discrim.core.count import likeliest_count, log_evidence
+from discrim.core.eigen import likeliest_count, log_evidence
 from discrim.estimators.discriminant import DiscriminantReducer
 
 MODULES = (

@@ -13,8 +13,8 @@ from samples import graded, labelled, of
 
 from discrim import PCA, BayesErrorLDA, BayesErrorPCA, MarginPCA, RegularizedLDA
 from discrim.core.coordinates.products import Products
+from discrim.core.cross_validation import PATH
 from discrim.core.margin_vectors import Margins
-from discrim.core.shrinkage_path import PATH
 from discrim.tables.rows import LabelledRows
 
 pytestmark = QUIET
@@ -48,7 +48,7 @@ def test_every_basis_gives_the_same_answer(case, table):
 
 @over([case for case in CASES if case.lanczos])
 def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     X = np.where(X > 0.5, X, 0.0)
     found = case(3).fit(sp.csr_array(X), y)
@@ -60,7 +60,7 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
 # (BayesErrorLDA with a ridge goes by products, too; what it expects of other rows is drawn at random there)
 @over([case for case in CASES if not (case.lanczos or isinstance(case(), BayesErrorLDA))])
 def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     with pytest.raises(
         ValueError, match=rf"80×40 came.* reduce the columns first, as ({type(case()).__name__} |only a fixed)"
@@ -70,7 +70,7 @@ def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeyp
 
 @pytest.mark.parametrize("make", [BayesErrorLDA, RegularizedLDA])
 def test_the_default_ridge_of_a_large_sparse_table_is_chosen_on_some_rows(make, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
     X, y = labelled(80, 100)
     X = np.where(X > 0.5, X, 0.0)
     monkeypatch.setattr("discrim.core.coordinates.products.CHOICE_ROWS", 80)
@@ -105,7 +105,7 @@ def test_the_rows_a_ridge_is_chosen_on_hold_each_class_in_its_share(monkeypatch)
     [{"cv": [([0, 1, 2, 3], [4, 5])]}, {"store_covariance": True}, {"shrinkage": "oas"}, {"n_components": "cv"}],
 )
 def test_what_a_sample_cannot_choose_for_a_large_sparse_table_is_refused(given, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     with pytest.raises(ValueError, match="only a few directions can be found without making it dense"):
         RegularizedLDA(**({"n_components": 2} | given)).fit(sp.csr_array(X), y)

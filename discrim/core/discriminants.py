@@ -13,9 +13,8 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.core.covariance import Covariance
 from discrim.core.moments.class_moments import rounding_share
-from discrim.core.ratio import LEAST_WITHIN, Ratio
+from discrim.core.ratio import LEAST_WITHIN, Covariance, Ratio
 from discrim.decompositions import eigh, svd
 
 Array = NDArray[np.float64]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.calibration import best_temperature, standard_error
-from discrim.core.folds import Folds, TrainingSet
+from discrim.core.cross_validation import Folds, TrainingSet
 from discrim.core.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ridge_rules import RidgeRules

@@ -21,7 +21,7 @@ from discrim.core.calibration import calibrated
 from discrim.core.class_places import simplex
 from discrim.core.coordinates.basis import Basis, column_variances
 from discrim.core.coordinates.choose import EXACT_SIDE, Plan
-from discrim.core.folds import Folds, TrainingSet
+from discrim.core.cross_validation import Folds, TrainingSet
 from discrim.core.kernel_choice import (
     Candidate,
     Choice,

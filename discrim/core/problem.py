@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Basis, Features
 from discrim.core.coordinates.choose import Plan, choose
+from discrim.core.cross_validation import (
+    Folds,
+    Splits,
+    TrainingSet,
+    by_content,
+    gathered_folds,
+    hash_splitter,
+    splits_of,
+)
 from discrim.core.eigen import Spectrum
-from discrim.core.folds import Folds, Splits, TrainingSet, by_content, gathered_folds, hash_splitter, splits_of
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Gathering, Statistics

@@ -14,10 +14,9 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.core.covariance import numerical_rank
 from discrim.core.landmarks import FARTHEST
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.ratio import Ratio, ratio_of
+from discrim.core.ratio import Ratio, numerical_rank, ratio_of
 from discrim.decompositions import eigh
 
 Array = NDArray[np.float64]

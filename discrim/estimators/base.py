@@ -1,11 +1,13 @@
-"""What all reducers share: rows → statistics → objective → directions, then (x − mean)ᵀ directions.
+"""Base class of reducers: rows → statistics → objective → directions, then (x − mean)ᵀ directions.
 
-A subclass states its objective and little more. `fit`, `transform` and `inverse_transform` are written once, here, what
-goes by statistics of parts in `streaming`; they lead through values: LabelledRows, Basis, ClassMoments, Solution.
+A subclass states its objective. `fit`, `transform` and `inverse_transform` are written once, here; fits by statistics
+of parts are in `streaming`.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,19 +17,20 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import UNUSED
 
-from discrim.core.coordinates.basis import Features
+from discrim.core.coordinates.basis import Basis, Features
+from discrim.core.eigen import Spectrum, kept_count
+from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.pairwise import has_gaps, pairwise_moments
-from discrim.core.problem import Problem
+from discrim.core.problem import Needs, Problem
+from discrim.core.spread import Spread
 from discrim.decompositions import pinv
 from discrim.doc_links import DocLinkMixin
 from discrim.engines.dask_tables import in_dask_parts, is_dask, transform_dask
 from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.engines.table_files import files_for, in_files, is_path
-from discrim.estimators.callbacks import CallbackSupportMixin, heard
-from discrim.estimators.solution import Solution
+from discrim.estimators.parts import fit_within
+from discrim.estimators.solution import Solution, importances
 from discrim.estimators.streaming import StatisticsEstimator
-from discrim.estimators.vip import importances
-from discrim.estimators.within_memory import fit_within
 from discrim.tables.check_parameters import check_parameters, names_rows, plain_count
 from discrim.tables.fit_messages import refuse_gaps
 from discrim.tables.foreign_arrays import as_given, is_foreign, on_host
@@ -42,6 +45,34 @@ from discrim.tables.validation import (
     unchanged_on_failure,
 )
 from discrim.threads import one_blas_thread
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        """The method itself."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "heard"]
+
+
+def heard(fit: Callable[..., Any], estimator: Any, *given: Any) -> Any:
+    """A fit whose beginning and end the callbacks are told that were set, and who are torn down whatever happens."""
+
+    def told(estimator: Any) -> Any:
+        context = estimator._init_callback_context()
+        context.call_on_fit_task_begin(estimator=estimator, X=given[0], y=given[1])
+        fitted = fit(*given)
+        context.call_on_fit_task_end(estimator=estimator, X=given[0], y=given[1])
+        return fitted
+
+    return with_callbacks(told)(estimator)
+
 
 Array = NDArray[np.float64]
 
@@ -248,3 +279,33 @@ class Reducer(
         tags.target_tags.required = self._needs().supervised
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class SpreadReducer(Reducer):
+    """maximise  tr WᵀAW  subject to  WᵀW = I,  A the spread that `_spread` states."""
+
+    def _needs(self) -> Needs:
+        return Needs(passes=True)
+
+    @abstractmethod
+    def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
+        """The objective, from the statistics (and landmarks) in the basis's coordinates."""
+
+    def _solve(self, problem: Problem) -> Solution:
+        basis, moments, request = problem.basis, problem.moments, problem.request
+        wanted = request + 1 if isinstance(request, int) else None  # one more shows a tie at the cut
+        spectrum = problem.spectrum(self._spread(moments, basis), wanted)
+        k = self._count(request, spectrum, problem.shape)
+        values = spectrum.values[:k]
+        return Solution(
+            components_=spectrum.directions[:k],
+            eigenvalues_=moments.per_weight(values),
+            explained_variance_ratio_=values / spectrum.total if spectrum.total > 0 else np.zeros(k),
+            rank_=spectrum.rank,
+            solver_=spectrum.how,
+            is_resolved=basis.is_resolved if request is None else basis.shows(values),
+        )
+
+    def _count(self, request: int | float | None, spectrum: Spectrum, shape: tuple[int, int]) -> int:
+        """How many directions to keep."""
+        return kept_count(request, spectrum.values, spectrum.total, spectrum.rank, shape)

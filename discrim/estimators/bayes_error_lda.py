@@ -10,16 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from discrim.core.count import discriminant_count
-from discrim.core.covariance import ROUNDING
 from discrim.core.discriminants import Discriminants
-from discrim.core.error_subspace import completed, error_subspace, nested_axes
-from discrim.core.generalisation import WhitenedClasses, expected_of_statistics, seen_in_folds
-from discrim.core.held_out import HeldOut, held_out_pair_errors, inflation
+from discrim.core.eigen import discriminant_count
+from discrim.core.generalisation import (
+    HeldOut,
+    WhitenedClasses,
+    expected_of_statistics,
+    held_out_pair_errors,
+    inflation,
+    seen_in_folds,
+)
 from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.pairwise_error import completed, error_subspace, nested_axes
 from discrim.core.problem import Folding, Problem
+from discrim.core.ratio import ROUNDING
 from discrim.estimators.base import fitted_property
-from discrim.estimators.shrunk_discriminant import Shrinkage, ShrunkDiscriminant
+from discrim.estimators.discriminant import Shrinkage, ShrunkDiscriminant
 from discrim.tables.check_parameters import FLAG, Constraints, checked_priors, whole
 from discrim.tables.fit_messages import warn_of_drawn_classes, warn_of_unknown_error
 

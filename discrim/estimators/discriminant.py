@@ -1,30 +1,210 @@
-"""What the LDA family shares: a ratio to maximise, pads beyond its discriminants, and classification by centroids."""
+"""Base classes of linear discriminant analysis: classification by centroids, counting, padding, shrinkage.
+
+    score_c(x) = −½ ‖A(x−μ) − A(μ_c−μ)‖² + log p_c ,    A the discriminants, scaled to unit within-class covariance
+
+All discriminants take part in predictions, never the pads, for any n_components. Up to a term that is the same for all
+classes the score is linear in x, so `coef_` and `intercept_` exist too.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin
 
 from discrim.core.coordinates.basis import Basis
-from discrim.core.count import discriminant_count
-from discrim.core.covariance import Covariance
-from discrim.core.discriminants import Discriminants, principal, standardised, whitened_span
+from discrim.core.cross_validation import PATH, PathScores, by_content, score_path
+from discrim.core.discriminants import Discriminants, classical, principal, standardised, whitened_span
+from discrim.core.eigen import discriminant_count
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.problem import Needs, Problem
-from discrim.core.ratio import Ratio
-from discrim.estimators.base import Solution
-from discrim.estimators.nearest_centroid import NearestCentroid
-from discrim.tables.check_parameters import COUNT, FLAG, GAPS, Constraints, checked_priors, class_factors
+from discrim.core.problem import Folding, Needs, Problem
+from discrim.core.ratio import Covariance, Ratio, chosen_shrinkage
+from discrim.estimators.base import Reducer, Solution, fitted_property
+from discrim.tables.check_parameters import COUNT, FLAG, GAPS, SHARE, Constraints, checked_priors, class_factors, named
 from discrim.tables.fit_messages import (
     refuse_equal_rows,
     refuse_no_gain,
     warn_of_lost_digits,
     warn_of_singular_within,
 )
+from discrim.tables.foreign_arrays import as_given
+from discrim.tables.rows import projected
+from discrim.tables.validation import require_representable
+
+SCORES_AT_ONCE = 2**22  # how many rows × classes are held while predicting
+REACH = 1e100  # deviations up to which scores are finite
+FAR = 1e3  # deviations between centroids from which scores are reckoned anew around the nearest one
+FEW_CENTROIDS = 1000  # … where there are no more than these
+
+
+class NearestCentroid(ClassifierMixin, Reducer):
+    """A reducer that predicts, by its discriminants (q×d), the classes' centroids along them (C×q), and priors."""
+
+    _discriminants: NDArray[np.float64]
+    _centroids: NDArray[np.float64]
+    _log_priors: NDArray[np.float64]
+    _centred_means: NDArray[np.float64]
+    _covariance: NDArray[np.float64] | None
+
+    def _scores(self, table: Any) -> Iterator[NDArray[np.float64]]:
+        """Scores of consecutive rows, in pieces that stay small with many classes."""
+        centroids, log_priors = self._centroids, self._log_priors
+        offsets = log_priors - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
+        features = projected(table, self.mean_, self._discriminants).astype(np.float64, copy=False)
+        require_representable(features, table)
+        step = max(1, SCORES_AT_ONCE // len(centroids))
+        far = len(centroids) <= FEW_CENTROIDS and np.abs(centroids).max(initial=0.0) > FAR
+        for first in range(0, len(features), step):
+            part = _within_reach(features[first : first + step])
+            scores = part @ centroids.T + offsets
+            yield _around_nearest(part, scores, centroids, log_priors) if far else scores
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : array of shape (n_samples, n_classes), or (n_samples,) with two classes
+            Scores of all classes; with two classes the second's minus the first's.
+        """
+        table = self._fitted_table(X)
+        scores = np.concatenate(list(self._scores(table)))
+        scores = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return as_given(scores.astype(table.dtype, copy=False), X)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of the nearest centroid.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+            A label for each row.
+        """
+        nearest = np.concatenate([part.argmax(axis=1) for part in self._scores(self._fitted_table(X))])
+        return as_given(self.classes_[nearest], X)
+
+    @fitted_property
+    def coef_(self) -> NDArray[Any]:
+        """Weights of the linear scores (C×d; with two classes the second's minus the first's, 1×d)."""
+        coef = self._centroids @ self._discriminants
+        return (coef[1:] - coef[:1] if len(coef) == 2 else coef).astype(self.components_.dtype, copy=False)
+
+    @fitted_property
+    def intercept_(self) -> NDArray[Any]:
+        """Constants of the linear scores (C; with two classes 1)."""
+        constants = self._log_priors - 0.5 * np.einsum("cq,cq->c", self._centroids, self._centroids)
+        constants = constants - self._centroids @ (self._discriminants @ self.mean_)
+        return (constants[1:] - constants[:1] if len(constants) == 2 else constants).astype(self.components_.dtype)
+
+    @fitted_property
+    def means_(self) -> NDArray[np.float64]:
+        """Class means (C×d)."""
+        return self.mean_ + self._centred_means
+
+    @fitted_property
+    def priors_(self) -> NDArray[np.float64]:
+        """Class probabilities that predictions start from."""
+        return np.exp(self._log_priors)
+
+    @fitted_property
+    def xbar_(self) -> NDArray[np.float64]:
+        """Mean of the class means, weighted by their priors: `mean_` where the priors are the classes' shares."""
+        return self.mean_ + self.priors_ @ self._centred_means
+
+    @fitted_property
+    def scalings_(self) -> NDArray[Any]:
+        """The directions as columns (d×k): transform gives (x − mean_) scalings_."""
+        return self.components_.T
+
+    @fitted_property
+    def covariance_(self) -> NDArray[np.float64]:
+        """Within-class covariance (d×d) that distances between classes are measured in, where it was asked for."""
+        if self._covariance is None:
+            raise AttributeError(
+                f"{type(self).__name__} keeps no covariance_, d×d numbers, unless asked to: pass store_covariance=True "
+                "and fit again."
+            )
+        return self._covariance
+
+
+def _within_reach(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows so far out that products with them would overflow, nearer in the same direction: as certain as before."""
+    lengths = np.abs(features).max(axis=1, initial=0.0)
+    return features if lengths.max(initial=0.0) <= REACH else features / np.maximum(lengths / REACH, 1.0)[:, None]
+
+
+def _around_nearest(
+    features: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    centroids: NDArray[np.float64],
+    log_priors: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The same scores, up to a number for each row, seen from the centroid that is nearest by what they say.
+
+    f·c − ½‖c‖² is a difference of numbers as large as the squared distances between centroids; (f−n)·(c−n) − ½‖c−n‖²
+    for classes near n is not.
+    """
+    nearest = scores.argmax(axis=1)
+    result = np.empty_like(scores)
+    for c in np.unique(nearest):
+        rows, others = nearest == c, centroids - centroids[c]
+        offsets = log_priors - 0.5 * np.einsum("cq,cq->c", others, others)
+        result[rows] = (features[rows] - centroids[c]) @ others.T + offsets
+    return result
+
+
+class GaussianCentroid(NearestCentroid):
+    """Where the classes are modelled as Gaussians of one covariance, the scores give probabilities."""
+
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Log probability of every class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n_samples, n_classes)
+            In the order of classes_.
+        """
+        return as_given(self._log_probabilities(X), X)
+
+    def _log_probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
+        return np.concatenate([log_softmax(part, axis=1) for part in self._scores(self._fitted_table(X))])
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probability of every class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_classes)
+            In the order of classes_.
+        """
+        return as_given(np.exp(self._log_probabilities(X)), X)
+
 
 Array = NDArray[np.float64]
 MISSED_LOADINGS = 1e-6  # beside the whole of a discriminant
@@ -185,3 +365,81 @@ def _misses_loadings(found: Discriminants, ratio: Ratio, moments: ClassMoments, 
     q = len(found.values)
     missed = gaps.T @ (ratio.means @ found.directions[:q].T) / (found.values * ridge)
     return bool((np.abs(missed) > MISSED_LOADINGS * np.linalg.norm(found.directions[:q], axis=1)).any())
+
+
+LEAST_BY_PRODUCTS = 0.01  # conjugate gradients do not get there in a thousand steps with less
+
+
+@dataclass(frozen=True, eq=False)
+class Shrinkage:
+    """The γ that was used, and what was tried for it."""
+
+    shrinkage_: float
+    path_: PathScores | None
+
+
+class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
+    """Discriminants with Σ_γ = (1−γ) S_w/n + γ τ I in the place of S_w/n."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **DiscriminantReducer._parameter_constraints,
+        "shrinkage": (SHARE, *named("ledoit_wolf", "oas", "cv")),
+    }
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
+    shrinkage: Any
+    cv: Any
+    random_state: Any
+
+    @property
+    def _searches(self) -> bool:
+        return "cv" in (self.n_components, self.shrinkage)
+
+    @property
+    def _folding(self) -> Folding:
+        on_sample = self.shrinkage == "cv" and self.n_components != "cv" and not self.store_covariance
+        return Folding(self.cv, self.random_state, "choose" if self._searches else "none", on_sample)
+
+    def _needs(self) -> Needs:
+        needs, folds = super()._needs(), self._folding
+        matrix, rows = needs.matrix, needs.rows
+        if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self.n_components == "cv":
+            why = (
+                "only a fixed shrinkage above 0 (pass shrinkage=0.1, say, and an int n_components), or 'cv' with a "
+                "number of folds, goes without the whole within-class scatter"
+            )
+            matrix = matrix if self.store_covariance else why
+        elif not self.store_covariance:
+            matrix = None
+        if self.shrinkage == "ledoit_wolf":
+            rows = "shrinkage='ledoit_wolf' needs all rows at once. Statistics suffice for a number, 'oas' or 'cv'."
+        elif self._searches and not by_content(self.cv):
+            rows = (
+                f"cv={self.cv!r} names rows, which come in parts here. Pass a number of folds or a HashKFold: their "
+                "folds follow from the rows' content."
+            )
+        return replace(needs, matrix=matrix, rows=rows, folds=folds)
+
+    def _shrunk(self, problem: Problem) -> Discriminants:
+        """All discriminants at the shrinkage that was given, is computed, or is searched for."""
+        ratio = problem.separated
+        chosen, count = self._chosen(problem)
+        found = classical(ratio, problem.basis.cost(ratio, chosen.shrinkage_))
+        return replace(found, count=count, found=chosen)
+
+    def _chosen(self, problem: Problem) -> tuple[Shrinkage, int | None]:
+        """Return the shrinkage that was given, is computed, or is searched for, and a number of discriminants."""
+        basis, moments, ratio = problem.basis, problem.moments, problem.ratio
+        tried, path, count = PATH, None, None
+        if self.shrinkage in ("oas", "ledoit_wolf"):
+            columns = int((basis.feature_variances(moments) > 0).sum())
+            tried = np.array([chosen_shrinkage(self.shrinkage, ratio, moments, basis.points, columns)])
+        elif self.shrinkage != "cv":
+            tried = np.array([float(self.shrinkage)])
+        gamma = float(tried[0])
+        if self._searches:
+            folds, is_sample = problem.to_choose_in(self._folding)
+            if is_sample:  # none too small, where products are all there is
+                tried = tried[tried >= LEAST_BY_PRODUCTS]
+            path = score_path(folds, tried, self.priors, every_count=self.n_components == "cv")
+            gamma, count = path.best()
+        return Shrinkage(gamma, path), count if self.n_components == "cv" else None

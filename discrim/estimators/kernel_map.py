@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from discrim.core.cross_validation import Folds, splits_of
 from discrim.core.eigen import fixed_signs, with_fixed_signs
-from discrim.core.folds import Folds, splits_of
 from discrim.core.kernel_choice import Candidate, FeatureSpaces, TriedKernel
 from discrim.core.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
 from discrim.core.posterior_rule import CHOICE_LANDMARKS, choose_kernel

@@ -1,22 +1,32 @@
-"""Maximum-margin principal components: PCA of differences between classes."""
+"""Principal components of differences between classes, and of rows shifted by a support vector machine."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Basis
+from discrim.core.eigen import Spectrum, kept_count
 from discrim.core.enemies import TIES, enemy_pairs
 from discrim.core.margin_vectors import Margins, Pairs, class_medians
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.problem import Needs
+from discrim.core.problem import Needs, Posing
 from discrim.core.spread import Spread
+from discrim.core.svm.shift import Shift, added_rows, class_pulls, margin_shift
 from discrim.decompositions import eigh
-from discrim.estimators.spread_reducer import SpreadReducer
-from discrim.tables.check_parameters import COUNT, Constraints, named
-from discrim.tables.fit_messages import MOST_ENEMIES, refuse_ties, require_room_for_enemies
+from discrim.estimators.base import SpreadReducer
+from discrim.tables.check_parameters import COUNT, Constraints, named, number, plain_count
+from discrim.tables.fit_messages import (
+    MOST_ENEMIES,
+    refuse_ties,
+    require_room_for_enemies,
+    warn_of_no_positive_direction,
+)
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import require_finite, require_whole_weights
 
@@ -192,3 +202,127 @@ def _laplacian_factor(n_c: Array) -> Array:
     values, vectors = eigh(laplacian)
     kept = values > 1e-12 * values[-1]  # the root of a zero that came out as 1e-16 would be a row of 1e-8
     return np.sqrt(values[kept])[:, None] * vectors.T[kept]
+
+
+class MaximumMarginCriterion(SpreadReducer):
+    """Maximum margin criterion: class means far apart, classes tight, no inverse needed.
+
+        maximise  tr W(S_b − weight·S_w)Wᵀ   subject to  WWᵀ = I
+
+    Never singular and not limited to C−1 directions, but it depends on the features' scales, as PCA does.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the positive
+        eigenvalues, None the directions along which S_b outweighs weight·S_w (at least one).
+    weight : float, default=1.0
+        How much the spread within classes counts (≥ 0).
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row, orthonormal.
+    eigenvalues_ : array of shape (n_components_,)
+        Of the difference of scatters, per unit of weight, along each direction.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each direction's share of the sum of the positive eigenvalues.
+    rank_ : int
+        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+    {fitted_with_vip}
+
+    References
+    ----------
+    Li, Jiang and Zhang, "Efficient and robust feature extraction by maximum margin criterion" (2006).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from discrim import MaximumMarginCriterion
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MaximumMarginCriterion(n_components=2).fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_components": COUNT,
+        "weight": (number("a number ≥ 0 (how much the spread within classes counts)", lambda w: 0 <= w < np.inf),),
+    }
+
+    def __init__(self, n_components: int | float | None = None, *, weight: float = 1.0) -> None:
+        self.n_components = n_components
+        self.weight = weight
+
+    def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
+        return Spread(np.full(len(moments.weights), -float(self.weight)), moments.between_rows())
+
+    def _count(self, request: int | float | None, spectrum: Spectrum, shape: tuple[int, int]) -> int:
+        if isinstance(request, int):
+            return super()._count(request, spectrum, shape)
+        positive = int((spectrum.values > 1e-12 * np.abs(spectrum.values).max(initial=0.0)).sum())
+        if positive == 0 and spectrum.rank > 0:
+            warn_of_no_positive_direction(self.weight)
+            return 1
+        return kept_count(request, spectrum.values, spectrum.total, positive, shape)
+
+
+class ShiftedPCA(SpreadReducer):
+    """PCA of max-margin shifted rows, for `MaxMarginShift`.
+
+        maximise  tr Wᵀ(S_w + S_b + ηᵀ(2σ²I + σ⁴G)η)W  subject to  WᵀW = I
+
+    The scatter of T[X] in closed form (see discrim.core.svm.shift), hence on every path: tall, wide, sparse, Lanczos.
+    `mean_` is that of the rows as they came, which is where the components are applied.
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        shift: float = 1.0,
+        C: float = 1.0,
+        tol: float = 1e-10,
+        max_iter: int = 10_000,
+    ) -> None:
+        self.n_components = n_components
+        self.shift = shift
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _needs(self) -> Needs:
+        return Needs(rows="the SVM needs all rows at once. Use fit.", margins=self._margins, passes=True)
+
+    def _margins(self, rows: LabelledRows) -> Margins:
+        return unit_shift(margin_shift(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter))
+
+    def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
+        assert basis.margins.duals is not None
+        return shifted_spread(moments, basis, np.sqrt(self.shift) * basis.margins.duals)
+
+    def fitted_to(self, rows: LabelledRows, found: Shift, shifts: Iterable[float]) -> Iterator[ShiftedPCA]:
+        """A fitted copy for each shift of rows whose SVM is solved; they share it, the coordinates and the scatter.
+
+        The last of the rows' classes may hold rows without a label.
+        """
+        model = copy(self)
+        model.n_features_in_, model._statistics = rows.shape[1], None
+        needs = replace(model._needs(), margins=lambda _: unit_shift(found))
+        posing = Posing.of(rows, needs, plain_count(self.n_components))
+        for shift in shifts:
+            fitted = copy(model)
+            fitted.shift = shift
+            fitted._keep(fitted._solve_rows(rows, posing=posing), rows.classes)
+            yield fitted
+
+
+def unit_shift(found: Shift) -> Margins:
+    """Return σA at shift 1: any other shift is a factor away."""
+    return Margins(duals=np.sqrt(found.sigma2(1.0)) * found.duals)
+
+
+def shifted_spread(moments: ClassMoments, basis: Basis, duals: Array) -> Spread:
+    """The scatter of T[X] = X + σ²Aη from σA."""
+    eta = class_pulls(basis.points, moments.exponent, duals)
+    rows = [moments.between_rows(), added_rows(eta, duals, basis.points.weights)]
+    return Spread(np.ones(len(moments.weights)), np.concatenate(rows))

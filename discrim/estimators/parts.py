@@ -1,9 +1,8 @@
-"""Fits of tables that come in parts: what a part has to tell, and what becomes of the sum.
+"""Fits of tables in parts: statistics of each part add up, and the sum gives the fitted model.
 
-    part → statistics   wherever the part is, by any engine      sum → fitted model   where the model is wanted
-
-A scaler in front of a reducer is folded into the same pass: what it asks of the columns is gathered beside the moments,
-and the moments of scaled rows follow from those of the rows.
+A scaler in front of a reducer is part of the same pass: its column statistics are gathered with the moments, and the
+moments of scaled rows follow from those of the rows. The memory needed is known before any part is read: exact
+statistics, or block Krylov with a pass for each product, or an error.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import builtins
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,15 +20,83 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from discrim.core.coordinates.basis import Features
+from discrim.core.coordinates.choose import choose_in_parts
+from discrim.core.coordinates.products import PassedRows
 from discrim.core.moments.column_totals import ColumnTotals
 from discrim.core.moments.gather import Gathering, Statistics, part_statistics
 from discrim.engines.dask_tables import in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.estimators.streaming import GatheringEstimator
-from discrim.estimators.within_memory import MAX_MEMORY, Scaled, fit_within
-from discrim.tables.check_parameters import BYTES, require
+from discrim.tables.check_parameters import BYTES, plain_count, require
+from discrim.tables.rows import LabelledRows
+from discrim.tables.validation import checked_table, labelled_rows
+from discrim.tables.warn_once import warn
 from discrim.threads import on_one_blas_thread
+
+MAX_MEMORY = 8 * 2**30
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A scaler in front: the statistics of what it gives, and what it makes of a table."""
+
+    statistics: Callable[[Statistics], Statistics]
+    table: Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def fit_within(
+    reducer: Any, gathering: Gathering, parts: TableInParts, max_memory: int = MAX_MEMORY, scaled: Scaled | None = None
+) -> None:
+    """Fit a reducer, behind a scaler or not; what it would take is known before any part is looked at."""
+    in_passes = reducer._needs().passes
+    why_not = None if in_passes else f"{gathering.method} needs them"
+    if in_passes and parts.summed is None:
+        why_not = "the parts come but once (an iterator, not a list)"
+    request = plain_count(getattr(reducer, "n_components", None))
+    plan = choose_in_parts(
+        parts.n_columns,
+        scatters=max(1, gathering.n_folds) * {"means": 0, "pooled": 1, "each": 2}[gathering.keep],  # of two classes
+        wanted=request if isinstance(request, int) else None,
+        max_memory=max_memory,
+        why_not=why_not,
+    )
+    exact = plan.basis == "features"
+    if not exact:
+        warn(f"{gathering.method}: {plan.reason}.")
+        gathering = replace(gathering, keep="means")
+    total = parts.gather(gathering)
+    if scaled is not None:
+        total = scaled.statistics(total)
+    if exact:
+        reducer.fit_statistics(total)
+        return
+    assert parts.summed is not None
+    summed, seen = parts.summed, partial(_seen, total.gathering, total.moments.classes, scaled)
+    known = Features.of_moments(total.moments, plan.reason)
+    passed = PassedRows(**vars(known), summed=lambda of_rows: summed(partial(seen, of_rows)), most=plan.passes)
+    reducer._fit_basis(passed, total)
+
+
+def _seen(
+    asked: Gathering,
+    classes: NDArray[Any],
+    scaled: Scaled | None,
+    of_rows: Callable[[LabelledRows], Any],
+    X: Any,
+    y: Any = None,
+    weights: Any = None,
+) -> Any:
+    """What a function gives for the rows of a part, their classes numbered among all."""
+    if not np.shape(X)[0] or (weights is not None and not np.any(weights)):
+        return None
+    table = checked_table(asked.method, X)
+    table = table if scaled is None else scaled.table(table)
+    rows = labelled_rows(asked.method, table, y, weights, supervised=asked.supervised)
+    codes = np.searchsorted(classes, rows.classes)[rows.codes] if asked.supervised else rows.codes
+    return of_rows(replace(rows, codes=codes.astype(np.intp), classes=classes))
+
 
 Array = NDArray[np.float64]
 LEAST_UNIT = 1e-140  # of a column next to the largest: products of two smaller ones would underflow

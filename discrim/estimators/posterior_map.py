@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from discrim.core.calibration import calibrated
 from discrim.core.class_places import class_places, on_principal_axes
 from discrim.core.coordinates.basis import Features
-from discrim.core.folds import Folds, gathered_folds, hash_splitter, splits_of
+from discrim.core.cross_validation import Folds, gathered_folds, hash_splitter, splits_of
 from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, TriedKernel
 from discrim.core.landmarks import LandmarkKernel, content_priorities
 from discrim.core.moments.gather import Gathering, Statistics, require_statistics

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.doc_links import DocLinkMixin
 from discrim.estimators.merging_rules import MOST_FEATURES_TO_SPLIT, RULES, grouping_of
-from discrim.estimators.pair_refinement import Refinement, Rule, Settings, refinement
-from discrim.estimators.two_classes import Floats, Indices, Pair
+from discrim.estimators.pair_refinement import Floats, Indices, Pair, Refinement, Rule, Settings, refinement
 from discrim.tables.check_parameters import (
     FLAG,
     NOTHING,

@@ -19,8 +19,8 @@ from sklearn.utils import InputTags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from discrim.core.svm.shift import Shift, margin_shift
+from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.pca import PCA
-from discrim.estimators.shifted_pca import ShiftedPCA
 from discrim.tables.fit_messages import refuse_folds, refuse_fractional_weights, require_nonnegative
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import numpy_as_the_caller_has_it, require_representable

@@ -1,4 +1,10 @@
-"""What a fit finds: the solution of a problem, in its coordinates until it is lifted to the features."""
+"""Solution of a fit, in the problem's coordinates until it is lifted to the features, and feature importances.
+
+    VIP_j = √(d Σ_h SS_h w_jh² / Σ_h SS_h) ,    w_h the unit direction of component h ,    Σ_j VIP_j² = d
+
+SS_h is the variance of the one-hot labels that component h explains beyond those before it. The scores of PLS are
+uncorrelated, so that this is the usual SS_h = ‖t_h‖²‖q_h‖² there, and w_h are its weights; elsewhere w_h are loadings.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +12,71 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Basis
 from discrim.core.eigen import fixed_signs
+from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.problem import Problem
 from discrim.tables.fit_messages import refuse_directions
 
 Array = NDArray[np.float64]
+NOTHING_NEW = 1e-6  # of a component's deviation: what is left of it beside those before it is rounding
+
+
+def labels_explained(directions: Array, basis: Basis, moments: ClassMoments) -> Array:
+    """SS_h/n = Σ_c p_c² ū_ch² from directions (k×d) and statistics in one basis.
+
+    u_h is what is new in component h, with variance 1, and ū_ch its mean in class c.
+    """
+    unit = _unit(directions)
+    shares, means = moments.weights / moments.total_weight, moments.centred_means() @ unit.T
+    covariance = basis.within_along(unit, moments) @ unit.T + (means.T * shares) @ means
+    return np.asarray(((shares[:, None] * _decorrelated(means, covariance)) ** 2).sum(axis=0))
+
+
+def importances(directions: Array, explained: Array) -> Array:
+    """VIP of each feature from directions (k×d) and what each of them explains; what follows explains nothing."""
+    unit, total = _unit(directions[: len(explained)]), explained.sum()
+    if not total > 0:
+        raise ValueError("The components explain nothing of the labels. Pass the rows and labels that were fitted.")
+    return np.sqrt(unit.shape[1] * (explained / total) @ unit**2)
+
+
+def _unit(directions: NDArray[Any]) -> Array:
+    """Rows of length 1, whatever their unit; rows of zeros as they are."""
+    largest = np.abs(directions).max(axis=1, keepdims=True).astype(np.float64)
+    rows = directions / np.where(largest > 0, largest, 1.0)  # whose own squares may be too large or small for numbers
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+
+
+def _decorrelated(points: Array, covariance: Array) -> Array:
+    """Points (C×k) with each coordinate made new beside those before it, in its deviation; 0 where nothing is new."""
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    varies = deviations > 0
+    scale = np.where(varies, deviations, 1.0)
+    correlation = covariance / np.outer(scale, scale)
+    correlation[~varies] = correlation[:, ~varies] = 0.0
+    correlation[np.diag_indices(len(scale))] = 1.0
+    factor, failed = la.lapack.dpotrf(correlation, lower=1)
+    if failed or np.diag(factor).min(initial=1.0) <= NOTHING_NEW:
+        factor, varies = _factor_of_what_is_new(correlation, varies)
+    return np.asarray(la.solve_triangular(factor, (points / scale).T, lower=True).T * varies)
+
+
+def _factor_of_what_is_new(correlation: Array, varies: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+    """Cholesky's factor with a 1 for each coordinate that the ones before it determine, and which are not."""
+    factor, is_new = np.eye(len(correlation)), varies.copy()
+    for at in np.flatnonzero(varies):
+        before = np.flatnonzero(is_new[:at])
+        row = la.solve_triangular(factor[np.ix_(before, before)], correlation[at, before], lower=True)
+        rest = 1.0 - row @ row
+        is_new[at] = rest > NOTHING_NEW**2
+        if is_new[at]:
+            factor[at, before], factor[at, at] = row, np.sqrt(rest)
+    return factor, is_new
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

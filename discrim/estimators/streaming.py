@@ -26,8 +26,7 @@ from discrim.core.moments.gather import (
     statistics_of_rows,
 )
 from discrim.core.problem import Needs, Posing, Problem
-from discrim.estimators.solution import Solution
-from discrim.estimators.vip import labels_explained
+from discrim.estimators.solution import Solution, labels_explained
 from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, plain_count
 from discrim.tables.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
 from discrim.tables.rows import LabelledRows

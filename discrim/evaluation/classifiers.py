@@ -24,8 +24,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from discrim.estimators.fisher_lda import FisherLDA
 from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
+from discrim.estimators.lda import FisherLDA
 from discrim.evaluation.methods import entries_named
 
 MOST_RBF_ROWS = 4_000

@@ -26,13 +26,12 @@ from sklearn.tree import DecisionTreeClassifier
 from discrim.decompositions import pinv
 from discrim.estimators.autoencoder import Autoencoder
 from discrim.estimators.embedding import median_square_distance
-from discrim.estimators.logistic_pca import LogisticPCA
+from discrim.estimators.factor_models import LogisticPCA, SupervisedExponentialPCA
 from discrim.estimators.margin_pca import MarginPCA
 from discrim.estimators.max_margin_shift import MaxMarginShift
 from discrim.estimators.pca import PCA
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.estimators.shift_search import SHIFTS, seeded
-from discrim.estimators.supervised_exponential_pca import SupervisedExponentialPCA
 from discrim.evaluation.baselines import Wrapped, indicators
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSquare
 from discrim.evaluation.methods import METHODS, Method, named

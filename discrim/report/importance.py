@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from discrim.core.coordinates.basis import Features
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.estimators.vip import importances, labels_explained
+from discrim.estimators.solution import importances, labels_explained
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, feature_names, loadings_of, name_of, reducer_of, scores_of

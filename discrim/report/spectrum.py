@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike
 
-from discrim.estimators.bayes_error_pca import apparent_errors
+from discrim.estimators.pca import apparent_errors
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.drawing import Display
 from discrim.report.fitted import (

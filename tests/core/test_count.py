@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from discrim.core.count import descending, kept_count
+from discrim.core.eigen import descending, kept_count
 
 VALUES = np.array([5.0, 3.0, 1.5, 0.5])
 SHAPE = (12, 7)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
 
-from discrim.core.error_subspace import (
+from discrim.core.pairwise_error import (
+    PairwiseError,
     SubspaceDescent,
     completed,
     descended,
@@ -15,7 +16,6 @@ from discrim.core.error_subspace import (
     random_subspaces,
     tangent,
 )
-from discrim.core.pairwise_error import PairwiseError
 
 
 def classes(n_classes=7, q=5, scale=1.5, seed=0):

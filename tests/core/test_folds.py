@@ -8,7 +8,7 @@ import pytest
 from samples import labelled
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
-from discrim.core.folds import Folds, splits_of
+from discrim.core.cross_validation import Folds, splits_of
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.tables.rows import LabelledRows
 

@@ -6,7 +6,7 @@ from samples import labelled
 from scipy.stats import norm
 
 from discrim.core.discriminants import discriminants
-from discrim.core.held_out import HeldOut, held_out_pair_errors, inflation
+from discrim.core.generalisation import HeldOut, held_out_pair_errors, inflation
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import ratio_of
 

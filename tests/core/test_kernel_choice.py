@@ -5,7 +5,7 @@ import pytest
 
 from discrim.core import kernel_choice
 from discrim.core.calibration import best_temperature
-from discrim.core.folds import Folds, splits_of
+from discrim.core.cross_validation import Folds, splits_of
 from discrim.core.kernel_choice import RIDGES, Candidate, FeatureSpaces, HeldOutScores, chosen
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.posterior_rule import choose_kernel

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from samples import labelled
 
-from discrim.core.folds import Folds, splits_of
-from discrim.core.shrinkage_path import PATH, PathScores, score_path
+from discrim.core.cross_validation import PATH, Folds, PathScores, score_path, splits_of
 from discrim.tables.rows import LabelledRows
 
 GAMMAS = np.array([0.01, 0.2, 0.9])
@@ -89,7 +88,7 @@ def test_what_one_standard_error_is():
 
 
 def test_samples_of_the_held_out_rows_take_weights_as_repetition(rng, monkeypatch):
-    monkeypatch.setattr("discrim.core.shrinkage_path.JUDGED_ROWS", 20)
+    monkeypatch.setattr("discrim.core.cross_validation.JUDGED_ROWS", 20)
     X, y = labelled(90, 3, seed=2)
     counts = rng.integers(1, 4, 90)
     splits = [(np.arange(45), np.arange(45, 90))]
@@ -144,7 +143,7 @@ def test_a_path_walked_in_parts_is_the_same(every_count, monkeypatch):
     folds = folds_of(LabelledRows(np.c_[X, X[:, 0] + (y == 1)], y, np.arange(3)), 3, None)  # no rule without a ridge
     gammas = np.array([0.0, 0.0, 0.3, 1.0])
     whole = score_path(folds, gammas, None, every_count=every_count)
-    monkeypatch.setattr("discrim.core.shrinkage_path.LARGE_RULE", 10)
+    monkeypatch.setattr("discrim.core.cross_validation.LARGE_RULE", 10)
     parts = score_path(folds, gammas, None, every_count=every_count)
     np.testing.assert_allclose(parts.losses, whole.losses, rtol=1e-12)
     np.testing.assert_array_equal(parts.accuracies, whole.accuracies)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, RegularizedLDA, fit_parts
-from discrim.estimators.within_memory import fit_within
+from discrim.estimators.parts import fit_within
 from discrim.tables.validation import PartError
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'discrim[dask]'")

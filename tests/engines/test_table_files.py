@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from discrim import PCA, BayesErrorLDA, HashKFold, load
 from discrim.cli import application
 from discrim.engines.table_files import FileTable, gather_files, in_files, sampled_rows, transform_files
-from discrim.estimators.parts import fit_in_parts, gathering_of
-from discrim.estimators.within_memory import MAX_MEMORY
+from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
 from discrim.tables.table_error import TableError
 
 X, Y = labelled(300, 6)

@@ -7,7 +7,7 @@ import pytest
 from samples import labelled
 
 from discrim import PCA, BayesErrorPCA
-from discrim.estimators.bayes_error_pca import apparent_errors, bhattacharyya_scores
+from discrim.estimators.pca import apparent_errors, bhattacharyya_scores
 
 
 def test_directions_are_pcas_own_in_the_order_of_their_scores():

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from discrim.estimators.crammer_singer_svc import CrammerSingerSVC
+from discrim.estimators.svc import CrammerSingerSVC
 
 OPTIONS = [{}, {"fit_intercept": False, "class_weight": "balanced", "warm_start": True}]
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -249,7 +249,7 @@ def test_bad_tables_are_named():
 
 
 def test_the_class_can_be_imported_without_numba():
-    code = "import sys, discrim.estimators.crammer_singer_svc; sys.exit('numba' in sys.modules)"
+    code = "import sys, discrim.estimators.svc; sys.exit('numba' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -21,7 +21,7 @@ from discrim import (
     RegularizedLDA,
     UncorrelatedLDA,
 )
-from discrim.core.covariance import Covariance
+from discrim.core.ratio import Covariance
 
 y = np.repeat([0, 1, 2], 20)
 

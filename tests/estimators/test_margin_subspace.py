@@ -7,7 +7,7 @@ from geometry import largest_angle, most_turned
 from samples import labelled
 from sklearn.svm import LinearSVC
 
-from discrim.estimators.margin_subspace import MarginSubspace
+from discrim.estimators.max_margin import MarginSubspace
 
 
 def liblinear_weights(X, y, C=1.0, weights=None):

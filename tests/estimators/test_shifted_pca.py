@@ -9,8 +9,8 @@ from samples import labelled
 
 from discrim import PCA
 from discrim.core.svm.shift import margin_shift
+from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.max_margin_shift import max_margin_shift
-from discrim.estimators.shifted_pca import ShiftedPCA
 from discrim.tables.rows import LabelledRows
 
 TIGHT = 1e-13

@@ -8,8 +8,7 @@ from samples import labelled
 from sklearn.model_selection import StratifiedKFold
 
 from discrim import PLSDA, SparsePLSDA
-from discrim.core.kept_features import counts_to_try, fewest_within_one_error
-from discrim.core.partial_least_squares import soft_thresholded
+from discrim.core.partial_least_squares import counts_to_try, fewest_within_one_error, soft_thresholded
 
 SHAPES = {"tall": (40, 7, 3), "wide": (20, 50, 4), "two classes": (30, 6, 2)}
 

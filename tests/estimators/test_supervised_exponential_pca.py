@@ -8,8 +8,8 @@ from samples import labelled
 from sklearn.exceptions import ConvergenceWarning
 
 from discrim import PCA, SupervisedExponentialPCA
-from discrim.core.convex_factors import SharedFactors, least_factors, nearest_feasible
-from discrim.estimators import supervised_exponential_pca
+from discrim.core.joint_factors import SharedFactors, least_factors, nearest_feasible
+from discrim.estimators import factor_models as supervised_exponential_pca
 
 
 def posed(n=12, d=4, alpha=1.7, beta=0.3, seed=0):

@@ -8,7 +8,7 @@ from samples import labelled
 from discrim import PCA, FisherLDA, MarginPCA, MarginSubspace, RegularizedLDA
 from discrim.core.coordinates.basis import Features
 from discrim.estimators.base import Reducer
-from discrim.estimators.vip import importances, labels_explained
+from discrim.estimators.solution import importances, labels_explained
 from discrim.report.importance import VIPValues
 
 BY_ROWS = (MarginPCA, MarginSubspace)  # whose statistics do not tell how all rows spread

@@ -79,7 +79,7 @@ def test_failed_trials_set_the_exit_code(nowhere, tmp_path, monkeypatch):
     def broken(self, *_):
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr("discrim.estimators.bayes_error_pca.BayesErrorPCA.fit", broken)
+    monkeypatch.setattr("discrim.estimators.pca.BayesErrorPCA.fit", broken)
     command = ("bayes-error-pca", "-d", "wdbc", "--splits", "2", "-j", "1", "--store", tmp_path / "kept")
     for options, n_failed in (((), 16), (("--honest",), 8)):
         code, _, err = reproduce(*command, *options)

@@ -12,9 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from discrim.estimators.bayes_error_pca import BayesErrorPCA
-from discrim.estimators.fisher_lda import FisherLDA
-from discrim.estimators.pca import PCA
+from discrim.estimators.lda import FisherLDA
+from discrim.estimators.pca import PCA, BayesErrorPCA
 from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.result import Result

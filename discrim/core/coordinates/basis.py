@@ -20,9 +20,9 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.core.cross_validation import Folds, TrainingSet
 from discrim.core.discriminants import Cost
 from discrim.core.eigen import Spectrum, spectrum_of_matrix
-from discrim.core.folds import Folds, TrainingSet
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio, ratio_of

@@ -1,20 +1,22 @@
-"""Large tables of which a few directions are wanted: everything from products with the rows, which may be sparse."""
+"""Large tables of which few directions are wanted: products with the rows, which may be sparse or read in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from discrim.core.coordinates.basis import Basis, column_variances
+from discrim.core.coordinates.basis import Basis, Features, column_variances
 from discrim.core.coordinates.row_space import GramRows
+from discrim.core.cross_validation import Folds, TrainingSet
 from discrim.core.discriminants import RANK
-from discrim.core.eigen import Spectrum, spectrum_of_operator
-from discrim.core.folds import Folds, TrainingSet
+from discrim.core.eigen import Spectrum, spectrum_of_operator, spectrum_of_passes
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio
@@ -181,3 +183,39 @@ def conjugate_gradients(
         direction = scaled + np.divide(strength, before, out=np.zeros_like(strength), where=before > 0) * direction
     warn_of_slow_solution(float(np.sqrt((strength / np.maximum(goal, 1e-300)).max()) * tol), max_iter)
     return X
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PassedRows(Features):
+    """The features of rows in parts; what statistics would say is had by going through the parts."""
+
+    summed: Callable[[Callable[[LabelledRows], Any]], Any]  # what a function gives for the rows of each part, summed
+    most: int  # products for a spectrum
+
+    def spectrum(self, spread: Spread, moments: ClassMoments, wanted: int | None) -> Spectrum:
+        assert wanted is not None
+        found = spectrum_of_passes(lambda V: self._product(spread, moments, V), moments.n_features, wanted, self.most)
+        if not spread.is_definite:
+            return found
+        of_rows = self.summed(partial(_trace, _without_extra_rows(spread), moments))
+        return replace(found, total=float(np.vdot(spread.rows, spread.rows) + of_rows))
+
+    def within_along(self, directions: Array, moments: ClassMoments) -> Array:
+        return self._product(within_spread(moments), moments, directions.T).T
+
+    def _product(self, spread: Spread, moments: ClassMoments, V: Array) -> Array:
+        of_rows = self.summed(partial(_image, _without_extra_rows(spread), moments, V))
+        return spread.rows.T @ (spread.rows @ V) + of_rows
+
+
+def _without_extra_rows(spread: Spread) -> Spread:
+    return replace(spread, rows=spread.rows[:0])
+
+
+def _image(spread: Spread, moments: ClassMoments, V: Array, rows: LabelledRows) -> Array:
+    return np.asarray(spread.operator(moments, rows).matmat(V))
+
+
+def _trace(spread: Spread, moments: ClassMoments, rows: LabelledRows) -> np.float64:
+    weights = np.bincount(rows.codes, rows.weights, minlength=len(moments.weights)).astype(np.float64)
+    return np.float64(spread.trace(replace(moments, weights=weights), rows))

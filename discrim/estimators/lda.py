@@ -1,0 +1,477 @@
+"""Linear discriminant analysis: classical, regularised, after PCA, and with a covariance for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from discrim.core.coordinates.choose import Plan
+from discrim.core.discriminants import Discriminants, classical, collapsed_share, of_gain, within_shares
+from discrim.core.eigen import kept_count, spectrum_of_matrix
+from discrim.core.problem import Needs, Problem
+from discrim.core.ratio import Covariance
+from discrim.decompositions import eigh
+from discrim.estimators.discriminant import DiscriminantReducer, GaussianCentroid, ShrunkDiscriminant
+from discrim.tables.check_parameters import (
+    COUNT,
+    COUNT_OR_CV,
+    NOTHING,
+    Constraints,
+    Possible,
+    plain_count,
+    require_covariance,
+    require_unweighted,
+)
+from discrim.tables.fit_messages import refuse_pca_components
+from discrim.tables.rows import LabelledRows, dense_block
+from discrim.tables.validation import require_finite
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedCovariance:
+    """What a covariance estimator gave."""
+
+    _covariance: Array
+
+
+class FisherLDA(GaussianCentroid, DiscriminantReducer):
+    """Linear discriminant analysis: class means far apart in units of the within-class deviation.
+
+        maximise  tr (G S_w Gᵀ)⁻¹ G S_b Gᵀ ,    G (S_w/n) Gᵀ = I
+
+    The textbook method, for n well above d; at most C−1 discriminants. Where S_w is singular on the span of the data
+    (n < d, say) it takes the directions of S_t⁺S_b, scales those without within-class deviation by their total
+    deviation, and warns. Constant and collinear columns do no harm. RegularizedLDA is the better choice when d is not
+    far below n.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the separation,
+        None all discriminants. More than there are discriminants continue with PCA of the orthogonal complement.
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
+    covariance_estimator : estimator or None, default=None
+        What estimates each class's covariance, an object with fit(X) and covariance_ such as
+        sklearn.covariance.OAS(); their mean by the classes' shares stands in for S_w/n. None for the covariances of the
+        rows themselves. Such a fit takes all rows at once, without weights, and keeps a d×d matrix.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    eigenvalues_ : array of shape (n_components_,)
+        Between- over within-class variance along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Share of the between-class separation along each discriminant; 0 beyond them.
+    covariance_ : array of shape (n_features, n_features)
+        S_w/n where store_covariance asks for it, or what covariance_estimator gave.
+    {fitted_discriminants}
+
+    References
+    ----------
+    Fisher, "The use of multiple measurements in taxonomic problems" (1936).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from discrim import FisherLDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FisherLDA().fit(X, y).score(X, y)
+    0.98
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **DiscriminantReducer._parameter_constraints,
+        "covariance_estimator": (
+            Possible(
+                "an object with fit(X) and covariance_, such as sklearn.covariance.OAS()",
+                lambda given: hasattr(given, "fit") and not isinstance(given, type),
+            ),
+            NOTHING,
+        ),
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        priors: ArrayLike | str | None = None,
+        class_weight: Any = None,
+        store_covariance: bool = False,
+        missing: str | None = None,
+        covariance_estimator: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components, priors=priors, class_weight=class_weight, store_covariance=store_covariance, missing=missing
+        )
+        self.covariance_estimator = covariance_estimator
+
+    def _needs(self) -> Needs:
+        needs = super()._needs()
+        if self.covariance_estimator is None:
+            return needs
+        return replace(
+            needs,
+            coordinates=Plan("features", "covariance_estimator takes rows in their features"),
+            rows="covariance_estimator takes the rows of a class all at once. Statistics suffice without it, and for "
+            "RegularizedLDA(shrinkage=0.1).",
+        )
+
+    def _find(self, problem: Problem) -> Discriminants:
+        ratio = problem.separated
+        if self.covariance_estimator is None:
+            return classical(ratio)
+        covariance = estimated_covariance(self.covariance_estimator, problem.basis.points)
+        inner = np.ldexp(covariance, -2 * problem.moments.exponent)
+        if ratio.embedding is not None:
+            inner = ratio.embedding @ inner @ ratio.embedding.T
+        found = classical(ratio, Covariance(inner, ratio.precision))
+        return replace(found, found=EstimatedCovariance(covariance))
+
+
+def estimated_covariance(estimator: Any, rows: LabelledRows) -> Array:
+    """Σ_c n_c/n · estimator's covariance of class c, in the rows' units."""
+    require_unweighted(estimator, rows.weights)
+    require_finite(rows.X, rows.numbers)
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for c, share in enumerate(rows.class_totals / rows.shape[0]):
+        members = rows.some(np.flatnonzero(rows.codes == c))
+        fitted = clone(estimator, safe=False)
+        fitted.fit(dense_block(members.X, slice(None)))
+        total += share * require_covariance(estimator, fitted, len(total))
+    return total
+
+
+class RegularizedLDA(ShrunkDiscriminant):
+    """Regularised LDA: linear discriminants with a ridge on the within-class covariance.
+
+        maximise  tr (G Σ_γ Gᵀ)⁻¹ G S_b Gᵀ ,   G Σ_γ Gᵀ = I ,   Σ_γ = (1−γ) S_w/n + γ τ I ,   τ = tr(S_w/n)/rank
+
+    The best of the LDA family on real data, for n < d too. γ = 0 is classical LDA, γ = 1 the
+    directions of the class means.
+
+    Parameters
+    ----------
+    n_components : int, float, "cv" or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the separation,
+        "cv" chooses by cross-validation, None keeps all discriminants. More than there are discriminants continue with
+        PCA of the orthogonal complement.
+    shrinkage : float, "ledoit_wolf", "oas" or "cv", default="cv"
+        γ in [0, 1], or the rule it is computed by: Ledoit and Wolf's, Chen's (oracle approximating), or held-out rows
+        of the nearest-centroid rule: of all within one standard error of the highest accuracy the least log loss.
+    cv : int, splitter or list of (training, test) row numbers, default=5
+        The folds for "cv". A number of folds divides the distinct rows of each class evenly, as
+        scikit-learn's StratifiedKFold does; a repeated row stays in one fold, so that weights are repetition.
+        Ridges are judged on up to 1,000 rows of a fold, at even steps.
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
+    random_state : int, RandomState or None, default=None
+        Seed that shuffles the folds; None for unshuffled ones.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    eigenvalues_ : array of shape (n_components_,)
+        Between-class variance over Σ_γ along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Share of the between-class separation along each discriminant; 0 beyond them.
+    covariance_ : array of shape (n_features, n_features)
+        Σ_γ, where store_covariance asks for it.
+    shrinkage_ : float
+        The γ that was used.
+    path_ : PathScores or None
+        With "cv", the shrinkages tried with their held-out accuracies and log losses.
+    {fitted_discriminants}
+
+    References
+    ----------
+    Friedman, "Regularized discriminant analysis" (1989); Ledoit and Wolf (2004); Chen et al. (2010) for "oas".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from discrim import RegularizedLDA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> RegularizedLDA(n_components=2, shrinkage=0.1).fit_transform(X, y).shape
+    (1797, 2)
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **ShrunkDiscriminant._parameter_constraints,
+        "n_components": COUNT_OR_CV,
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | str | None = None,
+        *,
+        shrinkage: float | str = "cv",
+        cv: Any = 5,
+        priors: ArrayLike | str | None = None,
+        class_weight: Any = None,
+        store_covariance: bool = False,
+        missing: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.cv = cv
+        self.priors = priors
+        self.class_weight = class_weight
+        self.store_covariance = store_covariance
+        self.missing = missing
+        self.random_state = random_state
+
+    def _find(self, problem: Problem) -> Discriminants:
+        return self._shrunk(problem)
+
+
+@dataclass(frozen=True)
+class PrincipalCount:
+    """How many principal components came first."""
+
+    pca_components_: int
+
+
+class PCALDA(GaussianCentroid, DiscriminantReducer):
+    """PCA, then LDA on its components (Fisherfaces): the oldest remedy for n < d.
+
+        G = G' P ,   P the first m principal directions,  G' classical LDA of the rows projected on them
+
+    m is at most the rank of S_w (n − C where n < d), so that the within-class scatter is nonsingular. What PCA drops is
+    lost, also where it separates the classes: prefer RegularizedLDA, and use this to compare with.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the separation,
+        None all discriminants. More than there are discriminants continue with PCA of the orthogonal complement.
+    pca_components : int, float or None, default=None
+        m, as a number, as a fraction of the variance in (0, 1), or None for the rank of S_w.
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    eigenvalues_ : array of shape (n_components_,)
+        Between- over within-class variance along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Share of the between-class separation along each discriminant; 0 beyond them.
+    pca_components_ : int
+        The m that was used.
+    {fitted_discriminants}
+
+    References
+    ----------
+    Belhumeur, Hespanha and Kriegman, "Eigenfaces vs. Fisherfaces" (1997).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from discrim import PCALDA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> PCALDA(n_components=2, pca_components=20).fit_transform(X, y).shape
+    (1797, 2)
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **DiscriminantReducer._parameter_constraints,
+        "pca_components": COUNT,
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        pca_components: int | float | None = None,
+        priors: ArrayLike | str | None = None,
+        class_weight: Any = None,
+        store_covariance: bool = False,
+        missing: str | None = None,
+    ) -> None:
+        super().__init__(
+            n_components, priors=priors, class_weight=class_weight, store_covariance=store_covariance, missing=missing
+        )
+        self.pca_components = pca_components
+
+    def _find(self, problem: Problem) -> Discriminants:
+        ratio = problem.separated
+        principal = self._principal_directions(problem)
+        found = classical(ratio.projected(principal))
+        return Discriminants(
+            found.directions @ principal,
+            found.values,
+            found=PrincipalCount(len(principal)),
+            is_singular=found.is_singular,
+        )
+
+    def _principal_directions(self, problem: Problem) -> Array:
+        ratio, shape = problem.ratio, problem.shape
+        spectrum = spectrum_of_matrix(ratio.total, None, precision=ratio.precision)
+        # rank S_w, which is n − C for n < d; unlike n it is the same for repeated rows and for weights
+        possible = ratio.rank
+        if not ratio.within_classes.is_nonsingular:
+            shares = within_shares(ratio.within, ratio.total)[0]
+            possible = max(1, int((shares > collapsed_share(ratio)).sum()))
+        request = plain_count(self.pca_components)
+        if isinstance(request, int) and request > possible:
+            refuse_pca_components(request, possible, shape[0], len(ratio.shares))
+        return spectrum.directions[: kept_count(request, spectrum.values, spectrum.total, possible, shape)]
+
+
+LEAST = 1e-6  # variance of a class, as a share of the pooled one: its logarithm is −∞ at 0
+
+
+class HeteroscedasticLDA(ShrunkDiscriminant):
+    """Discriminants for classes of different covariances (Chernoff criterion): far apart, or of other shapes.
+
+        maximise  tr (G Σ_γ Gᵀ)⁻¹ G C Gᵀ ,    G Σ_γ Gᵀ = I ,    where Σ_γ = I:
+
+        C = Σ_{a<b} p_a p_b [ M^−½ δδᵀ M^−½ + (log M − π_a log S_a − π_b log S_b) / (π_a π_b) ]
+
+    with δ = μ_a − μ_b, π_a = p_a/(p_a+p_b), M = π_a S_a + π_b S_b and S_c the class covariances, all with the same
+    ridge. Where these are equal it is RegularizedLDA; where the means are equal there are directions still, up to one
+    for each column. Use it where classes have different shapes as well as different means, in front of a classifier
+    that sees shapes (nearest neighbours, a quadratic rule). It needs every class's own scatter (C·d² memory) and an
+    eigendecomposition for each pair of classes. A class's deviation counts as at least 1e-3 of the pooled one. Its own
+    predictions are those of the nearest centroid, as in all of the LDA family: they look at the means only.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the criterion, None
+        all along which the classes differ. More than there are continue with PCA of the orthogonal complement.
+    shrinkage : float, "ledoit_wolf", "oas" or "cv", default="cv"
+        γ in [0, 1] for Σ_γ = (1−γ) S_w/n + γ τ I, or the rule it is computed by, as in RegularizedLDA.
+    cv : int, splitter or list of (training, test) row numbers, default=5
+        The folds for "cv", as in RegularizedLDA.
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    random_state : int, RandomState or None, default=None
+        Seed that shuffles the folds; None for unshuffled ones.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    eigenvalues_ : array of shape (n_components_,)
+        The criterion along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each discriminant's share of the criterion; 0 beyond them.
+    shrinkage_ : float
+        The γ that was used.
+    path_ : PathScores or None
+        With "cv", the shrinkages tried with their held-out accuracies and log losses.
+    {fitted_discriminants}
+
+    References
+    ----------
+    Loog and Duin, "Linear dimensionality reduction via a heteroscedastic extension of LDA: the Chernoff criterion"
+    (2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discrim import HeteroscedasticLDA
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> X = rng.standard_normal((400, 3)) * np.where(y[:, None], [1, 3, 1], 1)
+    >>> int(abs(HeteroscedasticLDA(1, shrinkage=0.1).fit(X, y).components_[0]).argmax())
+    1
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        name: possible for name, possible in ShrunkDiscriminant._parameter_constraints.items() if name != "missing"
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        shrinkage: float | str = "cv",
+        cv: Any = 5,
+        priors: ArrayLike | str | None = None,
+        class_weight: Any = None,
+        store_covariance: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.cv = cv
+        self.priors = priors
+        self.class_weight = class_weight
+        self.store_covariance = store_covariance
+        self.random_state = random_state
+
+    def _needs(self) -> Needs:
+        why, folds = "HeteroscedasticLDA needs every class's whole scatter", replace(self._folding, on_sample=False)
+        return replace(super()._needs(), scatter="each", contrasts=False, matrix=why, folds=folds)
+
+    def _find(self, problem: Problem) -> Discriminants:
+        chosen, ratio = self._chosen(problem)[0], problem.ratio
+        cost = ratio.covariance(chosen.shrinkage_)
+        if not cost.is_nonsingular:  # where no class varies, say: all covariances are equal
+            return replace(classical(problem.separated, cost), found=chosen)
+        covariances = problem.class_covariances(chosen.shrinkage_)
+        means, back = cost.whitened(ratio.class_means)
+        shapes = np.array([cost.whitened_matrix(one)[0] for one in covariances])
+        found = of_gain(chernoff_gain(means, shapes, ratio.shares), back, cost, ratio.precision)
+        return replace(found, found=chosen)
+
+
+def chernoff_gain(means: Array, covariances: Array, shares: Array) -> Array:
+    """C from class means and covariances in coordinates in which the pooled covariance is I."""
+    shapes = [_mapped(one, np.asarray) for one in covariances]
+    logs = [_mapped(one, np.log) for one in shapes]
+    gain = np.zeros_like(covariances[0])
+    for a, b in combinations(range(len(shares)), 2):
+        pair = shares[a] * shares[b]
+        one, other = shares[[a, b]] / (shares[a] + shares[b])
+        both = one * shapes[a] + other * shapes[b]
+        apart = _mapped(both, lambda values: 1 / np.sqrt(values)) @ (means[a] - means[b])
+        unlike = _mapped(both, np.log) - one * logs[a] - other * logs[b]
+        gain += pair * (np.outer(apart, apart) + unlike / (one * other))
+    return gain
+
+
+def _mapped(matrix: Array, function: Callable[[Array], Array]) -> Array:
+    """A function of a symmetric matrix, whose eigenvalues count as at least `LEAST`."""
+    values, vectors = eigh(matrix)
+    return np.asarray((vectors * function(np.maximum(values, LEAST))) @ vectors.T)

@@ -1,0 +1,274 @@
+"""Partial least squares discriminant analysis, dense and sparse."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.coordinates.basis import Basis
+from discrim.core.coordinates.choose import Plan
+from discrim.core.eigen import kept_count, require_rank
+from discrim.core.partial_least_squares import Fold, KeptFeatures, LeastSquaresComponents, counts_to_try, kept_features
+from discrim.core.problem import Folding, Needs, Problem
+from discrim.estimators.base import Solution, fitted_property
+from discrim.estimators.discriminant import NearestCentroid
+from discrim.estimators.solution import importances
+from discrim.tables.check_parameters import COUNT, Constraints, checked_keep
+from discrim.tables.fit_messages import refuse_explained
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PLSSolution(Solution):
+    """Of partial least squares also: weights and loadings (columns, as in scikit-learn), and the rule of centroids."""
+
+    x_weights_: Array
+    x_loadings_: Array
+    y_loadings_: Array
+    _discriminants: Array
+    _centroids: Array
+    _log_priors: Array
+
+    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+        return {
+            "x_weights_": basis.lift(self.x_weights_.T).T * signs,
+            "x_loadings_": basis.lift(self.x_loadings_.T).T * signs,
+            "y_loadings_": self.y_loadings_ * signs,
+            "_discriminants": basis.lift(self._discriminants),
+        }
+
+
+class PLSReducer(NearestCentroid):
+    """Components by partial least squares of one-hot labels; `_components` states how each is found."""
+
+    x_weights_: Array
+    eigenvalues_: Array
+
+    def _needs(self) -> Needs:
+        return Needs(tells_labels=False)  # what they explain are the eigenvalues
+
+    @abstractmethod
+    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, Any]:
+        """At most `wanted` components, and what else was found (None: nothing), which has a `first(k)`."""
+
+    def _solve(self, problem: Problem) -> Solution:
+        moments, request, shape, ratio = problem.moments, problem.request, problem.shape, problem.ratio
+        require_rank(request, ratio.rank, shape)
+        ratio = problem.separated
+        wanted = request if isinstance(request, int) else min(len(ratio.shares) - 1, ratio.rank)
+        found, extra = self._components(problem, wanted)
+        k, values = len(found.weights), found.explained
+        if isinstance(request, int) and k < request:
+            refuse_explained(request, k)
+        if isinstance(request, float):
+            k = kept_count(request, values, float(values.sum()), k, shape)
+        unit = float(np.sqrt(found.variances[:k].mean()))
+        rotations = ratio.embedded(found.rotations[:k])
+        return PLSSolution(
+            components_=rotations,
+            eigenvalues_=values[:k],
+            explained_variance_ratio_=values[:k] / float(1 - ratio.shares @ ratio.shares),
+            rank_=ratio.rank,
+            solver_=f"{k} components by partial least squares",
+            is_resolved=problem.basis.is_resolved,
+            found=None if extra is None else extra.first(k),
+            x_weights_=ratio.embedded(found.weights[:k]).T,
+            x_loadings_=ratio.embedded(found.loadings[:k]).T,
+            y_loadings_=np.ldexp(found.label_loadings[:k].T, -moments.exponent),
+            _discriminants=np.ldexp(rotations / unit, -moments.exponent),
+            _centroids=found.centroids()[:, :k] / unit,
+            _log_priors=np.zeros(len(ratio.shares)),
+        )
+
+    @fitted_property
+    def vip_(self) -> Array:
+        """√(d Σ_h SS_h w_jh² / Σ_h SS_h) for every feature, w_h the weights; the squares sum to d."""
+        return importances(self.x_weights_.T, self.eigenvalues_)
+
+
+class PLSDA(PLSReducer):
+    """PLS discriminant analysis (PLS-DA): directions along which rows covary most with their labels.
+
+        maximise  cov(Xw_h, Yv_h)²  subject to  ‖w_h‖ = ‖v_h‖ = 1 ,  t_h = Xr_h uncorrelated ,   Y one-hot labels
+
+    Scikit-learn's PLSRegression(scale=False) of one-hot labels, from class statistics, as a transformer and as a
+    classifier: a row belongs to the class whose centroid of scores is nearest. No inverse is needed, so that correlated
+    columns and n < d are fine. Put a StandardScaler in front where columns have different units, as chemometricians do.
+    What chemometrics and omics expect; for accuracy with few components RegularizedLDA is ahead, which takes the spread
+    within classes into account.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=2
+        How many components to keep; None for one less than classes, a fraction in (0, 1) for the fewest of those that
+        reach that share of the labels' variance they explain together.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The rotations r_h: scores are (x − mean_)ᵀr_h.
+    x_weights_ : array of shape (n_features, n_components_)
+        The unit weights w_h, which act on what earlier components left of the rows.
+    x_loadings_ : array of shape (n_features, n_components_)
+        p_h: rows are about mean_ + Σ_h t_h p_h.
+    y_loadings_ : array of shape (n_classes, n_components_)
+        q_h: one-hot labels are about their mean + Σ_h t_h q_h.
+    vip_ : array of shape (n_features,)
+        Importance of each feature (variable influence on projection), √(d Σ_h SS_h w_jh² / Σ_h SS_h) with
+        SS_h = ‖t_h‖²‖q_h‖². The mean of the squares is 1; features above 1 are usually looked at.
+    eigenvalues_ : array of shape (n_components_,)
+        Variance of the one-hot labels that each component explains, SS_h/n.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The same as a share of all their variance (R²Y).
+    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
+        Weights of the linear scores by which rows are classified.
+    intercept_ : array of shape (n_classes,), or (1,) with two classes
+        Constants of these scores.
+    {fitted}
+
+    References
+    ----------
+    Barker and Rayens, "Partial least squares for discrimination" (2003). Dayal and MacGregor, "Improved PLS algorithms"
+    (1997). Wold, Sjöström and Eriksson, "PLS-regression: a basic tool of chemometrics" (2001), for VIP.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from discrim import PLSDA
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> fitted = PLSDA(n_components=2).fit(scale(X), y)
+    >>> X.columns[fitted.vip_.argmax()]
+    'alcohol'
+    """
+
+    def __init__(self, n_components: int | float | None = 2) -> None:
+        self.n_components = n_components
+
+    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, None]:
+        found = LeastSquaresComponents.of(problem.ratio)
+        while len(found.weights) < wanted and not found.is_exhausted:
+            found = found.extended()
+        return found, None
+
+
+class SparsePLSDA(PLSReducer):
+    """Sparse PLS discriminant analysis (sPLS-DA): PLS components that use a few of the features each.
+
+        w_h ∝ soft(X_hᵀYv_h, keep_h) ,   v_h ∝ YᵀX_hw_h ,   soft(a, m)_j = sign(a_j) (|a_j| − the (m+1)th largest |a|)₊
+
+    As mixOmics' splsda without its scaling (put a StandardScaler in front): each weight vector keeps `keep` features,
+    found anew with the labels' side until neither changes; then rows are deflated as in `PLSDA`. A row belongs to the
+    class whose centroid of scores is nearest. Use it where a short list of features is wanted, with n far below d too.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=2
+        How many components to keep; None for one less than classes, a fraction in (0, 1) for the fewest of those that
+        reach that share of the labels' variance they explain together.
+    keep : int, list of int or "cv", default="cv"
+        How many features each component keeps (at most all; features that tie for the last place go together), or one
+        number for each component. "cv" chooses for one component after the other, of 12 counts in geometric steps: the
+        fewest within one standard error of the highest held-out accuracy.
+    cv : int, splitter or list of (training, test) row numbers, default=5
+        The folds for "cv", and the resamples over which `stability_` counts; RepeatedStratifiedKFold gives more of
+        them. A number of folds divides the distinct rows of each class evenly.
+    random_state : int, RandomState or None, default=None
+        Seed that shuffles the folds; None for unshuffled ones.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The rotations r_h: scores are (x − mean_)ᵀr_h. From the second on they use the features of earlier ones, too.
+    x_weights_ : array of shape (n_features, n_components_)
+        The unit weights w_h, with `keep_` numbers that are not 0 each.
+    x_loadings_ : array of shape (n_features, n_components_)
+        p_h: rows are about mean_ + Σ_h t_h p_h.
+    y_loadings_ : array of shape (n_classes, n_components_)
+        q_h: one-hot labels are about their mean + Σ_h t_h q_h.
+    selected_ : array of int
+        Numbers of the features that a component keeps, in the order of the columns.
+    keep_ : array of shape (n_components_,)
+        How many features were asked for or chosen.
+    stability_ : array of shape (n_components_, n_features)
+        In which share of the folds' training sets each component keeps each feature.
+    keep_tried_ : array or None
+        With "cv", the counts that were tried.
+    keep_accuracies_ : array of shape (n_components_, n_tried) or None
+        Their mean held-out accuracies.
+    vip_ : array of shape (n_features,)
+        Importance of each feature, as in `PLSDA`; 0 for those that no component keeps.
+    eigenvalues_ : array of shape (n_components_,)
+        Variance of the one-hot labels that each component explains.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The same as a share of all their variance (R²Y).
+    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
+        Weights of the linear scores by which rows are classified.
+    rank_ : int
+        How many directions there are, but for collinear rows and columns.
+    intercept_ : array of shape (n_classes,), or (1,) with two classes
+        Constants of these scores.
+    {fitted}
+
+    References
+    ----------
+    Lê Cao, Boitard and Besse, "Sparse PLS discriminant analysis: biologically relevant feature selection and graphical
+    displays for multiclass problems" (2011). Rohart et al., "mixOmics" (2017), for the number kept.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from discrim import SparsePLSDA
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> fitted = SparsePLSDA(n_components=2, keep=[2, 3]).fit(scale(X), y)
+    >>> len(fitted.selected_)
+    5
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
+    x_weights_: NDArray[np.float64]
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
+
+    def __init__(
+        self,
+        n_components: int | float | None = 2,
+        *,
+        keep: int | list[int] | str = "cv",
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.keep = keep
+        self.cv = cv
+        self.random_state = random_state
+
+    def _needs(self) -> Needs:
+        return Needs(
+            scatter="means",
+            rows="the choice of features needs all rows at once. Use fit, or PLSDA.",
+            folds=Folding(self.cv, self.random_state),
+            tells_labels=False,
+            # the features themselves, as a weight is of a feature; and never a d×d array
+            coordinates=Plan("products", "weights of single features: products with the rows"),
+        )
+
+    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, KeptFeatures]:
+        basis, ratio = problem.basis, problem.ratio
+        rows, varying = basis.points, int((ratio.variances > 0).sum())
+        given = checked_keep(self.keep, wanted, varying)
+        folds = []
+        if given is None or np.bincount(rows.codes).max() > 1:
+            splits = problem.splits(Folding(self.cv, self.random_state)).pairs
+            folds = [Fold.of(rows, training, test) for training, test in splits]
+        return kept_features(LeastSquaresComponents.of(ratio), folds, wanted, given, counts_to_try(varying))
+
+    @fitted_property
+    def selected_(self) -> NDArray[np.intp]:
+        """Numbers of the features that a component keeps."""
+        return np.flatnonzero((self.x_weights_ != 0).any(axis=1))

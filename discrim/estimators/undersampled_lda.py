@@ -1,0 +1,191 @@
+"""Linear discriminant analysis for fewer rows than columns: uncorrelated, orthogonal, null space."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.discriminants import Discriminants, by_between_spread, null_space, orthogonal, uncorrelated
+from discrim.core.problem import Problem
+from discrim.core.ratio import Ratio
+from discrim.decompositions import svd
+from discrim.estimators.discriminant import DiscriminantReducer
+from discrim.tables.fit_messages import warn_of_filled_null_space
+
+Array = NDArray[np.float64]
+
+
+class UncorrelatedLDA(DiscriminantReducer):
+    """Uncorrelated LDA: Fisher's directions on the total scatter, so that the features are uncorrelated.
+
+        G S_t Gᵀ = I ,  G S_b Gᵀ = Λ² ,  G S_w Gᵀ = I − Λ²      (S_t⁺S_b, directions as rows)
+
+    One of the remedies for n < d; spans classical LDA's space where that exists. With n < d the training classes
+    collapse to points, and the order of tied directions is settled by their variance.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
+        eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
+        complement, scaled to unit total scatter.
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    eigenvalues_ : array of shape (n_components_,)
+        Λ², the share of each discriminant's variance that lies between the classes; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each one's share of their sum.
+    {fitted_discriminants}
+
+    References
+    ----------
+    Ye, "Characterization of a family of algorithms for generalized discriminant analysis on undersampled problems"
+    (2005).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from discrim import UncorrelatedLDA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> UncorrelatedLDA().fit(X, y).eigenvalues_.round(2)
+    array([0.9 , 0.81])
+    """
+
+    def _find(self, problem: Problem) -> Discriminants:
+        ratio = problem.separated
+        found = uncorrelated(ratio)
+        return replace(found, directions=found.directions / np.sqrt(ratio.weight))  # S_t, not S_t/n
+
+    def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
+        deviations = np.sqrt(np.einsum("kd,kd->k", ratio.total_along(pads), pads))
+        return pads / (np.sqrt(ratio.weight) * deviations)[:, None]
+
+
+class OrthogonalLDA(DiscriminantReducer):
+    """Orthogonal LDA: an orthonormal basis of uncorrelated LDA's span.
+
+        G Gᵀ = I ,  span G = span of ULDA ,  G S_b Gᵀ diagonal, descending
+
+    A remedy for n < d that keeps distances in the features' own units: less prone to overfitting there than
+    UncorrelatedLDA.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
+        eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
+        complement (unit directions).
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    eigenvalues_ : array of shape (n_components_,)
+        Between-class variance along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each one's share of their sum.
+    {fitted_discriminants}
+
+    References
+    ----------
+    Ye, "Characterization of a family of algorithms for generalized discriminant analysis on undersampled problems"
+    (2005).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from discrim import OrthogonalLDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> G = OrthogonalLDA().fit(X, y).components_
+    >>> bool(abs(G @ G.T - [[1, 0], [0, 1]]).max() < 1e-12)
+    True
+    """
+
+    def _find(self, problem: Problem) -> Discriminants:
+        return orthogonal(problem.separated)
+
+
+class NullSpaceLDA(DiscriminantReducer):
+    """Null-space LDA: the class means as far apart as can be, where the classes do not vary at all.
+
+        maximise  tr G S_b Gᵀ   subject to   G S_w Gᵀ = 0 ,  G Gᵀ = I
+
+    For n < d (microarrays, faces), where such directions exist: every training class becomes a point. Directions that
+    the null space of S_w cannot give are filled from OrthogonalLDA, after the others and with a warning.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
+        eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
+        complement (unit directions).
+    priors : array of shape (n_classes,), "equal" or None, default=None
+        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+    class_weight : dict, "balanced" or None, default=None
+        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+    store_covariance : bool, default=False
+        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+    missing : {"pairwise"} or None, default=None
+        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
+        cells (made positive definite), and transform counts a missing cell as its column's mean.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features)
+        The directions, one per row.
+    eigenvalues_ : array of shape (n_components_,)
+        Between-class variance along each discriminant; 0 beyond them.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Each one's share of their sum.
+    {fitted_discriminants}
+
+    References
+    ----------
+    Chen et al., "A new LDA-based face recognition system which can solve the small sample size problem" (2000).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discrim import NullSpaceLDA
+    >>> X = np.random.default_rng(0).normal(size=(12, 50))
+    >>> y = np.repeat(["a", "b", "c"], 4)
+    >>> points = NullSpaceLDA().fit_transform(X, y)
+    >>> np.allclose(points[:4], points[0])
+    True
+    """
+
+    def _find(self, problem: Problem) -> Discriminants:
+        ratio = problem.separated
+        found, others = null_space(ratio), orthogonal(ratio)
+        missing = len(others.values) - len(found.values)
+        if missing <= 0:
+            return found
+        warn_of_filled_null_space(len(found.values), len(others.values))
+        # what of OLDA's span is left beside the directions found
+        beside = others.directions - (others.directions @ found.directions.T) @ found.directions
+        filled = by_between_spread(svd(beside)[2][:missing], ratio.means)
+        directions = np.concatenate([found.directions, filled.directions])
+        return Discriminants(directions, np.concatenate([found.values, filled.values]), orthonormal=True)
