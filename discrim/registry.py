@@ -429,12 +429,14 @@ PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
 OUR_METHODS: tuple[Method, ...] = tuple(method for entry in ENTRIES for method in entry.methods)
 
 
-def front_door() -> str:
-    """The text of `discrim/__init__.pyi`, which tells editors and type checkers the public names."""
+def render_stub() -> str:
+    """Return the text of `discrim/__init__.pyi`, from which editors and type checkers know the public names."""
     lines = ["# Written by `python discrim/registry.py`, the one list of public names.", ""]
     lines += [
         f"from {entry.module} import {entry.name} as {entry.name}"
-        for entry in sorted(ENTRIES, key=lambda entry: (entry.module, entry.name))
+        for entry in sorted(
+            ENTRIES, key=lambda entry: (entry.module, not entry.name.isupper(), entry.name)
+        )  # as ruff does
     ]
     return "\n".join([*lines, "", "__version__: str", ""])
 
@@ -442,4 +444,4 @@ def front_door() -> str:
 if __name__ == "__main__":
     from pathlib import Path
 
-    Path(__file__).with_name("__init__.pyi").write_text(front_door(), encoding="utf-8")
+    Path(__file__).with_name("__init__.pyi").write_text(render_stub(), encoding="utf-8")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import discrim
-from discrim.registry import PUBLIC, front_door
+from discrim.registry import PUBLIC, render_stub
 
 HEAVY = ["numba", "pandas", "polars", "pyarrow", "dask", "plotly", "matplotlib", "faiss"]
 
@@ -52,7 +52,7 @@ def test_every_public_name_is_there_and_explained():
 
 def test_editors_and_type_checkers_are_told_the_names_of_the_registry():
     written = Path(discrim.__file__).with_name("__init__.pyi").read_text(encoding="utf-8")
-    assert written == front_door(), "run `python discrim/registry.py`"
+    assert written == render_stub(), "run `python discrim/registry.py`"
 
 
 def test_the_package_is_typed_and_has_a_version():
