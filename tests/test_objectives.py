@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import erfc
 
 import discrim
-from discrim.core.convex_factors import SharedFactors, least_factors
+from discrim.core.joint_factors import SharedFactors, least_factors
 from discrim.registry import ENTRIES
 
 
