@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 SMALLEST = 1e-7  # eigenvalues of k(L, L) below this share of the largest are left out
 LEAST_RELEVANCE = 0.02  # of the largest: so much of a feature's square always counts
+GRADIENTS = ("rbf", "linear")  # kernels that can be differentiated
 FARTHEST = 1e150  # coordinates beyond are as far as these: their squares are finite
 
 
@@ -76,7 +77,7 @@ class LandmarkKernel:
 
     def gradients(self, X: Any, weights: Array) -> Array:
         """Compute Σ_l w_nl ∂k(x_n, l)/∂x for every row (n×d), where `weights` is n×m."""
-        if self.name not in ("rbf", "linear"):
+        if self.name not in GRADIENTS:
             raise ValueError(
                 f"kernel must be 'linear' or 'rbf' for gradients; got {self.name!r}. Fit with kernel='auto', or use "
                 "sklearn.inspection.permutation_importance."

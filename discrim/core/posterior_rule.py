@@ -31,7 +31,7 @@ from discrim.core.kernel_choice import (
     held_out_scores,
     linear_scores,
 )
-from discrim.core.landmarks import LandmarkKernel, drawn_landmarks
+from discrim.core.landmarks import GRADIENTS, LandmarkKernel, drawn_landmarks
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ridge_rules import RidgeRules
@@ -68,6 +68,11 @@ class PosteriorRule:
                 features = self.kernel(X[part])
             result[part] = features @ self.coefficients + self.offsets
         return result
+
+    @property
+    def has_gradients(self) -> bool:
+        """True if the scores can be differentiated."""
+        return self.kernel is None or self.kernel.name in GRADIENTS
 
     def gradients(self, X: Any, weights: Array) -> Array:
         """Compute Σ_c w_nc ∂a_c(x_n)/∂x for every row (n×d), where `weights` is n×C."""

@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from discrim.core.coordinates.basis import Basis, Features
 from discrim.core.eigen import Spectrum, kept_count
+from discrim.core.explanation import Explanation, explain_linear, explain_positions, linear_importances
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.pairwise import has_gaps, pairwise_moments
 from discrim.core.problem import Needs, Problem
@@ -107,6 +108,7 @@ class Reducer(
     rank_: int
     _total_weight: float
     _labels_explained: Array | None = None
+    _column_deviations: Array | None = None  # None in models saved by earlier versions, and after passes over parts
     # only where folds may choose something are groups asked for by scikit-learn's metadata routing
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": UNUSED}
 
@@ -204,6 +206,57 @@ class Reducer(
                 "VIPDisplay.from_estimator(model, X, y).values.vip reckons it from the rows."
             )
         return importances(self.components_, self._labels_explained)
+
+    @fitted_property
+    def feature_importances_(self) -> Array:
+        """Importance of every feature: what one standard deviation of it changes.
+
+        For methods that predict, the change of the log odds between two classes: the mean of its absolute value over
+        all pairs, weighted by the priors. For other methods, the distance that a row moves along the components.
+        """
+        coefficients, priors = self._linear_scores() or (None, None)
+        return linear_importances(self.components_, self._known_deviations(), coefficients, priors)
+
+    def explain(self, X: ArrayLike, between: Any = None) -> Explanation:
+        """Compute how much each column moves each row, as `PosteriorMap.explain` does.
+
+        Effects are those of one standard deviation of the column over the training rows. In a linear method the effect
+        on the components is the same for all rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        between : pair of class labels, default=None
+            Explain the log odds of the first against the second; None for each row's two most probable classes.
+
+        Returns
+        -------
+        explanation : Explanation
+            `log_odds` (n_samples, n_features), `positions` (n_samples, n_components_, n_features), the classes `first`
+            and `second` of each row, and `importances`, the mean over the rows. Without class scores (methods that do
+            not predict) `log_odds`, `first` and `second` are None.
+        """
+        table = self._fitted_table(X)
+        effects = np.asarray(self.components_, dtype=np.float64) * self._known_deviations()
+        rule = self._linear_scores()
+        if rule is None:
+            return explain_positions(effects, table.shape[0], between)
+        scores = np.concatenate(list(self._scores(table)))
+        return explain_linear(effects, rule[0] * self._known_deviations(), scores, self.classes_, between)
+
+    def _linear_scores(self) -> tuple[Array, Array] | None:
+        """Return the coefficients (C×d) of linear class scores and the priors, None for a method without them."""
+        return None
+
+    def _known_deviations(self) -> Array:
+        """Return the standard deviation of every column over the training rows."""
+        if self._column_deviations is None:
+            raise ValueError(
+                f"{type(self).__name__} must be fitted on rows or statistics by this version to explain; got a model "
+                "without column deviations. Fit it again."
+            )
+        return self._column_deviations
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """(x − mean_)ᵀ components_ for every row.

@@ -99,6 +99,9 @@ class NearestCentroid(ClassifierMixin, Reducer):
         nearest = np.concatenate([part.argmax(axis=1) for part in self._scores(self._fitted_table(X))])
         return as_given(self.classes_[nearest], X)
 
+    def _linear_scores(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self._centroids @ self._discriminants, self.priors_
+
     @fitted_property
     def coef_(self) -> NDArray[Any]:
         """Weights of the linear scores (C×d; with two classes the second's minus the first's, 1×d)."""

@@ -19,8 +19,9 @@ from discrim.core.calibration import calibrated
 from discrim.core.class_places import class_places, on_principal_axes
 from discrim.core.coordinates.basis import Features
 from discrim.core.cross_validation import Folds, gathered_folds, hash_splitter, splits_of
+from discrim.core.explanation import Explanation, two_classes
 from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, TriedKernel
-from discrim.core.landmarks import LandmarkKernel, content_priorities
+from discrim.core.landmarks import LandmarkKernel, content_priorities, drawn_landmarks
 from discrim.core.moments.gather import Gathering, Statistics, require_statistics
 from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.posterior_rule import (
@@ -49,7 +50,7 @@ from discrim.tables.check_parameters import (
     seed_number,
     whole,
 )
-from discrim.tables.rows import LabelledRows
+from discrim.tables.rows import LabelledRows, block_slices
 from discrim.tables.validation import (
     checked_table,
     labelled_rows,
@@ -60,6 +61,7 @@ from discrim.tables.validation import (
 )
 
 Array = NDArray[np.float64]
+IMPORTANCE_ROWS = 1_000  # of the training rows, over which effects of columns are averaged
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
 
 
@@ -73,21 +75,6 @@ class ChosenKernel:
     n_landmarks: int
     why: str
     tried: tuple[TriedKernel, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """Effect of one standard deviation of each column on rows of a map, to first order.
-
-    first, second : the two most probable classes of each row
-    log_odds : n×d, the change of log p(first) − log p(second)
-    positions : n×k×d, the change of the position on the map
-    """
-
-    first: NDArray[Any]
-    second: NDArray[Any]
-    log_odds: Array
-    positions: Array
 
 
 class _Missing:
@@ -165,6 +152,8 @@ class PosteriorMap(
         Number of columns seen.
     n_components_ : int
         Number of dimensions.
+    feature_importances_ : ndarray of shape (n_features,)
+        Mean effect of one standard deviation of each column on the log odds of a row's two most probable classes.
 
     Examples
     --------
@@ -180,6 +169,7 @@ class PosteriorMap(
     """
 
     _column_deviations: Array
+    _importances: Array | None = None  # also None in models saved by earlier versions
     _held_out: HeldOutRows | None = None  # not kept in model files
     _weight_covariance: Array | None = None  # of q, over held-out rows; None in models saved by version 0.1
 
@@ -252,6 +242,9 @@ class PosteriorMap(
             self._publish(total.moments.classes, total.moments.total_weight, choice, choice, rule, self._seed)
             variances = Features.of_moments(total.moments).feature_variances(total.moments)
             self._column_deviations = np.ldexp(np.sqrt(variances), total.moments.exponent)
+            assert total.sample is not None
+            rows = total.sample.among(total.moments.classes)
+            self._importances = self._mean_effects(rows, content_priorities(rows.X, self._seed))
         return self
 
     @property
@@ -292,6 +285,20 @@ class PosteriorMap(
         self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
         self._held_out = HeldOutRows.from_folds(folds, choice)
         self._column_deviations = column_deviations(rows)
+        self._importances = self._mean_effects(rows, priorities)
+
+    def _mean_effects(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
+        """Compute the mean absolute effect of each column over distinct rows; None for a rule without gradients."""
+        if not self._rule.has_gradients:
+            return None
+        picked = drawn_landmarks(priorities, np.arange(rows.shape[0]), IMPORTANCE_ROWS)
+        weights = np.bincount(priorities, rows.weights)[priorities[picked]]
+        total = np.zeros(rows.shape[1])
+        for part in block_slices(len(picked), rows.shape[1]):
+            table = rows.X[picked[part]]
+            pair = two_classes(self._rule.scores(table), self.classes_, None)
+            total += weights[part] @ np.abs(self._log_odds_effects(table, *pair))
+        return total / weights.sum()
 
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
         """Feature spaces to choose from."""
@@ -390,7 +397,7 @@ class PosteriorMap(
         q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
         return q @ self.places_
 
-    def explain(self, X: ArrayLike) -> Explanation:
+    def explain(self, X: ArrayLike, between: Any = None) -> Explanation:
         """Compute how much each column moves each row on the map.
 
         The analytic gradients of the position and of the log odds between the row's two most probable classes, times
@@ -401,31 +408,49 @@ class PosteriorMap(
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             Rows.
+        between : pair of class labels, default=None
+            Explain the log odds of the first against the second; None for each row's two most probable classes.
 
         Returns
         -------
         explanation : Explanation
-            `first` and `second`: the two most probable classes of each row. `log_odds` (n_samples, n_features) and
-            `positions` (n_samples, n_components_, n_features): the effect of one standard deviation of each column.
+            `log_odds` (n_samples, n_features) and `positions` (n_samples, n_components_, n_features): the effect of one
+            standard deviation of each column. `first` and `second`: the two classes of each row. `importances`: the
+            mean absolute effect on the log odds over the rows.
         """
         scores = self._scores(X)[0]
         if "_column_deviations" not in vars(self):
             raise ValueError("This model was saved by an older version, without column deviations. Fit it again.")
-        table = checked_table(self, X)
-        second, first = np.argsort(scores, axis=1, kind="stable")[:, -2:].T
-        chosen = np.eye(scores.shape[1])
-        log_odds = self._rule.gradients(table, (chosen[first] - chosen[second]) / self.temperature_)
-        q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
-        z = q @ self.places_
+        table, spread = checked_table(self, X), self._column_deviations
+        first, second = two_classes(scores, self.classes_, between)
+        log_odds = self._log_odds_effects(table, first, second)
         steepness = self.sharpness_ / self.temperature_
+        q = softmax(scores * steepness, axis=1)
+        z = q @ self.places_
         moved = [
-            self._rule.gradients(table, steepness * q * (place - z[:, [axis]]))
+            self._rule.gradients(table, steepness * q * (place - z[:, [axis]])) * spread
             for axis, place in enumerate(self.places_.T)
         ]
-        spread = self._column_deviations
-        return Explanation(
-            self.classes_[first], self.classes_[second], log_odds * spread, np.stack(moved, axis=1) * spread
-        )
+        return Explanation(self.classes_[first], self.classes_[second], log_odds, np.stack(moved, axis=1))
+
+    def _log_odds_effects(self, table: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
+        """Compute the effect of one standard deviation of each column on log p(first) − log p(second)."""
+        chosen = np.eye(len(self.classes_)) / self.temperature_
+        return self._rule.gradients(table, chosen[first] - chosen[second]) * self._column_deviations
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Mean absolute effect of each column on the log odds of a row's two most probable classes.
+
+        The effect is that of one standard deviation, the mean is over up to 1,000 training rows.
+        """
+        check_is_fitted(self)
+        if self._importances is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no feature_importances_ here: the kernel {self.kernel_.name!r} has no "
+                "gradients, or the model was saved by an older version. Use sklearn.inspection.permutation_importance."
+            )
+        return self._importances
 
     def decision_function(self, X: ArrayLike) -> Array:
         """a/T of all classes (n×C); with two classes the second's minus the first's (n)."""

@@ -96,6 +96,7 @@ class Solution:
     n_samples_seen_: int = 0
     _total_weight: float = 0.0
     _labels_explained: Array | None = None  # by each component beyond those before it
+    _column_deviations: Array | None = None  # of the features; None after passes over parts
     is_resolved: bool = True  # whether these coordinates show all that matters of the directions
     found: Any = None
     warnings: tuple[tuple[str, type[Warning]], ...] = ()  # what the fit warns about, for the driver to issue
@@ -116,6 +117,7 @@ class Solution:
             mean_=basis.mean(problem.moments),
             n_samples_seen_=problem.moments.n_rows,
             _total_weight=problem.moments.total_weight,
+            _column_deviations=problem.column_deviations,
             **self._also_lifted(basis, signs),
         )
 

@@ -322,8 +322,12 @@ def _in_all_columns(found: Solution, screening: Screening) -> Solution:
     """Directions of the selected columns, 0 in the others."""
     directions = np.zeros((len(found.components_), len(screening.f_scores_)), found.components_.dtype)
     directions[:, screening.selected_] = found.components_
+    deviations = found._column_deviations
+    if deviations is not None:
+        deviations = np.zeros(directions.shape[1])  # columns that are left out have no effect
+        deviations[screening.selected_] = found._column_deviations
     how = f"{found.solver_}; {len(screening.selected_)} of {directions.shape[1]} columns"
-    return replace(found, components_=directions, solver_=how, found=screening)
+    return replace(found, components_=directions, solver_=how, found=screening, _column_deviations=deviations)
 
 
 def _shares_of_rows(rows: LabelledRows) -> tuple[Array, Array]:

@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
@@ -551,22 +550,6 @@ def test_on_noise_held_out_positions_look_like_noise(rng):
     fitted, held_out = model.transform(X), model.transform_held_out(X)
     assert neighbours.fit(fitted, y).score(fitted, y) > 0.45
     assert cross_val_score(neighbours, held_out, y).mean() < 0.32
-
-
-@pytest.mark.parametrize("name", ["ecoli", "vehicle", "satimage"])
-def test_no_rotation_of_the_features_is_much_better_for_naive_bayes(name, data_folder, rng):
-    table = pd.read_csv(data_folder / f"{name}.csv.gz").groupby("target").filter(lambda rows: len(rows) > 3)
-    table = table.sample(min(len(table), 800), random_state=0)
-    X, y = scale(table.drop(columns="target")), table["target"].to_numpy()
-    train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
-    model = PosteriorMap(None, kernel="linear").fit(X[train], y[train])
-    Z, new = model.transform(X[train]), model.transform(X[test])
-
-    def score(rotation):
-        return GaussianNB().fit(Z @ rotation, y[train]).score(new @ rotation, y[test])
-
-    rotations = [np.linalg.qr(rng.standard_normal((Z.shape[1],) * 2))[0] for _ in range(10)]
-    assert score(np.eye(Z.shape[1])) > np.mean([score(one) for one in rotations]) - 0.05
 
 
 def test_what_it_has_not_it_explains():

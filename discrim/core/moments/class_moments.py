@@ -367,6 +367,11 @@ class ClassMoments:
         """S_w = Σ_c S_c."""
         return self.scatter(1.0)
 
+    @property
+    def has_within(self) -> bool:
+        """True if S_w follows from these moments."""
+        return self.each is not None or (self.pooled is not None and bool((self.emphasis == 1).all()))
+
     def between_rows(self) -> Array:
         """Rows √W_c (μ_c − μ): their Gram matrix is S_b."""
         rows = self.centred_means()
