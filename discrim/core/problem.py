@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.coordinates.basis import Basis, Features, column_variances
+from discrim.core.coordinates.basis import Basis, Features
 from discrim.core.coordinates.choose import Plan, choose
 from discrim.core.cross_validation import (
     Folds,
@@ -172,16 +172,9 @@ class Problem:
         return self.ratio
 
     @property
-    def column_deviations(self) -> Array | None:
-        """The standard deviation of every feature, None where the statistics do not have it."""
-        moments, rows = self.moments, self.basis.original
-        if moments.has_within or not isinstance(self.basis, Features):
-            variances = self.basis.feature_variances(moments)
-        elif rows.shape[0]:
-            variances = column_variances(rows, moments.exponent)
-        else:
-            return None
-        return np.ldexp(np.sqrt(variances), moments.exponent)
+    def column_deviations(self) -> Array:
+        """The standard deviation of every feature; NaN where the statistics do not have it."""
+        return np.ldexp(np.sqrt(self.basis.feature_variances(self.moments)), self.moments.exponent)
 
     def class_covariances(self, gamma: float) -> Array:
         """Return (1−γ) S_c/n_c + γ τ I of every class, in the ratio's coordinates; their mean is the ratio's Σ_γ."""

@@ -251,7 +251,7 @@ class Reducer(
 
     def _known_deviations(self) -> Array:
         """Return the standard deviation of every column over the training rows."""
-        if self._column_deviations is None:
+        if self._column_deviations is None or np.isnan(self._column_deviations).any():
             raise ValueError(
                 f"{type(self).__name__} must be fitted on rows or statistics by this version to explain; got a model "
                 "without column deviations. Fit it again."

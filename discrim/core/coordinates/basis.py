@@ -141,6 +141,9 @@ class Features(Basis):
         return directions
 
     def feature_variances(self, moments: ClassMoments) -> Array:
+        if not moments.has_within:  # without rows either, the variances are not known
+            known = self.original.shape[0] > 0
+            return column_variances(self.original, moments.exponent) if known else np.full(moments.n_features, np.nan)
         means = moments.centred_means()
         return (np.diag(moments.within) + np.einsum("c,cd,cd->d", moments.weights, means, means)) / moments.total_weight
 
