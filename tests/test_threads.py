@@ -5,14 +5,16 @@ import subprocess
 import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import discrim
 from discrim.registry import PUBLIC
-from discrim.threads import _libraries, computed_once, on_one_blas_thread, one_blas_thread
+from discrim.threads import _libraries, computed_once, map_tasks, on_one_blas_thread, one_blas_thread
 
 ESTIMATORS = [name for name in PUBLIC if hasattr(getattr(discrim, name), "fit")]
 USES = {
@@ -175,8 +177,8 @@ def blas_threads():
     return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
 
 threadpool_limits(2, user_api="blas")
-y = np.arange(1000) % 4
-X = np.random.default_rng(0).normal(size=(1000, 60)) + y[:, None]
+y = np.arange(n := int(sys.argv[1])) % 4
+X = np.random.default_rng(0).normal(size=(n, 60)) + y[:, None]
 stop = False
 
 def fits():
@@ -185,7 +187,7 @@ def fits():
 
 other = threading.Thread(target=fits)
 other.start()
-for _ in range(20):
+for _ in range(20_000 // n + 3):
     time.sleep(0.01)
     child = os.fork()
     if child == 0:
@@ -200,8 +202,9 @@ assert blas_threads() == {2}, blas_threads()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_process_forked_while_another_thread_fits_can_fit():
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], check=True, timeout=120)
+@pytest.mark.parametrize("n_rows", [1_000, 200_000], ids=["small", "shared among threads"])
+def test_a_process_forked_while_another_thread_fits_can_fit(n_rows):
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK, str(n_rows)], check=True, timeout=300)
 
 
 def test_a_fork_inside_a_call_stays_inside():
@@ -217,6 +220,168 @@ assert one_blas_thread._n_threads == 0
 assert child == 0 or os.waitpid(child, 0)[1] == 0
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+# ---------------------------------------------------------------------- tasks for several threads
+
+
+def large_tables():
+    """Tables whose products are shared among threads: many rows, and long rows."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60_000) % 3
+    X = rng.normal(size=(60_000, 100)) + 3 * rng.normal(size=(3, 100))[y]
+    weights = rng.uniform(0.5, 2, len(X))
+    wide = rng.normal(size=(360, 6_000))
+    return {
+        "rows": ("PCA", X, None, None),
+        "classes": ("RegularizedLDA", X, y, None),
+        "weights": ("FisherLDA", X, y, weights),
+        "far from 0": ("PCA", X + 1e6, None, None),
+        "single precision": ("MarginPCA", X.astype(np.float32), y, None),
+        "long rows": ("PCA", wide, None, None),
+        "long rows in classes": ("BayesErrorLDA", wide, y[:360], None),
+    }
+
+
+@pytest.mark.parametrize("case", large_tables())
+def test_the_number_of_threads_changes_no_digit(case, monkeypatch):
+    name, X, y, weights = large_tables()[case]
+    found, used = [], []
+    for cores in (1, 2, 5):
+        monkeypatch.setattr("discrim.threads._cores", lambda cores=cores: cores)
+        counted = CountedPool()
+        monkeypatch.setattr("discrim.threads.ThreadPoolExecutor", counted)
+        with threadpool_limits(cores, user_api="blas"):
+            model = getattr(discrim, name)(2).fit(X, y, sample_weight=weights)
+        used.append(max(counted.sizes, default=1))
+        found.append((model.components_, model.eigenvalues_, model.mean_))
+    assert used[:2] == [1, 2]
+    assert used[2] > 2
+    for other in found[1:]:
+        assert all(np.array_equal(*pair) for pair in zip(found[0], other, strict=True))
+
+
+class CountedPool:
+    """Makes pools of threads and notes their sizes."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def __call__(self, n_threads, prefix):
+        self.sizes.append(n_threads)
+        return ThreadPoolExecutor(n_threads, prefix)
+
+
+@pytest.fixture
+def four_cores(monkeypatch):
+    monkeypatch.setattr("discrim.threads._cores", lambda: 4)
+    with threadpool_limits(4, user_api="blas"):
+        yield
+
+
+def names_of_threads(n=8):
+    """The threads that did n tasks, which all had to be begun by different ones before one could end."""
+    started = threading.Barrier(min(n, max(1, one_blas_thread.free_threads())), timeout=60)
+
+    def work(_):
+        started.wait()
+        return threading.current_thread().name
+
+    return set(map_tasks(work, range(n)))
+
+
+def test_tasks_use_the_free_cores(four_cores):
+    with one_blas_thread:
+        assert len(names_of_threads()) == 4
+    assert threading.active_count() == len(threading.enumerate())
+    assert not [one for one in threading.enumerate() if one.name.startswith("discrim_")]
+
+
+def test_outside_of_a_limited_call_there_are_no_threads(four_cores):
+    assert names_of_threads() == {threading.current_thread().name}
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_tasks_use_no_more_threads_than_blas_may(four_cores, n_threads):
+    with threadpool_limits(n_threads, user_api="blas"), one_blas_thread:
+        assert one_blas_thread.free_threads() == n_threads
+
+
+def test_tasks_leave_cores_to_other_fits(four_cores):
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with one_blas_thread:
+            entered.set()
+            leave.wait(60)
+
+    other = threading.Thread(target=hold)
+    with one_blas_thread:
+        other.start()
+        assert entered.wait(60)
+        free = one_blas_thread.free_threads()
+        leave.set()
+        other.join(60)
+        assert (free, one_blas_thread.free_threads()) == (3, 4)
+
+
+def test_a_task_runs_on_one_blas_thread_in_the_context_of_its_caller(four_cores):
+    def work(_):
+        return blas_threads(), np.geterr()["over"]
+
+    with one_blas_thread, np.errstate(over="raise"):
+        for threads, over in map_tasks(work, range(6)):
+            assert set(threads) == {1}
+            assert over == "raise"
+    assert set(blas_threads()) == {4}
+
+
+def test_an_error_in_a_task_is_raised_and_the_setting_restored(four_cores):
+    def work(number):
+        if number == 2:
+            raise ValueError("task 2")
+        return number
+
+    with pytest.raises(ValueError, match="task 2"), one_blas_thread:
+        list(map_tasks(work, range(8)))
+    assert set(blas_threads()) == {4}
+    assert one_blas_thread._n_threads == 0
+
+
+def test_tasks_within_tasks_are_in_order(four_cores):
+    def work(number):
+        return sum(map_tasks(lambda other: number * other, range(5)))
+
+    with one_blas_thread:
+        assert list(map_tasks(work, range(6))) == [10 * number for number in range(6)]
+
+
+def free_threads():
+    with one_blas_thread:
+        return one_blas_thread.free_threads()
+
+
+def test_worker_processes_use_one_thread():
+    with parallel_config(backend="loky", inner_max_num_threads=2):
+        assert Parallel(2)(delayed(free_threads)() for _ in range(2)) == [1, 1]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
+def test_affinity_and_environment_are_honoured():
+    code = """
+import os
+from discrim.threads import one_blas_thread
+with one_blas_thread:
+    whole = one_blas_thread.free_threads()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print(whole, one_blas_thread.free_threads())
+"""
+    cores = len(os.sched_getaffinity(0))
+    for limit, wanted in ((None, f"{cores} 1"), ("1", "1 1")):
+        given = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+        given |= {} if limit is None else {"OMP_NUM_THREADS": limit}
+        done = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=given, capture_output=True)
+        assert done.stdout.decode().strip() == wanted
 
 
 class Squares:

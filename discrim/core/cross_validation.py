@@ -35,7 +35,7 @@ from discrim.tables.check_parameters import (
 )
 from discrim.tables.row_hash import HashKFold, hash_folds, row_hashes
 from discrim.tables.rows import BLOCK_ROWS, LabelledRows, dense_block, projected
-from discrim.threads import computed_once
+from discrim.threads import WORTH, computed_once, map_tasks
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -107,9 +107,9 @@ class Folds:
         if not self.splits.divide:
             training = [ClassMoments.of_rows(self.points.picked(rows)) for rows, _ in pairs]
             return [TrainingSet(*fold, repeats=repeats) for fold in zip(training, tests, strict=True)]
-        parts: list[ClassMoments] = []
-        for test in tests:
-            parts.append(ClassMoments.of_rows(test, near=parts[0] if parts else None))
+        n, d = self.points.shape
+        first, by = ClassMoments.of_rows(tests[0]), map_tasks if n * d * d >= WORTH else map
+        parts = [first, *by(lambda test: ClassMoments.of_rows(test, near=first), tests[1:])]
         return [TrainingSet(*fold) for fold in zip(_of_the_others(parts), tests, parts, strict=True)]
 
     @computed_once

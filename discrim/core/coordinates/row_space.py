@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from discrim.core.spread import Spread
 from discrim.decompositions import svd
 from discrim.tables.rows import LabelledRows, dense_block
 from discrim.tables.validation import require_representable
+from discrim.threads import WORTH, map_tasks
 
 Array = NDArray[np.float64]
 LEADING = 1e-6  # the squaring moves the largest directions by 1e-16 / this, and hides what lies below 1e-8
 SAFE = 1e-150, 1e250  # sums of squares that lose nothing
 NEAR = 8.0  # up to here a mean, squared, in variances around it, is taken off the Gram matrix instead of the rows
+GRAM_COLUMNS, GRAM_PARTS = 2_000, 8  # a product over fewer columns, or sums of more products, take longer
 DENSE_CELLS = 2**22  # a sparse table no larger than this may be made dense to resolve small directions
 
 
@@ -179,15 +182,26 @@ def _centred_rows(points: LabelledRows, landmarks: Array | None) -> tuple[Array,
 
 
 def _gram_matrix(rows: Any, shares: Array | None) -> tuple[Array, float]:
-    """HHᵀ, and the largest square that took part in it, which says how much of it is rounding."""
-    gram = rows @ rows.T
-    gram = gram.toarray() if sp.issparse(gram) else gram
+    """Return HHᵀ, and the largest square that took part in it, which tells how much of it is rounding."""
+    gram = (rows @ rows.T).toarray() if sp.issparse(rows) else _products(rows)
     squared = float(np.diag(gram).max(initial=0.0))
     if shares is not None:
         with_mean = gram @ shares
         gram -= with_mean[:, None]
         gram += shares @ with_mean - with_mean
     return gram, squared
+
+
+def _products(rows: Array) -> Array:
+    """Return rows·rowsᵀ of long rows as a sum over columns, by several threads: the shape alone divides them."""
+    n, d = rows.shape
+    n_parts = min(GRAM_PARTS, d // GRAM_COLUMNS) if n * n * d >= WORTH else 1
+    ends = np.linspace(0, d, max(1, n_parts) + 1, dtype=int).tolist()
+    parts = map_tasks(lambda part: rows[:, part] @ rows[:, part].T, [slice(*part) for part in pairwise(ends)])
+    gram = next(parts)
+    for more in parts:
+        gram += more
+    return gram
 
 
 def _pivoted(gram: Array, squared: float) -> tuple[NDArray[np.intp], Array, Array]:

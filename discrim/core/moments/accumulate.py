@@ -14,24 +14,29 @@ squared where it lies.
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import blas
+from scipy.linalg import cython_blas
 
 from discrim.tables.fit_messages import require_room_for_scatters
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.tables.validation import require_finite
+from discrim.threads import WORTH, map_tasks
 
 Array = NDArray[np.float64]
 FEW_CLASSES = 32  # up to here pilots are means of some rows, and a block's rows are taken to be of any class
 SAMPLED = 32  # rows of each class that tell where its pilot is best set
 ALL_CELLS = 2**15  # of a table no larger than this, all rows do
+TASKS = 16  # for these threads: enough that none waits long for another
 LEAST_EXPONENT = -1000  # its inverse, as a factor, is a number still
 SAFE_EXPONENT = 240  # what is this many powers of two away from 1 can be squared and summed
 SAFE = {
@@ -78,8 +83,7 @@ class ClassSums:
         self._even = emphasis is None or bool((emphasis == 1).all())
         self._is_small = rows.shape[0] * rows.shape[1] <= ALL_CELLS  # all rows can be looked at beforehand
         self._blocks = list(block_slices(*rows.shape))
-        longest = self._blocks[0].stop if self._blocks else 0
-        self._buffer: NDArray[Any] = np.empty((longest, rows.shape[1]), self.dtype)  # of one block, near the processor
+        self._buffers: list[NDArray[Any]] = []  # of one block each, near the processor; those that no thread uses
         self._row_weights, unit = rows.weights, 1.0
         if rows.weights is not None and len(rows.weights):
             unit = float(2.0 ** np.frexp(rows.weights.max())[1])  # float32 ends at 1e38
@@ -177,38 +181,60 @@ class ClassSums:
     # ------------------------------------------------------------------ around them
 
     def _sum_around(self, pilots: Array) -> None:
-        """One pass over the rows."""
-        (n_classes, d), codes, size = pilots.shape, self.rows.codes, 0.0
-        self.pilots, sums = pilots.astype(self.dtype, copy=False), np.zeros((n_classes, d))
-        triangle: Any = np.zeros((d, d), order="F") if self.keep == "pooled" else None
-        self.each = np.zeros((n_classes, d, d)) if self.keep == "each" else None
+        """Sum over the rows in one pass."""
+        self.pilots = pilots.astype(self.dtype, copy=False)
         around = self.pilots if self.pilots.any() else None
-        for part in self._blocks:
+        parts = map_tasks(lambda blocks: self._sum_blocks(blocks, around), self._tasks())
+        sums, scatter = next(parts)
+        for more_sums, more in parts:
+            sums += more_sums
+            scatter += more
+        self.pilots = self.pilots.astype(np.float64, copy=False)
+        sums /= np.where(self.weights > 0, self.weights, 1.0)[:, None]
+        self.remainders = sums
+        self._size = float(np.trace(scatter, axis1=-2, axis2=-1).sum())  # all that was squared
+        if self.keep == "pooled":
+            self._take_off_means(scatter)
+        elif self.keep == "each":
+            rows = sums * np.sqrt(self.weights)[:, None]
+            self.each = scatter
+            self.each -= rows[:, :, None] * rows[:, None, :]
+            self._of_means = rows**2
+
+    def _tasks(self) -> list[list[slice]]:
+        """Return the blocks in tasks for several threads; the shape alone decides, and so do the digits."""
+        (n, d), n_tasks = self.rows.shape, 1
+        if self.keep == "pooled" and n * d * d >= WORTH:
+            # the sums of a task take less than half the memory of its rows
+            n_tasks = max(1, min(TASKS, len(self._blocks), n // (2 * (d + self.rows.n_classes))))
+        ends = [len(self._blocks) * task // n_tasks for task in range(n_tasks + 1)]
+        return [self._blocks[start:end] for start, end in pairwise(ends)]
+
+    def _sum_blocks(self, blocks: list[slice], around: NDArray[Any] | None) -> tuple[Array, Any]:
+        """Return the sums of the classes and the scatter of some blocks: as they are kept, or the trace alone."""
+        (n_classes, d), codes = self.pilots.shape, self.rows.codes
+        sums, sides = np.zeros((n_classes, d)), {"pooled": (d, d), "each": (n_classes, d, d), "means": (1, 1)}
+        scatter: Any = np.zeros(sides[self.keep], order="F" if self.keep == "pooled" else "C")
+        buffer = self._buffers.pop() if self._buffers else self._new_buffer()
+        for part in blocks:
             weights = None if self._row_weights is None else self._row_weights[part]
-            block = self._minus_pilots(part, around)
+            block = self._minus_pilots(part, around, buffer)
             if n_classes <= FEW_CLASSES:
                 sums += _class_sums(block, codes[part], weights, n_classes)
             else:
                 seen, places = np.unique(codes[part], return_inverse=True)
                 sums[seen] += _class_sums(block, places, weights, len(seen))
-            if triangle is not None:
-                triangle = _with_squares(triangle, 1.0, self._weighted(block, codes[part], weights))
-            elif self.each is not None:
-                _add_each(self.each, block, codes[part], weights)
+            if self.keep == "pooled":
+                add_squares(scatter, 1.0, self._weighted(block, codes[part], weights, buffer))
+            elif self.keep == "each":
+                _add_each(scatter, block, codes[part], weights)
             else:
-                size += float(np.vdot(block, block))
-        self.pilots = self.pilots.astype(np.float64, copy=False)
-        sums /= np.where(self.weights > 0, self.weights, 1.0)[:, None]
-        self.remainders = sums
-        if triangle is not None:
-            size = float(np.trace(triangle))
-            self._take_off_means(triangle)
-        elif self.each is not None:
-            size = float(np.einsum("cdd->", self.each))
-            rows = sums * np.sqrt(self.weights)[:, None]
-            self.each -= rows[:, :, None] * rows[:, None, :]
-            self._of_means = rows**2
-        self._size = size  # all that was squared
+                scatter += np.vdot(block, block)
+        self._buffers.append(buffer)
+        return sums, scatter
+
+    def _new_buffer(self) -> NDArray[Any]:
+        return np.empty((self._blocks[0].stop if self._blocks else 0, self.rows.shape[1]), self.dtype)
 
     def _take_off_means(self, triangle: Any) -> None:
         """The pooled scatter, of which there is one triangle, less Σ W b bᵀ, and what that was in each column."""
@@ -216,19 +242,19 @@ class ClassSums:
         self._of_means = np.zeros(len(triangle))
         for part in block_slices(*self.remainders.shape):
             rows = self.remainders[part] * factors[part]
-            triangle = _with_squares(triangle, -1.0, rows)
+            add_squares(triangle, -1.0, rows)
             self._of_means += np.einsum("cd,cd->d", rows, rows)
         self.pooled = triangle + triangle.T
         self.pooled.flat[:: len(triangle) + 1] *= 0.5
 
-    def _minus_pilots(self, part: slice, pilots: NDArray[Any] | None) -> NDArray[Any]:
-        """Rows − pilots, in a buffer that stays in the cache (not to be written to: it may be the table)."""
+    def _minus_pilots(self, part: slice, pilots: NDArray[Any] | None, buffer: NDArray[Any]) -> NDArray[Any]:
+        """Return rows − pilots, in a buffer that stays in the cache (not to be written to: it may be the table)."""
         block = dense_block(self.rows.X, part)
         if self.exponent:
             block = np.ldexp(block.astype(self.dtype, copy=False), -self.exponent)
         if pilots is None and block.dtype == self.dtype and block.flags.c_contiguous:
             return block
-        out = self._buffer[: len(block)]
+        out = buffer[: len(block)]
         if pilots is None:
             np.copyto(out, block)
             return out
@@ -237,14 +263,16 @@ class ClassSums:
         np.take(pilots, self.rows.codes[part], axis=0, out=out, mode="clip")
         return np.subtract(block, out, out=out)
 
-    def _weighted(self, block: NDArray[Any], codes: NDArray[np.intp], weights: Array | None) -> NDArray[Any]:
-        """Rows whose squares count as often as they and their class do."""
+    def _weighted(
+        self, block: NDArray[Any], codes: NDArray[np.intp], weights: Array | None, buffer: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return rows whose squares count as often as they and their class do."""
         if not self._even:
             weights = self.emphasis[codes] * (1.0 if weights is None else weights)
         if weights is None:
             return block
         factors = np.sqrt(weights)[:, None].astype(block.dtype, copy=False)
-        return np.multiply(block, factors, out=self._buffer[: len(block)])
+        return np.multiply(block, factors, out=buffer[: len(block)])
 
     def _sum_sparse(self) -> None:
         """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
@@ -265,8 +293,8 @@ class ClassSums:
         low, high = SAFE[self.dtype]
         if self._size >= low or not self._size < high:
             return not self._size < high
-        around = self.pilots.astype(self.dtype, copy=False)
-        return any(self._minus_pilots(part, around).any() for part in self._blocks)
+        around, buffer = self.pilots.astype(self.dtype, copy=False), self._new_buffer()
+        return any(self._minus_pilots(part, around, buffer).any() for part in self._blocks)
 
     def _rescale(self) -> None:
         """Take the power of two at which the largest deviation is about 1 (and no entry overflows)."""
@@ -278,10 +306,7 @@ class ClassSums:
         wanted = np.frexp(deviation if 0 < deviation < np.inf else largest)[1]
         self.exponent = max(int(wanted), int(np.frexp(largest)[1]) - 1000, LEAST_EXPONENT)
         self.known = None  # in other units: of no use any more
-        self.dtype, self._buffer = (
-            np.dtype(np.float64),
-            self._buffer.astype(np.float64),
-        )  # 1e39 is no single-precision one
+        self.dtype, self._buffers = np.dtype(np.float64), []  # 1e39 is no single-precision number
 
     def _keep_in_range(self) -> None:
         """Count in another unit where differences of class means, which will be squared, would leave the range."""
@@ -327,14 +352,35 @@ def _one_of_each(n_classes: int, n_rows: int, dtype: np.dtype[Any]) -> sp.csc_ar
     return sp.csc_array((np.ones(n_rows, dtype), *where), shape=(n_classes, n_rows))
 
 
-def _with_squares(triangle: Any, factor: float, rows: NDArray[Any]) -> Any:
-    """triangle + factor · rowsᵀrows, in its upper triangle (half the work of a product)."""
-    if not triangle.size:
-        return triangle
-    if rows.dtype == np.float64:
-        return blas.dsyrk(factor, rows.T, beta=1.0, c=triangle, overwrite_c=1)
-    triangle += factor * blas.ssyrk(1.0, rows.T)
-    return triangle
+def add_squares(triangle: Any, factor: float, rows: NDArray[Any]) -> None:
+    """Add factor · rowsᵀrows to the upper triangle of a matrix in Fortran's order (half the work of a product).
+
+    Other threads go on meanwhile, which they do not with the same function of scipy.linalg.blas.
+    """
+    (n, d), is_double = rows.shape, rows.dtype == np.float64
+    if not n or not d:
+        return
+    rows = np.ascontiguousarray(rows)
+    sums = triangle if is_double else np.zeros((d, d), np.float32, order="F")
+    routine, integer, number = _symmetric_product(is_double)
+    one, side, length = number(1.0), integer(d), integer(n)
+    begun, by = (one, number(factor)) if is_double else (number(0.0), one)
+    routine(b"U", b"N", side, length, by, rows.ctypes.data, side, begun, sums.ctypes.data, side)
+    if not is_double:
+        triangle += factor * sums
+
+
+@lru_cache(maxsize=2)
+def _symmetric_product(is_double: bool) -> tuple[Callable[..., None], Any, Any]:
+    """Return syrk of the BLAS library that scipy brings, and the types of its integers and numbers."""
+    python, capsule = ctypes.pythonapi, cython_blas.__pyx_capi__["dsyrk" if is_double else "ssyrk"]
+    signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", python))(capsule)
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
+    integer = ctypes.c_int if b", int *" in signature else ctypes.c_int64
+    number = ctypes.c_double if is_double else ctypes.c_float
+    text, count, value, cells = ctypes.c_char_p, ctypes.POINTER(integer), ctypes.POINTER(number), ctypes.c_void_p
+    given = (text, text, count, count, value, cells, count, value, cells, count)
+    return ctypes.CFUNCTYPE(None, *given)(pointer(capsule, signature)), integer, number
 
 
 def _add_each(scatters: Any, rows: NDArray[Any], codes: NDArray[np.intp], weights: Array | None) -> None:
