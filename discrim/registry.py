@@ -1,7 +1,8 @@
 """The one list of what discrim offers. The front door, the model file, the comparison and the law tests read it.
 
 A new method is a file in `discrim/estimators` and one entry of `ENTRIES` here: its class, where it stands, a gloss, the
-names it has in a comparison (none, one, or one per option), and in `laws` what is not true of it that is true of most.
+names it has in a comparison (none, one, or one per option), and its `laws`: properties shared by most methods that this
+one lacks.
 Modules are named as text, so that nothing is imported before it is used.
 """
 
@@ -51,6 +52,64 @@ def fewer_than_columns(sizes: Sizes) -> int:
 
 
 @dataclass(frozen=True)
+class Laws:
+    """Properties of a method that the law tests use; the defaults are those of most methods.
+
+    Parameters
+    ----------
+    supervised : bool
+        It uses class labels.
+    linear : bool
+        It has `components_`, and its features are (x − mean_) @ components_.T.
+    streams : bool
+        It has `partial_fit`: the statistics of parts of a table add up.
+    orthonormal : bool
+        The rows of `components_` are orthonormal.
+    inverts : bool
+        If not orthonormal: it divides by the spread within classes, and refuses a table without any.
+    rotates : bool
+        A rotation of the rows rotates the components.
+    nests : bool
+        The first components do not depend on how many are kept.
+    by_products : bool
+        A few components can be found from products with X, without a dense matrix of its size.
+    by_products_beyond_classes : bool
+        The same for more components than n_classes − 1.
+    counts_enter : bool
+        The result depends on the number of rows, so that two copies of a table are another problem.
+    whole_weights : bool
+        Sample weights must be whole numbers.
+    breaks_ties : bool
+        Equal distances are resolved by the order of rows.
+    sees_shapes : bool
+        It finds components if class means are equal and class covariances differ.
+    chosen_by_folds : bool
+        Cross-validation chooses a parameter; a law on the order or repetition of rows holds for given splits.
+    iterated : bool
+        The result is as exact as the tolerance `tol` of an iteration.
+    uses_svm : bool
+        The result is as exact as the duality gap of an SVM.
+    """
+
+    supervised: bool = True
+    linear: bool = True
+    streams: bool = True
+    orthonormal: bool = True
+    inverts: bool = True
+    rotates: bool = True
+    nests: bool = True
+    by_products: bool = True
+    by_products_beyond_classes: bool = True
+    counts_enter: bool = False
+    whole_weights: bool = False
+    breaks_ties: bool = False
+    sees_shapes: bool = False
+    chosen_by_folds: bool = False
+    iterated: bool = False
+    uses_svm: bool = False
+
+
+@dataclass(frozen=True)
 class Method:
     """A reduction by its name in a comparison.
 
@@ -61,7 +120,7 @@ class Method:
     most_components : how many it can have
     seeded : whether it takes random_state
     default : whether it is compared where no methods are named; default_rows : up to how many rows of the table
-    laws : exceptions to what the law tests ask of every method
+    laws : properties that the law tests use
     written : of an estimator that the caller passed all its parameters, which identify its trials
     """
 
@@ -78,7 +137,7 @@ class Method:
     default: bool = False
     default_rows: float = float("inf")
     note: str = ""
-    laws: Mapping[str, bool] = field(default_factory=dict)
+    laws: Laws = field(default_factory=Laws)
     written: str = ""
 
     def estimator(self, n_components: int, seed: int) -> Any:
@@ -91,7 +150,7 @@ class Method:
     @property
     def linear(self) -> bool:
         """Whether it is a linear map of the features; of equals the linear one is recommended."""
-        return self.laws.get("linear", True)
+        return self.laws.linear
 
     def counts(self, asked: Iterable[int], n_features: int) -> tuple[int, ...]:
         """The numbers of components to try; the features as they are have one number only."""
@@ -136,10 +195,10 @@ def _reducer(target: str, gloss: str, *methods: Method) -> Entry:
     return Entry(name, module, gloss, own, saved=True)
 
 
-DISCRIMINANTS = {"orthonormal": False, "lanczos": False}
-CHOSEN_BY_FOLDS = {**DISCRIMINANTS, "counts_enter": True, "chosen_by_folds": True}
-ITERATED = {"streams": False, "nests": False, "iterated": True}
-OF_THE_SVM = {"streams": False, "counts_enter": True, "of_the_svm": True}
+DISCRIMINANTS = Laws(orthonormal=False, by_products=False)
+CHOSEN_BY_FOLDS = replace(DISCRIMINANTS, counts_enter=True, chosen_by_folds=True)
+ITERATED = Laws(streams=False, nests=False, iterated=True)
+USES_SVM = Laws(streams=False, counts_enter=True, uses_svm=True)
 
 ENTRIES = (
     _reducer(
@@ -150,7 +209,7 @@ ENTRIES = (
             "discriminants of least pairwise Bayes error",
             nested_from=from_all_discriminants,
             default=True,
-            laws=CHOSEN_BY_FOLDS | {"nests": False},
+            laws=replace(CHOSEN_BY_FOLDS, nests=False),
         ),
     ),
     _reducer(
@@ -174,7 +233,7 @@ ENTRIES = (
         Method(
             "heteroscedastic-lda",
             "discriminants of class means and class covariances (Chernoff criterion)",
-            laws=CHOSEN_BY_FOLDS | {"sees_shapes": True},
+            laws=replace(CHOSEN_BY_FOLDS, sees_shapes=True),
         ),
     ),
     _reducer(
@@ -185,12 +244,14 @@ ENTRIES = (
     _reducer(
         "undersampled_lda:OrthogonalLDA",
         "orthonormal discriminants, n < d",
-        Method("orthogonal-lda", "orthonormal discriminants, also for n < d", laws={"lanczos": False}),
+        Method("orthogonal-lda", "orthonormal discriminants, also for n < d", laws=Laws(by_products=False)),
     ),
     _reducer(
         "undersampled_lda:NullSpaceLDA",
         "where classes do not vary",
-        Method("null-space-lda", "class means apart where classes do not vary, for n < d", laws={"lanczos": False}),
+        Method(
+            "null-space-lda", "class means apart where classes do not vary, for n < d", laws=Laws(by_products=False)
+        ),
     ),
     _reducer(
         "lda:PCALDA",
@@ -200,7 +261,9 @@ ENTRIES = (
     _reducer(
         "margin_pca:MaximumMarginCriterion",
         "between minus within-class scatter",
-        Method("max-margin-criterion", "between minus within-class scatter", laws={"lanczos_pads": False}),
+        Method(
+            "max-margin-criterion", "between minus within-class scatter", laws=Laws(by_products_beyond_classes=False)
+        ),
     ),
     _reducer(
         "max_margin:MarginSubspace",
@@ -210,7 +273,7 @@ ENTRIES = (
             "directions of a multiclass SVM's weights",
             most_components=fewer_than_classes,
             default=True,
-            laws=OF_THE_SVM,
+            laws=USES_SVM,
         ),
     ),
     _reducer(
@@ -220,7 +283,7 @@ ENTRIES = (
             "max-margin-shift",
             "PCA of rows moved away from other classes",
             "discrim.estimators.max_margin_shift:shifted_pca",
-            laws=OF_THE_SVM,
+            laws=USES_SVM,
         ),
     ),
     _reducer(
@@ -230,7 +293,7 @@ ENTRIES = (
             "max-margin-pca",
             "PCA with a large-margin classifier of its latent rows inside",
             nested_from=never,
-            laws=OF_THE_SVM | {"nests": False},
+            laws=replace(USES_SVM, nests=False),
         ),
     ),
     _reducer(
@@ -244,13 +307,13 @@ ENTRIES = (
             "margin-pca-median",
             "PCA of differences to other classes' medians",
             options={"pairs": "median"},
-            laws={"streams": False, "rotates": False},
+            laws=Laws(streams=False, rotates=False),
         ),
         Method(
             "margin-pca-nearest",
             "PCA of differences to the nearest enemies",
             options={"pairs": "nearest"},
-            laws={"streams": False},
+            laws=Laws(streams=False),
         ),
     ),
     _reducer(
@@ -265,7 +328,7 @@ ENTRIES = (
             "screened-pca",
             "PCA of the columns along which classes differ most, one by one (Bair's supervised PCA)",
             nested_from=never,
-            laws=CHOSEN_BY_FOLDS | {"orthonormal": True, "rotates": False, "streams": False, "nests": False},
+            laws=replace(CHOSEN_BY_FOLDS, orthonormal=True, rotates=False, streams=False, nests=False),
         ),
     ),
     _reducer(
@@ -279,7 +342,7 @@ ENTRIES = (
         Method(
             "local-fisher-discriminant",
             "discriminants that pull only near rows of a class together (LFDA)",
-            laws=DISCRIMINANTS | {"streams": False, "counts_enter": True, "sees_shapes": True},
+            laws=replace(DISCRIMINANTS, streams=False, counts_enter=True, sees_shapes=True),
         ),
     ),
     _reducer(
@@ -289,7 +352,7 @@ ENTRIES = (
             "supervised-probabilistic-pca",
             "factors that rows and labels share, by maximum likelihood (SPPCA)",
             nested_from=never,
-            laws=DISCRIMINANTS | {"nests": False},
+            laws=replace(DISCRIMINANTS, nests=False),
         ),
     ),
     _reducer(
@@ -328,7 +391,7 @@ ENTRIES = (
         Method(
             "pairwise-eigenvectors",
             "directions along which one class's second moments are large beside another's (GEM)",
-            laws=DISCRIMINANTS | {"sees_shapes": True},
+            laws=replace(DISCRIMINANTS, sees_shapes=True),
         ),
     ),
     _reducer(
@@ -337,7 +400,7 @@ ENTRIES = (
         Method(
             "pls-da",
             "components by partial least squares of the labels (PLS-DA)",
-            laws={"orthonormal": False, "inverts": False},
+            laws=Laws(orthonormal=False, inverts=False),
         ),
     ),
     _reducer(
@@ -346,25 +409,22 @@ ENTRIES = (
         Method(
             "sparse-pls-da",
             "partial least squares of the labels with few features in each component (sPLS-DA)",
-            laws={
-                "orthonormal": False,
-                "inverts": False,
-                "rotates": False,
-                "streams": False,
-                "counts_enter": True,
-                "chosen_by_folds": True,
-            },
+            laws=Laws(
+                orthonormal=False, inverts=False, rotates=False, streams=False, counts_enter=True, chosen_by_folds=True
+            ),
         ),
     ),
     _reducer(
         "pca:BayesErrorPCA",
         "principal components of least error",
-        Method("bayes-error-pca", "principal components of least Bayes error", default=True, laws={"lanczos": False}),
+        Method(
+            "bayes-error-pca", "principal components of least Bayes error", default=True, laws=Laws(by_products=False)
+        ),
     ),
     _reducer(
         "pca:PCA",
         "directions of largest variance",
-        Method("pca", "directions of largest variance, without labels", default=True, laws={"supervised": False}),
+        Method("pca", "directions of largest variance, without labels", default=True, laws=Laws(supervised=False)),
     ),
     _reducer(
         "posterior_map:PosteriorMap",
@@ -377,7 +437,7 @@ ENTRIES = (
             most_components=one_less_than_classes,
             default=True,
             default_rows=20_000,
-            laws={"linear": False},
+            laws=Laws(linear=False),
         ),
     ),
     _reducer(
@@ -390,7 +450,7 @@ ENTRIES = (
             nested_from=from_all_discriminants,
             default=True,
             default_rows=20_000,
-            laws={"linear": False},
+            laws=Laws(linear=False),
         ),
     ),
     _reducer("autoencoder:Autoencoder", "one sigmoid layer, for MaxMarginShift"),

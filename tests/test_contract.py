@@ -6,7 +6,7 @@ from doctest import DocTestFinder, DocTestRunner
 
 import numpy as np
 import pytest
-from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, NOT_LINEAR, OF_THE_SVM, QUIET, STREAMED, SUPERVISED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, NOT_LINEAR, QUIET, STREAMED, SUPERVISED, USES_SVM, over
 from geometry import most_turned
 from samples import labelled, of, with_names_that_are_read
 from sklearn.base import clone
@@ -32,7 +32,7 @@ X, Y = labelled(60, 6)
 @over([case for case in EVERY + OWN if case.name not in ("margin-pca-all", "margin-pca-any", "regularized-lda-oas")])
 def test_scikit_learns_own_checks(case):
     estimator = case(None)
-    check_estimator(estimator.set_params(tol=1e-2) if case.iterated else estimator, on_skip=None)
+    check_estimator(estimator.set_params(tol=1e-2) if case.laws.iterated else estimator, on_skip=None)
 
 
 @pytest.mark.parametrize("kind", sorted({type(case()) for case in EVERY + OWN}, key=lambda kind: kind.__name__))
@@ -57,7 +57,7 @@ def test_fitted_attributes_are_always_there(case, table):
     assert fitted.solver_
     assert fitted.n_features_in_ == d
     assert fitted.n_components_ == 2
-    if case.supervised:
+    if case.laws.supervised:
         assert fitted.classes_.tolist() == [0, 1, 2]
 
 
@@ -93,7 +93,7 @@ def test_fit_transform_is_fit_then_transform_with_weights_too(case):
 # ---------------------------------------------------------------------- n_components
 
 
-@over([case for case in CASES if case.nests])
+@over([case for case in CASES if case.laws.nests])
 def test_first_components_do_not_depend_on_how_many_are_kept(case, table):
     X, y = table
     assert most_turned(case(1).fit(X, y).components_, case(2).fit(X, y).components_[:1]) < 1e-9
@@ -197,7 +197,7 @@ def test_weights_reach_the_reducer_through_a_pipeline(case):
 # ---------------------------------------------------------------------- streams
 
 
-@over([case for case in EVERY if not case.streams])
+@over([case for case in EVERY if not case.laws.streams])
 def test_no_partial_fit_where_statistics_do_not_add_up(case):
     estimator = case()
     assert not hasattr(estimator, "partial_fit")
@@ -214,7 +214,7 @@ def test_a_fit_forgets_the_stream_and_a_stream_after_a_fit_starts_anew_and_says_
     np.testing.assert_allclose(estimator.components_, case().fit(X[:40], Y[:40]).components_, atol=1e-9)
 
 
-@over([case for case in STREAMED if case.supervised])
+@over([case for case in STREAMED if case.laws.supervised])
 def test_a_first_chunk_of_one_class_is_taken_and_only_use_asks_for_more(case):
     streamed = case().partial_fit(X[Y == 1], Y[Y == 1], classes=[0, 1, 2])
     with pytest.raises(ValueError, match="needs at least two classes, but only one class came: 1"):
@@ -233,7 +233,7 @@ def test_labels_are_needed(case):
 
 
 def test_every_reducer_of_the_registry_is_under_the_laws():
-    made = [case() for case in [*EVERY, *NOT_LINEAR, *OF_THE_SVM]]
+    made = [case() for case in [*EVERY, *NOT_LINEAR, *USES_SVM]]
     tested = {type(step) for one in made for step in (one if isinstance(one, Pipeline) else [one])}
     listed = {found(entry.target) for entry in ENTRIES if entry.saved and entry.methods}
     assert listed <= tested

@@ -52,7 +52,7 @@ def test_directions_and_eigenvalues_are_those_of_the_literal_sum(case, shape):
 def test_a_spread_as_matrix_factor_operator_and_trace_is_the_literal_sum(case, shape):
     X, y = labelled(*shape, seed=2)
     A = literal.spread(literal.MARGIN_ROWS[case.name](X, y))
-    y = y if case.supervised else np.zeros(len(y), int)
+    y = y if case.laws.supervised else np.zeros(len(y), int)
     points = LabelledRows(X, y, np.unique(y))
     estimator = case()
     find = estimator._needs().margins
@@ -76,7 +76,7 @@ def test_transform_is_centre_and_project_and_inverse_is_least_squares(case, tabl
     np.testing.assert_allclose(fitted.transform(X), scores, atol=1e-11)
     back = X.mean(axis=0) + scores @ np.linalg.pinv(W.T)
     np.testing.assert_allclose(fitted.inverse_transform(scores), back, atol=1e-9)
-    if case.orthonormal:
+    if case.laws.orthonormal:
         np.testing.assert_allclose(W @ W.T, np.eye(2), atol=1e-12)
 
 

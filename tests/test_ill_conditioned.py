@@ -85,7 +85,7 @@ def test_a_fit_is_finite_and_says_a_thing_once(case, family):
         assert len({message[:40] for message in said}) == len(said)
 
 
-@over([case for case in CASES + CHOSEN_BY_FOLDS if case.supervised])
+@over([case for case in CASES + CHOSEN_BY_FOLDS if case.laws.supervised])
 def test_one_row_in_other_units(case):
     X, y = load_breast_cancer(return_X_y=True)
     X[7] *= 1e6

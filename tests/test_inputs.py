@@ -47,7 +47,7 @@ def test_bad_cells_are_named_and_counted(case, table):
             case().fit(bad, y)
         with of((name, kind)), pytest.raises(ValueError, match=message):
             fitted.transform(bad)
-        if case.streams:
+        if case.laws.streams:
             with of((name, kind)), pytest.raises(ValueError, match=message):
                 case().partial_fit(X, y).partial_fit(bad, y)
 
@@ -317,7 +317,7 @@ def test_weights_that_are_refused(case):
             case().fit(X, Y, sample_weight=weights)
 
 
-@over([case for case in CASES if case.whole_weights])
+@over([case for case in CASES if case.laws.whole_weights])
 def test_fractions_are_refused_where_weights_are_counts(case):
     with pytest.raises(ValueError, match=r"takes whole-number sample weights .*, but 0.5 came. Pass integer"):
         case().fit(X, Y, sample_weight=np.full(30, 0.5))

@@ -45,7 +45,7 @@ def assert_same(one, other, X, scores=None):
 
 def by_products(case, k):
     """Whether products with the rows are enough."""
-    return case.lanczos and (k <= 2 or case.lanczos_pads)
+    return case.laws.by_products and (k <= 2 or case.laws.by_products_beyond_classes)
 
 
 def weights_of_ones_twos_and_zeros(n, rng):
@@ -71,7 +71,7 @@ def test_order_of_rows_where_the_splits_go_with_them(case, k, table, rng):
     assert_same(one, case(k).set_params(cv=moved).fit(X[order], y[order]), X)
 
 
-@over([case for case in LISTED + OPTIONS if not case.breaks_ties])
+@over([case for case in LISTED + OPTIONS if not case.laws.breaks_ties])
 def test_order_of_rows_where_distances_tie_and_rows_repeat(case, rng):
     """For every method, those chosen by folds with the splits moved along; as exact as an SVM, where one is inside."""
     X = np.random.default_rng(0).integers(0, 3, (60, 5)).astype(float)
@@ -85,7 +85,7 @@ def test_order_of_rows_where_distances_tie_and_rows_repeat(case, rng):
         one.set_params(**{name: splits})
         other.set_params(**{name: moved})
     features = one.fit(X, y).transform(X)
-    exact = 1e-5 if case.of_the_svm else 1e-8
+    exact = 1e-5 if case.laws.uses_svm else 1e-8
     np.testing.assert_allclose(
         other.fit(X[order], y[order]).transform(X), features, atol=exact * np.abs(features).max()
     )
@@ -109,7 +109,7 @@ def test_origin(case, k, table, plain, rng):
     np.testing.assert_allclose(other.mean_, plain.mean_ + shift, atol=1e-12)
 
 
-@over([case for case in EVERY if case.rotates])
+@over([case for case in EVERY if case.laws.rotates])
 def test_axes(case, k, table, plain, rng):
     X, y = table
     Q = np.linalg.qr(rng.standard_normal((X.shape[1],) * 2))[0]
@@ -118,7 +118,7 @@ def test_axes(case, k, table, plain, rng):
     np.testing.assert_allclose(other.eigenvalues_, plain.eigenvalues_, rtol=1e-9)
 
 
-@over([case for case in EVERY if case.scales])
+@over(EVERY)
 def test_unit(case, k, table, plain):
     X, y = table
     for unit in (1 / 7, 1000.0):
@@ -139,7 +139,7 @@ def test_order_of_columns(case, k, table, plain, rng):
     np.testing.assert_allclose(other.eigenvalues_, plain.eigenvalues_, rtol=1e-9)
 
 
-@over([case for case in CASES if not case.counts_enter])
+@over([case for case in CASES if not case.laws.counts_enter])
 def test_every_row_twice(case, k, table, plain):
     X, y = table
     other = case(k).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
@@ -147,7 +147,7 @@ def test_every_row_twice(case, k, table, plain):
     np.testing.assert_allclose(other.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-9)
 
 
-@over([case for case in CASES if not case.counts_enter])
+@over([case for case in CASES if not case.laws.counts_enter])
 def test_weights_times_a_factor(case, k, table, rng):
     X, y = table
     weights = rng.uniform(0.5, 2, len(X))
@@ -173,7 +173,7 @@ def test_weights_are_repetition(case, k, table, plain, rng):
         assert most_turned(weighted.components_, plain.components_) > 1e-3 or (case.name == "screened-pca" and not same)
 
 
-@over([case for case in CASES if not (case.whole_weights or case.counts_enter)])
+@over([case for case in CASES if not (case.laws.whole_weights or case.laws.counts_enter)])
 def test_fractional_weights_are_repetition_in_another_unit(case, k, table, rng):
     X, y = table
     weights = weights_of_ones_twos_and_zeros(len(X), rng)

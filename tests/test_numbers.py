@@ -29,7 +29,7 @@ def in_chunks(X, y, size, weights=None, **keep):
 
 def ways(case):
     """How rows can come: as they are, as a sparse table, as a stream, or by products with them only."""
-    return ["dense", "sparse"] + ["stream"] * case.streams + ["products"] * case.lanczos
+    return ["dense", "sparse"] + ["stream"] * case.laws.streams + ["products"] * case.laws.by_products
 
 
 def fitted_by(way, case, X, y):
@@ -178,7 +178,7 @@ def test_columns_that_add_nothing_add_no_rank(case, table, kind):
 # ---------------------------------------------------------------------- scales
 
 
-@over([case for case in CASES if case.scales])
+@over(CASES)
 def test_the_whole_table_times_one_factor(case, table):
     X, y = table
     plain = case().fit(X, y)
@@ -205,7 +205,7 @@ def test_a_stream_of_chunks_of_very_different_size(case, order):
     assert most_turned(whole.components_, streamed.components_) < 1e-9
 
 
-@over([case for case in CASES if case.scales])
+@over(CASES)
 def test_float32_times_one_factor(case, table):
     X, y = table
     for exponent in (-30, -18, 18, 34):
@@ -230,7 +230,7 @@ def test_equal_rows(case, shape):
             case(None).fit(kind(X), y)
 
 
-@over([case for case in CASES if case.lanczos])
+@over([case for case in CASES if case.laws.by_products])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("fault", ["equal rows", "equal class means", "points"])
 def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind):
@@ -241,9 +241,9 @@ def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind):
         "equal class means": np.repeat(half, 2, axis=0),
         "points": rng.standard_normal((2, 30))[y],
     }[fault]
-    if fault != "equal rows" and case.orthonormal:
+    if fault != "equal rows" and case.laws.orthonormal:
         pytest.skip("looks at more than the means within and between classes")
-    if fault == "points" and not case.inverts:
+    if fault == "points" and not case.laws.inverts:
         assert posed_in("products", case(1)).fit(kind(X), y).score(X, y) == 1
         return
     said = {
@@ -255,7 +255,7 @@ def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind):
         posed_in("products", case(1)).fit(kind(X), y)
 
 
-GAINS = [case for case in SUPERVISED if case.sees_shapes or isinstance(case(), DiscriminantReducer)]
+GAINS = [case for case in SUPERVISED if case.laws.sees_shapes or isinstance(case(), DiscriminantReducer)]
 
 
 # (the cost of pairwise eigenvectors is a class's moments around the mean of all rows, which grow with the gap)
@@ -278,10 +278,10 @@ def test_equal_class_means_are_refused_unless_shapes_are_looked_at(case, streame
     half = np.random.default_rng(3).standard_normal((30, 4))
     X = np.concatenate([half, -half, half * [1, 5, 1, 1], -half * [1, 5, 1, 1]])
     y = np.repeat([0, 1], 60)
-    if streamed and not case.streams:
+    if streamed and not case.laws.streams:
         pytest.skip("needs all rows at once")
     fit = (lambda: case(1).fit_statistics(case(1).statistics(X, y))) if streamed else (lambda: case(1).fit(X, y))
-    if not case.sees_shapes:
+    if not case.laws.sees_shapes:
         with pytest.raises(ValueError, match="The means of all classes coincide"):
             fit()
         return
@@ -343,7 +343,7 @@ def test_one_class(case):
 
 @over(CASES)
 def test_one_row(case):
-    wanted = "needs at least two classes" if case.supervised else "Pass at least two rows that differ"
+    wanted = "needs at least two classes" if case.laws.supervised else "Pass at least two rows that differ"
     with pytest.raises(ValueError, match=wanted):
         case(None).fit([[1.0, 2.0]], [0])
 
@@ -394,7 +394,7 @@ def everything(case, X, y, weights):
     """Call all there is to call."""
     fitted = case().fit(X, y, sample_weight=weights)
     fitted.inverse_transform(fitted.transform(X))
-    if case.streams:
+    if case.laws.streams:
         case().partial_fit(X, y, sample_weight=weights).transform(X)
     if hasattr(fitted, "predict"):
         fitted.predict(X)

@@ -38,7 +38,7 @@ def assert_agree(one, other, angle=1e-9, rtol=1e-9):
 def test_every_basis_gives_the_same_answer(case, table):
     X, y = table
     wanted = case().fit(X, y)
-    bases = ["features", "rows"] + ["products"] * case.lanczos
+    bases = ["features", "rows"] + ["products"] * case.laws.by_products
     for basis, kind in itertools.product(bases, (np.asarray, sp.csr_array)):
         with of((basis, kind)):
             found = posed_in(basis, case()).fit(kind(X), y)
@@ -46,7 +46,7 @@ def test_every_basis_gives_the_same_answer(case, table):
             assert f"{basis}, as the caller wished" in found.solver_
 
 
-@over([case for case in CASES if case.lanczos])
+@over([case for case in CASES if case.laws.by_products])
 def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, monkeypatch):
     monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
@@ -58,7 +58,7 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
 
 
 # (BayesErrorLDA with a ridge goes by products, too; what it expects of other rows is drawn at random there)
-@over([case for case in CASES if not (case.lanczos or isinstance(case(), BayesErrorLDA))])
+@over([case for case in CASES if not (case.laws.by_products or isinstance(case(), BayesErrorLDA))])
 def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeypatch):
     monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
@@ -237,9 +237,9 @@ def test_a_stream_is_its_rows_at_once(case, table):
         for rows in chunks(y):
             streamed.partial_fit(given[rows], y[rows])
         with of((chunks.__name__, kind)):
-            assert_agree(whole, streamed, angle=1e-10, rtol=1e-11 if case.orthonormal else 1e-9)
+            assert_agree(whole, streamed, angle=1e-10, rtol=1e-11 if case.laws.orthonormal else 1e-9)
             assert "stream" in streamed.solver_
-            if case.supervised:
+            if case.laws.supervised:
                 assert streamed.classes_.tolist() == [0, 1, 2]
 
 
@@ -253,7 +253,7 @@ def test_a_weighted_stream(case, table, rng):
         streamed.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
     kept = np.concatenate(uneven_chunks(y)[2:])
     whole = case().fit(X[kept], y[kept], sample_weight=weights[kept])
-    assert_agree(whole, streamed, angle=1e-10, rtol=1e-11 if case.orthonormal else 1e-9)
+    assert_agree(whole, streamed, angle=1e-10, rtol=1e-11 if case.laws.orthonormal else 1e-9)
 
 
 @over(STREAMED)
@@ -353,7 +353,7 @@ def test_repeated_and_unsorted_entries_of_a_sparse_table_add_up_and_stay(case, b
         shape=X.shape,
     )
     wanted = case().fit(X[:, ::-1], y)
-    if basis == "products" and not case.lanczos:
+    if basis == "products" and not case.laws.by_products:
         pytest.skip("needs all directions")
     assert_agree(wanted, posed_in(basis, case()).fit(halves, y))
     assert halves.nnz == 288

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, OF_THE_SVM, QUIET, STREAMED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, QUIET, STREAMED, USES_SVM, over
 from samples import labelled
 
 import discrim
@@ -31,7 +31,7 @@ def test_statistics_are_a_way_in(case, parts):
     assert "components_" in vars(fitted)  # nothing is left to be found later
 
 
-@over([case for case in EVERY if not case.streams])
+@over([case for case in EVERY if not case.laws.streams])
 def test_no_statistics_where_they_do_not_add_up(case):
     with pytest.raises(ValueError, match=r"cannot be fitted on ClassMoments|ClassMoments hold no folds"):
         case().fit_statistics(ClassMoments.of(X, Y))
@@ -42,7 +42,7 @@ def assert_unchanged(model, before):
     assert all(vars(model)[name] is value for name, value in before.items())
 
 
-@over([case for case in EVERY + OF_THE_SVM if isinstance(case(), Reducer)])
+@over([case for case in EVERY + USES_SVM if isinstance(case(), Reducer)])
 @pytest.mark.parametrize("shape", [(60, 6), (12, 30)], ids=["tall", "wide"])
 def test_a_solve_reads_parameters_and_its_problem_only(case, shape):
     table, labels = labelled(*shape)
@@ -79,7 +79,7 @@ def test_use_changes_nothing_of_a_fit(case):
     assert_unchanged(fitted, before)
 
 
-@over([case for case in STREAMED if case.supervised])
+@over([case for case in STREAMED if case.laws.supervised])
 def test_asking_for_an_attribute_raises_nothing_but_that_it_is_not_there(case):
     streamed = case().partial_fit(X[Y == 1], Y[Y == 1])  # of one class there is no solution
     for name in {*dir(case().fit(X, Y)), "components_", "no_such_thing_"}:
@@ -246,7 +246,7 @@ def test_a_stream_brings_its_labels_by_and_by_and_an_unknown_one_is_refused_in_t
         wrong.transform(X)
 
 
-@over([case for case in EVERY if case.supervised])
+@over([case for case in EVERY if case.laws.supervised])
 @pytest.mark.parametrize("kind", ["object", "list"])
 def test_labels_that_differ_by_a_trailing_nul_are_two_classes(case, kind):
     labels = ["a" + "\0" * int(c) for c in Y]

@@ -21,7 +21,7 @@ X, Y = labelled(80, 5)
 DISCRIMINANTS = [
     case
     for case in SUPERVISED
-    if isinstance(case(), DiscriminantReducer) and case.streams and "missing" in case().get_params()
+    if isinstance(case(), DiscriminantReducer) and case.laws.streams and "missing" in case().get_params()
 ]
 
 

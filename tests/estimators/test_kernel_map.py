@@ -63,7 +63,7 @@ def test_new_rows_are_as_training_rows():
         np.testing.assert_allclose(np.concatenate([model.transform(row[None]) for row in X]), Z, atol=1e-10)
 
 
-@over([case for case in CASES if case.rotates])
+@over([case for case in CASES if case.laws.rotates])
 @pytest.mark.parametrize("k", [1, 2])
 def test_with_a_linear_kernel_the_method_behind_is_the_plain_one(case, k):
     plain, kernel = case(k).fit(X, y), make_pipeline(KernelMap("linear"), case(k)).fit(X, y)

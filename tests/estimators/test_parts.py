@@ -60,7 +60,7 @@ def assert_same_model(one, other, X, atol=1e-10):
 # ---------------------------------------------------------------------- any division, any order
 
 
-@over([case for case in CASES if case.streams])
+@over([case for case in CASES if case.laws.streams])
 @pytest.mark.parametrize("n_parts", [1, 4, 20])
 def test_moments_of_parts_are_those_of_the_table(case, n_parts):
     X, y = labelled(80, 6)

@@ -12,7 +12,9 @@ from discrim.estimators.solution import importances, labels_explained
 from discrim.report.importance import VIPValues
 
 BY_ROWS = (MarginPCA, MarginSubspace)  # whose statistics do not tell how all rows spread
-TOLD = [case for case in LISTED if isinstance(case(), Reducer) and case.supervised and not isinstance(case(), BY_ROWS)]
+TOLD = [
+    case for case in LISTED if isinstance(case(), Reducer) and case.laws.supervised and not isinstance(case(), BY_ROWS)
+]
 X, Y = labelled(60, 6, 3, seed=5)
 
 
