@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-ecosystem test-engines test-oldest matrix dist bench study pictures torture docs clean
+.PHONY: demo test method test-ecosystem test-engines test-oldest matrix dist bench study pictures torture docs clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,10 @@ test: $(VENV)/installed
 	$(RUN) -m codespell_lib discrim docs tests README.md CONTRIBUTING.md CHANGELOG.md
 	$(RUN) -m mypy
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
+
+# Run every law of one method, the test of its definition and the check of its documentation: make method NAME=fisher-lda
+method: $(VENV)/installed
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto --method $(NAME) tests
 
 # Tests of the import from and export to other tools: ONNX, AnnData, skops and Dask.
 test-ecosystem: $(VENV)/installed

@@ -5,7 +5,48 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from estimators import OPTIONS
+from literal import DEFINITIONS
 from samples import labelled
+
+from discrim.registry import ENTRIES
+
+
+def pytest_addoption(parser):
+    parser.addoption("--method", help="run only the laws of this method, such as fisher-lda (see make method)")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep the laws of the method that --method names and of options of its class, and the test of its definition."""
+    name = config.getoption("--method")
+    if name is None:
+        return
+    known = {one.name: (entry.name, one) for entry in ENTRIES for one in entry.methods}
+    if name not in known:
+        raise pytest.UsageError(f"--method must be one of {', '.join(known)}; got {name!r}.")
+    entry, method = known[name]
+    kind = type(method.estimator(2, 0))
+    cases = {name, *(case.name for case in OPTIONS if type(case()) is kind)}
+    definition = DEFINITIONS.get(name, "no test")
+    chosen = [one for one in items if {case_of(one), entry_of(one)} & {*cases, entry} or definition in one.nodeid]
+    left = {id(one) for one in chosen}
+    config.hook.pytest_deselected(items=[one for one in items if id(one) not in left])
+    items[:] = chosen
+
+
+def case_of(item):
+    """Return the name of the case that a law is called with, or None."""
+    given = getattr(item, "callspec", None)
+    case = given and (given.params.get("case") or given.params.get("make"))
+    return getattr(case, "name", None)
+
+
+def entry_of(item):
+    """Return the public name that a test is called with, or None."""
+    given = getattr(item, "callspec", None)
+    entry = given and (given.params.get("entry") or given.params.get("name"))
+    return getattr(entry, "name", entry if isinstance(entry, str) else None)
+
 
 SHAPES = {"tall": (60, 6), "wide": (15, 40)}
 

@@ -371,3 +371,45 @@ def importances(weights, scores, of_labels):
     d, k = weights.shape
     explained = [sum(scores[:, h] ** 2) * sum(of_labels[:, h] ** 2) for h in range(k)]
     return [math.sqrt(d * sum(explained[h] * weights[j, h] ** 2 for h in range(k)) / sum(explained)) for j in range(d)]
+
+
+SPREAD = "test_definitions.py::test_directions_and_eigenvalues_are_those_of_the_literal_sum"
+LDA = "estimators/test_lda_family.py::"
+FACTORS = "estimators/test_alternating.py::test_the_objective_is_that_of_the_definition_and_never_rises"
+# The test that compares each method with its definition; `make method` runs it, and fails if a method has none.
+DEFINITIONS = {
+    **dict.fromkeys(MARGIN_ROWS, SPREAD),
+    "bayes-error-lda": "estimators/test_bayes_error_lda.py::test_it_is_the_least_of_the_literal_sum",
+    "regularized-lda": LDA + "test_regularised_by_its_definition",
+    "fisher-lda": LDA + "test_fisher_directions_and_scale",
+    "heteroscedastic-lda": "test_definitions.py::test_heteroscedastic_discriminants_are_those_of_the_literal_criterion",
+    "uncorrelated-lda": LDA + "test_uncorrelated_identities",
+    "orthogonal-lda": LDA + "test_orthogonal_is_an_orthonormal_basis_of_uncorrelated_span",
+    "null-space-lda": LDA + "test_null_space_by_its_definition",
+    "pca-lda": LDA + "test_pca_then_lda_by_its_definition",
+    "max-margin-criterion": LDA + "test_maximum_margin_criterion_by_its_definition",
+    "margin-subspace": "estimators/test_margin_subspace.py::test_singular_vectors_of_liblinears_weights",
+    "max-margin-shift": "core/test_shift.py::test_the_shift_is_its_definition",
+    "max-margin-pca": "estimators/test_max_margin_pca.py"
+    "::test_the_objective_is_the_literal_one_with_every_row_at_its_least",
+    "supervised-pca": "estimators/test_means_first.py::test_directions_are_those_of_the_definition",
+    "screened-pca": "estimators/test_screened_pca.py"
+    "::test_f_scores_selection_and_directions_are_those_of_the_definition",
+    "optimal-low-rank": "estimators/test_means_first.py::test_directions_are_those_of_the_definition",
+    "local-fisher-discriminant": "estimators/test_local_fisher_discriminant.py"
+    "::test_directions_are_those_of_the_definition",
+    "supervised-probabilistic-pca": "estimators/test_supervised_probabilistic_pca.py"
+    "::test_em_never_falls_and_ends_where_the_fit_is",
+    "support-vector-decomposition": FACTORS,
+    "logistic-pca": FACTORS,
+    "supervised-exponential-pca": "estimators/test_supervised_exponential_pca.py"
+    "::test_the_objective_is_that_of_the_definition",
+    "pairwise-eigenvectors": "estimators/test_pairwise_eigenvectors.py"
+    "::test_first_of_every_pair_largest_first_then_the_second",
+    "pls-da": "estimators/test_plsda.py::test_scores_loadings_and_importances_are_those_of_the_literal_deflation",
+    "sparse-pls-da": "estimators/test_sparse_plsda.py::test_it_is_the_literal_deflation_with_thresholded_weights",
+    "bayes-error-pca": "test_definitions.py::test_scores_of_every_component_and_the_choice_by_them",
+    "posterior-map": "estimators/test_posterior_map.py::test_it_is_the_definition",
+    "kernel-bayes-error-lda": "estimators/test_kernel_map.py"
+    "::test_with_a_linear_kernel_the_method_behind_is_the_plain_one",
+}

@@ -111,9 +111,9 @@ def test_cells_are_drawn_by_their_classes(cells):
     assert shown.values.method == "bayes-error-lda"
     drawn = discrim.pl.projection(cells, "X_lda", color="patient").values
     assert drawn.classes == ("0", "1", "2", "3", "4")
-    with pytest.raises(ValueError, match="basis='umap' came; obsm has X_lda"):
+    with pytest.raises(ValueError, match="basis"):
         discrim.pl.projection(cells, "umap")
-    with pytest.raises(ValueError, match="color='sex' came; obs has kind, patient"):
+    with pytest.raises(ValueError, match="color"):
         discrim.pl.projection(cells, "lda", color="sex")
 
 

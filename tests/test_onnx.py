@@ -141,12 +141,12 @@ def test_the_map_of_any_linear_transformer_goes_along(iris):
 
 def test_what_has_no_graph_says_so(iris):
     X, y, new = iris
-    with pytest.raises(NotImplementedError, match="kernel 'laplacian' has no ONNX form"):
+    with pytest.raises(NotImplementedError, match="laplacian"):
         outputs(KernelMap("laplacian").fit(X), new)
     with pytest.raises(NotImplementedError, match="rff"):
         outputs(MaxMarginShift(discrim.PCA(2), embedding="rff", random_state=0).fit(X, y), new)
     model = discrim.PCA(2).fit(X)
-    with pytest.raises(ValueError, match="PCA has no predict"):
+    with pytest.raises(ValueError, match="predict"):
         outputs(model, new, {id(model): {"predict": True}})
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedGroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 
-from discrim import PCA, BayesErrorLDA, HashKFold, RegularizedLDA, ScreenedPCA, SparsePLSDA
+from discrim import PCA, BayesErrorLDA, RegularizedLDA, ScreenedPCA, SparsePLSDA
 
 X, Y = labelled(60, 5)
 X = X + 2 * np.random.default_rng(1).normal(size=X.shape)
@@ -41,15 +41,6 @@ def test_groups_of_rows_without_weight_are_left_out_with_them():
     weighted = RegularizedLDA(cv=3).fit(X, Y, sample_weight=weights, groups=GROUPS)
     plain = RegularizedLDA(cv=3).fit(X[kept], Y[kept], groups=GROUPS[kept])
     np.testing.assert_allclose(weighted.path_.accuracies, plain.path_.accuracies)
-
-
-def test_groups_that_cannot_be_kept_are_refused():
-    with pytest.raises(ValueError, match=r"groups of shape \(5,\) came for 60 rows. Pass one group for each row"):
-        RegularizedLDA().fit(X, Y, groups=GROUPS[:5])
-    with pytest.raises(ValueError, match="groups came, but PCA chooses nothing by folds"):
-        PCA().fit(X, Y, groups=GROUPS)
-    with pytest.raises(ValueError, match="groups came with cv=HashKFold"):
-        RegularizedLDA(cv=HashKFold(3)).fit(X, Y, groups=GROUPS)
 
 
 def test_groups_are_asked_for_only_where_folds_choose():

@@ -183,7 +183,7 @@ def test_equal_rows_have_no_scatter_at_all():
 def test_bad_cells_are_named_by_their_row_in_the_table(small_blocks):
     X, y = labelled(200, 3)
     X[150, 2] = np.inf
-    with pytest.raises(ValueError, match=r"1 cell, the first \(infinity\) in row 150, column 2"):
+    with pytest.raises(ValueError, match="row 150, column 2"):
         summed(rows_of(X, y, 3))
 
 

@@ -1,11 +1,10 @@
 """Nearest enemies against brute force on the differences, and the pairs they make against their definition."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import peak_of
 from scipy import sparse
 
 from discrim.core import enemy_search
@@ -59,21 +58,6 @@ def sharpenings(monkeypatch):
         lambda rows, dtype: (store(rows, dtype), done.append(1) if dtype == np.float64 else 0),
     )
     return done
-
-
-@pytest.fixture
-def traced_peak():
-    """Bytes allocated at the peak of a call."""
-
-    def peak(work):
-        tracemalloc.start()
-        try:
-            work()
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    return peak
 
 
 DATA = {
@@ -225,18 +209,18 @@ def test_sparse_rows_with_unsorted_repeated_and_zero_entries(rng):
     np.testing.assert_array_equal(given.indices, indices)
 
 
-def test_wide_sparse_rows_are_never_made_dense(traced_peak):
+def test_wide_sparse_rows_are_never_made_dense():
     X = sparse.random_array((1500, 50_000), density=1e-3, random_state=np.random.default_rng(0), format="csr")
     codes = np.arange(1500) % 2
     nearest_enemies(X[:9], codes[:9], 2)  # compiled beforehand
-    assert traced_peak(lambda: nearest_enemies(X, codes, 2)) < 0.1 * 8 * 1500 * 50_000
+    assert peak_of(lambda: nearest_enemies(X, codes, 2)) < 0.1 * 8 * 1500 * 50_000
 
 
-def test_dense_rows_take_one_copy_at_most(traced_peak):
+def test_dense_rows_take_one_copy_at_most():
     X = np.random.default_rng(0).standard_normal((2000, 3000))
     codes = np.arange(2000) % 2
     nearest_enemies(X[:9], codes[:9], 2)
-    assert traced_peak(lambda: nearest_enemies(X, codes, 2)) < 1.2 * X.nbytes  # a float32 copy, and tiles
+    assert peak_of(lambda: nearest_enemies(X, codes, 2)) < 1.2 * X.nbytes  # a float32 copy, and tiles
 
 
 @pytest.mark.parametrize("exponent", [-1000, -996, -500, -20, 20, 500, 1000, 1019])
@@ -383,7 +367,7 @@ def test_no_enemies_make_no_pairs():
 def test_more_ties_than_may_be_held_are_refused(monkeypatch):
     X, codes = np.eye(40), np.arange(40) % 2
     assert len(enemy_pairs(X, codes, 2, most=400).left) == 400
-    with pytest.raises(MemoryError, match="more than 399 pairs"):
+    with pytest.raises(MemoryError, match="399"):
         enemy_pairs(X, codes, 2, most=399)
 
 

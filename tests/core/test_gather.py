@@ -164,7 +164,7 @@ def test_damaged_bytes_are_refused():
             Statistics.from_bytes(bytes(wrong))
     with pytest.raises(PlainFormatError):
         Statistics.from_bytes(data[:-1])
-    with pytest.raises(PlainFormatError, match="knows format 1"):
+    with pytest.raises(PlainFormatError, match="format"):
         Statistics.from_bytes(data.replace(b"statistics 1", b"statistics 2", 1))
 
 
@@ -182,9 +182,9 @@ def test_the_built_in_sum_adds_them():
 def test_a_part_added_twice_is_refused():
     X, y = labelled(60, 3)
     one, other = gathered(X[:30], y[:30]), gathered(X[30:], y[30:])
-    with pytest.raises(ValueError, match="A part would be added twice"):
+    with pytest.raises(ValueError, match="twice"):
         (one + other) + other
-    with pytest.raises(ValueError, match="A part would be added twice"):
+    with pytest.raises(ValueError, match="twice"):
         gathered(X[:30], y[:30], batch=7) + one  # the same rows, in other batches
     again = gathered(X[:30], y[:30], part="January") + gathered(X[:30], y[:30], part="February")
     assert again.n_rows == 60
@@ -207,11 +207,11 @@ def test_parts_of_other_columns_are_refused_with_both_names():
     X, y = labelled(40, 3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     one = gathered(frame[:20], y[:20])
-    with pytest.raises(ValueError, match="column 1 is 'B' came after one whose column 1 is 'b'"):
+    with pytest.raises(ValueError, match=r"'B'.*'b'"):
         one + gathered(frame[20:].rename(columns={"b": "B"}), y[20:])
-    with pytest.raises(ValueError, match=r"2 columns came after one with 3. It lacks \['c'\]"):
+    with pytest.raises(ValueError, match=r"2 columns.*'c'"):
         one + gathered(frame[["a", "b"]][20:], y[20:])
-    with pytest.raises(ValueError, match="Labels of mixed types"):
+    with pytest.raises(ValueError, match="types"):
         one + gathered(frame[20:], y[20:].astype(str))
     said = "Statistics gathered with n_folds=3 and with n_folds=4 do not add up. "
     with pytest.raises(ValueError, match=said):
@@ -222,11 +222,11 @@ def test_a_bad_cell_is_named_by_part_row_and_column():
     X, y = labelled(40, 3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     frame.iloc[33, 1] = np.nan
-    with pytest.raises(PartError, match=r"\(NaN\) in 2024.parquet, row 33, column 'b'"):
+    with pytest.raises(PartError, match=r"2024\.parquet, row 33, column 'b'"):
         gathered(frame, y, part="2024.parquet", batch=10)
     words = frame.astype(object)
     words.iloc[33, 1] = "many"
-    with pytest.raises(PartError, match=r"^2024.csv, in the rows from 30 on: .*'many' in row 3, column 'b'"):
+    with pytest.raises(PartError, match=r"2024\.csv.*row 3, column 'b'"):
         gathered(words, y, part="2024.csv", batch=10)
 
 
@@ -246,7 +246,7 @@ def test_empty_batches_and_parts():
     X, y = labelled(40, 3)
     gatherer = Gatherer(FOLDED)
     assert gatherer.is_empty
-    with pytest.raises(ValueError, match="has no rows"):
+    with pytest.raises(ValueError, match="rows"):
         gatherer.statistics()
     gatherer.add(X[:0], y[:0])
     gatherer.add(X[:5], y[:5], np.zeros(5))

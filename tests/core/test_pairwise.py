@@ -151,7 +151,7 @@ def test_rows_of_no_weight_are_left_out_of_pairwise_statistics():
         weighted.components_, FisherLDA(missing="pairwise").fit(gaps[kept], Y[kept]).components_, atol=1e-10
     )
     gaps[5, 2] = np.inf
-    with pytest.raises(ValueError, match=r"1 cell, the first \(infinity\) in row 5, column 2"):
+    with pytest.raises(ValueError, match="row 5, column 2"):
         FisherLDA(missing="pairwise").fit(gaps, Y, sample_weight=kept)
 
 
@@ -177,12 +177,12 @@ def test_what_needs_whole_rows_says_so(estimator, message):
 def test_a_column_or_a_pair_of_columns_that_is_never_there():
     gaps = X.copy()
     gaps[Y == 1, 2] = np.nan
-    with pytest.raises(ValueError, match="Column 2 is missing in every row of class 1"):
+    with pytest.raises(ValueError, match=r"olumn 2 .*class 1"):
         FisherLDA(missing="pairwise").fit(gaps, Y)
     apart = X.copy()
     apart[::2, 0] = apart[1::2, 3] = np.nan
-    with pytest.raises(ValueError, match="No row has both column 0 and column 3"):
+    with pytest.raises(ValueError, match=r"column 0 .*column 3"):
         PCA(missing="pairwise").fit(apart)
     apart[1, 1] = np.inf
-    with pytest.raises(ValueError, match=r"1 cell, the first \(infinity\) in row 1, column 1"):
+    with pytest.raises(ValueError, match="row 1, column 1"):
         PCA(missing="pairwise").fit(apart)

@@ -42,9 +42,9 @@ def test_one_component_shows_what_class_means_do_not():
 
 def test_without_a_ridge_a_singular_scatter_is_said_and_lda_takes_its_place():
     X, y = labelled(8, 20, 2)
-    with pytest.warns(UserWarning, match="The within-class scatter is singular"):
+    with pytest.warns(UserWarning, match="singular"):
         one = HeteroscedasticLDA(1, shrinkage=0.0).fit(X, y)
-    with pytest.warns(UserWarning, match="The within-class scatter is singular"):
+    with pytest.warns(UserWarning, match="singular"):
         other = RegularizedLDA(1, shrinkage=0.0).fit(X, y)
     np.testing.assert_allclose(one.components_, other.components_, atol=1e-12)
 
@@ -53,5 +53,5 @@ def test_without_a_ridge_a_singular_scatter_is_said_and_lda_takes_its_place():
 def test_a_large_sparse_table_is_refused_as_every_scatter_is_needed(shrinkage, monkeypatch):
     monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
-    with pytest.raises(ValueError, match="needs every class's whole scatter"):
+    with pytest.raises(ValueError, match="HeteroscedasticLDA"):
         HeteroscedasticLDA(2, shrinkage=shrinkage).fit(sp.csr_array(np.where(X > 0.5, X, 0.0)), y)

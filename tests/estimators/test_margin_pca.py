@@ -91,7 +91,7 @@ def test_of_tied_enemies_the_first_counts():
 def test_more_ties_than_memory_holds_are_refused_by_name(monkeypatch):
     monkeypatch.setattr(margin_pca, "MOST_ENEMIES", 99)
     X, y = np.eye(20), np.arange(20) % 2
-    with pytest.raises(ValueError, match=r"Pass ties='lowest'"):
+    with pytest.raises(ValueError, match="ties"):
         MarginPCA(pairs="nearest").fit(X, y)
     assert MarginPCA(pairs="nearest", ties="lowest").fit(X, y).rank_ > 1
 

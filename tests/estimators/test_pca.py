@@ -50,8 +50,3 @@ def test_at_an_offset_of_1e8_it_is_right_to_the_last_digits():
     values, vectors = np.linalg.eigh(S)
     np.testing.assert_allclose(fitted.eigenvalues_, values[::-1], rtol=1e-12)
     assert most_turned(fitted.components_, vectors.T[::-1]) < 1e-11
-
-
-def test_it_has_no_classes():
-    with pytest.raises(AttributeError, match="PCA uses no labels and has no classes_"):
-        _ = PCA().fit(labelled(20, 3)[0]).classes_

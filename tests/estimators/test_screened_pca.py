@@ -96,23 +96,6 @@ def test_a_stream_with_a_number():
     np.testing.assert_array_equal(streamed.selected_, whole.selected_)
 
 
-@pytest.mark.parametrize("wrong", [0, "all", 0.5])
-def test_counts_out_of_range(wrong):
-    with pytest.raises(ValueError, match=r"n_selected=.* came; possible are an int ≥ 1, 'cv'"):
-        ScreenedPCA(n_selected=wrong).fit(*labelled(20, 3))
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_equal_means_and_equal_rows_are_told_apart(streamed):
-    X = labelled(20, 3)[0]
-    estimator = ScreenedPCA(1, n_selected=2)
-    fit = (lambda X, y: estimator.fit_statistics(ClassMoments.of(X, y))) if streamed else estimator.fit
-    with pytest.raises(ValueError, match="means of all classes coincide"):
-        fit(np.r_[X, X], np.repeat([0, 1], 20))
-    with pytest.raises(ValueError, match="are all equal"):
-        fit(np.ones((20, 3)), np.arange(20) % 2)
-
-
 @pytest.mark.filterwarnings("error")
 def test_what_the_rows_of_a_fold_lack_is_not_told():
     X, y = labelled(6, 5)

