@@ -345,11 +345,14 @@ def soft_threshold(vector, keep):
     return np.array([math.copysign(max(abs(entry) - dropped, 0.0), entry) for entry in vector])
 
 
-def partial_least_squares(X, y, keeps):
-    """NIPALS of one-hot labels, both tables deflated: weights, scores, loadings of X and of Y, a column each."""
+def partial_least_squares(X, y, keeps, scale_labels=False):
+    """NIPALS of one-hot labels, both tables deflated: weights, scores, loadings of X and of Y, a column each.
+
+    With scaled labels it is mixOmics' (s)plsda of a table that is scaled already.
+    """
     labels = sorted(set(y))
     Y = np.array([[float(own == c) for c in labels] for own in y])
-    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    X, Y = X - X.mean(axis=0), (Y - Y.mean(axis=0)) / (Y.std(axis=0) if scale_labels else 1.0)
     weights, scores, loadings, of_labels = [], [], [], []
     for keep in keeps:
         v = np.linalg.svd(X.T @ Y)[2][0]

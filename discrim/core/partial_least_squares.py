@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 EXPLAINED = 1e-10  # share of the covariance with the labels below which nothing is left to explain
 TIED = 1e-12  # entries closer than this, beside the largest, are thresholded together
 ROUNDING = 1e-12  # share of the largest below which a weight is rounding: such a feature is not selected
+DEFLATED = 1e-14  # share of the largest covariance before any deflation, below which the rest of it is rounding
 CHANGE, TURNS = 1e-13, 2_000  # when a sparse weight is found: it no longer changes, or after so many turns
 
 
@@ -35,6 +36,7 @@ class LeastSquaresComponents:
     """The components so far (rows), in the coordinates of a ratio, and the covariance with the labels that is left."""
 
     ratio: Ratio
+    label_units: Array  # by which the one-hot columns are divided: 1, or their deviations
     left: Array  # M/n: r×C
     weights: Array  # w_h
     rotations: Array  # r_h
@@ -43,17 +45,28 @@ class LeastSquaresComponents:
     variances: Array  # t_hᵀt_h / n
 
     @classmethod
-    def of(cls, ratio: Ratio) -> LeastSquaresComponents:
-        """No component yet."""
-        cross = ratio.means.T * np.sqrt(ratio.shares)
+    def of(cls, ratio: Ratio, *, scale_labels: bool = False) -> LeastSquaresComponents:
+        """Return the start, without components; `scale_labels` divides each one-hot column by its deviation."""
+        units = np.sqrt(ratio.shares * (1 - ratio.shares)) if scale_labels else np.ones(len(ratio.shares))
+        units[units == 0] = 1.0  # a class without rows
+        cross = ratio.means.T * (np.sqrt(ratio.shares) / units)
         none = np.empty((0, len(cross)))
-        return cls(ratio, cross, none, none, none, np.empty((0, cross.shape[1])), np.empty(0))
+        return cls(ratio, units, cross, none, none, none, np.empty((0, cross.shape[1])), np.empty(0))
+
+    @property
+    def whole(self) -> Array:
+        """M/n before any deflation."""
+        return self.ratio.means.T * (np.sqrt(self.ratio.shares) / self.label_units)
+
+    @property
+    def label_variance(self) -> float:
+        """Variance of the labels, summed over their columns."""
+        return float((self.ratio.shares * (1 - self.ratio.shares) / self.label_units**2).sum())
 
     @property
     def is_exhausted(self) -> bool:
         """Whether the labels have no covariance left with what is left of the rows."""
-        whole = self.ratio.means.T * np.sqrt(self.ratio.shares)
-        return bool(la.norm(self.left) <= EXPLAINED * la.norm(whole)) or len(self.weights) >= self.ratio.rank
+        return bool(la.norm(self.left) <= EXPLAINED * la.norm(self.whole)) or len(self.weights) >= self.ratio.rank
 
     @property
     def explained(self) -> Array:
@@ -62,7 +75,7 @@ class LeastSquaresComponents:
 
     def extended(self, keep: int | None = None) -> LeastSquaresComponents:
         """One component more, with at most `keep` weights that are not 0 (None: all)."""
-        weight = leading_weight(self.left, keep)
+        weight = leading_weight(self.left, keep, DEFLATED * float(np.abs(self.whole).max()))
         rotation = weight.copy()
         for _ in range(2):  # the second time for what rounding left of the first
             rotation -= (self.loadings @ rotation) @ self.rotations
@@ -84,11 +97,16 @@ class LeastSquaresComponents:
         return self.ratio.means @ self.rotations.T / np.sqrt(self.ratio.shares)[:, None]
 
 
-def leading_weight(cross: Array, keep: int | None = None) -> Array:
-    """The unit w of largest ‖Mᵀw‖; with `keep`, the fixed point of w ∝ soft(Mv), v ∝ Mᵀw from there."""
-    cross = cross / np.abs(cross).max()
-    if keep is not None:  # a feature without covariance with the labels has rounding for it
-        cross = np.where(np.abs(cross).max(axis=1, keepdims=True) > ROUNDING, cross, 0.0)
+def leading_weight(cross: Array, keep: int | None = None, rounding: float = 0.0) -> Array:
+    """Return the unit w of largest ‖Mᵀw‖; with `keep`, the fixed point of w ∝ soft(Mv), v ∝ Mᵀw from there.
+
+    rounding : size below which an entry of M is rounding
+    """
+    largest = float(np.abs(cross).max())
+    cross = cross / largest
+    if keep is not None:  # a feature without covariance with the labels has rounding in its place
+        least = max(ROUNDING, rounding / largest)
+        cross = np.where(np.abs(cross).max(axis=1, keepdims=True) > least, cross, 0.0)
     left, _, right = svd(cross)
     weight, of_labels = left[:, 0], right[0]
     if keep is not None:
@@ -142,28 +160,51 @@ class Fold:
     test: LabelledRows
 
     @classmethod
-    def of(cls, rows: LabelledRows, training: Indices, test: Indices) -> Fold:
+    def of(cls, rows: LabelledRows, training: Indices, test: Indices, *, scale_labels: bool) -> Fold:
+        """Start without components."""
         part = rows.some(training)
         present, codes = np.unique(part.codes, return_inverse=True)
         part = LabelledRows(part.X, codes, rows.classes[present], part.weights)
         basis = Products(points=part, margins=Margins(), original=part, how="training rows", pilot=None)
         moments = basis.moments("means")
-        found = LeastSquaresComponents.of(basis.ratio(moments))
+        found = LeastSquaresComponents.of(basis.ratio(moments), scale_labels=scale_labels)
         return cls(found, present, moments.mean, moments.exponent, rows.some(test))
 
-    def extended(self, keep: int) -> Fold:
-        """One component more, where there is one."""
+    def extended(self, keep: int | None = None) -> Fold:
+        """Return the fold with one component more, if there is one."""
         if self.found.is_exhausted:
             return self
         return Fold(self.found.extended(keep), self.present, self.mean, self.exponent, self.test)
 
     def accuracy(self) -> float:
-        """Share of the held-out weight that the nearest centroid of scores has right."""
-        centroids = self.found.centroids()
+        """Return the share of the held-out weight that the nearest centroid of scores has right."""
+        return self._accuracy(self._scores(), self.found.centroids())
+
+    def _scores(self) -> Array:
+        """Return the components of the held-out rows, in the unit of the fold."""
         scores = projected(self.test.X, self.mean, np.ldexp(self.found.rotations, -self.exponent))
-        scores = scores.astype(np.float64, copy=False)
+        return scores.astype(np.float64, copy=False)
+
+    def _accuracy(self, scores: Array, centroids: Array) -> float:
         nearest = (scores @ centroids.T - 0.5 * (centroids**2).sum(axis=1)).argmax(axis=1)
         return float(np.average(self.present[nearest] == self.test.codes, weights=self.test.weights))
+
+    def judged(self, counts: int, label_units: Array) -> Array:
+        """Return accuracy and mean squared error of the one-hot labels (in their units) after 1, 2, … components.
+
+        A fold that has fewer components than `counts` repeats the figures of its last.
+        """
+        scores, centroids, found = self._scores(), self.found.centroids(), self.found
+        errors = np.zeros((len(scores), len(label_units)))
+        errors[np.arange(len(scores)), self.test.codes] = 1.0
+        errors[:, self.present] -= found.ratio.shares
+        figures = []
+        for h in range(len(found.weights)):
+            errors[:, self.present] -= np.outer(scores[:, h], found.label_loadings[h] * found.label_units)
+            squares = ((errors / label_units) ** 2).sum(axis=1)
+            accuracy = self._accuracy(scores[:, : h + 1], centroids[:, : h + 1])
+            figures.append((accuracy, float(np.average(squares, weights=self.test.weights))))
+        return np.array(figures + figures[-1:] * (counts - len(figures)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,3 +250,31 @@ def kept_features(
     stability = chosen / len(folds) if folds else np.full(chosen.shape, np.nan)
     searched = None if given is not None else np.array(accuracies)
     return whole, KeptFeatures(np.array(keep), stability, searched, None if given is not None else counts)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutComponents:
+    """Figures of held-out rows: Q² of each component, and the accuracy after 1, 2, … components."""
+
+    q2_: Array
+    count_accuracies_: Array
+
+    def first(self, k: int) -> HeldOutComponents:
+        """Return those of the first k components."""
+        return HeldOutComponents(self.q2_[:k], self.count_accuracies_)
+
+
+def held_out_components(whole: LeastSquaresComponents, folds: list[Fold]) -> tuple[HeldOutComponents, int]:
+    """Return the figures of every component of the whole table, and the number that held-out rows choose.
+
+    Q²_h = 1 − PRESS_h/RSS_{h−1}: the squared error of held-out labels by h components, over what h − 1 components of
+    all rows leave. The number chosen is the fewest within one standard error of the highest accuracy.
+    """
+    counts = len(whole.weights)
+    for _ in range(counts):
+        folds = [fold.extended() for fold in folds]
+    judged = np.array([fold.judged(counts, whole.label_units) for fold in folds])  # folds × counts × 2
+    totals = np.array([fold.test.class_totals.sum() for fold in folds])
+    accuracies, errors = np.average(judged, axis=0, weights=totals).T
+    left = whole.label_variance - np.concatenate([[0.0], np.cumsum(whole.explained)[:-1]])
+    return HeldOutComponents(1 - errors / left, accuracies), fewest_within_one_error(judged[:, :, 0]) + 1

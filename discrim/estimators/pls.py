@@ -12,15 +12,25 @@ from numpy.typing import NDArray
 from discrim.core.coordinates.basis import Basis
 from discrim.core.coordinates.choose import Plan
 from discrim.core.eigen import kept_count, require_rank
-from discrim.core.partial_least_squares import Fold, KeptFeatures, LeastSquaresComponents, counts_to_try, kept_features
+from discrim.core.partial_least_squares import (
+    Fold,
+    HeldOutComponents,
+    KeptFeatures,
+    LeastSquaresComponents,
+    counts_to_try,
+    held_out_components,
+    kept_features,
+)
 from discrim.core.problem import Folding, Needs, Problem
+from discrim.core.ratio import Ratio
 from discrim.estimators.base import Solution, fitted_property
 from discrim.estimators.discriminant import NearestCentroid
 from discrim.estimators.solution import importances
-from discrim.tables.check_parameters import COUNT, Constraints, checked_keep
+from discrim.tables.check_parameters import COUNT, COUNT_OR_CV, FLAG, Constraints, checked_keep
 from discrim.tables.fit_messages import refuse_explained
 
 Array = NDArray[np.float64]
+MOST_TRIED = 10  # components, of n_components="cv"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,6 +40,8 @@ class PLSSolution(Solution):
     x_weights_: Array
     x_loadings_: Array
     y_loadings_: Array
+    r2x_: Array
+    r2y_: Array
     _discriminants: Array
     _centroids: Array
     _log_priors: Array
@@ -53,16 +65,19 @@ class PLSReducer(NearestCentroid):
         return Needs(tells_labels=False)  # what they explain are the eigenvalues
 
     @abstractmethod
-    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, Any]:
-        """At most `wanted` components, and what else was found (None: nothing), which has a `first(k)`."""
+    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, Any, int]:
+        """Return at most `wanted` components, what else was found (with `first(k)`, or None), and how many to keep."""
+
+    def _most(self, request: int | float | None, ratio: Ratio) -> int:
+        """Return the largest number of components to compute."""
+        return request if isinstance(request, int) else min(len(ratio.shares) - 1, ratio.rank)
 
     def _solve(self, problem: Problem) -> Solution:
         moments, request, shape, ratio = problem.moments, problem.request, problem.shape, problem.ratio
         require_rank(request, ratio.rank, shape)
         ratio = problem.separated
-        wanted = request if isinstance(request, int) else min(len(ratio.shares) - 1, ratio.rank)
-        found, extra = self._components(problem, wanted)
-        k, values = len(found.weights), found.explained
+        found, extra, k = self._components(problem, self._most(request, ratio))
+        values = found.explained
         if isinstance(request, int) and k < request:
             refuse_explained(request, k)
         if isinstance(request, float):
@@ -72,7 +87,7 @@ class PLSReducer(NearestCentroid):
         return PLSSolution(
             components_=rotations,
             eigenvalues_=values[:k],
-            explained_variance_ratio_=values[:k] / float(1 - ratio.shares @ ratio.shares),
+            explained_variance_ratio_=values[:k] / found.label_variance,
             rank_=ratio.rank,
             solver_=f"{k} components by partial least squares",
             is_resolved=problem.basis.is_resolved,
@@ -80,6 +95,8 @@ class PLSReducer(NearestCentroid):
             x_weights_=ratio.embedded(found.weights[:k]).T,
             x_loadings_=ratio.embedded(found.loadings[:k]).T,
             y_loadings_=np.ldexp(found.label_loadings[:k].T, -moments.exponent),
+            r2x_=(found.variances * (found.loadings**2).sum(axis=1))[:k] / float(ratio.variances.sum()),
+            r2y_=values[:k] / found.label_variance,
             _discriminants=np.ldexp(rotations / unit, -moments.exponent),
             _centroids=found.centroids()[:, :k] / unit,
             _log_priors=np.zeros(len(ratio.shares)),
@@ -104,9 +121,18 @@ class PLSDA(PLSReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=2
-        How many components to keep; None for one less than classes, a fraction in (0, 1) for the fewest of those that
-        reach that share of the labels' variance they explain together.
+    n_components : int, float, "cv" or None, default=2
+        Number of components; None for one less than classes, a fraction in (0, 1) for the fewest of those that reach
+        that share of the labels' variance they explain together. "cv" chooses among 1 to 10: the fewest within one
+        standard error of the highest accuracy on held-out rows.
+    scale_labels : bool, default=False
+        Divide each one-hot column by its standard deviation, so that small classes count as much as large ones. With a
+        StandardScaler in front of it, this is `plsda` of mixOmics.
+    cv : int, splitter or list of (training, test) row numbers, default=None
+        Folds for "cv" and for `q2_`. None computes no `q2_`, unless n_components="cv", which uses 5 folds. A number of
+        folds divides the distinct rows of each class evenly.
+    random_state : int, RandomState or None, default=None
+        Seed that shuffles the folds; None for unshuffled ones.
 
     Attributes
     ----------
@@ -125,6 +151,15 @@ class PLSDA(PLSReducer):
         Variance of the one-hot labels that each component explains, SS_h/n.
     explained_variance_ratio_ : array of shape (n_components_,)
         The same as a share of all their variance (R²Y).
+    r2x_ : array of shape (n_components_,)
+        Share of the rows' variance that each component explains, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
+    r2y_ : array of shape (n_components_,)
+        Share of the labels' variance that each component explains (R²Y), as `explained_variance_ratio_`.
+    q2_ : array of shape (n_components_,)
+        With folds: Q² of each component, 1 − PRESS_h/RSS_{h−1}, from labels predicted on held-out rows. The Q² of all
+        components together is 1 − ∏(1 − q2_). A component with a value below 0 predicts worse than none.
+    count_accuracies_ : array of shape (n_tried,)
+        With folds: mean held-out accuracy after 1, 2, … components.
     coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
         Weights of the linear scores by which rows are classified.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
@@ -147,14 +182,47 @@ class PLSDA(PLSReducer):
     'alcohol'
     """
 
-    def __init__(self, n_components: int | float | None = 2) -> None:
-        self.n_components = n_components
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT_OR_CV, "scale_labels": FLAG}
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
 
-    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, None]:
-        found = LeastSquaresComponents.of(problem.ratio)
+    def __init__(
+        self,
+        n_components: int | float | str | None = 2,
+        *,
+        scale_labels: bool = False,
+        cv: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.scale_labels = scale_labels
+        self.cv = cv
+        self.random_state = random_state
+
+    def _needs(self) -> Needs:
+        if self.cv is None and self.n_components != "cv":
+            return super()._needs()
+        rows = "cross-validation of the components needs all rows at once. Use fit, or cv=None and a number."
+        return Needs(tells_labels=False, rows=rows, folds=Folding(5 if self.cv is None else self.cv, self.random_state))
+
+    def _most(self, request: int | float | None, ratio: Ratio) -> int:
+        return min(MOST_TRIED, ratio.rank) if self.n_components == "cv" else super()._most(request, ratio)
+
+    def _components(
+        self, problem: Problem, wanted: int
+    ) -> tuple[LeastSquaresComponents, HeldOutComponents | None, int]:
+        found = LeastSquaresComponents.of(problem.ratio, scale_labels=bool(self.scale_labels))
         while len(found.weights) < wanted and not found.is_exhausted:
             found = found.extended()
-        return found, None
+        folding = self._needs().folds
+        if folding is None:
+            return found, None, len(found.weights)
+        rows = problem.basis.points
+        folds = [
+            Fold.of(rows, training, test, scale_labels=bool(self.scale_labels))
+            for training, test in problem.splits(folding).pairs
+        ]
+        held_out, chosen = held_out_components(found, folds)
+        return found, held_out, chosen if self.n_components == "cv" else len(found.weights)
 
 
 class SparsePLSDA(PLSReducer):
@@ -162,9 +230,9 @@ class SparsePLSDA(PLSReducer):
 
         w_h ∝ soft(X_hᵀYv_h, keep_h) ,   v_h ∝ YᵀX_hw_h ,   soft(a, m)_j = sign(a_j) (|a_j| − the (m+1)th largest |a|)₊
 
-    As mixOmics' splsda without its scaling (put a StandardScaler in front): each weight vector keeps `keep` features,
-    found anew with the labels' side until neither changes; then rows are deflated as in `PLSDA`. A row belongs to the
-    class whose centroid of scores is nearest. Use it where a short list of features is wanted, with n far below d too.
+    Each weight vector keeps `keep` features, found in turn with the labels' side until neither changes; then rows are
+    deflated as in `PLSDA`. With `scale_labels=True` behind a StandardScaler it is mixOmics' splsda. A row belongs to
+    the class whose centroid of scores is nearest. Use it for a short list of features, also with n far below d.
 
     Parameters
     ----------
@@ -175,6 +243,8 @@ class SparsePLSDA(PLSReducer):
         How many features each component keeps (at most all; features that tie for the last place go together), or one
         number for each component. "cv" chooses for one component after the other, of 12 counts in geometric steps: the
         fewest within one standard error of the highest held-out accuracy.
+    scale_labels : bool, default=False
+        Divide each one-hot column by its standard deviation, so that small classes count as much as large ones.
     cv : int, splitter or list of (training, test) row numbers, default=5
         The folds for "cv", and the resamples over which `stability_` counts; RepeatedStratifiedKFold gives more of
         them. A number of folds divides the distinct rows of each class evenly.
@@ -207,6 +277,10 @@ class SparsePLSDA(PLSReducer):
         Variance of the one-hot labels that each component explains.
     explained_variance_ratio_ : array of shape (n_components_,)
         The same as a share of all their variance (R²Y).
+    r2x_ : array of shape (n_components_,)
+        Share of the rows' variance that each component explains, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
+    r2y_ : array of shape (n_components_,)
+        Share of the labels' variance that each component explains (R²Y), as `explained_variance_ratio_`.
     coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
         Weights of the linear scores by which rows are classified.
     rank_ : int
@@ -231,7 +305,7 @@ class SparsePLSDA(PLSReducer):
     5
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "scale_labels": FLAG}
     x_weights_: NDArray[np.float64]
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
 
@@ -240,11 +314,13 @@ class SparsePLSDA(PLSReducer):
         n_components: int | float | None = 2,
         *,
         keep: int | list[int] | str = "cv",
+        scale_labels: bool = False,
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.keep = keep
+        self.scale_labels = scale_labels
         self.cv = cv
         self.random_state = random_state
 
@@ -258,15 +334,17 @@ class SparsePLSDA(PLSReducer):
             coordinates=Plan("products", "weights of single features: products with the rows"),
         )
 
-    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, KeptFeatures]:
-        basis, ratio = problem.basis, problem.ratio
+    def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, KeptFeatures, int]:
+        basis, ratio, scaled = problem.basis, problem.ratio, bool(self.scale_labels)
         rows, varying = basis.points, int((ratio.variances > 0).sum())
         given = checked_keep(self.keep, wanted, varying)
         folds = []
         if given is None or np.bincount(rows.codes).max() > 1:
             splits = problem.splits(Folding(self.cv, self.random_state)).pairs
-            folds = [Fold.of(rows, training, test) for training, test in splits]
-        return kept_features(LeastSquaresComponents.of(ratio), folds, wanted, given, counts_to_try(varying))
+            folds = [Fold.of(rows, training, test, scale_labels=scaled) for training, test in splits]
+        start = LeastSquaresComponents.of(ratio, scale_labels=scaled)
+        found, kept = kept_features(start, folds, wanted, given, counts_to_try(varying))
+        return found, kept, len(found.weights)
 
     @fitted_property
     def selected_(self) -> NDArray[np.intp]:

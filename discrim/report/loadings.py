@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from discrim.report.fitted import Array, Codes, component_names, feature_names, 
 from discrim.report.fitted import scores_of as component_scores
 
 MOST_COMPONENTS = 10
+SPECTRUM_NAME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.,][^,]{0,11}|)")  # 1450 nm
 KINDS = ("loadings", "structure", "arrows")
 LEAST_OF_A_SPECTRUM = 20  # features, below which ordered numbers for names are no spectrum
 BESIDE, LEAST_ROOM = 1.12, 0.98  # where the names of arrows stand, and room for them
@@ -144,14 +146,19 @@ def _room_for_names(marks: list[Mark]) -> tuple[float, float]:
 
 
 def spectrum_places(names: tuple[str, ...]) -> Array | None:
-    """The numbers that features are called, where they are enough and in order; None elsewhere."""
-    try:
-        places = np.array([float(name) for name in names])
-    except ValueError:
+    """Return the numbers in the names of features, if there are enough of them, in order and of one unit; else None."""
+    parts = [SPECTRUM_NAME.fullmatch(name) for name in names]
+    if len(parts) < LEAST_OF_A_SPECTRUM or any(part is None or part[2] != spectrum_unit(names) for part in parts):
         return None
+    places = np.array([float(part[1]) for part in parts if part is not None])
     steps = np.diff(places)
-    ordered = len(places) >= LEAST_OF_A_SPECTRUM and bool((steps > 0).all() or (steps < 0).all())
-    return places if ordered and np.isfinite(places).all() else None
+    return places if np.isfinite(places).all() and bool((steps > 0).all() or (steps < 0).all()) else None
+
+
+def spectrum_unit(names: tuple[str, ...]) -> str:
+    """Return the unit after the number in the first name, such as "nm"; empty if there is none."""
+    part = SPECTRUM_NAME.fullmatch(names[0])
+    return "" if part is None else part[2]
 
 
 def features_chart(
@@ -164,7 +171,9 @@ def features_chart(
     places = spectrum_places(names)
     if places is not None:
         line = Mark("line", "line", places, heights, colour=0, size=1.5, tip=f"{{x}}: {{y:.{digits}f}}")
-        return Chart((replace(rule, kind="level", colour="soft"), line), Axis("feature"), what, title)
+        return Chart(
+            (replace(rule, kind="level", colour="soft"), line), Axis(spectrum_unit(names) or "feature"), what, title
+        )
     hues = [0 if height >= 0 else 1 for height in heights[top]]
     bars = Mark("bars", "bars", heights[top], np.arange(len(top)), colour=hues, size=0.7, tip=f"{{x:.{digits}f}}")
     up = Axis(ticks={at: names[number] for at, number in enumerate(top)}, limits=(len(top) - 0.4, -0.6))
@@ -194,7 +203,8 @@ class LoadingsDisplay(Display):
 
     Loadings say what a feature adds to the component; where features are correlated they can mislead, and structure
     coefficients, the correlation of each feature with the component, are the usual way to read LDA. Where the features
-    are a spectrum (their names are numbers in order, at least 20), all of them are drawn, as a line over it.
+    are a spectrum (their names are numbers in order, at least 20), all of them are drawn, as a line over it. If the
+    names end in one unit ("1450 nm"), it is the label of the axis.
 
     {parameters}
 

@@ -30,6 +30,26 @@ def test_it_is_the_literal_deflation_with_thresholded_weights(shape, kind):
     assert fitted.selected_.tolist() == [j for j in range(X.shape[1]) if weights[j].any()]
 
 
+def test_scaled_labels_are_those_of_the_literal_deflation():
+    X, y = labelled(40, 30, 4, seed=6)
+    fitted = SparsePLSDA(2, keep=[5, 3], scale_labels=True).fit(X, y)
+    weights, *_ = literal.partial_least_squares(X, y, [5, 3], scale_labels=True)
+    np.testing.assert_allclose(np.abs(fitted.x_weights_), np.abs(weights), atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e6, 0.1])
+def test_an_offset_does_not_select_a_feature_by_rounding(offset):
+    """Features without covariance with the labels are not selected, also where all others are used up."""
+    y = np.arange(24) % 2
+    rng = np.random.default_rng(0)
+    idle = rng.integers(-8, 8, (12, 4)).repeat(2, axis=0) / 8  # each row in both classes: equal means
+    X = np.c_[rng.integers(-8, 8, (24, 2)) / 8 + y[:, None], idle] + offset
+    for keep in (3, 6):
+        fitted = SparsePLSDA(2, keep=keep).fit(X, y)
+        assert set(np.flatnonzero(fitted.x_weights_[:, 0])) == {0, 1}
+        np.testing.assert_array_equal(fitted.selected_, SparsePLSDA(2, keep=keep).fit(X - offset, y).selected_)
+
+
 def test_all_features_kept_is_the_dense_method():
     X, y = labelled(30, 8, 3, seed=1)
     dense, sparse = PLSDA(3).fit(X, y), SparsePLSDA(3, keep=100).fit(X, y)

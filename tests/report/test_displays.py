@@ -307,7 +307,12 @@ def test_loadings_of_a_spectrum_are_a_line_over_it():
     np.testing.assert_allclose(x, 400 + 2.5 * np.arange(24))
     np.testing.assert_allclose(heights, model.components_[1])
     assert shown.features_ == tuple(wavelengths)
-    for names in (wavelengths[1::-1] + wavelengths[2:], ["nan", *wavelengths[1:]], ["a", *wavelengths[1:]]):
+    assert shown.ax_.get_xlabel() == "feature"
+    with_unit = LoadingsDisplay.from_estimator(model, X, names=[f"{name} nm" for name in wavelengths])
+    np.testing.assert_allclose(with_unit.artists_["line"][""].get_data()[0], x)
+    assert with_unit.ax_.get_xlabel() == "nm"
+    two_units = [f"{name} {'nm' if at else 'mm'}" for at, name in enumerate(wavelengths)]
+    for names in (two_units, wavelengths[1::-1] + wavelengths[2:], ["nan", *wavelengths[1:]], ["a", *wavelengths[1:]]):
         assert "bars" in LoadingsDisplay.from_estimator(model, X, names=names).artists_
     few = LoadingsDisplay.from_estimator(FisherLDA(2).fit(X[:, :19], y), X[:, :19], names=wavelengths[:19])
     assert "bars" in few.artists_
