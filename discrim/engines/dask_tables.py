@@ -1,6 +1,7 @@
-"""Dask arrays, data frames and delayed parts: statistics are gathered where the blocks are, and added in a tree.
+"""Dask arrays, data frames and delayed parts.
 
-Nothing is made numpy here but a block at a time, on the workers. Dask is imported only when a collection of its comes.
+Statistics are gathered on the workers that hold the blocks, and added in a tree. Methods of fitted models are applied
+block by block, lazily. Dask is imported only when it is used.
 """
 
 from __future__ import annotations
@@ -8,72 +9,104 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
-from discrim.core.moments.gather import Gathering, Statistics, gathered_total, part_statistics
+from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.tables.validation import PartError, require_table
 
 FAN_IN = 8  # statistics that one task adds
+GROUP_CELLS = 2**23  # most cells of neighbouring blocks that one task gathers: 64 MiB of doubles
+MIN_TASKS = 32
+ROW_METHODS = ("transform", "predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples")
 
 
 def is_dask(X: Any) -> bool:
-    """Whether it is one of Dask's, told without importing Dask."""
+    """Return whether X is a Dask collection, without importing Dask."""
     return type(X).__module__.split(".")[0] == "dask" and hasattr(X, "__dask_graph__")
 
 
 def in_dask_parts(given: Iterable[Any]) -> TableInParts:
-    """Parts that are computed, looked at and added on the workers.
+    """Return a table whose parts are gathered and added on the workers.
 
-    given : of X or (X, y, sample_weight), each a Dask array or data frame with labels and weights that are Dask's or in
-    memory; or delayed values of these, or delayed tuples, of which the first is asked how many columns it has
+    given : X or (X, y, sample_weight), each a Dask array or data frame with labels and weights that are Dask's or in
+    memory; or delayed values of these, or delayed tuples, of which the first is asked for its number of columns
     """
     import dask
 
-    parts: list[Any] = []
+    groups: list[list[Any]] = []
     n_columns = None
     for one in given:
-        X, *beside = _as_tuple(one)
+        X, *others = _as_tuple(one)
         if type(X).__module__ == "dask.delayed":  # which seems to have every attribute
-            parts.append(one)
+            groups.append([one])
             continue
         n_columns = n_columns or (X.shape[1] if hasattr(X, "chunks") else len(X.columns))
-        parts += _divided(X, *beside)
+        groups += _group_blocks(X, _split_blocks(X, *others))
     return TableInParts(
-        n_columns or dask.delayed(_width)(parts[0]).compute(),
-        lambda gathering: _sum_in_tree(partial(_gathered, gathering), parts),
-        lambda look: _sum_in_tree(partial(_looked_at, look), parts),
+        n_columns or dask.delayed(_width)(groups[0][0]).compute(),
+        lambda gathering: _sum_in_tree(partial(_gather, gathering), groups),
+        lambda look: _sum_in_tree(partial(_look, look), groups),
     )
 
 
-def _divided(X: Any, y: Any = None, sample_weight: Any = None) -> list[tuple[Any, ...]]:
-    """(X, y, sample_weight) of each block of rows, delayed."""
+def _split_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> list[tuple[Any, ...]]:
+    """Return (X, y, sample_weight) of each block of rows, delayed."""
     rows = _blocks(_whole_rows(X))
     columns = [_blocks_beside(X, rows, values, name) for values, name in ((y, "y"), (sample_weight, "sample_weight"))]
     return list(zip(rows, *columns, strict=True))
 
 
-def _sum_in_tree(of_part: Callable[[int, Any], Any], parts: Sequence[Any]) -> Any:
-    """The sum of what a function makes of each numbered part, added on the workers."""
+def _group_blocks(X: Any, blocks: list[Any]) -> list[list[Any]]:
+    """Join small neighbouring blocks, because one task costs as much for few rows as for many.
+
+    A group is never larger than GROUP_CELLS, and there are at least MIN_TASKS groups, so that all workers are busy.
+    """
+    lengths = getattr(X, "chunks", ((np.nan,),))[0]
+    if not _known(lengths):
+        return [[block] for block in blocks]
+    cells = np.asarray(lengths) * X.shape[1]
+    most = min(GROUP_CELLS, cells.sum() / MIN_TASKS)
+    groups: list[list[Any]] = []
+    held = np.inf
+    for size, block in zip(cells, blocks, strict=True):
+        if held + size > most:
+            groups.append([])
+            held = 0
+        groups[-1].append(block)
+        held += size
+    return groups
+
+
+def _sum_in_tree(compute: Callable[[str, Sequence[Any]], Any], groups: Sequence[Sequence[Any]]) -> Any:
+    """Return the sum of a function of each group of parts, added on the workers."""
     import dask
 
-    found = dask.delayed(of_part, pure=False)
-    tasks = [found(number, part) for number, part in enumerate(parts)]
-    add = dask.delayed(_added, pure=False)
+    delayed = dask.delayed(compute, pure=False)
+    ends = np.cumsum([0, *map(len, groups)]).tolist()
+    tasks = [delayed(_name(*ends), group) for ends, group in zip(itertools.pairwise(ends), groups, strict=True)]
+    add = dask.delayed(_add, pure=False)
     while len(tasks) > 1:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
     return sum_of_some([tasks[0].compute()])
 
 
-def _gathered(gathering: Gathering, number: int, part: Any) -> Statistics | None:
-    return part_statistics(gathering, f"partition {number}", *_as_tuple(part))
+def _name(first: int, end: int) -> str:
+    return f"partition {first}" if end == first + 1 else f"partitions {first} to {end - 1}"
 
 
-def _looked_at(look: Look, number: int, part: Any) -> Any:
-    return look(*_as_tuple(part))
+def _gather(gathering: Gathering, name: str, parts: Sequence[Any]) -> Statistics | None:
+    gatherer = Gatherer(gathering, name)
+    for part in parts:
+        gatherer.add(*_as_tuple(part))
+    return None if gatherer.is_empty else gatherer.statistics()
+
+
+def _look(look: Look, name: str, parts: Sequence[Any]) -> Any:
+    return _add([look(*_as_tuple(part)) for part in parts])
 
 
 def _width(part: Any) -> int:
@@ -85,13 +118,13 @@ def _as_tuple(part: Any) -> Sequence[Any]:
     return part if isinstance(part, tuple | list) else (part,)
 
 
-def _added(found: list[Any]) -> Any:
-    some = [one for one in found if one is not None]
+def _add(results: list[Any]) -> Any:
+    some = [one for one in results if one is not None]
     return gathered_total(some) if some else None
 
 
 def _whole_rows(X: Any) -> Any:
-    """With all columns of a row in one block."""
+    """Return X with all columns of a row in one block."""
     require_table(X)
     if hasattr(X, "chunks") and len(X.chunks[1]) > 1:
         warnings.warn(
@@ -109,7 +142,7 @@ def _blocks(X: Any) -> list[Any]:
 
 
 def _blocks_beside(X: Any, rows: Sequence[Any], values: Any, name: str) -> list[Any]:
-    """A column that goes with X, in X's blocks."""
+    """Return the labels or weights in X's blocks."""
     if values is None:
         return [None] * len(rows)
     if is_dask(values):
@@ -137,20 +170,69 @@ def _known(lengths: Sequence[float]) -> bool:
     return len(lengths) > 0 and not any(np.isnan(length) for length in lengths)
 
 
-def transform_dask(transform: Callable[[Any], Any], X: Any, names: Sequence[str], dtype: np.dtype[Any]) -> Any:
-    """What a fitted model makes of a Dask array or data frame: the same kind, lazily."""
-    if hasattr(X, "chunks"):
-        rows = _whole_rows(X)
-        empty = np.empty((0, len(names)), dtype)
-        return rows.map_blocks(transform, dtype=dtype, chunks=(rows.chunks[0], (len(names),)), meta=empty)
+def accept_dask(cls: type) -> None:
+    """Make a class's methods of rows accept Dask collections: they return lazy ones, computed block by block."""
+    for name in (*ROW_METHODS, "score"):
+        method = getattr(cls, name, None)
+        if callable(method) and not getattr(method, "accepts_dask", False):
+            decorated = _lazy_score(method) if name == "score" else _lazy(method)
+            decorated.accepts_dask = True  # type: ignore[attr-defined]
+            setattr(cls, name, decorated)
+
+
+def _lazy(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def apply(self: Any, X: Any, *given: Any, **named: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *given, **named)
+        return _apply_lazily(self, method.__name__, X)
+
+    return apply
+
+
+def _lazy_score(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def score(self: Any, X: Any, y: Any = None, *given: Any, **named: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, y, *given, **named)
+        if hasattr(self, "score_samples"):
+            return self.score_samples(X).mean()
+        weights = given[0] if given else named.get("sample_weight")
+        right = self.predict(X) == y
+        return right.mean() if weights is None else (right * weights).sum() / weights.sum()
+
+    return score
+
+
+def _apply_lazily(model: Any, name: str, X: Any) -> Any:
+    """Return a lazy collection of what a method gives for each block; a call on one row tells its shape and type."""
+    compute = getattr(model, name)
+    is_array = hasattr(X, "chunks")
+    rows = _whole_rows(X) if is_array else X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        empty = np.asarray(compute(np.zeros((1, X.shape[1]), X.dtype) if is_array else X._meta_nonempty))[:0]
+    if is_array:
+        chunks = (rows.chunks[0],) if empty.ndim == 1 else (rows.chunks[0], (empty.shape[1],))
+        dropped = [1] if empty.ndim == 1 else []
+        return rows.map_blocks(
+            partial(_apply, compute, empty), dtype=empty.dtype, chunks=chunks, drop_axis=dropped, meta=empty
+        )
+    names = None
+    if empty.ndim == 2:
+        names = list(model.get_feature_names_out() if name == "transform" else model.classes_)
+    return rows.map_partitions(partial(_apply_to_frame, compute, empty, names), meta=_frame(empty, names, None))
+
+
+def _apply(compute: Callable[[Any], Any], empty: Any, rows: Any) -> Any:
+    return np.asarray(compute(rows)).astype(empty.dtype, copy=False) if rows.shape[0] else empty
+
+
+def _apply_to_frame(compute: Callable[[Any], Any], empty: Any, names: list[Any] | None, rows: Any) -> Any:
+    return _frame(_apply(compute, empty, rows), names, rows.index)
+
+
+def _frame(values: Any, names: list[Any] | None, index: Any) -> Any:
     import pandas as pd
 
-    meta = pd.DataFrame({name: np.empty(0, dtype) for name in names})
-    return X.map_partitions(partial(_frame, transform, tuple(names), dtype), meta=meta)
-
-
-def _frame(transform: Callable[[Any], Any], names: Sequence[str], dtype: np.dtype[Any], rows: Any) -> Any:
-    import pandas as pd
-
-    scores = np.asarray(transform(rows)) if len(rows) else np.empty((0, len(names)), dtype)
-    return pd.DataFrame(scores.astype(dtype, copy=False), columns=list(names), index=rows.index)
+    return pd.Series(values, index=index) if names is None else pd.DataFrame(values, columns=names, index=index)

@@ -26,7 +26,7 @@ from discrim.core.problem import Needs, Problem
 from discrim.core.spread import Spread
 from discrim.decompositions import pinv
 from discrim.doc_links import DocLinkMixin
-from discrim.engines.dask_tables import in_dask_parts, is_dask, transform_dask
+from discrim.engines.dask_tables import in_dask_parts, is_dask
 from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.estimators.parts import fit_within
@@ -272,8 +272,6 @@ class Reducer(
             Their components.
         """
         self._require_solution()
-        if is_dask(X):
-            return transform_dask(self.transform, X, self.get_feature_names_out(), self.components_.dtype)
         if is_foreign(X) and self.missing is None:
             require_columns(self, X)
             scores, table = projected_array(X, self.mean_, self.components_), X

@@ -26,6 +26,7 @@ from discrim.core.moments.gather import (
     statistics_of_rows,
 )
 from discrim.core.problem import Needs, Posing, Problem
+from discrim.engines.dask_tables import accept_dask
 from discrim.estimators.solution import Solution, labels_explained
 from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, plain_count
 from discrim.tables.fit_messages import require_streamable_sparse, warn_of_sample, warn_of_stream_after_fit
@@ -64,6 +65,10 @@ class GatheringEstimator(OnOneBlasThread, BaseEstimator, ABC):
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        accept_dask(cls)
 
     def _needs(self) -> Needs:
         """Return what a fit needs of a table."""

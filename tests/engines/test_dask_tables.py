@@ -11,7 +11,8 @@ from samples import labelled
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, RegularizedLDA, fit_parts
+from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA, fit_parts
+from discrim.engines import dask_tables
 from discrim.estimators.parts import fit_within
 from discrim.tables.validation import PartError
 
@@ -176,3 +177,83 @@ def test_a_collection_is_a_part_of_many_blocks_and_never_one_array():
     for parts in (rows, [rows]):
         np.testing.assert_allclose(fit_parts(PCA(2), parts).components_, PCA(2).fit(WIDE).components_, atol=1e-10)
     assert max(shape[0] for shape in seen) == 90
+
+
+def named_frame():
+    return pd.DataFrame(X, columns=list("abcdef"))
+
+
+PREDICTING = {
+    "lda": lambda: BayesErrorLDA(2, shrinkage=0.1).fit(X, Y),
+    "names": lambda: RegularizedLDA(2, shrinkage=0.1).fit(named_frame(), np.array(["x", "yy", "z"])[Y % 3]),
+    "map": lambda: PosteriorMap(2, kernel="linear").fit(X, Y),
+}
+
+
+@pytest.mark.parametrize("kind", PREDICTING)
+@pytest.mark.parametrize("method", ["transform", "predict", "predict_proba", "predict_log_proba", "decision_function"])
+def test_methods_of_rows_are_lazy_and_equal_those_in_memory(kind, method):
+    model = PREDICTING[kind]()
+    compute = getattr(model, method, None)
+    if compute is None:
+        pytest.skip(f"{type(model).__name__} has no {method}")
+    given = named_frame() if kind == "names" else X
+    expected = compute(given)
+    if kind == "names":
+        lazy = compute(dd.from_pandas(given, npartitions=3))
+        names = model.get_feature_names_out() if method == "transform" else model.classes_
+        assert lazy.ndim == expected.ndim
+        assert lazy.ndim == 1 or list(lazy.columns) == list(names)
+    else:
+        lazy = compute(da.from_array(X, chunks=(70, 6)))
+        assert lazy.shape == expected.shape
+        assert lazy.dtype == expected.dtype
+    assert type(lazy).__module__.startswith("dask")
+    found = np.asarray(lazy.compute())
+    np.testing.assert_array_equal(found, expected) if method == "predict" else np.testing.assert_allclose(
+        found, expected, atol=1e-12
+    )
+
+
+def test_scores_are_lazy_and_equal_those_in_memory():
+    model, rows = RegularizedLDA(2, shrinkage=0.1).fit(X, Y), da.from_array(X, chunks=(70, 6))
+    weights = np.arange(300) % 4
+    labels = da.from_array(Y, chunks=70)
+    assert type(model.score(rows, labels)).__module__.startswith("dask")
+    assert float(model.score(rows, labels)) == pytest.approx(model.score(X, Y), abs=1e-12)
+    weighted = model.score(rows, Y, sample_weight=weights)
+    assert float(weighted) == pytest.approx(model.score(X, Y, sample_weight=weights), abs=1e-12)
+    frame = named_frame().assign(y=Y)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    fitted = RegularizedLDA(2, shrinkage=0.1).fit(lazy[list("abcdef")], lazy["y"])
+    assert fitted.score(lazy[list("abcdef")], lazy["y"]).compute() == pytest.approx(model.score(X, Y), abs=1e-12)
+    pca = PCA(2).fit(X)
+    assert float(pca.score(rows)) == pytest.approx(pca.score(X), rel=1e-10)
+
+
+def test_empty_blocks_give_no_rows():
+    rows = da.from_array(X, chunks=(70, 6))
+    some = rows[rows[:, 0] > 1e9]
+    together = da.concatenate([rows, some, rows[:3]])
+    model = RegularizedLDA(2, shrinkage=0.1).fit(X, Y)
+    np.testing.assert_allclose(model.transform(together).compute(), model.transform(np.vstack([X, X[:3]])), atol=1e-12)
+    np.testing.assert_array_equal(model.predict(together).compute(), model.predict(np.vstack([X, X[:3]])))
+
+
+@pytest.mark.parametrize(("length", "n_groups"), [(1, 60), (30, 2), (60, 1)])
+def test_small_blocks_are_gathered_together(monkeypatch, length, n_groups):
+    seen = []
+    monkeypatch.setattr(dask_tables, "MIN_TASKS", 2)
+    monkeypatch.setattr(dask_tables, "GROUP_CELLS", 6 * 5 if length == 1 else 10**9)
+    gather = dask_tables._gather
+    monkeypatch.setattr(dask_tables, "_gather", lambda *given: [seen.append(given[1]), gather(*given)][1])
+    model = RegularizedLDA(2, shrinkage=0.1).fit(da.from_array(X, chunks=(5 * length, 6)), Y)
+    assert len(seen) == n_groups
+    np.testing.assert_allclose(model.transform(X), RegularizedLDA(2, shrinkage=0.1).fit(X, Y).transform(X), atol=1e-10)
+
+
+def test_a_fault_names_the_partitions_it_is_in():
+    faulty = X.copy()
+    faulty[250, 1] = np.nan
+    with pytest.raises(PartError, match="partition"):
+        RegularizedLDA(2, shrinkage=0.1).fit(da.from_array(faulty, chunks=(10, 6)), Y)
