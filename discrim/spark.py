@@ -1,10 +1,10 @@
-"""Reducers on Spark data frames: `SparkReducer`, an estimator of pyspark.ml around any reducer of discrim.
+"""Spark: `SparkReducer`, an estimator of pyspark.ml around any reducer of discrim.
 
     partitions → statistics (mapInArrow)     eight statistics → one (groupBy, applyInArrow), again     driver: the fit
 
-Rows never come to the driver: it sees a handful of statistics. No RDD is used, so that it runs on Spark Connect too;
-as nobody is asked how many partitions there are, the rounds of adding are a fixed number. Columns of numbers come to
-Python as one column of arrays, which takes Spark less than many columns, and are rows there as they are.
+The driver receives a few statistics and no rows. No RDD is used, so that it runs on Spark Connect too. The number of
+partitions is not known there, so the number of rounds of adding is fixed. Numeric columns are sent to Python as one
+column of arrays, which costs Spark less than many columns; a transform sends back only what it adds.
 """
 
 from __future__ import annotations
@@ -22,12 +22,22 @@ from numpy.typing import NDArray
 try:
     from pyspark import TaskContext, keyword_only
     from pyspark.ml import Estimator, Model
-    from pyspark.ml.linalg import VectorUDT
+    from pyspark.ml.functions import array_to_vector
     from pyspark.ml.param import Param, Params, TypeConverters
-    from pyspark.ml.param.shared import HasFeaturesCol, HasInputCols, HasLabelCol, HasOutputCol, HasWeightCol
+    from pyspark.ml.param.shared import (
+        HasFeaturesCol,
+        HasHandleInvalid,
+        HasInputCols,
+        HasLabelCol,
+        HasOutputCol,
+        HasPredictionCol,
+        HasProbabilityCol,
+        HasRawPredictionCol,
+        HasWeightCol,
+    )
     from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
     from pyspark.sql import functions
-    from pyspark.sql.types import FloatType, StructField, StructType
+    from pyspark.sql.types import BooleanType, FloatType, NumericType, StructType
 except ImportError as error:
     raise ImportError(
         "discrim.spark needs pyspark, which is not installed. Install it with pip install 'discrim[spark]' (it needs "
@@ -35,7 +45,6 @@ except ImportError as error:
     ) from error
 
 from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathered_total
-from discrim.engines.table_files import rows_of_columns
 from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
 from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
@@ -43,12 +52,34 @@ from discrim.model_file import FORMAT, UNFITTED
 from discrim.tables.validation import PartError
 from discrim.tables.warn_once import columns_in_order
 
-FAN_IN, ROUNDS = 8, 3  # statistics that one task adds, so often: of 4,096 partitions, eight come to the driver
+FAN_IN, ROUNDS = 8, 3  # statistics that one task adds, and how many times: 4,096 partitions send eight to the driver
 FOUND = "at int, found binary"
+INVALID = ("error", "skip", "keep")
+PREDICTIONS = {
+    "predict": "predictionCol",
+    "predict_proba": "probabilityCol",
+    "decision_function": "rawPredictionCol",
+}
+DEFAULTS = {"featuresCol": "features", "labelCol": "label", "outputCol": "reduced", "handleInvalid": "error"}
+DEFAULTS |= dict.fromkeys(PREDICTIONS.values(), "")
+HYPER = "hyperparameter"  # first word of the documentation of a Param that is one of the estimator
 
 
-class _Columns(HasInputCols, HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutputCol):
-    """Which columns are read and written, and the estimator or model itself, as text."""
+class _Columns(
+    HasInputCols,
+    HasFeaturesCol,
+    HasLabelCol,
+    HasWeightCol,
+    HasOutputCol,
+    HasPredictionCol,
+    HasProbabilityCol,
+    HasRawPredictionCol,
+    HasHandleInvalid,
+):
+    """Names of the columns that are read and written, and the estimator or model itself, as text.
+
+    The hyperparameters of the estimator are Params too. Their values are stored in the payload only.
+    """
 
     payload: Param[str] = Param(
         Params._dummy(), "payload", "the discrim estimator or model, kept as text", typeConverter=lambda one: _text(one)
@@ -57,38 +88,126 @@ class _Columns(HasInputCols, HasFeaturesCol, HasLabelCol, HasWeightCol, HasOutpu
     def _columns(self) -> list[str]:
         return list(self.getInputCols()) if self.isSet(self.inputCols) else [self.getFeaturesCol()]
 
+    def getModel(self) -> Any:  # noqa: N802 - a getter of pyspark.ml
+        """Return a copy of the estimator or model."""
+        raise NotImplementedError
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        """Return the values of the estimator's hyperparameters by name; of a pipeline those of its steps."""
+        given = self.getModel().get_params()
+        return {name: value for name, value in given.items() if not hasattr(value, "get_params") and name != "steps"}
+
+    def _define_hyperparameters(self) -> None:
+        """Give this instance a Param for each hyperparameter of the estimator."""
+        kind = type(self.getModel()).__name__
+        for name in [name for name, one in vars(self).items() if isinstance(one, Param) and _is_hyper(one)]:
+            delattr(self, name)
+        for name in self._hyperparameters():
+            if not hasattr(self, name):
+                setattr(self, name, Param(self, name, f"{HYPER} of {kind}"))
+        self._params: Any = None  # the cached list of Params
+
+    def _set(self, **given: Any) -> Any:
+        hyper = {name: value for name, value in given.items() if _is_hyper(getattr(self, name, None))}
+        super()._set(**{name: value for name, value in given.items() if name not in hyper})
+        if hyper:
+            self._change(hyper)
+        if "payload" in given:
+            self._define_hyperparameters()
+        return self
+
+    def _invalid_rows(self) -> str:
+        """Return what becomes of rows with nulls, NaN or infinite values."""
+        mode = self.getOrDefault(self.handleInvalid)
+        if mode not in INVALID:
+            raise ValueError(f"handleInvalid must be one of {', '.join(INVALID)}; got {mode!r}.")
+        return str(mode)
+
+    def set(self, param: Any, value: Any) -> None:
+        self._set(**{param.name: value})
+
+    def getOrDefault(self, param: Any) -> Any:  # noqa: N802 - a method of pyspark.ml
+        one = self._resolveParam(param)
+        return self._hyperparameters()[one.name] if _is_hyper(one) else super().getOrDefault(one)
+
+    def explainParam(self, param: Any) -> str:  # noqa: N802 - a method of pyspark.ml
+        one = self._resolveParam(param)
+        if one.name == "payload":
+            return f"payload: {one.doc} (current: {self.getModel()!r})"
+        if _is_hyper(one):
+            return f"{one.name}: {one.doc} (current: {self.getOrDefault(one)!r})"
+        return super().explainParam(one)
+
+    def _change(self, hyperparameters: dict[str, Any]) -> None:
+        """Change hyperparameters of the estimator."""
+        raise NotImplementedError
+
+
+def _is_hyper(param: Any) -> bool:
+    return isinstance(param, Param) and param.doc.startswith(HYPER)
+
 
 def _text(one: Any) -> str:
-    """Text of the bytes of a model, or of an unfitted estimator (as a grid of a CrossValidator names them)."""
+    """Return the bytes of a model, or of an unfitted estimator (as in a grid of a CrossValidator), as text."""
     if isinstance(one, str):
         return one
     return base64.b64encode(one if isinstance(one, bytes) else UNFITTED.to_bytes(one)).decode("ascii")
 
 
-class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWritable):
+def _setter(name: str) -> Callable[[Any, Any], Any]:
+    def set_param(self: Any, value: Any) -> Any:
+        return self._set(**{name: value})
+
+    set_param.__name__ = f"set{name[0].upper()}{name[1:]}"
+    set_param.__doc__ = f"Set `{name}`."
+    return set_param
+
+
+def _with_setters(cls: type) -> type:
+    """Add a setter for each Param of the class, as pyspark.ml has them."""
+    for name in [name for name in dir(cls) if isinstance(getattr(cls, name), Param) and name != "payload"]:
+        method = _setter(name)
+        if not hasattr(cls, method.__name__):
+            setattr(cls, method.__name__, method)
+    return cls
+
+
+@_with_setters
+class SparkReducer(_Columns, Estimator, DefaultParamsReadable, DefaultParamsWritable):
     """A reducer of discrim as an estimator of pyspark.ml.
 
-    The model is the one that discrim would fit on all rows in memory (with shrinkage="cv": on folds by content,
-    `HashKFold`); methods that look at rows themselves are fitted on a uniform sample of 20,000.
+    The model equals the one that discrim fits on all rows in memory (with shrinkage="cv": with folds by content,
+    `HashKFold`). Methods that need the rows themselves are fitted on a uniform sample of 20,000. Each hyperparameter of
+    `model` is a Param: ``ParamGridBuilder().addGrid(reducer.n_components, [1, 2])``.
 
     Parameters
     ----------
     model : reducer, or Pipeline of a scaler and a reducer, default=BayesErrorLDA()
-        What is fitted. A grid to choose from is one of `payload`:
-        ``ParamGridBuilder().addGrid(reducer.payload, [BayesErrorLDA(1), BayesErrorLDA(2)])``.
+        The estimator to fit. A grid of estimators varies `payload`:
+        ``ParamGridBuilder().addGrid(reducer.payload, [BayesErrorLDA(1), PCA(2)])``.
     inputCols : list of str, default=None
-        Columns of numbers; or
+        Numeric columns; or
     featuresCol : str, default="features"
         a column of vectors (dense or sparse) or arrays.
     labelCol : str, default="label"
-        The labels; not looked at where the method needs none.
+        The class labels; not read if the method needs none.
     weightCol : str, default=None
         Weights of the rows.
     outputCol : str, default="reduced"
-        Where the components are written, as vectors.
+        New column for the components, as vectors.
+    predictionCol : str, default=None
+        New column for the predicted label, for estimators that classify: a double if the labels are numbers, else text.
+        With "prediction", the evaluators of pyspark.ml work on the model's output.
+    probabilityCol : str, default=None
+        New column for the probabilities of the classes, as vectors, for estimators with `predict_proba`.
+    rawPredictionCol : str, default=None
+        New column for the scores of the classes, as vectors, for estimators with `decision_function`.
+    handleInvalid : {"error", "skip", "keep"}, default="error"
+        Rows with a null, a NaN or an infinite value: "error" raises an error that names the first one, "skip" leaves
+        them out, and "keep" also leaves them out of the fit, but keeps them in a transform with nulls as output.
     maxMemory : int, default=8 * 2**30
-        Bytes that the statistics may take, as `max_memory` of `fit_parts`: beyond, PCA, MarginPCA and
-        MaximumMarginCriterion go through the data frame several times, and other methods are refused.
+        Bytes that the statistics may take, as `max_memory` of `fit_parts`. If they need more, PCA, MarginPCA and
+        MaximumMarginCriterion read the data frame several times, and other methods raise an error.
 
     Examples
     --------
@@ -110,63 +229,140 @@ class SparkReducer(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWrit
         labelCol: str = "label",
         weightCol: str | None = None,
         outputCol: str = "reduced",
+        predictionCol: str | None = None,
+        probabilityCol: str | None = None,
+        rawPredictionCol: str | None = None,
+        handleInvalid: str = "error",
         maxMemory: int = MAX_MEMORY,
     ) -> None:
         super().__init__()
         given = dict(vars(self)["_input_kwargs"])  # as keyword_only puts them
-        self._setDefault(featuresCol="features", labelCol="label", outputCol="reduced", maxMemory=MAX_MEMORY)
-        self._set(**{name: value for name, value in given.items() if name != "model" and value is not None})
+        self._setDefault(**DEFAULTS, maxMemory=MAX_MEMORY)
+        self._define_hyperparameters()
         if model is not None:
             self.setModel(model)
+        self._set(**{name: value for name, value in given.items() if name != "model" and value is not None})
 
     def setModel(self, model: Any) -> SparkReducer:  # noqa: N802 - a setter of pyspark.ml
-        """The estimator to fit."""
+        """Set the estimator to fit."""
         return self._set(payload=model)
 
     def getModel(self) -> Any:  # noqa: N802
-        """A copy of the estimator."""
+        """Return a copy of the estimator."""
         if not self.isSet(self.payload):
             return BayesErrorLDA()
-        return UNFITTED.from_bytes(base64.b64decode(self.getOrDefault(self.payload)), "SparkReducer's model")
+        return UNFITTED.from_bytes(base64.b64decode(self._paramMap[self.payload]), "SparkReducer's model")
+
+    def _change(self, hyperparameters: dict[str, Any]) -> None:
+        self._set(payload=self.getModel().set_params(**hyperparameters))
+
+    def copy(self, extra: Any = None) -> Any:
+        given = dict(extra or {})
+        hyper = {one.name: given.pop(one) for one in list(given) if _is_hyper(one)}
+        return super().copy(given)._set(**hyper)
 
     def _fit(self, dataset: Any) -> SparkReducerModel:
         model, columns = self.getModel(), self._columns()
         named = self.isSet(self.inputCols)
-        beside = [self.getLabelCol() if gathering_of(model).supervised else None]
-        beside += [self.getWeightCol() if self.isSet(self.weightCol) else None]
-        features = _as_array(dataset, columns) if named else functions.col(columns[0])
-        rows = dataset.select(features.alias("features"), *(_alias(name, at) for at, name in enumerate(beside) if name))
-        read = partial(_read, columns[0], [name is not None for name in beside])
+        others = [self.getLabelCol() if gathering_of(model).supervised else None]
+        others += [self.getWeightCol() if self.isSet(self.weightCol) else None]
+        _require_columns(dataset, [*columns, *filter(None, others)], columns if named else [])
+        features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
+        rows = dataset.select(features.alias("features"), *(_alias(name, at) for at, name in enumerate(others) if name))
+        drop_invalid = self._invalid_rows() != "error"
+        read = partial(_read, columns[0], [name is not None for name in others], drop_invalid)
         parts = TableInParts(
             len(columns) if named else _width(rows),
             lambda gathering: _total(rows, partial(_gathered, gathering, columns if named else None, read)),
             lambda look: _total(rows, partial(_looked_at, look, read)),
         )
         fit_in_parts(model, parts, self.getOrDefault(self.maxMemory))
-        found = self._copyValues(SparkReducerModel())
-        return found._set(payload=FORMAT.to_bytes(model))
+        found = SparkReducerModel()._set(payload=FORMAT.to_bytes(model))
+        for name in [one.name for one in self._paramMap if one.name not in ("payload", "maxMemory")]:
+            found._set(**{name: self.getOrDefault(name)})
+        found.parent = self
+        return found
 
 
-class SparkReducerModel(Model, _Columns, DefaultParamsReadable, DefaultParamsWritable):
-    """A fitted reducer that adds its components to a data frame."""
+@_with_setters
+class SparkReducerModel(_Columns, Model, DefaultParamsReadable, DefaultParamsWritable):
+    """A fitted reducer that adds its components, and its predictions if they are named, to a data frame."""
+
+    parent: SparkReducer | None = None
 
     def __init__(self) -> None:
         super().__init__()
-        self._setDefault(featuresCol="features", labelCol="label", outputCol="reduced")
+        self._setDefault(**DEFAULTS)
+
+    def getModel(self) -> Any:  # noqa: N802
+        """Return the fitted discrim model."""
+        return FORMAT.from_bytes(base64.b64decode(self._paramMap[self.payload]), "The Spark model")
+
+    def _change(self, hyperparameters: dict[str, Any]) -> None:
+        raise ValueError(f"{', '.join(hyperparameters)} of a fitted model must not change. Fit the estimator again.")
 
     @property
     def model(self) -> Any:
         """The fitted discrim model."""
-        return FORMAT.from_bytes(base64.b64decode(self.getOrDefault(self.payload)), "The Spark model")
+        return self.getModel()
 
     def _transform(self, dataset: Any) -> Any:
-        schema = StructType([*dataset.schema.fields, StructField(self.getOutputCol(), VectorUDT())])
-        write = _writer(self.model, self._columns(), self.getOutputCol(), vectors=not self.isSet(self.inputCols))
-        return dataset.mapInArrow(write, schema)
+        model, columns, named = self.getModel(), self._columns(), self.isSet(self.inputCols)
+        _require_columns(dataset, columns, columns if named else [])
+        outputs = self._outputs(model)
+        if taken := [name for name in outputs.values() if name in dataset.columns]:
+            raise ValueError(
+                f"Output columns must be new; got {', '.join(map(repr, taken))}, which the data frame has. Set "
+                "outputCol, predictionCol, probabilityCol or rawPredictionCol to other names, or drop the columns."
+            )
+        features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
+        mode = self._invalid_rows()
+        compute: Any = functions.arrow_udf(
+            _transformer(model, columns, tuple(outputs), mode), _output_type(outputs, model)
+        )
+        made = "discrim output"
+        result = dataset.withColumn(made, compute(features))
+        if mode == "skip":
+            result = result.filter(functions.col(_quoted(made)).isNotNull())
+        added = [_as_column(made, method).alias(name) for method, name in outputs.items()]
+        return result.select(*(functions.col(_quoted(name)) for name in dataset.columns), *added)
+
+    def _outputs(self, model: Any) -> dict[str, str]:
+        """Return the names of the new columns by the method that computes each."""
+        outputs = {"transform": self.getOutputCol()}
+        for method, param in PREDICTIONS.items():
+            name = self.getOrDefault(param)
+            if not name:
+                continue
+            if not hasattr(model, method):
+                raise ValueError(f"{param} must not be set: {type(model).__name__} has no {method}.")
+            outputs[method] = name
+        return outputs
+
+
+def _require_columns(dataset: Any, names: list[str], numeric: list[str]) -> None:
+    """Raise an error for columns that the data frame lacks or that do not hold numbers, before a job starts."""
+    types = {field.name: field.dataType for field in dataset.schema.fields}
+    for name in names:
+        if name in types:
+            continue
+        outer = name.split(".")[0]
+        if isinstance(types.get(outer), StructType):
+            raise ValueError(
+                f"Columns must be at the top level; got {name!r}, a field of the struct column {outer!r}. Select it "
+                f"under a name of its own first: frame.withColumn({name.split('.')[-1]!r}, frame[{name!r}])."
+            )
+        raise ValueError(f"Columns must be in the data frame; got {name!r}. It has {', '.join(list(types)[:20])}.")
+    for name in numeric:
+        if not isinstance(types[name], NumericType | BooleanType):
+            raise ValueError(
+                f"inputCols must be numeric; got {name!r}, which is of type {types[name].simpleString()}. Cast or "
+                "encode it first, for example with StringIndexer and OneHotEncoder."
+            )
 
 
 def _as_array(dataset: Any, columns: list[str]) -> Any:
-    """The columns as one, of arrays; whole numbers and decimals as doubles."""
+    """Return the columns as one column of arrays; whole numbers and decimals become doubles."""
     single = all(isinstance(dataset.schema[name].dataType, FloatType) for name in columns)
     return functions.array(*(functions.col(_quoted(name)).cast("float" if single else "double") for name in columns))
 
@@ -180,9 +376,24 @@ def _quoted(name: str) -> str:
 
 
 def _width(rows: Any) -> int:
-    """How long the vectors are, by the first one."""
-    first = rows.select("features").head(1)
-    return 0 if not first or first[0][0] is None else len(first[0][0])
+    """Return the length of the vectors, from the first one that is not null."""
+    first = rows.select("features").filter(functions.col("features").isNotNull()).head(1)
+    return len(first[0][0]) if first else 0
+
+
+def _output_type(outputs: dict[str, str], model: Any) -> str:
+    label = "string" if "predict" in outputs and _are_texts(model) else "double"
+    fields = [f"`{method}`: {label if method == 'predict' else 'array<double>'}" for method in outputs]
+    return f"struct<{', '.join(fields)}>"
+
+
+def _are_texts(model: Any) -> bool:
+    return bool(model.classes_.dtype.kind not in "biuf")
+
+
+def _as_column(made: str, method: str) -> Any:
+    values = functions.col(f"{_quoted(made)}.{method}")
+    return values if method == "predict" else functions.when(values.isNotNull(), array_to_vector(values))
 
 
 # ---------------------------------------------------------------------- on the workers
@@ -230,7 +441,7 @@ def _added(key: tuple[Any, ...], found: Any) -> Any:
 
 
 def _packed(at: int, found: Any) -> Any:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     content = io.BytesIO()
     if isinstance(found, Statistics):
@@ -246,11 +457,76 @@ def _unpacked(content: bytes) -> Any:
 
 
 def _read(
-    column: str, beside: list[bool], batch: Any, part: str = "the partition", first: int = 0
+    column: str, others: list[bool], drop_invalid: bool, batch: Any, part: str = "the partition", first: int = 0
 ) -> tuple[Any, Any, Any]:
-    """(X, y, sample_weight) of a batch; column : what the features are called"""
-    y, weights = (_plain(batch.column(f"beside{at}")) if there else None for at, there in enumerate(beside))
+    """Return (X, y, sample_weight) of a batch; column : the name of the features"""
+    kept = _valid(batch.column("features")) if drop_invalid else None
+    if kept is not None and not kept.all():
+        batch = batch.filter(kept)
+    y, weights = (_plain(batch.column(f"beside{at}")) if there else None for at, there in enumerate(others))
+    if not batch.num_rows:
+        return np.empty((0, 1)), y, weights
     return _vectors(batch.column("features"), column, part, first), y, weights
+
+
+def _valid(column: Any) -> Any:
+    """Return a mask of the rows whose vector is not null and holds finite numbers only."""
+    import pyarrow as pa
+
+    kept = column.is_valid().to_numpy(zero_copy_only=False)
+    if kept.any():
+        X = _vectors(column.filter(pa.array(kept)), "")
+        values = X.data if sp.issparse(X) else X
+        if not np.isfinite(values).all():
+            rows = sp.csr_array(X) if sp.issparse(X) else X
+            sums = np.asarray(abs(rows).sum(axis=1)).ravel()
+            kept = kept.copy()
+            kept[np.flatnonzero(kept)[~np.isfinite(sums)]] = False
+    return kept
+
+
+def _transformer(model: Any, columns: list[str], methods: tuple[str, ...], mode: str) -> Callable[[Any], Any]:
+    """Return a function of a batch of features that returns a struct array of the outputs."""
+    import pyarrow as pa
+
+    def transform(features):  # type: ignore[no-untyped-def]
+        kept = np.ones(len(features), bool) if mode == "error" else _valid(features)
+        X = _vectors(features.filter(pa.array(kept)), columns[0]) if kept.any() else np.empty((0, 1))
+        arrays = [_values(model, method, X, kept) for method in methods]
+        fields = [pa.field(method, array.type) for method, array in zip(methods, arrays, strict=True)]
+        return pa.StructArray.from_arrays(arrays, fields=fields, mask=pa.array(~kept))
+
+    transform.__annotations__ = {"features": pa.Array, "return": pa.Array}  # by which Spark tells the kind of function
+    return transform
+
+
+def _values(model: Any, method: str, X: Any, kept: NDArray[np.bool_]) -> Any:
+    """Return what a method gives as an Arrow array, with nulls for the rows that are not kept."""
+    import pyarrow as pa
+
+    n = len(kept)
+    if method == "predict":
+        texts = _are_texts(model)
+        labels = np.full(n, None, dtype=object)
+        if kept.any():
+            predicted = _call(model, method, X)
+            labels[kept] = predicted.astype(str) if texts else predicted.astype(float)
+        return pa.array(labels, pa.string() if texts else pa.float64())
+    width = 0
+    scores = np.empty((0, 0))
+    if kept.any():
+        scores = np.asarray(_call(model, method, X), dtype=np.float64)
+        if scores.ndim == 1:  # two classes have one score: that of the second
+            scores = np.column_stack([-scores, scores])
+        width = scores.shape[1]
+    ends = pa.array(np.cumsum([0, *(width * kept)]).astype(np.int32))
+    values = pa.array(np.ascontiguousarray(scores).ravel())
+    return pa.ListArray.from_arrays(ends, values)
+
+
+def _call(model: Any, method: str, X: Any) -> NDArray[Any]:
+    with columns_in_order():
+        return np.asarray(getattr(model, method)(X))
 
 
 def _plain(column: Any) -> NDArray[Any]:
@@ -299,27 +575,3 @@ def _of_vectors(column: Any) -> Sized:
 def _numbers(column: Any) -> NDArray[Any]:
     values = column.to_numpy(zero_copy_only=False)
     return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
-
-
-def _writer(model: Any, columns: list[str], output: str, *, vectors: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def write(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            if batch.num_rows:
-                X = _vectors(batch.column(columns[0]), columns[0]) if vectors else rows_of_columns(batch, columns)
-                with columns_in_order():
-                    scores = np.asarray(model.transform(X))
-                yield _with_vectors(batch, output, scores)
-
-    return write
-
-
-def _with_vectors(batch: Any, name: str, scores: NDArray[Any]) -> Any:
-    import pyarrow as pa
-
-    n, k = scores.shape
-    ends = pa.array(np.arange(0, n * k + 1, k, dtype=np.int32))
-    values = pa.ListArray.from_arrays(ends, pa.array(np.ascontiguousarray(scores, dtype=np.float64).ravel()))
-    fields = {"type": pa.array(np.ones(n, np.int8)), "size": pa.nulls(n, pa.int32())}
-    fields |= {"indices": pa.nulls(n, pa.list_(pa.int32())), "values": values}
-    vectors = pa.StructArray.from_arrays(list(fields.values()), list(fields))
-    return pa.RecordBatch.from_arrays([*batch.columns, vectors], [*batch.schema.names, name])

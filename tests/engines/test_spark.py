@@ -169,3 +169,98 @@ def test_columns_of_other_kinds_of_numbers(spark):
     )
     single = spark.createDataFrame(FRAME[list("abcd")].astype(np.float32))
     assert SparkReducer(model=PCA(2), inputCols=list("abcd")).fit(single).model.components_.dtype == np.float32
+
+
+NAMES = list("abcd")
+
+
+def test_predictions_are_those_in_memory_and_evaluators_work_on_them(spark):
+    from pyspark.ml.evaluation import MulticlassClassificationEvaluator
+
+    from discrim.spark import SparkReducer
+
+    rows = spark.createDataFrame(FRAME.assign(label=Y.astype(float), at=np.arange(200))).repartition(3)
+    columns = {"predictionCol": "prediction", "probabilityCol": "probability", "rawPredictionCol": "raw"}
+    found = SparkReducer(inputCols=NAMES, model=RegularizedLDA(2, shrinkage=0.1), **columns).fit(rows)
+    out = found.transform(rows)
+    accuracy = MulticlassClassificationEvaluator(metricName="accuracy").evaluate(out)
+    wanted = RegularizedLDA(2, shrinkage=0.1).fit(X, Y)
+    assert accuracy == pytest.approx(wanted.score(X, Y), abs=1e-12)
+    kept = out.toPandas().sort_values("at")
+    np.testing.assert_array_equal(kept["prediction"], wanted.predict(X))
+    for name, method in (("reduced", "transform"), ("probability", "predict_proba"), ("raw", "decision_function")):
+        np.testing.assert_allclose([v.toArray() for v in kept[name]], getattr(wanted, method)(X), atol=1e-9)
+    two = spark.createDataFrame(FRAME.assign(label=np.where(Y == 0, "no", "yes"), at=np.arange(200)))
+    raw = SparkReducer(inputCols=NAMES, model=RegularizedLDA(1, shrinkage=0.1), **columns).fit(two).transform(two)
+    raw = raw.toPandas().sort_values("at")
+    plain = RegularizedLDA(1, shrinkage=0.1).fit(X, np.where(Y == 0, "no", "yes"))
+    assert raw["prediction"].tolist() == plain.predict(X).tolist()
+    np.testing.assert_allclose([v.toArray()[1] for v in raw["raw"]], plain.decision_function(X), atol=1e-9)
+    with pytest.raises(ValueError, match="predictionCol"):
+        SparkReducer(inputCols=NAMES, model=PCA(1), predictionCol="p").fit(rows).transform(rows)
+
+
+def test_hyperparameters_are_params(spark, tmp_path):
+    from pyspark.ml.evaluation import MulticlassClassificationEvaluator
+    from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+
+    from discrim.spark import SparkReducer, SparkReducerModel
+
+    reducer = SparkReducer(model=RegularizedLDA(2, shrinkage=0.1)).setInputCols(NAMES).setPredictionCol("prediction")
+    assert "shrinkage: hyperparameter of RegularizedLDA (current: 0.1)" in reducer.explainParams()
+    assert "base64" not in reducer.explainParams()
+    assert len(reducer.explainParam("payload")) < 200
+    changed = reducer.copy({reducer.shrinkage: 0.5})
+    assert changed.getModel().shrinkage == 0.5
+    assert reducer.getModel().shrinkage == 0.1
+    rows = spark.createDataFrame(FRAME.assign(label=Y.astype(float))).coalesce(2)
+    grid = ParamGridBuilder().addGrid(reducer.shrinkage, [0.9999, 0.01]).build()
+    judge = MulticlassClassificationEvaluator(metricName="accuracy")
+    search = CrossValidator(estimator=reducer, estimatorParamMaps=grid, evaluator=judge, numFolds=2, seed=0).fit(rows)
+    assert search.bestModel.model.shrinkage == [0.9999, 0.01][int(np.argmax(search.avgMetrics))]
+    model = reducer.fit(rows)
+    assert model.parent is reducer
+    assert "n_components: hyperparameter of RegularizedLDA (current: 2)" in model.explainParams()
+    model.write().overwrite().save(str(tmp_path / "model"))
+    again = SparkReducerModel.load(str(tmp_path / "model"))
+    assert again.getPredictionCol() == "prediction"
+    np.testing.assert_array_equal(again.model.components_, model.model.components_)
+    reducer.write().overwrite().save(str(tmp_path / "reducer"))
+    assert SparkReducer.load(str(tmp_path / "reducer")).getModel().shrinkage == 0.1
+
+
+def test_invalid_rows(spark):
+    from discrim.spark import SparkReducer
+
+    some = FRAME[NAMES].copy().assign(at=np.arange(200))
+    some.loc[7, "c"] = np.nan
+    some.loc[9, "a"] = np.inf
+    rows = spark.createDataFrame(some).repartition(3)
+    valid = np.delete(X, [7, 9], axis=0)
+    wanted = PCA(2).fit(valid)
+    found = SparkReducer(inputCols=NAMES, model=PCA(2), handleInvalid="skip").fit(rows)
+    np.testing.assert_allclose(found.model.components_, wanted.components_, atol=1e-10)
+    out = found.transform(rows).toPandas().sort_values("at")
+    assert out["at"].tolist() == [at for at in range(200) if at not in (7, 9)]
+    np.testing.assert_allclose([v.toArray() for v in out["reduced"]], wanted.transform(valid), atol=1e-9)
+    kept = found.setHandleInvalid("keep").transform(rows).toPandas().sort_values("at")
+    assert kept["at"].tolist() == list(range(200))
+    assert kept["reduced"].isna().to_numpy().nonzero()[0].tolist() == [7, 9]
+    with pytest.raises(ValueError, match="handleInvalid"):
+        SparkReducer(inputCols=NAMES, model=PCA(2), handleInvalid="drop").fit(rows)
+
+
+def test_columns_are_refused_before_a_job_starts(spark):
+    from discrim.spark import SparkReducer
+
+    rows = spark.createDataFrame(FRAME.assign(reduced=1.0))
+    nested = spark.createDataFrame(FRAME).selectExpr("struct(a, b) as s", "label")
+    for given, frame, named in (
+        ({"inputCols": ["a", "label"]}, rows, "'label'"),
+        ({"inputCols": ["a", "missing"]}, rows, "'missing'"),
+        ({"inputCols": ["s.a"]}, nested, "struct column 's'"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            SparkReducer(model=PCA(1), **given).fit(frame)
+    with pytest.raises(ValueError, match="'reduced'"):
+        SparkReducer(inputCols=NAMES, model=PCA(1)).fit(rows).transform(rows)
