@@ -317,9 +317,8 @@ class SparkReducerModel(_Columns, Model, DefaultParamsReadable, DefaultParamsWri
             )
         features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
         mode = self._invalid_rows()
-        compute: Any = functions.arrow_udf(
-            _transformer(model, columns, tuple(outputs), mode), _output_type(outputs, model)
-        )
+        arrow_udf: Any = functions.arrow_udf  # whose overloads do not know kinds by annotation
+        compute = arrow_udf(_transformer(model, columns, tuple(outputs), mode), _output_type(outputs, model))
         made = "discrim output"
         result = dataset.withColumn(made, compute(features))
         if mode == "skip":
@@ -441,7 +440,7 @@ def _added(key: tuple[Any, ...], found: Any) -> Any:
 
 
 def _packed(at: int, found: Any) -> Any:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     content = io.BytesIO()
     if isinstance(found, Statistics):
