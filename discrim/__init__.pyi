@@ -24,6 +24,7 @@ from discrim.estimators.max_margin_shift import max_margin_shift as max_margin_s
 from discrim.estimators.parts import fit_parts as fit_parts
 from discrim.estimators.pca import PCA as PCA
 from discrim.estimators.pca import BayesErrorPCA as BayesErrorPCA
+from discrim.estimators.pipeline import make_pipeline as make_pipeline
 from discrim.estimators.pls import PLSDA as PLSDA
 from discrim.estimators.pls import SparsePLSDA as SparsePLSDA
 from discrim.estimators.posterior_map import PosteriorMap as PosteriorMap

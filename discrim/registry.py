@@ -464,6 +464,7 @@ ENTRIES = (
     ),
     Entry("ClassMoments", "discrim.core.moments.class_moments", "class statistics that add up"),
     Entry("fit_parts", "discrim.estimators.parts", "a fit of a table in parts"),
+    Entry("make_pipeline", "discrim.estimators.pipeline", "a pipeline for tables in parts, too"),
     Entry("Statistics", "discrim.core.moments.gather", "statistics of parts, which add up"),
     Entry("HashKFold", "discrim.tables.row_hash", "folds by a hash of each row"),
     Entry("compare", "discrim.evaluation.compare", "which reduction helps, with evidence"),

@@ -21,7 +21,15 @@ from discrim.tables.validation import PartError, require_table
 FAN_IN = 8  # statistics that one task adds
 GROUP_CELLS = 2**23  # most cells of neighbouring blocks that one task gathers: 64 MiB of doubles
 MIN_TASKS = 32
-ROW_METHODS = ("transform", "predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples")
+ROW_METHODS = (
+    "transform",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "score_samples",
+    "score",
+)
 
 
 def is_dask(X: Any) -> bool:
@@ -172,12 +180,17 @@ def _known(lengths: Sequence[float]) -> bool:
 
 def accept_dask(cls: type) -> None:
     """Make a class's methods of rows accept Dask collections: they return lazy ones, computed block by block."""
-    for name in (*ROW_METHODS, "score"):
+    for name in ROW_METHODS:
         method = getattr(cls, name, None)
         if callable(method) and not getattr(method, "accepts_dask", False):
-            decorated = _lazy_score(method) if name == "score" else _lazy(method)
-            decorated.accepts_dask = True  # type: ignore[attr-defined]
-            setattr(cls, name, decorated)
+            setattr(cls, name, lazy_on_dask(method))
+
+
+def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method of rows: a Dask collection gives a lazy result."""
+    decorated = _lazy_score(method) if method.__name__ == "score" else _lazy(method)
+    decorated.accepts_dask = True  # type: ignore[attr-defined]
+    return decorated
 
 
 def _lazy(method: Callable[..., Any]) -> Callable[..., Any]:

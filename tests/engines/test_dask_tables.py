@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from samples import labelled
-from sklearn.pipeline import make_pipeline
+from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA, fit_parts
+from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA, fit_parts, make_pipeline
 from discrim.engines import dask_tables
 from discrim.estimators.parts import fit_within
 from discrim.tables.validation import PartError
@@ -257,3 +257,26 @@ def test_a_fault_names_the_partitions_it_is_in():
     faulty[250, 1] = np.nan
     with pytest.raises(PartError, match="partition"):
         RegularizedLDA(2, shrinkage=0.1).fit(da.from_array(faulty, chunks=(10, 6)), Y)
+
+
+def test_a_pipeline_stays_on_the_workers():
+    model = make_pipeline(StandardScaler(), RegularizedLDA(2, shrinkage=0.1))
+    rows, labels = da.from_array(X, chunks=(70, 6)), da.from_array(Y, chunks=70)
+    plain = clone(model).fit(X, Y)
+    model.fit(rows, labels)
+    for method in ("transform", "predict", "predict_proba", "decision_function"):
+        lazy = getattr(model, method)(rows)
+        assert isinstance(lazy, da.Array)
+        np.testing.assert_allclose(lazy.compute(), getattr(plain, method)(X), atol=1e-9)
+        np.testing.assert_array_equal(getattr(model, method)(X), lazy.compute())
+    assert float(model.score(rows, labels)) == pytest.approx(plain.score(X, Y))
+    assert not hasattr(make_pipeline(StandardScaler(), PCA(2)), "predict")
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.fit(rows, labels, regularizedlda__sample_weight=labels)
+
+
+def test_a_pipeline_is_fitted_on_a_path(tmp_path):
+    pd.DataFrame(X, columns=list("abcdef")).assign(y=Y).to_parquet(tmp_path / "rows.parquet")
+    model = make_pipeline(StandardScaler(), RegularizedLDA(2, shrinkage=0.1)).fit(tmp_path, "y")
+    plain = make_pipeline(StandardScaler(), RegularizedLDA(2, shrinkage=0.1)).fit(named_frame(), Y)
+    np.testing.assert_allclose(model.transform(named_frame()), plain.transform(named_frame()), atol=1e-9)
