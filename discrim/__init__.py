@@ -1,4 +1,4 @@
-"""discrim: the few directions that keep the classes apart."""
+"""Supervised dimensionality reduction: the few components that separate the classes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __doc__ = (__doc__ or "") + "\n" + "".join(f"\n{name:<26} {entry.gloss}" for nam
 def __getattr__(name: str) -> Any:
     if name not in PUBLIC:
         raise AttributeError(f"module 'discrim' has no attribute {name!r}")
-    globals()[name] = value = found(PUBLIC[name].target)  # each room is opened when first asked for
+    globals()[name] = value = found(PUBLIC[name].target)  # imported on first use
     return value
 
 

@@ -1,9 +1,9 @@
-"""Decompositions of a matrix that have an answer for all finite numbers.
+"""Matrix decompositions with fallbacks, so that they succeed for all finite numbers.
 
     A = VΛVᵀ (symmetric) ,    A = UΣVᵀ ,    A = LLᵀ (positive definite) ,    A⁺
 
-LAPACK's fastest routines give up on some matrices, most of all on those whose entries range over hundreds of powers of
-ten. So others follow: divide and conquer, then QR iterations, then Jacobi's rotations, which have no way to fail.
+LAPACK's fastest routines do not converge for some matrices, mostly for those whose entries range over hundreds of
+powers of ten. Each function tries divide and conquer, then QR iterations, then Jacobi rotations, which cannot fail.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
-SWEEPS = 60  # of rotations: a dozen is usual
+SWEEPS = 60  # most sweeps of rotations; a dozen is usual
 RESTARTS = 300
-BESIDE = 10  # vectors iterated beside those asked for
+EXTRA = 10  # vectors iterated in addition to those requested
 POWERS = 4
 
 
 def eigh(A: Array) -> tuple[Array, Array]:
-    """Eigenvalues of a symmetric matrix, ascending, and orthonormal eigenvectors as columns."""
-    found = _tried(la.eigh, A, driver="evd")
-    return _eigh_otherwise(A) if found is None else found
+    """Return the eigenvalues of a symmetric matrix, ascending, and orthonormal eigenvectors as columns."""
+    found = _try_lapack(la.eigh, A, driver="evd")
+    return _eigh_fallback(A) if found is None else found
 
 
 def largest_eigenpairs(A: Array, wanted: int) -> tuple[Array, Array]:
-    """The last ones of `eigh`. LAPACK's routine for some of them at times returns fewer: then from all of them."""
+    """Return the last pairs of `eigh`. If LAPACK's routine for a subset returns too few, compute all."""
     size = len(A)
-    found = _tried(la.eigh, A, subset_by_index=[size - wanted, size - 1], driver="evr")
+    found = _try_lapack(la.eigh, A, subset_by_index=[size - wanted, size - 1], driver="evr")
     if found is None or len(found[0]) < wanted:
         values, vectors = eigh(A)
         return values[-wanted:], vectors[:, -wanted:]
@@ -41,20 +41,20 @@ def largest_eigenpairs(A: Array, wanted: int) -> tuple[Array, Array]:
 
 
 def svd(A: Array) -> tuple[Array, Array, Array]:
-    """U, the singular values (descending) and Vᵀ, of economic size."""
-    found = _tried(la.svd, A, full_matrices=False, lapack_driver="gesdd")
-    return _svd_otherwise(A) if found is None else found
+    """Return U, the singular values (descending) and Vᵀ, of economic size."""
+    found = _try_lapack(la.svd, A, full_matrices=False, lapack_driver="gesdd")
+    return _svd_fallback(A) if found is None else found
 
 
 def pinv(A: Array) -> Array:
-    """A⁺, where singular values that are rounding count as 0."""
+    """Return A⁺. Singular values of the size of rounding errors count as 0."""
     left, singular, right = svd(A)
     kept = singular > max(A.shape) * EPS * singular.max(initial=0.0)
     return (right[kept].T / singular[kept]) @ left[:, kept].T
 
 
 def cholesky(A: Array) -> Array:
-    """L of a positive definite matrix, or of each of a stack; eigenvalues that are rounding are raised to that."""
+    """Return L of a positive definite matrix, or of each of a stack. Smaller eigenvalues are raised to rounding."""
     try:
         return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except la.LinAlgError:
@@ -68,7 +68,7 @@ def cholesky(A: Array) -> Array:
 
 
 def solve(A: Array, B: Array) -> Array:
-    """A⁻¹B, or for each of a stack of both; of least length where a matrix is singular."""
+    """Return A⁻¹B, or that of each pair of a stack. If A is singular, return the solution of least norm."""
     try:
         return np.asarray(np.linalg.solve(A, B), dtype=np.float64)
     except la.LinAlgError:
@@ -78,7 +78,7 @@ def solve(A: Array, B: Array) -> Array:
 
 
 def largest_eigenpairs_by_products(A: LinearOperator, wanted: int, start: Array) -> tuple[Array, Array]:
-    """The same as `largest_eigenpairs` from products alone, by Lanczos iterations from a start."""
+    """Return what `largest_eigenpairs` returns, from products alone, by Lanczos iterations from a start vector."""
     try:
         values, vectors = eigsh(A, k=wanted, which="LA", v0=start, tol=0)
     except ArpackError:
@@ -87,8 +87,8 @@ def largest_eigenpairs_by_products(A: LinearOperator, wanted: int, start: Array)
     return values[order], vectors[:, order]
 
 
-def _tried(routine: Callable[..., Any], A: Array, **options: Any) -> Any:
-    """What LAPACK finds; None where it gives up, or finds what is not a number."""
+def _try_lapack(routine: Callable[..., Any], A: Array, **options: Any) -> Any:
+    """Return the result of a LAPACK routine, or None if it fails or the result is not finite."""
     try:
         found = routine(A, check_finite=False, **options)
     except ValueError:  # LinAlgError is one
@@ -99,14 +99,14 @@ def _tried(routine: Callable[..., Any], A: Array, **options: Any) -> Any:
     return found
 
 
-def _eigh_otherwise(A: Array) -> tuple[Array, Array]:
-    """By QR iterations, without entries too small to matter; at last by rotations, which only see a definite matrix.
+def _eigh_fallback(A: Array) -> tuple[Array, Array]:
+    """Compute `eigh` by QR iterations without negligible entries; if that fails, by rotations of a definite matrix.
 
-    A + cI has the same eigenvectors, and with c twice A's norm no small eigenvalue.
+    A + cI has the same eigenvectors and, with c twice the norm of A, no small eigenvalue.
     """
     A, exponent = _scaled(A)
     A = np.tril(A) + np.tril(A, -1).T
-    found = _tried(la.eigh, np.where(np.abs(A) < EPS**2, 0.0, A), driver="ev")
+    found = _try_lapack(la.eigh, np.where(np.abs(A) < EPS**2, 0.0, A), driver="ev")
     if found is None:
         vectors = _jacobi_svd(A + 2 * la.norm(A) * np.eye(len(A)))[2].T
         values = np.einsum("ij,ij->j", vectors, A @ vectors)
@@ -115,10 +115,10 @@ def _eigh_otherwise(A: Array) -> tuple[Array, Array]:
     return np.ldexp(found[0], exponent), found[1]
 
 
-def _svd_otherwise(A: Array) -> tuple[Array, Array, Array]:
-    """By QR iterations, at last by rotations of the shorter side."""
+def _svd_fallback(A: Array) -> tuple[Array, Array, Array]:
+    """Compute `svd` by QR iterations; if that fails, by rotations of the shorter side."""
     A, exponent = _scaled(A)
-    found = _tried(la.svd, A, full_matrices=False, lapack_driver="gesvd")
+    found = _try_lapack(la.svd, A, full_matrices=False, lapack_driver="gesvd")
     if found is None and A.shape[0] < A.shape[1]:
         right, singular, left = _jacobi_svd(A.T)
         found = left.T, singular, right.T
@@ -127,33 +127,33 @@ def _svd_otherwise(A: Array) -> tuple[Array, Array, Array]:
 
 
 def _scaled(A: Array) -> tuple[Array, int]:
-    """A·2⁻ᵉ with its largest entry between 1/2 and 1, and e."""
+    """Return A·2⁻ᵉ, whose largest entry is between 1/2 and 1, and e."""
     largest = float(np.abs(A).max(initial=0.0))
     if not np.isfinite(largest):
         raise ValueError(
-            "The numbers are too large or too far apart: squares or products of them overflow. Scale the columns to "
-            "like units, e.g. by StandardScaler."
+            "Values must be small enough that their squares and products do not overflow. Scale the columns to similar "
+            "units, for example with StandardScaler."
         )
     exponent = int(np.frexp(largest)[1])
     return np.ldexp(np.asarray(A, dtype=np.float64), -exponent), exponent
 
 
 def _jacobi_svd(A: Array) -> tuple[Array, Array, Array]:
-    """Of at least as many rows as columns: pairs of columns are turned until all are orthogonal (Hestenes 1958)."""
+    """Compute `svd` of at least as many rows as columns: rotate pairs until all are orthogonal (Hestenes 1958)."""
     Q, R = la.qr(A, mode="economic")
-    both = np.column_stack([R.T, np.eye(len(R))])  # the columns of R, and of V beside them: both are turned alike
+    both = np.column_stack([R.T, np.eye(len(R))])  # the columns of R, then those of V: both get the same rotations
     for _ in range(SWEEPS):
-        if not sum([_turned_upright(both, *pairs) for pairs in _disjoint_pairs(len(R))]):
+        if not sum([_rotate_pairs(both, *pairs) for pairs in _disjoint_pairs(len(R))]):
             break
     columns, V = np.hsplit(both, 2)
     order = np.argsort(-la.norm(columns, axis=1), kind="stable")
-    U, R = la.qr(columns[order].T)  # of orthogonal columns: it gives their lengths, and vectors to those of length 0
+    U, R = la.qr(columns[order].T)  # gives the lengths of the orthogonal columns, and a vector for each of length 0
     signs = np.where(np.diag(R) < 0, -1.0, 1.0)
     return Q @ (U * signs), np.abs(np.diag(R)), V[order]
 
 
-def _turned_upright(both: Array, left: NDArray[np.intp], right: NDArray[np.intp]) -> bool:
-    """Turns pairs of rows, in place, until their first halves are at right angles; whether any were not."""
+def _rotate_pairs(both: Array, left: NDArray[np.intp], right: NDArray[np.intp]) -> bool:
+    """Rotate pairs of rows in place, so that their first halves are orthogonal; return whether any were not."""
     size = len(both)
     a, b = both[left], both[right]
     of_a, of_b, product = (np.vecdot(x[:, :size], y[:, :size]) for x, y in ((a, a), (b, b), (a, b)))
@@ -168,7 +168,7 @@ def _turned_upright(both: Array, left: NDArray[np.intp], right: NDArray[np.intp]
 
 
 def _disjoint_pairs(n: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Every pair of n columns once, in rounds in which no column is twice: as in a tournament."""
+    """Yield every pair of n columns once, in rounds in which each column occurs once, as in a tournament."""
     around = np.arange(n + n % 2)
     half = len(around) // 2
     for _ in range(len(around) - 1):
@@ -179,8 +179,8 @@ def _disjoint_pairs(n: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]
 
 
 def _krylov_eigenpairs(A: LinearOperator, wanted: int, start: Array) -> tuple[Array, Array]:
-    """From the span of X, AX, A²X, …, begun anew with the best of it until that no longer changes."""
-    size, kept = len(start), wanted + BESIDE
+    """Return eigenpairs from the span of X, AX, A²X, …, restarted from the best vectors until they do not change."""
+    size, kept = len(start), wanted + EXTRA
     if size <= kept * (POWERS + 1):
         return largest_eigenpairs(A.matmat(np.eye(size)), wanted)
     X = np.column_stack([start, np.random.default_rng(0).standard_normal((size, kept - 1))])
@@ -194,7 +194,7 @@ def _krylov_eigenpairs(A: LinearOperator, wanted: int, start: Array) -> tuple[Ar
         X = basis @ vectors[:, -kept:]
         wrong = la.norm(A.matmat(X[:, -wanted:]) - X[:, -wanted:] * values[-wanted:])
         rounding = EPS * np.sqrt(size) * np.abs(values).max()
-        if wrong <= 10 * rounding or before / 2 < wrong <= 1000 * rounding:  # rotations come no nearer than the latter
+        if wrong <= 10 * rounding or before / 2 < wrong <= 1000 * rounding:  # rotations reach no less
             break
         before = wrong
     return values[-wanted:], X[:, -wanted:]

@@ -1,7 +1,7 @@
-"""What the docstrings of several estimators have in common, told once: a line {with a name} stands for it.
+"""Shared paragraphs of estimator docstrings: a line {like_this} is replaced by the paragraph of that name.
 
-A line in the section of attributes stands for those that the docstring does not describe in words of its own.
-Parameters are written out where they are: an editor shows them from the source, beside the call that is being typed.
+In the section of attributes, such a line adds those attributes that the docstring does not describe itself. Parameters
+are written out in each docstring, because editors show them from the source.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from textwrap import dedent, indent
 
 _PLACE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
-_ATTRIBUTE = re.compile(r"^(?=\w+_ : )", re.MULTILINE)  # where the entry of a fitted attribute begins
+_ATTRIBUTE = re.compile(r"^(?=\w+_ : )", re.MULTILINE)  # the start of a fitted attribute
 
 _FITTED = """\
     mean_ : array of shape (n_features,)
         Mean of the rows, which transform subtracts.
     n_components_ : int
-        How many components are kept.
+        Number of components.
     rank_ : int
-        Numerical rank of the centred rows: how many directions there are.
+        Numerical rank of the centred rows.
     solver_ : str
-        How the directions were found, and why so.
+        The solver that was used, and the reason for the choice.
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     n_features_in_ : int
@@ -29,38 +29,38 @@ _FITTED = """\
 """
 _VIP = """\
     vip_ : array of shape (n_features,)
-        Importance of each feature over all components (VIP), by what each tells of the labels; the mean square is 1.
+        Variable importance in projection (VIP) of each feature over all components; the mean square is 1.
 """
-IN_COMMON: dict[str, str] = {
+SHARED: dict[str, str] = {
     "fitted": _FITTED,
     "fitted_with_vip": _VIP + _FITTED,
     "fitted_discriminants": """\
     n_discriminants_ : int
-        How many of the components are discriminants; the rest are PCA of the orthogonal complement.
+        Number of components that are discriminants; the others are PCA of the orthogonal complement.
     structure_coefficients_ : array of shape (n_components_, n_features)
-        Correlation of each feature with each component: which features a component stands for.
+        Correlation of each feature with each component.
     coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
-        Weights of the linear scores by which rows are classified; all discriminants take part.
+        Weights of the linear scores that classify rows; all discriminants are used.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
         Constants of these scores.
     means_ : array of shape (n_classes, n_features)
         Mean of each class.
     priors_ : array of shape (n_classes,)
-        Class probabilities that predictions start from.
+        Prior probabilities of the classes.
     xbar_ : array of shape (n_features,)
         Mean of the class means, weighted by priors_.
     scalings_ : array of shape (n_features, n_components_)
         components_, transposed.
     covariance_ : array of shape (n_features, n_features)
-        S_w/n, where store_covariance asks for it.
+        S_w/n, if store_covariance=True.
 """
     + _VIP
     + _FITTED,
 }
 
 
-def filled(text: str | None, common: Mapping[str, str]) -> str | None:
-    """A docstring with what stands for its lines {with a known name}; None where Python keeps no docstrings."""
+def fill(text: str | None, common: Mapping[str, str]) -> str | None:
+    """Return a docstring with its lines {like_this} replaced; None if Python keeps no docstrings."""
     while text is not None and (place := next((one for one in _PLACE.finditer(text) if one[2] in common), None)):
         entries = _ATTRIBUTE.split(dedent(common[place[2]]))
         missing = "".join(one for one in entries if not re.search(rf"^ *{_name(one)} : ", text, re.MULTILINE))

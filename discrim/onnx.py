@@ -1,9 +1,9 @@
-"""Fitted models as ONNX graphs: `register()` teaches skl2onnx every reducer and classifier of discrim.
+"""Export to ONNX: `register()` adds converters for every reducer and classifier of discrim to skl2onnx.
 
     float rows → doubles → (x − mean)ᵀ components, or a kernel's features → floats
 
-The arithmetic is in doubles, as discrim's own: a graph agrees with `transform` to the precision of its input. Reducers
-that also classify are transformers in a graph, also in the middle of a Pipeline; with the option "predict" they give
+Graphs compute in doubles, as discrim does, and agree with `transform` to the precision of their input. Reducers that
+also classify are transformers in a graph, also in the middle of a Pipeline; with the option "predict" they return
 labels and probabilities instead.
 """
 
@@ -49,7 +49,7 @@ OPTIONS = {PREDICT: [True, False], "zipmap": [True, False, "columns"]}
 
 
 def register() -> None:
-    """Teach skl2onnx to convert the estimators of discrim, alone and in a Pipeline.
+    """Register converters for the estimators of discrim, alone and in a Pipeline.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def register() -> None:
         )
 
 
-# ---------------------------------------------------------------------- what skl2onnx asks
+# ---------------------------------------------------------------------- callbacks of skl2onnx
 
 
 def _predicts(model: Any, options: dict[str, Any]) -> bool:
@@ -78,7 +78,7 @@ def _predicts(model: Any, options: dict[str, Any]) -> bool:
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Which outputs there are: features, or labels and probabilities (scores, where there are none)."""
+    """Declare the outputs: features, or labels and probabilities (scores, if there are no probabilities)."""
     operator = scope.declare_local_operator(f"Discrim{type(model).__name__}", model)
     operator.inputs = inputs
     kind = _number_type(inputs)
@@ -94,11 +94,11 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
 
 
 def _parse_shift(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Of new rows the shift is its extractor, ours or any that skl2onnx knows, behind its embedding."""
+    """Parse the embedding and the extractor: new rows are not shifted."""
     for step in (model.embedding_, model.extractor_):
         if isinstance(step, RBFSampler):
             raise NotImplementedError(
-                "MaxMarginShift with embedding='rff' has no ONNX form here. Use embedding=KernelMap() or None."
+                "MaxMarginShift with embedding='rff' cannot be exported to ONNX. Use embedding=KernelMap() or None."
             )
         if step is not None:
             inputs = _parse_sklearn(scope, step, inputs, custom_parsers=custom_parsers)
@@ -133,7 +133,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 class Graph:
-    """Operators of one version by their names, from arrays and other operators."""
+    """Operators of one opset version by name, applied to arrays and other operators."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -151,11 +151,11 @@ class Graph:
         return self("Mul", rows, np.atleast_1d(np.asarray(factors, dtype=np.float64)))
 
     def projected(self, rows: Node, mean: Any, directions: Any) -> Node:
-        """(x − mean)ᵀ directions, one a row."""
+        """Return (x − mean)ᵀ directions; each direction is a row."""
         return self.times(self.plus(rows, -np.asarray(mean, dtype=np.float64)), np.asarray(directions).T)
 
     def squares(self, rows: Node) -> Node:
-        """‖x‖² of each row, as a column."""
+        """Return ‖x‖² of each row, as a column."""
         return self("ReduceSum", self("Mul", rows, rows), np.array([1], dtype=np.int64), keepdims=1)
 
 
@@ -163,7 +163,7 @@ class Graph:
 
 
 def _features(at: Graph, model: Any, rows: Node) -> Node:
-    """What `transform` gives."""
+    """Return the output of `transform`."""
     for kind, build in FEATURES.items():
         if isinstance(model, kind):
             return build(at, model, rows)
@@ -202,9 +202,9 @@ FEATURES: dict[type, Callable[[Graph, Any, Node], Node]] = {
 
 
 def _kernel(at: Graph, kernel: LandmarkKernel, rows: Node) -> Node:
-    """k(x, l) of every landmark l."""
+    """Return k(x, l) for every landmark l."""
     if kernel.name not in ("rbf", "linear"):
-        raise NotImplementedError(f"The kernel {kernel.name!r} has no ONNX form here; 'rbf' and 'linear' do.")
+        raise NotImplementedError(f"kernel must be 'rbf' or 'linear' for export to ONNX; got {kernel.name!r}.")
     landmarks, origin, factors = kernel.placed_landmarks, kernel.origin, kernel.factors
     landmarks = np.asarray(landmarks.toarray() if hasattr(landmarks, "toarray") else landmarks)
     placed = at.scaled(at.plus(rows, -np.asarray(origin)), factors)
@@ -231,7 +231,7 @@ def _classified(at: Graph, model: Any, rows: Node, kind: int, outputs: Any) -> l
 
 
 def _scores(at: Graph, model: Any, rows: Node) -> Node:
-    """A score for each class, n×C, the largest of which decides."""
+    """Return the scores of the classes (n×C); the class with the largest score is predicted."""
     if isinstance(model, PosteriorMap):
         return _posterior_scores(at, model, rows)
     if isinstance(model, NearestCentroid):
@@ -251,7 +251,7 @@ def _posterior_scores(at: Graph, model: PosteriorMap, rows: Node) -> Node:
 
 
 def _votes(at: Graph, values: Node, n_classes: int) -> Node:
-    """Won pairs of each class, ties settled by the summed values, as RefinedHyperplane counts them."""
+    """Return the number of pairs that each class wins; ties are broken by summed values, as in RefinedHyperplane."""
     low, high = (np.eye(n_classes)[list(side)] for side in zip(*combinations(range(n_classes), 2), strict=True))
     won = at("Cast", at("Greater", values, np.zeros(1)), to=TensorProto.DOUBLE)
     votes = at.plus(at.times(won, high - low), low.sum(axis=0))

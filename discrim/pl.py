@@ -1,4 +1,4 @@
-"""Pictures of AnnData objects, by scanpy's conventions."""
+"""Plots of AnnData objects, with scanpy's conventions."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def projection(
     adata : AnnData
         The cells.
     basis : str
-        The key that was added, such as "bayes_lda", or the whole name in obsm.
+        The key that `discrim.tl.reduce` added, such as "bayes_lda", or the full name in obsm.
     color : str, default=None
-        The column of obs that says which class a cell is of; None for the target of the reduction.
+        The column of obs with the class of each cell; None for the target of the reduction.
     components : sequence of int, default=(0, 1)
-        Which components.
+        Indices of the components to draw.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
@@ -41,11 +41,12 @@ def projection(
     """
     name = basis if basis in adata.obsm else f"X_{basis}"
     if name not in adata.obsm:
-        raise ValueError(f"basis={basis!r} came; obsm has {', '.join(adata.obsm) or 'nothing'}.")
+        raise ValueError(f"basis must be a key of obsm ({', '.join(adata.obsm) or 'it has none'}); got {basis!r}.")
     params = adata.uns.get(name.removeprefix("X_"), {}).get("params", {})
     color = color or params.get("target")
     if color is None or color not in adata.obs:
-        raise ValueError(f"color={color!r} came; obs has {', '.join(map(str, adata.obs.columns)) or 'no columns'}.")
+        columns = ", ".join(map(str, adata.obs.columns)) or "it has none"
+        raise ValueError(f"color must be a column of obs ({columns}); got {color!r}.")
     labels = adata.obs[color]
     known = labels.notna().to_numpy()
     classes, (codes,) = class_codes(labels[known].astype(str).to_numpy())

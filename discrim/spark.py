@@ -367,7 +367,7 @@ def _as_array(dataset: Any, columns: list[str]) -> Any:
 
 
 def _alias(name: str, at: int) -> Any:
-    return functions.col(_quoted(name)).alias(f"beside{at}")
+    return functions.col(_quoted(name)).alias(f"other{at}")
 
 
 def _quoted(name: str) -> str:
@@ -401,7 +401,7 @@ Found = Callable[[str, Iterator[Any]], Any]  # of a partition, by its name and b
 
 
 def _total(rows: Any, find: Found) -> Any:
-    """The sum of what is found in the partitions, added on the workers until few are left."""
+    """Return the sum of a function of the partitions, added on the workers until few are left."""
     found = rows.mapInArrow(partial(_of_partition, find), FOUND)
     for _ in range(ROUNDS):
         found = found.groupBy((found["at"] / FAN_IN).cast("int").alias("group")).applyInArrow(_added, FOUND)
@@ -434,7 +434,7 @@ def _looked_at(look: Look, read: Callable[..., Any], part: str, batches: Iterato
 
 
 def _added(key: tuple[Any, ...], found: Any) -> Any:
-    """The sum of a group, in the order of the partitions."""
+    """Return the sum of a group, in the order of the partitions."""
     ordered = found.sort_by("at").column("found")
     return _packed(key[0].as_py(), gathered_total([_unpacked(cell.as_py()) for cell in ordered]))
 
@@ -462,7 +462,7 @@ def _read(
     kept = _valid(batch.column("features")) if drop_invalid else None
     if kept is not None and not kept.all():
         batch = batch.filter(kept)
-    y, weights = (_plain(batch.column(f"beside{at}")) if there else None for at, there in enumerate(others))
+    y, weights = (_plain(batch.column(f"other{at}")) if there else None for at, there in enumerate(others))
     if not batch.num_rows:
         return np.empty((0, 1)), y, weights
     return _vectors(batch.column("features"), column, part, first), y, weights
@@ -533,10 +533,12 @@ def _plain(column: Any) -> NDArray[Any]:
 
 
 def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0) -> Any:
-    """A column of vectors or arrays as a table."""
+    """Return a column of vectors or arrays as a table."""
     if column.null_count:
         at = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise PartError(f"{part}, row {at}, column {name!r}: null where a vector belongs. Drop such rows first.")
+        raise PartError(
+            f"{part}, row {at}, column {name!r}: null instead of a vector. Drop such rows, or set handleInvalid='skip'."
+        )
     if hasattr(column, "storage"):
         column = column.storage
     sizes, X = _of_vectors(column) if column.type.num_fields == 4 else _of_arrays(column)

@@ -1,4 +1,4 @@
-"""Reductions of AnnData objects, by scanpy's conventions: cells in obs, genes in var, results written back."""
+"""Reductions of AnnData objects with scanpy's conventions: cells in obs, genes in var, results written back."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def reduce(
     key_added: str | None = None,
     copy: bool = False,
 ) -> Any:
-    """The few directions that keep the classes of `adata.obs[target]` apart.
+    """Find the few components that separate the classes of `adata.obs[target]`.
 
-    Cells without a label take no part in the fit and get their components all the same. Sparse counts stay sparse; of
-    a Dask array only statistics of its blocks are gathered.
+    Cells without a label are not used in the fit, but get their components. Sparse counts stay sparse. If X is a Dask
+    array, only statistics of its blocks are gathered.
 
     Parameters
     ----------
@@ -35,23 +35,23 @@ def reduce(
     target : str
         The column of obs with the classes.
     method : str or estimator, default="bayes-error-lda"
-        A name that `discrim methods` lists, or an unfitted reducer, whose own n_components then counts.
+        A name that `discrim methods` lists, or an unfitted reducer, whose own n_components is used.
     n_components : int, default=2
-        How many components, for a method by name.
+        Number of components, if the method is given by name.
     layer : str, default=None
-        The layer to take in place of X.
+        The layer to use instead of X.
     mask_var : str, default=None
         A column of var that is true for the genes to use, such as "highly_variable".
     key_added : str, default=None
-        What the results are called; None for the method's name with underscores.
+        Key of the results; None for the name of the method with underscores.
     copy : bool, default=False
-        Whether to leave adata as it is, and return another.
+        If True, leave adata unchanged and return a new object.
 
     Returns
     -------
     AnnData or None
-        With copy, the new object. Written are `obsm["X_<key>"]` (components of the cells), `varm["<key>"]` (the
-        loadings of a linear method; 0 for genes that were not used) and `uns["<key>"]` (what was done).
+        The new object if copy=True. The function writes `obsm["X_<key>"]` (components of the cells), `varm["<key>"]`
+        (loadings of a linear method; 0 for genes that were not used) and `uns["<key>"]` (parameters and results).
 
     Examples
     --------
@@ -77,7 +77,7 @@ def reduce(
         loadings = np.zeros((adata.n_vars, len(model.components_)), dtype=model.components_.dtype)
         loadings[slice(None) if used is None else used] = model.components_.T
         adata.varm[key] = loadings
-    adata.uns[key] = _told(model, name, target, layer, mask_var)
+    adata.uns[key] = _record(model, name, target, layer, mask_var)
     return adata if copy else None
 
 
@@ -86,7 +86,7 @@ def _estimator(method: Any, n_components: int) -> tuple[Any, str]:
         return clone(method), type(method).__name__
     known = {one.name: one for one in OUR_METHODS}
     if method not in known:
-        raise ValueError(f"method={method!r} came; possible is a reducer, or one of {', '.join(known)}.")
+        raise ValueError(f"method must be a reducer or one of {', '.join(known)}; got {method!r}.")
     return known[method].estimator(n_components, 0), method
 
 
@@ -96,13 +96,14 @@ def _matrix(adata: Any, layer: str | None) -> Any:
             raise ValueError(f"adata has no X. Name one of its layers: {', '.join(adata.layers) or 'it has none'}.")
         return adata.X
     if layer not in adata.layers:
-        raise ValueError(f"layer={layer!r} came; adata has {', '.join(adata.layers) or 'no layers'}.")
+        raise ValueError(f"layer must be a layer of adata ({', '.join(adata.layers) or 'it has none'}); got {layer!r}.")
     return adata.layers[layer]
 
 
 def _labels(adata: Any, target: str) -> Any:
     if target not in adata.obs:
-        raise ValueError(f"obs has no column {target!r}; it has {', '.join(map(str, adata.obs.columns)) or 'none'}.")
+        columns = ", ".join(map(str, adata.obs.columns)) or "it has none"
+        raise ValueError(f"target must be a column of obs ({columns}); got {target!r}.")
     return adata.obs[target]
 
 
@@ -110,15 +111,13 @@ def _mask(adata: Any, name: str | None) -> NDArray[np.bool_] | None:
     if name is None:
         return None
     if name not in adata.var or adata.var[name].dtype.kind != "b":
-        true_or_false = [str(column) for column in adata.var.columns if adata.var[column].dtype.kind == "b"]
-        raise ValueError(
-            f"mask_var={name!r} came; columns of var that are true or false: {', '.join(true_or_false) or 'none'}."
-        )
+        masks = ", ".join(str(column) for column in adata.var.columns if adata.var[column].dtype.kind == "b")
+        raise ValueError(f"mask_var must be a boolean column of var ({masks or 'it has none'}); got {name!r}.")
     return adata.var[name].to_numpy()
 
 
-def _told(model: Any, name: str, target: str, layer: str | None, mask_var: str | None) -> dict[str, Any]:
-    """What was done, in values that an .h5ad file can keep."""
+def _record(model: Any, name: str, target: str, layer: str | None, mask_var: str | None) -> dict[str, Any]:
+    """Return the parameters and results as values that an .h5ad file can store."""
     given = {"target": target, "method": name, "layer": layer, "mask_var": mask_var}
     plain = {one: value for one, value in model.get_params(deep=False).items() if isinstance(value, str | int | float)}
     found = {"classes": np.asarray(model.classes_, dtype=str)} if hasattr(model, "classes_") else {}

@@ -15,7 +15,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 import discrim
-from discrim.docstrings import filled
+from discrim.docstrings import fill
 from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
 from discrim.registry import PUBLIC
 
@@ -42,16 +42,16 @@ def test_defaults_are_those_that_the_docstring_names(name):
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_no_line_of_a_docstring_waits_to_be_filled(name):
+def test_no_line_of_a_docstring_waits_to_be_fill(name):
     assert not re.search(r"^ *\{\w+\}$", getattr(discrim, name).__doc__, re.MULTILINE)
 
 
 def test_what_docstrings_share_is_told_in_their_own_words_where_they_have_some():
     own = "Of rows.\n\n    Attributes\n    ----------\n    rank_ : int\n        Own words.\n    {fitted}\n"
     common = {"fitted": "{first}\nrank_ : int\n    Other words.\n", "first": "solver_ : str\n    How.\n"}
-    assert filled(own, common) == own.replace("{fitted}", "solver_ : str\n        How.")
-    assert filled(None, common) is None
-    assert filled("Of a class of somebody else's.\n\n    {other}\n", common).endswith("{other}\n")
+    assert fill(own, common) == own.replace("{fitted}", "solver_ : str\n        How.")
+    assert fill(None, common) is None
+    assert fill("Of a class of somebody else's.\n\n    {other}\n", common).endswith("{other}\n")
 
 
 @pytest.mark.parametrize("shown", [*map(discrim.__getattr__, PUBLIC), KernelNaiveBayes], ids=lambda one: one.__name__)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from discrim.docstrings import filled
+from discrim.docstrings import fill
 from discrim.report.chart import Axis, Chart, Mark, seen_from
 from discrim.tables.columnar import MissingExtraError
 
@@ -84,7 +84,7 @@ class Display:
     def __init_subclass__(cls) -> None:
         functions = [getattr(one, "__func__", one) for one in vars(cls).values()]
         for one in (cls, *filter(inspect.isfunction, functions)):
-            text = filled(one.__doc__, {**IN_COMMON, "display": cls.__name__})
+            text = fill(one.__doc__, {**IN_COMMON, "display": cls.__name__})
             one.__doc__ = text and text.replace("{values}", f"{cls.__name__.removesuffix('Display')}Values")
 
     def __init__(self, values: Any) -> None:

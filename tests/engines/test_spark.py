@@ -107,7 +107,7 @@ def test_what_cannot_be_taken_is_named_by_partition_row_and_column(spark):
     uneven = [(Vectors.dense([1.0, 2.0]),), (Vectors.sparse(3, [0], [1.0]),)]
     for rows, given, words in (
         (spark.createDataFrame(some).coalesce(1), {"inputCols": list("abcd")}, "partition 0, row 7, column 'c'"),
-        (spark.createDataFrame(vectors, ["features"]).coalesce(1), {}, "null where a vector"),
+        (spark.createDataFrame(vectors, ["features"]).coalesce(1), {}, "null instead of a vector"),
         (spark.createDataFrame(uneven, ["features"]).coalesce(1), {}, "row 1, column 'features': 3 numbers, after"),
     ):
         with pytest.raises(Exception, match=words):
