@@ -28,6 +28,7 @@ from discrim.estimators.pipeline import make_pipeline as make_pipeline
 from discrim.estimators.pls import PLSDA as PLSDA
 from discrim.estimators.pls import SparsePLSDA as SparsePLSDA
 from discrim.estimators.posterior_map import PosteriorMap as PosteriorMap
+from discrim.estimators.predictor import Predictor as Predictor
 from discrim.estimators.refined_hyperplane import RefinedHyperplane as RefinedHyperplane
 from discrim.estimators.supervised_pca import OptimalLowRank as OptimalLowRank
 from discrim.estimators.supervised_pca import ScreenedPCA as ScreenedPCA

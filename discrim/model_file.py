@@ -1,7 +1,7 @@
-"""Fitted reducers as files: plain numbers and JSON behind a checksum (`tables/plain_format.py`).
+"""Fitted models as files: plain numbers and JSON with a checksum (`tables/plain_format.py`).
 
-Saved are the reducers of discrim, alone or in a scikit-learn pipeline behind an imputer and a scaler. A model that was
-fitted on a stream keeps its statistics too, so that a further partial_fit goes on.
+A model is a reducer of discrim, or a scikit-learn pipeline of an imputer, a scaler, a reducer and a classifier. A model
+that was fitted on a stream keeps its statistics too, so that a further partial_fit continues.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from discrim.classifier_states import CLASSIFIERS, plain_state, restore
 from discrim.core.cross_validation import PathScores
 from discrim.core.generalisation import HeldOut
 from discrim.core.kernel_choice import TriedKernel
@@ -26,20 +27,27 @@ from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import RowSample
 from discrim.core.posterior_rule import HeldOutRows, PosteriorRule
+from discrim.core.row_limits import RowLimits
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import Pairing
 from discrim.estimators.posterior_map import ChosenKernel
+from discrim.estimators.predictor import Predictor
 from discrim.registry import PUBLIC, found
 from discrim.tables.plain_format import PlainFormat, PlainFormatError
 from discrim.tables.writing import whole_file
 
-# where the estimators of a model file stand: every reducer of the registry, their parts, and what comes before them
+# modules of the estimators of a model file: reducers of the registry, their parts, steps before them, classifiers
 _ESTIMATORS: dict[str, str] = {
     **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
     "ShiftedPCA": "discrim.estimators.margin_pca:ShiftedPCA",
+    "Predictor": "discrim.estimators.predictor:Predictor",
     "LinearMap": "discrim.estimators.linear_map:LinearMap",
     "SimpleImputer": "sklearn.impute:SimpleImputer",
     **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
+    **{name: f"{module}:{name}" for name, module in CLASSIFIERS.items()},
+    "KernelNaiveBayes": "discrim.estimators.kernel_naive_bayes:KernelNaiveBayes",
+    "UnitMeanSquare": "discrim.evaluation.classifiers:UnitMeanSquare",
+    "LinearSVM": "discrim.evaluation.classifiers:LinearSVM",
 }
 
 
@@ -48,12 +56,12 @@ class ModelFileError(PlainFormatError):
 
 
 class _EstimatorFormat(PlainFormat):
-    """Pipelines and estimators, fitted or not, beside plain values."""
+    """Pipelines and estimators, fitted or not, and plain values."""
 
     error = ModelFileError
     possible = (
-        "the reducers of discrim with numbers and text for parameters, alone or in a pipeline behind SimpleImputer, "
-        "StandardScaler, MinMaxScaler or MaxAbsScaler"
+        "the reducers of discrim with numbers and text for parameters, alone or in a pipeline after SimpleImputer, "
+        f"StandardScaler, MinMaxScaler or MaxAbsScaler and before {', '.join(CLASSIFIERS)}"
     )
     remedy = "Fit and save it again."
 
@@ -72,15 +80,19 @@ class _EstimatorFormat(PlainFormat):
         if isinstance(value, dict) and "pipeline" in value:
             return Pipeline([(name, self._restored(step, arrays)) for name, step in _flat_steps(value["pipeline"])])
         if isinstance(value, dict) and "estimator" in value:
-            kind = found(_ESTIMATORS[value["estimator"]])
+            kind, state = found(_ESTIMATORS[value["estimator"]]), self._restored(value["state"], arrays)
+            if kind.__name__ in CLASSIFIERS:
+                return restore(kind, state)
             estimator = kind.__new__(kind)
-            vars(estimator).update(self._restored(value["state"], arrays))
+            vars(estimator).update(state)
+            if kind is Predictor:
+                estimator.pipeline = estimator.pipeline_
             return estimator
         return super()._restored(value, arrays)
 
 
 class _ModelFormat(_EstimatorFormat):
-    """Fitted ones only."""
+    """Fitted models only."""
 
     def _require_whole(self, value: Any) -> None:
         steps = [one for _, one in value.steps] if isinstance(value, Pipeline) else [value]
@@ -88,13 +100,16 @@ class _ModelFormat(_EstimatorFormat):
             if not isinstance(step, BaseEstimator) or isinstance(step, Pipeline):
                 raise TypeError(f"a {type(step).__name__} where an estimator belongs")
             check_is_fitted(step)
-        _require_reduction(steps)
+        _require_model(steps)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of columns without names
-            value.transform(np.zeros((1, value.n_features_in_)))  # what was forged may look whole and not be
+            row = np.zeros((1, value.n_features_in_))  # a forged model can have every attribute and still not work
+            for use in ("transform", "predict", "predict_proba", "unusual"):
+                if hasattr(value, use):
+                    getattr(value, use)(row)
 
 
-_LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample)
+_LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample, RowLimits)
 _OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, HeldOutRows, LandmarkKernel)
 # what the refined hyperplane holds, which is in a room above this one
 _OF_REFINEMENT = (
@@ -107,12 +122,14 @@ UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS))
 
 
 def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted reducer, or a pipeline that ends in one, to a file; whole or not at all.
+    """Write a fitted model to a file, completely or not at all.
 
     Parameters
     ----------
     model : estimator
-        A fitted reducer of discrim, alone or behind scikit-learn's scalers and imputer.
+        A fitted reducer of discrim, or a fitted pipeline of scikit-learn's imputer and scalers, a reducer and a
+        classifier, where the reducer or the classifier may be missing. Possible classifiers are logistic regression,
+        nearest neighbours, SVC, LinearSVC, random forest, decision tree, Gaussian naive Bayes and LDA.
     path : str or path
         The file.
     about : dict, default=None
@@ -126,14 +143,14 @@ def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] |
     """
     check_is_fitted(model)
     if isinstance(model, Pipeline):
-        _require_reduction([step for _, step in _flat_steps(model.steps)])
+        _require_model([step for _, step in _flat_steps(model.steps)])
     content = FORMAT.to_bytes(model, about)
     with whole_file(path) as handle:
         handle.write(content)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that was saved to a file; nothing in the file is executed.
+    """Read a model from a file; nothing in the file is executed.
 
     Parameters
     ----------
@@ -143,7 +160,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        The fitted reducer or pipeline.
+        The fitted model.
 
     Examples
     --------
@@ -199,17 +216,20 @@ def _flat_steps(steps: Any) -> list[tuple[str, Any]]:
     return [(name if name in taken else f"{name}-{at}", step) for at, (name, step) in enumerate(flat, start=1)]
 
 
-def _require_reduction(steps: list[Any]) -> None:
-    """Raise unless one of the steps is an estimator of discrim."""
-    if not any(type(step).__module__.startswith("discrim.") for step in steps):
+def _require_model(steps: list[Any]) -> None:
+    """Raise unless one of the steps is a reducer of discrim, or the last is a classifier."""
+    ours = any(type(step).__module__.startswith("discrim.estimators") for step in steps)
+    if not ours and not (steps and type(steps[-1]).__name__ in (*CLASSIFIERS, "LinearSVM")):
         kinds = ", ".join(type(step).__name__ for step in steps)
-        raise TypeError(f"A model must hold a reducer of discrim; got {kinds or 'no steps'}.")
+        raise TypeError(f"A model must hold a reducer of discrim or a classifier; got {kinds or 'no steps'}.")
 
 
 def _state(estimator: Any) -> dict[str, Any]:
-    """All that an estimator knows; of a stream the directions too, solved now."""
+    """Return the attributes of an estimator, with the directions of a stream."""
     if isinstance(estimator, Reducer) and estimator.__sklearn_is_fitted__():
         estimator._require_solution()
-    known = vars(estimator)
-    left_out = ("_skl_callbacks", "_held_out")  # for fits, and one value for each training row
+    known = plain_state(estimator) if type(estimator).__name__ in CLASSIFIERS else vars(estimator)
+    left_out = ["_skl_callbacks", "_held_out"]  # for fits, and one value for each training row
+    if isinstance(estimator, Predictor):
+        left_out.append("pipeline")  # the fitted one has the same parameters
     return {name: known[name] for name in known if name not in left_out}

@@ -462,6 +462,7 @@ ENTRIES = (
         "a linear classifier, margins refined",
         classifies=True,
     ),
+    Entry("Predictor", "discrim.estimators.predictor", "a pipeline with probabilities and limits"),
     Entry("ClassMoments", "discrim.core.moments.class_moments", "class statistics that add up"),
     Entry("fit_parts", "discrim.estimators.parts", "a fit of a table in parts"),
     Entry("make_pipeline", "discrim.estimators.pipeline", "a pipeline for tables in parts, too"),

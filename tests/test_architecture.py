@@ -21,7 +21,7 @@ STOREYS = [
     ["core"],
     ["engines"],
     ["estimators"],
-    ["model_file"],
+    ["model_file", "classifier_states"],
     ["spark", "onnx", "tl"],
     ["evaluation"],
     ["report"],

@@ -1,10 +1,4 @@
-"""Which rows do not fit a linear model: Hotelling's T² on the components, and the squared residual beside them.
-
-    T²_i = (t_i − t̄)ᵀ S_T⁻¹ (t_i − t̄) ,    SPE_i = ‖x_i − x̄ − P(t_i − t̄)‖² ,    P = argmin Σ_i ‖x_i − x̄ − P(t_i − t̄)‖²
-
-t̄, S_T (divided by n − 1), x̄ and P are of the fitted rows. For PCA and PLS P holds their loadings. A large T² is an
-extreme row of the kind that the model knows, a large SPE (also called Q) one of another kind.
-"""
+"""Rows that do not fit a linear model, drawn by Hotelling's T² and the squared residual (`core/row_limits.py`)."""
 
 from __future__ import annotations
 
@@ -12,18 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg as la
-from scipy import stats
 
+from discrim.core.row_limits import RowLimits
 from discrim.report.chart import Axis, Chart, Mark, texts_apart
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, name_of, rows_seen, scores_of
-from discrim.tables.rows import block_slices, dense_block
 
 MOST_NAMED = 20
 WIDE, HIGH = 4.6, 4.0  # inches of the chart
 BESIDE, LETTER = 0.06, 0.08  # inches from a row to its name, and of a letter
-NOTHING_LEFT = 1e-20  # of the mean square of the rows: a residual of rounding alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,28 +46,10 @@ class MonitoringValues:
         method: str | None = None,
     ) -> MonitoringValues:
         """X : the rows the transformer was fitted on; X_new : rows to be judged, None for the same."""
-        if not 0 < level < 1:
-            raise ValueError(f"level={level!r} came. Pass a share between 0 and 1, such as 0.95.")
         judged = X if X_new is None else X_new
-        components, seen = scores_of(estimator, X), rows_seen(estimator, X)
-        n, k = components.shape
-        if n < k + 2:
-            raise ValueError(f"{n} rows came for {k} components. Pass the fitted rows, at least {k + 2} of them.")
-        centre, mean = components.mean(axis=0), np.asarray(seen.mean(axis=0), dtype=np.float64).ravel()
-        Q, R = la.qr(components - centre, mode="economic")
-        if np.abs(np.diag(R)).min() <= 1e-12 * np.abs(np.diag(R)).max():
-            raise ValueError(
-                f"The {k} components are collinear on these rows. Pass the rows that were fitted, or fewer."
-            )
-        loadings = la.solve_triangular(R, np.asarray(Q.T @ seen) - np.outer(Q.sum(axis=0), mean))
-        of_fitted = _residuals(seen, mean, components - centre, loadings)
-        new = scores_of(estimator, judged) - centre
-        t2 = (n - 1) * (la.solve_triangular(R, new.T, trans="T") ** 2).sum(axis=0)
-        spe = of_fitted if X_new is None else _residuals(rows_seen(estimator, judged), mean, new, loadings)
-        negligible = NOTHING_LEFT * float((la.norm(components - centre, axis=1) ** 2).mean() * (loadings**2).sum())
-        # a row that P was fitted to lies nearer than a new one: P without it leaves a residual of r/(1 − h)
-        nearer = 1.0 if X_new is None else np.maximum(1 - 1 / n - (Q**2).sum(axis=1), NOTHING_LEFT)
-        limits = t2_limit(n, k, level, fitted=X_new is None), max(spe_limit(of_fitted / nearer**2, level), negligible)
+        model = RowLimits.fit(scores_of(estimator, X), rows_seen(estimator, X), level)
+        t2, spe = model.distances(scores_of(estimator, judged), rows_seen(estimator, judged))
+        limits = model.for_training_rows(spe) if X_new is None else (model.t2_limit, model.spe_limit)
         return cls(method or name_of(estimator), row_ids(judged, ids), t2, spe, *limits, level, X_new is None)
 
     @property
@@ -119,33 +92,6 @@ class MonitoringValues:
         middles = across + LETTER * np.array([len(text) for text in texts], dtype=np.float64) / 2
         heights = texts_apart(middles, up, texts, inch=1.0)
         return Mark(*("text", "names", widest / WIDE * across, highest / HIGH * heights), texts=texts, anchor="start")
-
-
-def t2_limit(n: int, k: int, level: float, *, fitted: bool) -> float:
-    """Of T² over n fitted rows and k components: of these rows themselves (beta), or of new ones (F).
-
-    Tracy, Young and Mason (1992).
-    """
-    if fitted:
-        return float((n - 1) ** 2 / n * stats.beta.ppf(level, k / 2, (n - k - 1) / 2))
-    return float(k * (n + 1) * (n - 1) / (n * (n - k)) * stats.f.ppf(level, k, n - k))
-
-
-def spe_limit(residuals: Array, level: float) -> float:
-    """g χ²_h with g = v/2m and h = 2m²/v, m and v the mean and variance of residuals.
-
-    Box (1954); Nomikos and MacGregor (1995).
-    """
-    m, v = float(residuals.mean()), float(residuals.var(ddof=1))
-    return m if v <= 0 or m <= 0 else float(v / (2 * m) * stats.chi2.ppf(level, 2 * m**2 / v))
-
-
-def _residuals(X: Any, mean: Array, components: Array, loadings: Array) -> Array:
-    found = np.empty(X.shape[0])
-    for part in block_slices(*X.shape):
-        rest = dense_block(X, part) - mean - components[part] @ loadings
-        found[part] = np.einsum("ij,ij->i", rest, rest)
-    return found
 
 
 def row_ids(X: Any, given: Any = None) -> tuple[str, ...]:

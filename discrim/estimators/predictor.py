@@ -1,0 +1,235 @@
+"""A pipeline that predicts: class labels, their probabilities, and which rows are unlike the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from discrim.core.calibration import best_temperature, calibrated
+from discrim.core.row_limits import RowLimits
+from discrim.estimators.pca import PCA
+from discrim.tables.warn_once import columns_in_order
+
+Array = NDArray[np.float64]
+FOLDS = 5
+LEVEL = 0.99  # share of good rows below each limit
+MONITORED = 5  # principal components of rows that are not reduced
+_BEFORE = ("SimpleImputer", "StandardScaler", "MinMaxScaler", "MaxAbsScaler")
+_UNIT = "UnitMeanSquare"  # part of a classifier that depends on the unit of its features
+
+
+def _has_probabilities(predictor: Predictor) -> bool:
+    return predictor.temperature_ is not None or hasattr(predictor.pipeline_, "predict_proba")
+
+
+def _has_limits(predictor: Predictor) -> bool:
+    return predictor.limits_ is not None
+
+
+class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A pipeline that ends in a classifier, with probabilities and limits for rows unlike the training rows.
+
+    If the classifier has no `predict_proba`, its scores become probabilities by one temperature T, which has the least
+    log loss on the scores of held-out rows (five folds, in which the whole pipeline is fitted again):
+
+        p(x) = (1 − 1/n) softmax(s(x)/T) + 1/(nC)
+
+    A row is unusual if Hotelling's T² of its components, or its squared residual (Q), is beyond the limit that 99 % of
+    normally distributed rows stay below.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Imputer, scaler, reducer and classifier, unfitted. All steps but the classifier may be missing; a reducer that
+        predicts may be the last step.
+
+    Attributes
+    ----------
+    pipeline_ : Pipeline
+        The fitted pipeline.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    temperature_ : float or None
+        T; None if the classifier has probabilities of its own, or if a class has fewer than two rows.
+    limits_ : RowLimits or None
+        Limits of T² and Q; None if there are too few rows for them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import SVC
+    >>> from discrim import Predictor, RegularizedLDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Predictor(make_pipeline(StandardScaler(), RegularizedLDA(2), SVC())).fit(X[::2], y[::2])
+    >>> model.predict_proba(X[1:2]).shape
+    (1, 3)
+    >>> model.unusual(10 * X[1:2]).tolist()
+    ['T2 and Q']
+    """
+
+    pipeline_: Pipeline
+    classes_: NDArray[Any]
+    temperature_: float | None
+    limits_: RowLimits | None
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit the pipeline, the temperature and the limits.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array of shape (n_samples,)
+            Their class labels.
+        """
+        fitted = clone(self.pipeline).fit(X, y)
+        return self.set_fitted(fitted, X, y)
+
+    def set_fitted(self, fitted: Pipeline, X: Any, y: ArrayLike) -> Self:
+        """Take a fitted pipeline, and estimate the temperature and the limits with its training rows."""
+        self.pipeline_, self.classes_, self.n_features_in_ = fitted, fitted.classes_, int(fitted.n_features_in_)
+        if hasattr(fitted, "feature_names_in_"):
+            self.feature_names_in_ = fitted.feature_names_in_
+        self.temperature_ = None if hasattr(fitted, "predict_proba") else self._choose_temperature(X, np.asarray(y))
+        self.n_calibrated_ = len(np.asarray(y))
+        self._monitored, self.limits_ = None, None
+        rows = self._rows(X)
+        if not split_steps(fitted)[1] and (most := min(MONITORED, rows.shape[1], rows.shape[0] // 10)) > 0:
+            self._monitored = PCA(most).fit(rows)
+        components = self._components(rows)
+        if rows.shape[0] >= components.shape[1] + 2:
+            self.limits_ = RowLimits.fit(components, rows, LEVEL)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the class label of each row.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self, "pipeline_")
+        return np.asarray(self.pipeline_.predict(X))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Predict the probability of each class, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        """
+        if self.temperature_ is None:
+            return np.asarray(self.pipeline_.predict_proba(X))
+        return calibrated(_class_scores(self.pipeline_, X), self.temperature_, self.n_calibrated_)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Compute the components that the classifier sees; the preprocessed columns if nothing reduces them.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        """
+        before, reduction, _ = split_steps(self.pipeline_)
+        return _dense(_through([*before, *reduction], X))
+
+    @available_if(_has_limits)
+    def unusual(self, X: ArrayLike) -> NDArray[np.str_]:
+        """Return "no", "T2", "Q" or "T2 and Q" for each row: the limits that it is beyond.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        """
+        assert self.limits_ is not None
+        rows = self._rows(X)
+        t2, spe = self.limits_.distances(self._components(rows), rows)
+        words = np.array(["no", "T2", "Q", "T2 and Q"])
+        return words[(t2 > self.limits_.t2_limit) + 2 * (spe > self.limits_.spe_limit)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the components; empty if the classifier sees all columns.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For compatibility with scikit-learn.
+        """
+        reduction = split_steps(self.pipeline_)[1]
+        return np.asarray(reduction[-1].get_feature_names_out(), dtype=object) if reduction else np.array([], object)
+
+    def _rows(self, X: Any) -> Any:
+        """Return the preprocessed rows."""
+        return _through(split_steps(self.pipeline_)[0], X)
+
+    def _components(self, rows: Any) -> Array:
+        """Return the components of preprocessed rows; principal components if nothing reduces them."""
+        reduction = split_steps(self.pipeline_)[1] if self._monitored is None else [self._monitored]
+        return _dense(_through(reduction, rows))
+
+    def _choose_temperature(self, X: Any, y: NDArray[Any]) -> float | None:
+        """Return the temperature of least log loss on the scores of held-out rows; None if a class has one row."""
+        codes = np.searchsorted(self.classes_, y)
+        folds = min(FOLDS, int(np.bincount(codes).min()))
+        if folds < 2 or not hasattr(self.pipeline_, "decision_function"):
+            return None
+        scores = np.empty((len(codes), len(self.classes_)))
+        for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(codes, codes):
+            fitted = clone(self.pipeline).fit(_safe_indexing(X, train), y[train])
+            scores[test] = _class_scores(fitted, _safe_indexing(X, test))
+        return best_temperature(scores, codes, np.ones(len(codes)))[0]
+
+
+def split_steps(pipeline: Pipeline) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the steps that preprocess, those that reduce, and those that only classify."""
+    steps = list(_flat(pipeline))
+    first = next((at for at, step in enumerate(steps) if type(step).__name__ not in _BEFORE), len(steps))
+    last = len(steps) if hasattr(steps[-1], "transform") else len(steps) - 1
+    if first < last < len(steps) and type(steps[last - 1]).__name__ == _UNIT:
+        last -= 1
+    return steps[:first], steps[first:last], steps[last:]
+
+
+def _flat(pipeline: Pipeline) -> Iterator[Any]:
+    for _, step in pipeline.steps:
+        if isinstance(step, Pipeline):
+            yield from _flat(step)
+        elif step is not None and step != "passthrough":
+            yield step
+
+
+def _through(steps: list[Any], X: Any) -> Any:
+    """Return the rows after these fitted transformers."""
+    with columns_in_order():
+        for step in steps:
+            X = step.transform(X)
+    return X if issparse(X) else np.asarray(X, dtype=np.float64)
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
+
+
+def _class_scores(fitted: Any, X: Any) -> Array:
+    """Return a score for each row and class."""
+    scores = np.asarray(fitted.decision_function(X), dtype=np.float64)
+    return np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
