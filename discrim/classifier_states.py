@@ -12,11 +12,17 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
-# names of the classifiers of a model file, and their modules
+# names of the classifiers of a model file, and their modules; those of discrim are scikit-learn's with limits of time
 CLASSIFIERS = {
+    "LinearSVM": "discrim.evaluation.classifiers",
+    "RBFSVM": "discrim.evaluation.classifiers",
+    "Forest": "discrim.evaluation.classifiers",
     "LogisticRegression": "sklearn.linear_model",
     "KNeighborsClassifier": "sklearn.neighbors",
     "SVC": "sklearn.svm",
@@ -42,7 +48,7 @@ def plain_state(estimator: Any) -> dict[str, Any]:
     return state
 
 
-def restore(kind: type, state: dict[str, Any]) -> Any:
+def restore(kind: Any, state: dict[str, Any]) -> Any:
     """Build a classifier from its plain values.
 
     Raises
@@ -51,13 +57,13 @@ def restore(kind: type, state: dict[str, Any]) -> Any:
         If the values do not fit together.
     """
     estimator = kind.__new__(kind)
-    parameters = kind().get_params(deep=False)  # type: ignore[attr-defined]
+    parameters = kind().get_params(deep=False)
     vars(estimator).update(parameters | state)
     # neither changes a prediction, and a file must not decide how many threads are started
     vars(estimator).update({name: parameters[name] for name in ("n_jobs", "verbose") if name in parameters})
-    fitted_by, complete = _COMPLETED.get(kind.__name__, ("", None))
-    if complete is not None and hasattr(estimator, fitted_by):
-        complete(estimator)
+    for general, (fitted_by, complete) in _COMPLETED.items():
+        if isinstance(estimator, general) and hasattr(estimator, fitted_by):
+            complete(estimator)
     return estimator
 
 
@@ -150,9 +156,9 @@ def _require(condition: bool, what: str) -> None:
 
 
 # by kind: the attribute that a fitted one has, and the function that checks and completes it
-_COMPLETED: dict[str, tuple[str, Callable[[Any], None]]] = {
-    "DecisionTreeClassifier": ("tree_", _restore_tree),
-    "RandomForestClassifier": ("estimators_", _check_forest),
-    "KNeighborsClassifier": ("_fit_X", _build_search),
-    "SVC": ("support_vectors_", _check_svc),
+_COMPLETED: dict[type, tuple[str, Callable[[Any], None]]] = {
+    DecisionTreeClassifier: ("tree_", _restore_tree),
+    RandomForestClassifier: ("estimators_", _check_forest),
+    KNeighborsClassifier: ("_fit_X", _build_search),
+    SVC: ("support_vectors_", _check_svc),
 }

@@ -47,7 +47,6 @@ _ESTIMATORS: dict[str, str] = {
     **{name: f"{module}:{name}" for name, module in CLASSIFIERS.items()},
     "KernelNaiveBayes": "discrim.estimators.kernel_naive_bayes:KernelNaiveBayes",
     "UnitMeanSquare": "discrim.evaluation.classifiers:UnitMeanSquare",
-    "LinearSVM": "discrim.evaluation.classifiers:LinearSVM",
 }
 
 
@@ -61,7 +60,8 @@ class _EstimatorFormat(PlainFormat):
     error = ModelFileError
     possible = (
         "the reducers of discrim with numbers and text for parameters, alone or in a pipeline after SimpleImputer, "
-        f"StandardScaler, MinMaxScaler or MaxAbsScaler and before {', '.join(CLASSIFIERS)}"
+        "StandardScaler, MinMaxScaler or MaxAbsScaler, with a classifier after it: "
+        f"{', '.join(name for name, module in CLASSIFIERS.items() if module.startswith('sklearn'))}"
     )
     remedy = "Fit and save it again."
 
@@ -219,7 +219,7 @@ def _flat_steps(steps: Any) -> list[tuple[str, Any]]:
 def _require_model(steps: list[Any]) -> None:
     """Raise unless one of the steps is a reducer of discrim, or the last is a classifier."""
     ours = any(type(step).__module__.startswith("discrim.estimators") for step in steps)
-    if not ours and not (steps and type(steps[-1]).__name__ in (*CLASSIFIERS, "LinearSVM")):
+    if not ours and not (steps and type(steps[-1]).__name__ in CLASSIFIERS):
         kinds = ", ".join(type(step).__name__ for step in steps)
         raise TypeError(f"A model must hold a reducer of discrim or a classifier; got {kinds or 'no steps'}.")
 

@@ -220,7 +220,7 @@ def test_ids_missing_cells_loadings_and_every_method_through_project_and_apply(t
         again = pd.read_csv(tmp_path / "new.csv")
         assert again["who"].tolist() == frame["who"].tolist()
         np.testing.assert_allclose(again.iloc[:, 1], features.iloc[:, 1], atol=1e-12)
-    assert "there is nothing to fit" in refused("project", path, "-m", "raw", "--out", out)
+    assert "-m raw" in refused("project", path, "-m", "raw", "--out", out)
     code, _, err = here("project", path, "--drop", "who", "--drop-missing", "--out", out)
     assert (code, len(pd.read_csv(out))) == (0, 88)
     assert "2 rows with missing cells left out." in err
@@ -331,10 +331,10 @@ def test_wrong_names_are_refused_with_the_right_ones(table, tmp_path):
     assert "whole numbers with commas" in refused("compare", table, "-k", "two")
     assert "only 5 features" in refused("compare", table, "-k", "6")
     assert "Nothing to write" in refused("project", table)
-    assert "-k 6 came, but bayes-error-lda gives from 1 to 5" in refused(
+    assert "-k must be from 1 to 5 for bayes-error-lda" in refused(
         "project", table, "-k", "6", "--out", tmp_path / "x.csv"
     )
-    assert "-k 0 came" in refused("project", table, "-k", "0", "--out", tmp_path / "x.csv")
+    assert "got 0" in refused("project", table, "-k", "0", "--out", tmp_path / "x.csv")
     assert "cannot write '.xlsx'" in refused("project", table, "--out", tmp_path / "x.xlsx")
     assert "The folder for the features does not exist" in refused(
         "project", table, "--out", tmp_path / "missing" / "x.csv"
@@ -563,7 +563,7 @@ def test_the_next_step_reads_the_table_in_the_same_way(tmp_path, rows):
     options = ["--target", "label", "--decimal", ",", "--one-hot", "--drop", "c"]
     code, out, _ = here("compare", path, *options, "--methods", "fisher-lda", "-c", "5-nn", "-k", "1", "--splits", "3")
     assert code == 0
-    step = " ".join(out.split("To get these features: ")[1].split())
+    step, then = out.split("To fit it on all rows: ")[1].split("To predict new rows: ")
     words = shlex.split(step)
     assert words[:3] == ["discrim", "project", str(path)]
     assert words[words.index("--out") + 1] == "features.csv"
@@ -571,6 +571,12 @@ def test_the_next_step_reads_the_table_in_the_same_way(tmp_path, rows):
     words[words.index("--model") + 1] = str(tmp_path / "model.discrim")
     assert here(*words[1:])[0] == 0
     assert len((tmp_path / "features.csv").read_text().splitlines()) == len(X) + 1
+    words = shlex.split(then.splitlines()[0])
+    words[2:4] = [str(tmp_path / "model.discrim"), str(path)]
+    words[words.index("--out") + 1] = str(tmp_path / "predicted.csv")
+    assert here(*words[1:])[0] == 0
+    first = (tmp_path / "predicted.csv").read_text().splitlines()[0]
+    assert first.split(",")[-3:] == ["predicted", "probability", "unusual"]
 
 
 @pytest.mark.parametrize(("option", "value"), [("--delimiter", ",,"), ("--encoding", "nonsense")])

@@ -27,6 +27,7 @@ from discrim.cli.tables_by_name import (
     data_name,
     labelled_in_groups,
     labelled_sample,
+    without_groups,
 )
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
@@ -35,8 +36,7 @@ from discrim.evaluation.protocol import PROTOCOLS
 from discrim.evaluation.run import kept_results, lock_of
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
-from discrim.report.next_steps import project_command
-from discrim.report.page import Origin
+from discrim.report.next_steps import Origin, commands
 from discrim.tables.table_error import are, plural
 
 QUICK_SPLITS, QUICK_ROWS = 5, 10_000
@@ -129,6 +129,7 @@ def compare(
         most_rows = table.n_samples
     else:
         table, grouping = labelled_in_groups(data, reading, groups)
+    origin = Origin(typed_command(), data, without_groups(reading, groups).words, reading.new_rows.words)
     with kept_results(store) as kept, progress_bar(f"comparing on {data_name(data)}") as progress:
         found = compared(
             table,
@@ -155,13 +156,13 @@ def compare(
         )
         # what is to last is written first: the terminal may be gone by now, or lack a character
         if html is not None:
-            write_html(found, html, Origin(typed_command(), data, reading.words))
+            write_html(found, html, origin)
         if store is not None:
             say(f"{plural(len(found.rows), 'result')} {are(len(found.rows))} kept in {store}.")
         if as_json:
             print_json(found)
         else:
-            show_comparison(found, _next_step(found, data, reading))
+            show_comparison(found, _next_steps(found, origin))
     if found.failures:
         raise typer.Exit(SOME_FAILED)
 
@@ -195,8 +196,11 @@ def _show_finished(found: Comparison, *, kept: Path, as_json: bool, html: Path |
         say(f"No report was written to {html}: it is made of the whole comparison.")
 
 
-def _next_step(found: Comparison, data: str, reading: Reading) -> str:
-    """What to type to get the features."""
-    verdict = found.verdict
-    command = "" if verdict is None else project_command(verdict.recommended, data, reading.words, found.grid.scale)
-    return f"To get these features: {command}" if command else ""
+def _next_steps(found: Comparison, origin: Origin) -> str:
+    """Return the commands that fit the recommended pipeline and predict new rows."""
+    if found.recommendation is None:
+        return ""
+    typed = commands(found.recommendation, origin)
+    return "\n".join(
+        f"{what}: {one}" for what, one in zip(("To fit it on all rows", "To predict new rows"), typed, strict=False)
+    )

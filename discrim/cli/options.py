@@ -105,6 +105,11 @@ class Reading(FileFormat):
     min_class_size: Annotated[int, _file(help="Leave out classes of fewer rows.")] = 1
 
     @property
+    def new_rows(self) -> FileFormat:
+        """How a file of new rows, written like this one, is read."""
+        return FileFormat(**{one.name: getattr(self, one.name) for one in fields(FileFormat)})
+
+    @property
     def missing_cells(self) -> str:
         """What is done about missing cells when the file is read."""
         if self.impute is not None and self.drop_missing:

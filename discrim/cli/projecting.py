@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.progress import TimeElapsedColumn
-from scipy.sparse import issparse
 from sklearn.pipeline import make_pipeline
 
 from discrim import model_file
@@ -23,19 +22,21 @@ from discrim.cli.screen import bar, say
 from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.engines.table_files import FileTable, feature_files, gather_files, in_files, transform_files
-from discrim.estimators.linear_map import LinearMap
 from discrim.estimators.parts import fit_in_parts
-from discrim.evaluation.methods import METHODS, Method, Sizes, named
+from discrim.estimators.predictor import Predictor, split_steps
+from discrim.evaluation.classifiers import CLASSIFIERS
+from discrim.evaluation.methods import METHODS, named
+from discrim.evaluation.pipelines import fit_pipeline
 from discrim.evaluation.printed import rows_times
-from discrim.tables.labelled_table import LabelledTable
+from discrim.evaluation.recommendation import Recommendation
+from discrim.evaluation.result import ITSELF
 from discrim.tables.preprocessing import preprocessing
 from discrim.tables.read import write_table
 from discrim.tables.table_error import plural, quoted
 from discrim.tables.warn_once import columns_in_order
 from discrim.tables.writing import written_ending
 
-REDUCTIONS = {name: method for name, method in METHODS.items() if method.build is not None}
-DEFAULT = next(iter(REDUCTIONS))
+DEFAULT = next(iter(METHODS))
 FEATURES_FILE = typer.Option("--out", help="File for the features (.csv, .tsv, .parquet, .feather), or a folder.")
 
 
@@ -43,7 +44,19 @@ def project(
     data: Data,
     reading: Reading,
     method: Annotated[str, typer.Option("--method", "-m", help="A reduction from `discrim methods`.")] = DEFAULT,
-    components: Annotated[int, typer.Option("-k", "--components", help="How many components.")] = 2,
+    components: Annotated[int, typer.Option("-k", "--components", help="Number of components.")] = 2,
+    classifier: Annotated[
+        str,
+        typer.Option(
+            "--classifier",
+            "-c",
+            help=f"Classifier on the components, for `discrim apply --predict`: {', '.join(CLASSIFIERS)}; `{ITSELF}` "
+            "is the method's own prediction.",
+        ),
+    ] = "",
+    class_weight: Annotated[
+        str, typer.Option(help="`balanced`: the classifier weights classes by their frequencies.")
+    ] = "",
     scale: Scale = "standard",
     out: Annotated[Path | None, FEATURES_FILE] = None,
     model: Annotated[
@@ -54,17 +67,19 @@ def project(
         typer.Option("--loadings", help="File for the weight of every column, once scaled, in every component."),
     ] = None,
 ) -> None:
-    """Fit one reduction on all rows; write the features, the model, the loadings, or all of them.
+    """Fit a model on all rows; write its features, the model, the loadings, or all of them.
 
     Examples:
 
     - `discrim project flowers.csv --target species -k 2 --out features.csv --model flowers.discrim`
 
+    - `discrim project flowers.csv -t species --method pca -k 3 --classifier 5-nn --model flowers.discrim`
+
     - `discrim project genes.parquet -t tissue --method margin-pca-mean -k 10 --out features.parquet`
 
-    A folder of files (Parquet, Feather, CSV or .npy), a .npy file, or any file with a folder for --out, is worked
-    through file by file, in memory that does not grow, and its features become a folder of Parquet files; a run that
-    was broken off goes on with the files that are missing.
+    A folder of files (Parquet, Feather, CSV or .npy), a .npy file, or any file with a folder for --out, is read file
+    by file in bounded memory, and its features become a folder of Parquet files; a run that was interrupted continues
+    with the files that are missing.
     """
     if out is None and model is None and loadings is None:
         raise ValueError(
@@ -72,9 +87,8 @@ def project(
             "of the columns with --loadings."
         )
     require_apart({"the data": data}, {"--out": out, "--model": model, "--loadings": loadings})
-    if method == "raw":
-        raise ValueError("-m raw are the columns of the table as they are: there is nothing to fit or to write.")
-    reduction = named(method, REDUCTIONS, "reduction")
+    wanted = Recommendation(method, components, classifier, scale, reading.impute, class_weight or None)
+    _require_possible(wanted, out, model, loadings)
     in_parts = comes_in_parts(data, out)
     files = {"the features": None if in_parts else out, "the weights": loadings}
     for what, file in (files | {"the model": model}).items():
@@ -83,16 +97,19 @@ def project(
         if file is not None:
             written_ending(file)  # refuses what would only fail after the fit
     if in_parts:
-        fitted, parts = project_parts(data, reading, reduction, components, scale, out)
-        features, about = list(parts.features), {"target": parts.target}
+        if classifier:
+            raise ValueError(f"{data} must fit into memory with --classifier. Leave out --classifier, or pass a file.")
+        fitted, parts = project_parts(data, reading, METHODS[method], components, scale, out)
+        features, about = list(parts.features), dict[str, Any](target=parts.target)
     else:
         table = labelled(data, reading)
-        fitted = _fitted(table, reduction, components, scale, reading.impute)
+        fitted = fit_pipeline(wanted, table)
         features = list(table.feature_names)
         about = {"target": table.target, "impute": reading.impute, "id_column": table.id_column}
     weights = {} if loadings is None else _loadings(fitted, method)
     if model is not None:
-        model_file.save(fitted, model, about={"feature_names": features, "method": method, "scale": scale, **about})
+        about |= {"feature_names": features, "method": method, "classifier": classifier, "scale": scale}
+        model_file.save(fitted, model, about=about)
         say(f"The model is in {model}.")
     if out is not None and in_parts:
         features_in_parts(fitted, parts, out)
@@ -108,17 +125,20 @@ def project(
         say(f"The weights of {weighted} are in {loadings}.")
 
 
-def _fitted(table: LabelledTable, reduction: Method, components: int, scale: str, impute: str | None) -> Any:
-    """The reduction with what goes before it, fitted on all rows."""
-    most = reduction.most_components(Sizes(table.n_samples, table.n_features, len(table.class_counts())))
-    if not 1 <= components <= most:
-        raise ValueError(f"-k {components} came, but {reduction.name} gives from 1 to {most} components on this table.")
-    steps = preprocessing(scale, impute, sparse=issparse(table.X))
-    model = make_pipeline(*steps, reduction.estimator(components, 0)).fit(table.X, table.y)
-    if reduction.ours:
-        return model
-    # all others are linear, and kept as such
-    return make_pipeline(*model[:-1], LinearMap.of(model[-1], table.n_features, reduction.name.replace("-", "")))
+def _require_possible(wanted: Recommendation, out: Path | None, model: Path | None, loadings: Path | None) -> None:
+    """Raise if the options do not fit together."""
+    named(wanted.method, METHODS, "method")
+    if wanted.classifier and not wanted.predicts_itself:
+        named(wanted.classifier, CLASSIFIERS, "classifier")
+    if wanted.class_weight not in (None, "balanced"):
+        raise ValueError(f"--class-weight must be balanced; got {wanted.class_weight}.")
+    if wanted.classifier and model is None:
+        raise ValueError("--model must name a file with --classifier: the classifier is written to it.")
+    if not wanted.reduces and (out or loadings or not wanted.classifier):
+        raise ValueError(
+            "-m raw keeps the columns as they are: it has no features or loadings to write. Name a --classifier and a "
+            "--model, and leave out --out and --loadings."
+        )
 
 
 def apply(
@@ -126,12 +146,19 @@ def apply(
     data: Data,
     out: Annotated[Path, FEATURES_FILE],
     written: FileFormat,
+    predict: Annotated[
+        bool, typer.Option("--predict", help="Add the class, its probability, and which rows are unusual.")
+    ] = False,
 ) -> None:
-    """Features of new rows by a saved model; columns are found by name, in any order, labels or not.
+    """Compute features of new rows by a saved model, and predict their classes.
 
-    Example:
+    Columns are found by name, in any order; a column of labels is not needed.
+
+    Examples:
 
     - `discrim apply flowers.discrim new_flowers.csv --out new_features.csv`
+
+    - `discrim apply flowers.discrim new_flowers.csv --predict --out predicted.csv`
     """
     require_apart({"the data": data, "the model": model}, {"--out": out})
     fitted, kept = model_file.load(model), model_file.about(model)
@@ -139,6 +166,8 @@ def apply(
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
     if comes_in_parts(data, out):
+        if predict:
+            raise ValueError(f"{data} must fit into memory with --predict. Leave out --predict, or pass a file.")
         if others := replace(written, delimiter=None).words:
             raise ValueError(
                 f"{data} is read in parts, with --delimiter only. Leave out {' '.join(others)}, or pass a file that "
@@ -150,15 +179,41 @@ def apply(
     require_folder(out, "the features")
     X, ids = features_of(data, names, written, fills=kept.get("impute") is not None)
     columns = _columns(fitted, X)
+    if not columns and not predict:
+        raise ValueError(f"{model} keeps the columns as they are, so there are no features to write. Add --predict.")
+    predictions = _predictions(fitted, X) if predict else {}
     named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
-    _require_own_names(*named_ids, *columns)
-    write_table(out, named_ids | columns)
-    say(f"{rows_times(X.shape[0], len(columns), 'component')} are in {out}.")
+    _require_own_names(*named_ids, *columns, *predictions)
+    write_table(out, named_ids | columns | predictions)
+    written_columns = rows_times(X.shape[0], len(columns), "component") if columns else plural(X.shape[0], "row")
+    say(f"{written_columns}{' with predictions' if predict else ''} are in {out}.")
+
+
+def _predictions(fitted: Any, X: Any) -> dict[str, np.ndarray]:
+    """Return the predicted class of each row, its probability, and whether the row is unusual, as far as known."""
+    if not hasattr(fitted, "predict"):
+        raise ValueError("--predict needs a model that predicts. Fit it with `discrim project … --classifier 5-nn`.")
+    with columns_in_order():
+        labels = np.asarray(fitted.predict(X))
+        found = {"predicted": labels}
+        if hasattr(fitted, "predict_proba"):
+            places = np.searchsorted(fitted.classes_, labels)
+            found["probability"] = np.asarray(fitted.predict_proba(X))[np.arange(len(labels)), places]
+        else:
+            say("No column of probabilities: the classifier has none, and there were too few rows to estimate them.")
+        if hasattr(fitted, "unusual"):
+            found["unusual"] = fitted.unusual(X)
+        else:
+            say("No column of unusual rows: the model has no limits. Fit it with `discrim project … --classifier`.")
+    if n_unusual := int(np.sum(found.get("unusual", np.array(["no"])) != "no")):
+        say(f"{plural(n_unusual, 'row')} of {len(labels)} are unlike the training rows: see the column unusual.")
+    return found
 
 
 def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
-    """The weight of each column in each component, by the components' names."""
-    directions = getattr(fitted[-1], "components_", None)
+    """Return the weight of each column in each component, by the components' names."""
+    steps = split_steps(fitted.pipeline_)[1] if isinstance(fitted, Predictor) else [fitted[-1]]
+    directions = getattr(steps[-1], "components_", None)
     if directions is None:
         raise ValueError(f"-m {method} is not linear: its columns have no weights. Leave out --loadings.")
     return dict(zip(map(str, fitted.get_feature_names_out()), np.asarray(directions), strict=True))
@@ -171,8 +226,10 @@ def _require_own_names(*names: str) -> None:
 
 
 def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
-    """The features by name."""
+    """Return the features by name."""
     names = fitted.get_feature_names_out()
+    if not len(names):
+        return {}
     with columns_in_order():
         return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
 

@@ -72,7 +72,7 @@ def report(
         if one.data is None:
             say(f"{one.label}: without pictures of the rows. {one.lacking}")
     only = given.get(found[0].setting.data, "") if len(found) == 1 else ""
-    write_html(found, html, Origin(typed_command(), only, reading.words if only else ()))
+    write_html(found, html, Origin(typed_command(), only, *((reading.words, reading.new_rows.words) if only else ())))
 
 
 def require_place(html: Path | None) -> None:

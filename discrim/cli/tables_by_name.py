@@ -94,16 +94,24 @@ def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple
         return labelled(data, reading), None
     if not is_file(data):
         raise ValueError(f"{data!r} is a data set of the catalogue and has no groups. Leave out --groups.")
-    dropped = reading.drop or []
     try:
+        table = labelled(data, without_groups(reading, groups))
         if reading.id_column in (None, groups):
-            table = labelled(data, replace(reading, id_column=groups))
             return table, table.ids
-        table = labelled(data, replace(reading, drop=[*dropped, groups]))
-        return table, _read(data, replace(reading, id_column=groups, drop=[*dropped, reading.id_column])).ids
+        dropped = [*(reading.drop or []), reading.id_column]
+        return table, _read(data, replace(reading, id_column=groups, drop=dropped)).ids
     except TableError as error:  # read as ids are, or dropped, but that is not what was typed
         fact = error.fact.replace(f"{groups!r} (id)", f"{groups!r} (groups)")
         raise TableError(fact.replace(f"{groups!r} (drop)", f"{groups!r} (groups)"), *error.advice) from None
+
+
+def without_groups(reading: Reading, groups: str | None) -> Reading:
+    """Return how to read the table so that the column of groups is no feature."""
+    if groups in (None, reading.id_column):
+        return reading
+    if reading.id_column is None:
+        return replace(reading, id_column=groups)
+    return replace(reading, drop=[*(reading.drop or []), groups])
 
 
 def features_of(

@@ -23,7 +23,9 @@ from discrim.tables.warn_once import columns_in_order
 Array = NDArray[np.float64]
 FOLDS = 5
 LEVEL = 0.99  # share of good rows below each limit
-MONITORED = 5  # principal components of rows that are not reduced
+MONITORED = 5  # number of principal components of rows that are not reduced
+LEAST = 1e-3  # probability: a forest or neighbours give 0 to classes that they did not see nearby
+DECISIONS = 16.0  # unit of decision functions: margins are about 1, and the temperatures from 1/2 on
 _BEFORE = ("SimpleImputer", "StandardScaler", "MinMaxScaler", "MaxAbsScaler")
 _UNIT = "UnitMeanSquare"  # part of a classifier that depends on the unit of its features
 
@@ -39,8 +41,9 @@ def _has_limits(predictor: Predictor) -> bool:
 class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A pipeline that ends in a classifier, with probabilities and limits for rows unlike the training rows.
 
-    If the classifier has no `predict_proba`, its scores become probabilities by one temperature T, which has the least
-    log loss on the scores of held-out rows (five folds, in which the whole pipeline is fitted again):
+    Probabilities are calibrated on held-out rows. The scores s of the classifier (log probabilities, or its decision
+    function if it has no probabilities) are divided by one temperature T, which has the least log loss on the scores of
+    held-out rows (five folds, in which the whole pipeline is fitted again):
 
         p(x) = (1 − 1/n) softmax(s(x)/T) + 1/(nC)
 
@@ -60,7 +63,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     temperature_ : float or None
-        T; None if the classifier has probabilities of its own, or if a class has fewer than two rows.
+        T; None if there are too few rows for folds. Then probabilities are the classifier's own, if it has any.
     limits_ : RowLimits or None
         Limits of T² and Q; None if there are too few rows for them.
 
@@ -105,7 +108,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.pipeline_, self.classes_, self.n_features_in_ = fitted, fitted.classes_, int(fitted.n_features_in_)
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
-        self.temperature_ = None if hasattr(fitted, "predict_proba") else self._choose_temperature(X, np.asarray(y))
+        self.temperature_ = self._choose_temperature(X, np.asarray(y))
         self.n_calibrated_ = len(np.asarray(y))
         self._monitored, self.limits_ = None, None
         rows = self._rows(X)
@@ -187,14 +190,17 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return _dense(_through(reduction, rows))
 
     def _choose_temperature(self, X: Any, y: NDArray[Any]) -> float | None:
-        """Return the temperature of least log loss on the scores of held-out rows; None if a class has one row."""
+        """Return the temperature of least log loss on the scores of held-out rows; None if there are too few."""
         codes = np.searchsorted(self.classes_, y)
         folds = min(FOLDS, int(np.bincount(codes).min()))
-        if folds < 2 or not hasattr(self.pipeline_, "decision_function"):
+        if folds < 2:
             return None
         scores = np.empty((len(codes), len(self.classes_)))
         for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(codes, codes):
-            fitted = clone(self.pipeline).fit(_safe_indexing(X, train), y[train])
+            try:
+                fitted = clone(self.pipeline).fit(_safe_indexing(X, train), y[train])
+            except ValueError:  # fewer rows than the whole table, such as too few for so many components
+                return None
             scores[test] = _class_scores(fitted, _safe_indexing(X, test))
         return best_temperature(scores, codes, np.ones(len(codes)))[0]
 
@@ -230,6 +236,8 @@ def _dense(X: Any) -> Array:
 
 
 def _class_scores(fitted: Any, X: Any) -> Array:
-    """Return a score for each row and class."""
-    scores = np.asarray(fitted.decision_function(X), dtype=np.float64)
+    """Return a score for each row and class: log probabilities, or the decision function."""
+    if hasattr(fitted, "predict_proba"):
+        return np.log(np.maximum(fitted.predict_proba(X), LEAST))
+    scores = DECISIONS * np.asarray(fitted.decision_function(X), dtype=np.float64)
     return np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores

@@ -10,10 +10,13 @@ from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.pipeline import Pipeline
 
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import RAW, Method
 from discrim.evaluation.permutation import PermutationTest
+from discrim.evaluation.pipelines import build_pipeline
 from discrim.evaluation.printed import printed
 from discrim.evaluation.recommendation import Recommendation
 from discrim.evaluation.result import Cell, Result, RunFacts, Setting
@@ -186,6 +189,24 @@ class Comparison(JudgedRun):
     @property
     def skips(self) -> list[Result]:
         return [row for row in self.rows if row.status == "skipped"]
+
+    def best_pipeline(self) -> Pipeline:
+        """Return the recommended pipeline, unfitted: imputer, scaler, reducer and classifier, as they were judged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from discrim import compare
+        >>> X, y = load_wine(return_X_y=True)
+        >>> found = compare(X, y, methods=["pca", "raw"], classifiers="5-nn", n_splits=3)
+        >>> found.best_pipeline().fit(X, y).predict(X[:1])
+        array([0])
+        """
+        wanted = self.recommendation
+        if wanted is None:
+            raise ValueError("No pipeline is recommended: every trial failed or was skipped. See `notes`.")
+        given = self.methods.get(wanted.method)
+        return build_pipeline(wanted, sparse=issparse(self.data.X), seed=self.setting.seed, method=given)
 
     def table(self) -> Any:
         """The lines as a pandas data frame."""

@@ -1,9 +1,9 @@
-"""What to type to get the recommended features, in a terminal or in Python."""
+"""Commands and code that fit the recommended pipeline and predict new rows with it."""
 
 from __future__ import annotations
 
-import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +11,60 @@ from sklearn.pipeline import Pipeline
 
 from discrim.engines.table_files import is_read_in_parts
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.result import Cell
-from discrim.tables.preprocessing import preprocessing
+from discrim.evaluation.pipelines import build_pipeline
+from discrim.evaluation.recommendation import Recommendation
+
+MODEL = "model.discrim"
 
 
-def project_command(best: Cell, data: str, reading: tuple[str, ...], scale: str) -> str:
-    """What to type in a terminal to get the features; empty where it is no reduction by name, or no known file."""
-    if not data or best.method not in METHODS or METHODS[best.method].build is None:
+@dataclass(frozen=True)
+class Origin:
+    """The command that was typed, the data's name in it, and the options by which that file and new ones are read."""
+
+    command: str = ""
+    data: str = ""
+    reading: tuple[str, ...] = ()
+    new_rows: tuple[str, ...] = ()
+
+
+def commands(best: Recommendation, origin: Origin) -> list[str]:
+    """Return the commands that fit the pipeline and predict new rows with it; none if they cannot be typed.
+
+    A method that the caller passed has no name, and data that are not in a file cannot be read.
+    """
+    if not origin.data or best.method not in METHODS:
+        return []
+    words = ["discrim", "project", origin.data, *origin.reading, "--method", best.method]
+    words += ["-k", str(best.n_components)] if best.reduces else []
+    scaled = ["--scale", best.scale] if best.scale != "standard" else []
+    if is_read_in_parts(Path(origin.data)):  # a classifier needs the rows in memory
+        return [shlex.join([*words, *scaled, "--out", "features", "--model", MODEL])] if best.reduces else []
+    words += ["--classifier", best.classifier, *(["--class-weight", best.class_weight] if best.class_weight else [])]
+    fit = [*words, *scaled, *(["--out", "features.csv"] if best.reduces else []), "--model", MODEL]
+    predict = ["discrim", "apply", MODEL, "new.csv", *origin.new_rows, "--predict", "--out", "predicted.csv"]
+    return [shlex.join(fit), shlex.join(predict)]
+
+
+def python_code(best: Recommendation) -> str:
+    """Return the same in Python; empty if the method was passed by the caller."""
+    if best.method not in METHODS:
         return ""
-    words = ["discrim", "project", data, *reading]
-    words += ["--method", best.method, "-k", str(best.k), *(["--scale", scale] if scale != "standard" else [])]
-    out = "features" if is_read_in_parts(Path(data)) else "features.csv"
-    return shlex.join([*words, "--out", out, "--model", "model.discrim"])
+    steps = _flat(build_pipeline(best))
+    imports = {"from sklearn.pipeline import make_pipeline"}
+    for step in [one for outer in steps for one in (outer, *outer.get_params().values()) if hasattr(one, "fit")]:
+        module = type(step).__module__
+        ours = module.startswith("discrim.estimators")
+        place = "discrim" if ours else module if "discrim." in module else ".".join(module.split(".")[:2])
+        imports.add(f"from {place} import {type(step).__name__}")
+    lines = [*sorted(imports), "", f"model = make_pipeline({', '.join(map(_written, steps))}).fit(X, y)"]
+    return "\n".join([*lines, "labels = model.predict(X_new)"])
 
 
-def python_code(best: Cell, scale: str, impute: str = "") -> str:
-    """The same in Python; empty where it is no reduction by name."""
-    if best.method not in METHODS or METHODS[best.method].build is None:
-        return ""
-    method = METHODS[best.method]
-    model, place = method.estimator(best.k, 0), "discrim" if method.ours else str(method.build).partition(":")[0]
-    own = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    before = preprocessing(scale, impute or None)
-    imports = {f"from {'.'.join(type(step).__module__.split('.')[:2])} import {type(step).__name__}" for step in before}
-    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", " ".join(map(_written, own)))))
-    steps = [*before, *own]
-    written = ", ".join(map(_written, steps))
-    if len(steps) > 1:
-        imports.add("from sklearn.pipeline import make_pipeline")
-        written = f"make_pipeline({written})"
-    lines = [*sorted(imports), f"from {place} import {', '.join(names)}", ""]
-    return "\n".join([*lines, f"model = {written}", "features = model.fit(X, y).transform(X)"])
+def _flat(model: Any) -> list[Any]:
+    """Return the steps of a pipeline, and of pipelines in it."""
+    return [one for _, step in model.steps for one in _flat(step)] if isinstance(model, Pipeline) else [model]
 
 
 def _written(estimator: Any) -> str:
-    """The estimator as code, on one line, with the parameters that are not its defaults."""
+    """Return the estimator as code, on one line, with the parameters that are not its defaults."""
     return " ".join(repr(estimator).split())

@@ -13,7 +13,7 @@ import hashlib
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from itertools import product
 from typing import Any
@@ -28,7 +28,7 @@ from discrim.report.chart import Chart, shortened
 from discrim.report.confusions import Confusions
 from discrim.report.critical_difference import CriticalDifferenceValues
 from discrim.report.fitted import natural
-from discrim.report.next_steps import project_command, python_code
+from discrim.report.next_steps import Origin, commands, python_code
 from discrim.report.payload import Charts, Words, as_json, features_json, figure_json
 from discrim.report.permuted_scores import permutation_chart
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
@@ -50,15 +50,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "naturally": lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0])),
 }
 FIGURES = ("curves", "map", "features", "circle", "margins", "spectrum", "permutations")
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where results come from, for what to type next: the command that was typed, the data's name and options in it."""
-
-    command: str = ""
-    data: str = ""
-    reading: tuple[str, ...] = ()
 
 
 def write_report(
@@ -201,13 +192,14 @@ def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
     """What the template says of one data set."""
     lines, setting = results.lines, results.setting
     verdict = results.verdict
-    best = None if verdict is None else verdict.recommended
+    wanted = results.recommendation
     told = None if verdict is None or verdict.confusion is None else (verdict.classes, verdict.confusion)
-    in_catalogue = setting.data if setting.data in {one.name for one in catalogue.entries()} else ""
+    if not origin.data and setting.data in {one.name for one in catalogue.entries()}:
+        origin = replace(origin, data=setting.data)
     return {
         "results": results,
-        "command": best and project_command(best, origin.data or in_catalogue, origin.reading, setting.scale),
-        "code": best and python_code(best, setting.scale, setting.impute),
+        "commands": wanted and commands(wanted, origin),
+        "code": wanted and python_code(wanted),
         "rows": list(zip(lines, _tracks(lines), strict=True)),
         "metric": METRICS[results.metric],
         "classifiers": list(dict.fromkeys(line.classifier for line in lines)),

@@ -7,14 +7,21 @@ import pickle
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from estimators import CASES
-from sklearn.pipeline import make_pipeline
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from discrim import (
     PCA,
@@ -23,9 +30,12 @@ from discrim import (
     FisherLDA,
     MaxMarginShift,
     PosteriorMap,
+    Predictor,
     RegularizedLDA,
+    classifier_states,
 )
 from discrim.estimators.linear_map import LinearMap
+from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS
 from discrim.model_file import ModelFileError, about, load, save
 from discrim.tables.preprocessing import IMPUTATIONS, preprocessing
@@ -144,6 +154,140 @@ def test_the_same_model_makes_the_same_file(table, tmp_path):
     save(model, tmp_path / "a")
     save(load(tmp_path / "a"), tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+# --- classifiers --------------------------------------------------------------------------------------------------
+
+JUDGES = {
+    **{name: one.build for name, one in CLASSIFIERS.items()},
+    "scikit-learn's logistic regression": LogisticRegression,
+    "scikit-learn's linear SVM": LinearSVC,
+    "rbf svm": SVC,
+    "balanced rbf svm": partial(SVC, class_weight="balanced", gamma=0.1),
+    "random forest": partial(RandomForestClassifier, 12, random_state=0, n_jobs=2),
+    "lda": LinearDiscriminantAnalysis,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("reduces", [True, False])
+@pytest.mark.parametrize("name", JUDGES)
+def test_every_classifier_comes_back(name, reduces, table, path):
+    X, codes = table
+    y = np.array(["b", "a", "größe ✓"])[codes]
+    model = make_pipeline(StandardScaler(), *([PCA(2)] if reduces else []), JUDGES[name]()).fit(X, y)
+    save(model, path)
+    again = load(path)
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+    assert type(again[-1]) is type(model[-1] if not isinstance(model[-1], Pipeline) else model[-1][-1])
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(model, method):
+            np.testing.assert_array_equal(getattr(again, method)(X), getattr(model, method)(X))
+    save(again, path)
+    assert load(path).predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("classifier", [SVC(), KNeighborsClassifier(3), LinearSVC(), RandomForestClassifier(3)])
+def test_classifiers_of_sparse_rows_come_back(classifier, table, path):
+    X, y = sp.csr_matrix(np.maximum(table[0], 0)), table[1]
+    model = make_pipeline(MaxAbsScaler(), classifier).fit(X, y)
+    save(model, path)
+    assert load(path).predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_a_file_does_not_decide_how_many_threads_a_prediction_starts(table, path):
+    model = make_pipeline(PCA(2), RandomForestClassifier(3, n_jobs=64, verbose=5)).fit(*table)
+    save(model, path)
+    assert (load(path)[-1].n_jobs, load(path)[-1].verbose) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("left_child", 10**6),
+        ("left_child", 0),  # a circle: the prediction would not end
+        ("right_child", -5),
+        ("right_child", 0),
+        ("feature", 10**6),
+        ("feature", -1),
+    ],
+)
+def test_trees_that_point_outside_are_refused(column, value, table, path):
+    model = make_pipeline(PCA(2), DecisionTreeClassifier(random_state=0)).fit(*table)
+    state = classifier_states.plain_state(model[-1])
+    state["tree_"]["nodes"][column] = state["tree_"]["nodes"][column].copy()
+    state["tree_"]["nodes"][column][0] = value
+    with pytest.raises(ValueError, match="tree"):
+        classifier_states.restore(DecisionTreeClassifier, state)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_features", 7),
+        ("max_depth", -1),
+        ("values", np.zeros((2, 1, 3))),
+        ("values", np.zeros((0, 1, 3))),
+    ],
+)
+def test_trees_of_another_size_are_refused(name, value, table):
+    state = classifier_states.plain_state(DecisionTreeClassifier(random_state=0).fit(*table))
+    state["tree_"][name] = value
+    with pytest.raises(ValueError, match="tree"):
+        classifier_states.restore(DecisionTreeClassifier, state)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("_n_support", np.array([1, 1, 1], dtype=np.int32)),
+        ("_n_support", np.array([2**30, 2**30, 2**30], dtype=np.int32)),
+        ("_n_support", np.array([-1, 5, 5], dtype=np.int32)),
+        ("_dual_coef_", np.zeros((1, 3))),
+        ("dual_coef_", np.zeros((1, 3))),
+        ("_intercept_", np.zeros(1)),
+        ("support_", np.zeros(1, dtype=np.int32)),
+        ("_probA", np.zeros(3)),
+        ("_sparse", True),
+        ("kernel", "precomputed"),
+        ("shape_fit_", (4, 1)),
+    ],
+)
+def test_support_vector_machines_that_do_not_fit_together_are_refused(name, value, table):
+    state = classifier_states.plain_state(SVC().fit(*table))
+    with pytest.raises(ValueError, match="fit together"):
+        classifier_states.restore(SVC, state | {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("_y", np.array([0])), ("_y", np.full(40, 9)), ("n_neighbors", 10**9), ("leaf_size", 10**9), ("metric", None)],
+)
+def test_neighbours_that_do_not_fit_together_are_refused(name, value, table):
+    state = classifier_states.plain_state(KNeighborsClassifier().fit(*table))
+    with pytest.raises(ValueError, match="fit together"):
+        classifier_states.restore(KNeighborsClassifier, state | {name: value})
+
+
+def test_forests_with_a_foreign_tree_are_refused(table, path):
+    X, y = table
+    for other in (DecisionTreeClassifier().fit(X[:, :2], y), DecisionTreeClassifier().fit(X, y % 2), StandardScaler()):
+        forest = RandomForestClassifier(3).fit(X, y)
+        forest.estimators_[1] = other
+        save(Pipeline([("forest", forest)]), path)
+        with pytest.raises(ModelFileError, match="holds no model"):
+            load(path)
+
+
+def test_a_predictor_comes_back(table, path):
+    X, y = table
+    model = Predictor(make_pipeline(StandardScaler(), PCA(2), SVC())).fit(X, y)
+    save(model, path)
+    again = load(path)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.unusual(X).tolist() == model.unusual(X).tolist()
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    assert again.get_feature_names_out().tolist() == ["pca0", "pca1"]
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------

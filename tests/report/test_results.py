@@ -16,11 +16,12 @@ from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.protocol import protocol_of
+from discrim.evaluation.recommendation import Recommendation
 from discrim.evaluation.result import Setting
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
-from discrim.report.next_steps import project_command, python_code
-from discrim.report.page import Origin, page
+from discrim.report.next_steps import Origin, commands, python_code
+from discrim.report.page import page
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Fits, lines_shown, looks_of
 from discrim.report.results import Results, results_in
 from discrim.tables.labelled_table import LabelledTable
@@ -168,36 +169,38 @@ def test_without_results_the_answer_says_so():
 
 @pytest.mark.filterwarnings("ignore:The null space")
 @pytest.mark.parametrize("scale", ["standard", "range", "none"])
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "raw"])
+@pytest.mark.parametrize("method", METHODS)
 def test_the_code_that_is_offered_runs(method, scale):
     table = trees(60, 4)
-    results = made_up(table, "wood", [(method, 2, 0.9)])
-    names = {"X": table.X, "y": table.y}
-    exec(python_code(results.best, scale), names)
-    assert names["features"].shape == (60, 2)
+    names = {"X": table.X, "y": table.y, "X_new": table.X[:7]}
+    exec(python_code(Recommendation(method, 2, "svm", scale)), names)
+    assert names["labels"].shape == (7,)
 
 
 def test_the_code_that_is_offered_fills_in_what_was_filled_in():
     table = trees(60, 4)
     X = table.X.copy()
     X[::9, 1] = np.nan
-    names = {"X": X, "y": table.y}
-    exec(python_code(made_up(table, "wood", [("pca", 2, 0.9)]).best, "standard", "median"), names)
-    assert np.isfinite(names["features"]).all()
+    names = {"X": X, "y": table.y, "X_new": X}
+    exec(python_code(Recommendation("pca", 2, "5-nn", impute="median")), names)
+    assert len(names["labels"]) == 60
 
 
 def test_the_command_that_is_offered_names_all_that_matters():
-    (line,) = made_up(trees(), "wood", [("margin-pca-mean", 2, 0.9)]).lines
-    command = project_command(line, "my trees.csv", ("--target", "tree"), "range")
-    assert command == (
-        "discrim project 'my trees.csv' --target tree --method margin-pca-mean -k 2 --scale range "
-        "--out features.csv --model model.discrim"
+    origin = Origin("", "my trees.csv", ("--target", "tree", "--id", "who"), ("--id", "who"))
+    assert commands(Recommendation("margin-pca-mean", 2, "5-nn", "range"), origin) == [
+        "discrim project 'my trees.csv' --target tree --id who --method margin-pca-mean -k 2 --classifier 5-nn "
+        "--scale range --out features.csv --model model.discrim",
+        "discrim apply model.discrim new.csv --id who --predict --out predicted.csv",
+    ]
+    weighted = Recommendation("raw", 4, "forest", class_weight="balanced")
+    assert commands(weighted, Origin(data="wood"))[0] == (
+        "discrim project wood --method raw --classifier forest --class-weight balanced --model model.discrim"
     )
-    (line,) = made_up(trees(), "wood", [("pls", 2, 0.9)]).lines
-    assert project_command(line, "wood", (), "standard").startswith("discrim project wood --method pls -k 2 ")
-    for name in ("raw", "SelectKBest"):  # nothing to get, or an estimator of the caller's own
-        (line,) = made_up(trees(), "wood", [(name, 2, 0.9)]).lines
-        assert project_command(line, "wood", (), "standard") == python_code(line, "standard") == ""
+    own = Recommendation("SelectKBest", 2, "svm")  # an estimator that the caller passed
+    assert commands(own, origin) == []
+    assert python_code(own) == ""
+    assert commands(weighted, Origin()) == []
 
 
 # ---------------------------------------------------------------------- fitted again

@@ -1,0 +1,64 @@
+"""A pipeline by the names that a comparison uses: unfitted as it was judged, or fitted on all rows to predict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from discrim.estimators.linear_map import LinearMap
+from discrim.estimators.predictor import Predictor
+from discrim.evaluation.classifiers import CLASSIFIERS
+from discrim.evaluation.methods import METHODS, Method, Sizes, named
+from discrim.evaluation.recommendation import Recommendation
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.preprocessing import preprocessing
+
+
+def build_pipeline(
+    wanted: Recommendation, *, sparse: bool = False, seed: int = 0, method: Method | None = None
+) -> Pipeline:
+    """Build an unfitted pipeline of imputer, scaler, reducer and classifier.
+
+    Parameters
+    ----------
+    wanted : Recommendation
+        Names of the steps; the classifier may be "", for none.
+    sparse : bool, default=False
+        True if the rows are sparse.
+    seed : int, default=0
+        Seed of a random method.
+    method : Method, default=None
+        The method of that name, if it was passed by the caller.
+    """
+    reduction = method or named(wanted.method, METHODS, "method")
+    steps = preprocessing(wanted.scale, wanted.impute, sparse=sparse)
+    if reduction.build is not None:
+        steps.append(reduction.estimator(wanted.n_components, seed))
+    if not wanted.predicts_itself and wanted.classifier:
+        steps.append(named(wanted.classifier, CLASSIFIERS, "classifier").estimator(wanted.class_weight))
+    elif wanted.predicts_itself and reduction.own_classifier is not None:
+        steps.append(reduction.own_classifier.build())
+    elif wanted.predicts_itself and not hasattr(steps[-1], "predict"):
+        raise ValueError(f"--classifier must name a classifier, because {wanted.method} does not predict.")
+    return make_pipeline(*steps)
+
+
+def fit_pipeline(wanted: Recommendation, table: LabelledTable) -> Any:
+    """Fit the pipeline on all rows of a table: a `Predictor` if there is a classifier, else a pipeline.
+
+    Linear reductions of scikit-learn are kept as their directions (`LinearMap`), so that the model can be saved.
+    """
+    reduction = named(wanted.method, METHODS, "method")
+    most = reduction.most_components(Sizes(table.n_samples, table.n_features, len(table.class_counts())))
+    if wanted.reduces and not 1 <= wanted.n_components <= most:
+        raise ValueError(f"-k must be from 1 to {most} for {reduction.name} on this table; got {wanted.n_components}.")
+    pipeline = build_pipeline(wanted, sparse=issparse(table.X))
+    model = clone(pipeline).fit(table.X, table.y)
+    if wanted.reduces and not reduction.ours:
+        at = len(preprocessing(wanted.scale, wanted.impute))
+        kept = LinearMap.of(model[at], table.n_features, reduction.name.replace("-", ""))
+        model.steps[at] = ("linearmap", kept)
+    return Predictor(pipeline).set_fitted(model, table.X, table.y) if wanted.classifier else model

@@ -1,0 +1,88 @@
+"""A Predictor predicts as its pipeline does, with probabilities of held-out rows and limits for unusual ones."""
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from discrim import PCA, FisherLDA, KernelMap, Predictor, RegularizedLDA, UncorrelatedLDA
+from discrim.core.calibration import calibrated
+from discrim.evaluation.classifiers import CLASSIFIERS
+
+LOADED = {"two classes": load_breast_cancer, "three classes": load_wine, "ten classes": load_digits}
+
+
+@pytest.fixture(params=LOADED)
+def split(request):
+    X, y = LOADED[request.param](return_X_y=True)
+    return train_test_split(X, np.array([f"class {code}" for code in range(10)])[y], stratify=y, random_state=0)
+
+
+@pytest.mark.parametrize("classifier", [SVC(), CLASSIFIERS["svm"].build(), RandomForestClassifier(20, random_state=0)])
+@pytest.mark.parametrize("reduces", [True, False])
+def test_labels_are_those_of_the_pipeline_and_probabilities_are_good(classifier, reduces, split):
+    X, X_new, y, y_new = split
+    pipeline = make_pipeline(StandardScaler(), *([PCA(5)] if reduces else []), classifier)
+    model = Predictor(pipeline).fit(X, y)
+    expected = pipeline.fit(X, y).predict(X_new)
+    assert model.predict(X_new).tolist() == expected.tolist()
+    probabilities = model.predict_proba(X_new)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    other = CalibratedClassifierCV(pipeline, cv=5, ensemble=False).fit(X, y)
+    assert log_loss(y_new, probabilities) < 1.3 * log_loss(y_new, other.predict_proba(X_new)) + 0.02
+
+
+def test_the_temperature_is_of_rows_that_the_whole_pipeline_was_not_fitted_on():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 200)), np.arange(60) % 2  # no signal, and classes that training rows separate
+    pipeline = make_pipeline(StandardScaler(), FisherLDA(1), LinearSVC())
+    with pytest.warns(UserWarning, match="singular"):
+        model = Predictor(pipeline).fit(X, y)
+    seen = pipeline.fit(X, y).decision_function(X)
+    overconfident = calibrated(np.column_stack([0 * seen, seen]), 1.0, 60)
+    assert overconfident.max(axis=1).mean() > model.predict_proba(X).max(axis=1).mean()
+    new = rng.normal(size=(500, 200))
+    assert model.predict_proba(new).max(axis=1).mean() < 0.75
+
+
+def test_good_rows_are_rarely_unusual_and_other_rows_are(split):
+    X, X_new, y, _ = split
+    for reduction in ([RegularizedLDA(1)], [PCA(3)], []):
+        model = Predictor(make_pipeline(StandardScaler(), *reduction, KNeighborsClassifier())).fit(X, y)
+        assert (model.unusual(X_new) != "no").mean() < 0.1
+        assert (model.unusual(X_new + 20 * X.std(axis=0)) != "no").all()
+
+
+def test_missing_cells_and_kernels_go_through():
+    X, y = load_wine(return_X_y=True)
+    X[::7, 2] = np.nan
+    reduction = make_pipeline(KernelMap(n_landmarks=30, random_state=0), FisherLDA(2))
+    model = Predictor(make_pipeline(SimpleImputer(), StandardScaler(), reduction, SVC())).fit(X, y)
+    assert model.transform(X).shape == (len(X), 2)
+    assert model.get_feature_names_out().tolist() == ["fisherlda0", "fisherlda1"]
+    assert (model.unusual(X) != "no").mean() < 0.05
+
+
+def test_a_reducer_that_predicts_may_be_the_last_step(split):
+    X, X_new, y, _ = split
+    for last in (RegularizedLDA(1), UncorrelatedLDA(1)):
+        model = Predictor(make_pipeline(StandardScaler(), last)).fit(X, y)
+        assert model.transform(X_new).shape == (len(X_new), 1)
+        assert model.predict_proba(X_new).shape == (len(X_new), len(model.classes_))
+        assert set(model.unusual(X_new)) <= {"no", "T2", "Q", "T2 and Q"}
+
+
+def test_what_cannot_be_estimated_is_left_out():
+    X, y = np.random.default_rng(0).normal(size=(9, 4)), np.array([0, 0, 0, 0, 1, 1, 1, 1, 2])
+    model = Predictor(make_pipeline(StandardScaler(), LinearSVC())).fit(X, y)
+    assert not hasattr(model, "predict_proba")  # one class has one row
+    assert not hasattr(Predictor(make_pipeline(PCA(3), KNeighborsClassifier(1))).fit(X[:4], y[2:6]), "unusual")
+    assert model.predict(X).shape == (9,)
