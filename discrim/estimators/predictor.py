@@ -209,7 +209,9 @@ def split_steps(pipeline: Pipeline) -> tuple[list[Any], list[Any], list[Any]]:
     """Return the steps that preprocess, those that reduce, and those that only classify."""
     steps = list(_flat(pipeline))
     first = next((at for at, step in enumerate(steps) if type(step).__name__ not in _BEFORE), len(steps))
-    last = len(steps) if hasattr(steps[-1], "transform") else len(steps) - 1
+    # a reducer that predicts only classifies if another one comes before it; KernelMap alone is no reduction
+    reduced = any(type(step).__name__ != "KernelMap" for step in steps[first:-1])
+    last = len(steps) if hasattr(steps[-1], "transform") and not reduced else len(steps) - 1
     if first < last < len(steps) and type(steps[last - 1]).__name__ == _UNIT:
         last -= 1
     return steps[:first], steps[first:last], steps[last:]
