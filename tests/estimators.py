@@ -72,6 +72,8 @@ CASES = [
     if case.laws.linear and not (case.laws.chosen_by_folds or case.laws.uses_svm or case.laws.iterated)
 ] + OPTIONS
 CHOSEN_BY_FOLDS = [case for case in LISTED if case.laws.chosen_by_folds]
+WITH_DEFAULTS = CASES + CHOSEN_BY_FOLDS
+KEEPING_COLUMNS = CASES + [case for case in CHOSEN_BY_FOLDS if case.laws.rotates]  # without a selection of columns
 ITERATED = [case for case in LISTED if case.laws.iterated]
 USES_SVM = [case for case in LISTED if case.laws.uses_svm]
 SUPERVISED = [case for case in CASES if case.laws.supervised]

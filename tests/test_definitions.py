@@ -3,7 +3,7 @@
 import literal
 import numpy as np
 import pytest
-from estimators import CASES, QUIET, over
+from estimators import CASES, QUIET, WITH_DEFAULTS, over
 from samples import labelled
 from scipy.linalg import eigh
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -67,7 +67,7 @@ def test_a_spread_as_matrix_factor_operator_and_trace_is_the_literal_sum(case, s
     np.testing.assert_allclose(spread.trace(moments, points), np.trace(A), rtol=1e-12)
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_transform_is_centre_and_project_and_inverse_is_least_squares(case, table):
     X, y = table
     fitted = case().fit(X, y)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, QUIET, STREAMED, SUPERVISED, over
+from estimators import CASES, CHOSEN_BY_FOLDS, QUIET, STREAMED, SUPERVISED, WITH_DEFAULTS, over
 from geometry import most_turned
 from samples import labelled, of, with_names_that_are_read
 
@@ -35,7 +35,7 @@ def spoiled(table, value):
     return X
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_bad_cells_are_named_and_counted(case, table):
     X, y = table
     fitted = case().fit(X, y)
@@ -97,7 +97,7 @@ LABELS = {
 }
 
 
-@over(SUPERVISED)
+@over(SUPERVISED + CHOSEN_BY_FOLDS)
 def test_kinds_of_labels(case):
     plain = case().fit(X, Y)
     for name, labels in LABELS.items():
@@ -108,7 +108,7 @@ def test_kinds_of_labels(case):
             assert fitted.classes_.tolist() == sorted(set(np.asarray(given).tolist()))
 
 
-@over(SUPERVISED)
+@over(SUPERVISED + CHOSEN_BY_FOLDS)
 def test_bools_are_two_classes(case):
     fitted = case(1).fit(X, Y == 0)
     assert fitted.classes_.tolist() == [False, True]
@@ -141,7 +141,7 @@ REFUSED_LABELS = {
 }
 
 
-@over(SUPERVISED)
+@over(SUPERVISED + CHOSEN_BY_FOLDS)
 def test_labels_that_are_refused(case):
     for name, (labels, message) in REFUSED_LABELS.items():
         with of(name), pytest.raises(ValueError, match=message):
@@ -195,7 +195,7 @@ KINDS = {
 }
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_kinds_of_numbers(case):
     for name, given in KINDS.items():
         with of(name):
@@ -224,7 +224,7 @@ REFUSED_TABLES = {
 }
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_tables_that_are_refused(case):
     for name, (given, kind, message) in REFUSED_TABLES.items():
         with of(name), pytest.raises(kind, match=message):
@@ -243,7 +243,7 @@ libraries = pytest.mark.parametrize("library", ["pandas", "polars"])
 
 
 @libraries
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_frames_with_other_columns_are_refused(case, library):
     table = frame(library)
     fitted = case().fit(table, Y)
@@ -266,7 +266,7 @@ def test_a_stream_of_frames_keeps_its_columns(library):
         mean_margins().partial_fit(X, Y).partial_fit(X[:, :3], Y)
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_columns_of_one_name_are_refused_before_and_after_fit(case):
     pandas = pytest.importorskip("pandas")
     table = frame("pandas")
@@ -310,7 +310,7 @@ REFUSED_WEIGHTS = {
 }
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_weights_that_are_refused(case):
     for name, (weights, message) in REFUSED_WEIGHTS.items():
         with of(name), pytest.raises(ValueError, match=message):
@@ -326,7 +326,7 @@ def test_fractions_are_refused_where_weights_are_counts(case):
 # ---------------------------------------------------------------------- options, scores, size
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_inverse_transform_of_something_else(case):
     fitted = case().fit(X, Y)
     with pytest.raises(ValueError, match=r"\(30, 4\)"):

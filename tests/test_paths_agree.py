@@ -6,7 +6,7 @@ import literal
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, QUIET, STREAMED, over, posed_in
+from estimators import CASES, KEEPING_COLUMNS, QUIET, STREAMED, WITH_DEFAULTS, over, posed_in
 from geometry import largest_angle, most_turned, signs_differ
 from memory import assert_peak_below
 from samples import graded, labelled, of
@@ -34,7 +34,7 @@ def assert_agree(one, other, angle=1e-9, rtol=1e-9):
 # ---------------------------------------------------------------------- coordinates
 
 
-@over(CASES)
+@over(KEEPING_COLUMNS)
 def test_every_basis_gives_the_same_answer(case, table):
     X, y = table
     wanted = case().fit(X, y)
@@ -48,7 +48,7 @@ def test_every_basis_gives_the_same_answer(case, table):
 
 @over([case for case in CASES if case.laws.by_products])
 def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     X = np.where(X > 0.5, X, 0.0)
     found = case(3).fit(sp.csr_array(X), y)
@@ -60,7 +60,7 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
 # (BayesErrorLDA with a ridge goes by products, too; what it expects of other rows is drawn at random there)
 @over([case for case in CASES if not (case.laws.by_products or isinstance(case(), BayesErrorLDA))])
 def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     with pytest.raises(ValueError, match="80×40"):
         case(3).fit(sp.csr_array(np.where(X > 0.5, X, 0.0)), y)
@@ -68,7 +68,7 @@ def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeyp
 
 @pytest.mark.parametrize("make", [BayesErrorLDA, RegularizedLDA])
 def test_the_default_ridge_of_a_large_sparse_table_is_chosen_on_some_rows(make, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 100)
     X = np.where(X > 0.5, X, 0.0)
     monkeypatch.setattr("discrim.core.coordinates.products.CHOICE_ROWS", 80)
@@ -103,7 +103,7 @@ def test_the_rows_a_ridge_is_chosen_on_hold_each_class_in_its_share(monkeypatch)
     [{"cv": [([0, 1, 2, 3], [4, 5])]}, {"store_covariance": True}, {"shrinkage": "oas"}, {"n_components": "cv"}],
 )
 def test_what_a_sample_cannot_choose_for_a_large_sparse_table_is_refused(given, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     with pytest.raises(ValueError, match="sparse"):
         RegularizedLDA(**({"n_components": 2} | given)).fit(sp.csr_array(X), y)
@@ -117,13 +117,13 @@ def text(n=250, d=40_000, seed=0):
     return X.tocsr(), y
 
 
-@over(CASES)
+@over(KEEPING_COLUMNS)
 def test_a_sparse_table_is_never_made_dense(case):
     X, y = text()
     assert_peak_below(X.shape[0] * X.shape[1] * 8 / 2, lambda: case().fit(X, y).transform(X))
 
 
-@over(CASES)
+@over(KEEPING_COLUMNS)
 def test_no_square_array_of_the_columns_where_rows_are_fewer(case):
     X, y = labelled(20, 20_000)
     assert_peak_below(10 * X.nbytes, lambda: case().fit(X, y).transform(X))  # d×d would be 1,000 times X
@@ -174,7 +174,7 @@ def test_large_directions_keep_their_digits_beside_small_ones(case, smallest):
     assert most_turned(fitted.components_, directions[:2]) < 1e-10
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_small_directions_of_a_wide_sparse_table_are_those_of_the_dense_one(case):
     X, y, _ = graded(12, 50, 1e-7)
     dense, sparse = case(None).fit(X, y), case(None).fit(sp.csr_array(X), y)
@@ -270,7 +270,7 @@ def test_scores_and_errors_of_a_stream():
 # ---------------------------------------------------------------------- numbers and memory
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_float32_in_float32_out_and_right_to_its_digits(case, table):
     X, y = table
     single = X.astype(np.float32)
@@ -298,7 +298,7 @@ LAYOUTS = {
 }
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 def test_layout_in_memory_does_not_matter(case, table, tmp_path):
     X, y = table
     plain = case().fit(X.copy(), y)
@@ -310,7 +310,7 @@ def test_layout_in_memory_does_not_matter(case, table, tmp_path):
             np.testing.assert_allclose(fitted.transform(given), fitted.transform(X), atol=1e-11)
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 @pytest.mark.parametrize("shape", [(60, 6), (15, 40)], ids=["tall", "wide"])
 def test_sparse_formats(case, shape):
     X, y = labelled(*shape)
@@ -332,7 +332,7 @@ def test_every_sparse_container_of_scipy(name, kind):
     assert_agree(MarginPCA(2, pairs="mean").fit(X, y), found)
 
 
-@over(CASES)
+@over(WITH_DEFAULTS)
 @pytest.mark.parametrize("basis", ["features", "rows", "products"])
 def test_repeated_and_unsorted_entries_of_a_sparse_table_add_up_and_stay(case, basis):
     X, y = labelled(24, 6)

@@ -35,6 +35,7 @@ from discrim.tables.check_parameters import (
 )
 from discrim.tables.row_hash import HashKFold, hash_folds, row_hashes
 from discrim.tables.rows import BLOCK_ROWS, LabelledRows, dense_block, projected
+from discrim.tables.validation import require_finite
 from discrim.threads import WORTH, computed_once, map_tasks
 
 Array = NDArray[np.float64]
@@ -103,6 +104,8 @@ class Folds:
     def _sets(self) -> list[TrainingSet]:
         """From one pass, where the test rows divide the table: training sets are sums of the other parts."""
         pairs, repeats = self.splits.pairs, self.splits.repeats
+        if self.points.is_sparse:  # the rows of a fold are copied, so that a bad cell would be counted in one fold only
+            require_finite(self.points.X, self.points.numbers)
         tests = [self.points.picked(test) for _, test in pairs]
         if not self.splits.divide:
             training = [ClassMoments.of_rows(self.points.picked(rows)) for rows, _ in pairs]

@@ -51,7 +51,7 @@ def test_without_a_ridge_a_singular_scatter_is_said_and_lda_takes_its_place():
 
 @pytest.mark.parametrize("shrinkage", ["cv", 0.1])
 def test_a_large_sparse_table_is_refused_as_every_scatter_is_needed(shrinkage, monkeypatch):
-    monkeypatch.setattr("discrim.core.coordinates.row_space.EXACT_SIDE", 30)
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     with pytest.raises(ValueError, match="HeteroscedasticLDA"):
         HeteroscedasticLDA(2, shrinkage=shrinkage).fit(sp.csr_array(np.where(X > 0.5, X, 0.0)), y)
