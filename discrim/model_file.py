@@ -21,8 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from discrim.classifier_states import CLASSIFIERS, plain_state, restore
 from discrim.core.cross_validation import PathScores
 from discrim.core.generalisation import HeldOut
-from discrim.core.kernel_choice import TriedKernel
-from discrim.core.landmarks import LandmarkKernel
+from discrim.core.kernel_choice import Candidate, Choice, ChosenKernel, HeldOutScores, TriedKernel
+from discrim.core.landmark_rule import Look
+from discrim.core.landmarks import FeatureSpace, FixedFeatures, LandmarkKernel
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import RowSample
@@ -30,7 +31,7 @@ from discrim.core.posterior_rule import HeldOutRows, PosteriorRule
 from discrim.core.row_limits import RowLimits
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import Pairing
-from discrim.estimators.posterior_map import ChosenKernel
+from discrim.estimators.map_statistics import MapOfStatistics
 from discrim.estimators.predictor import Predictor
 from discrim.registry import PUBLIC, found
 from discrim.tables.plain_format import PlainFormat, PlainFormatError
@@ -109,16 +110,17 @@ class _ModelFormat(_EstimatorFormat):
                     getattr(value, use)(row)
 
 
-_LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, ClassMoments, RowSample, RowLimits)
+_LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, FixedFeatures, ClassMoments, RowSample, RowLimits)
 _OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, HeldOutRows, LandmarkKernel)
+_OF_LOOKS = (Look, Choice, Candidate, HeldOutScores, FeatureSpace)  # of a map that was fitted on a stream
 # what the refined hyperplane holds, which is in a room above this one
 _OF_REFINEMENT = (
     "discrim.estimators.pair_refinement.Hyperplane",
     "discrim.estimators.pair_refinement.Refinement",
     "discrim.estimators.pair_refinement.Standard",
 )
-FORMAT = _ModelFormat("model", 2, (*_LINEAR, *_OF_KERNELS))
-UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS))
+FORMAT = _ModelFormat("model", 2, (*_LINEAR, *_OF_KERNELS, *_OF_LOOKS))
+UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS, *_OF_LOOKS))
 
 
 def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
@@ -187,7 +189,7 @@ def trusted_types() -> list[str]:
     """
     targets = [*_ESTIMATORS.values(), *(one.target for one in PUBLIC.values() if one.classifies)]
     ours = [target.replace(":", ".") for target in [*targets, *_OF_REFINEMENT] if target.startswith("discrim.")]
-    return sorted({*ours, *(f"{one.__module__}.{one.__qualname__}" for one in (*_LINEAR, *_OF_KERNELS))})
+    return sorted({*ours, *(f"{one.__module__}.{one.__qualname__}" for one in (*_LINEAR, *_OF_KERNELS, *_OF_LOOKS))})
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -226,7 +228,7 @@ def _require_model(steps: list[Any]) -> None:
 
 def _state(estimator: Any) -> dict[str, Any]:
     """Return the attributes of an estimator, with the directions of a stream."""
-    if isinstance(estimator, Reducer) and estimator.__sklearn_is_fitted__():
+    if isinstance(estimator, Reducer | MapOfStatistics) and estimator.__sklearn_is_fitted__():
         estimator._require_solution()
     known = plain_state(estimator) if type(estimator).__name__ in CLASSIFIERS else vars(estimator)
     left_out = ["_skl_callbacks", "_held_out"]  # for fits, and one value for each training row

@@ -10,10 +10,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import KERNEL_PARAMS
 
 from discrim.core.calibration import best_temperature, standard_error
 from discrim.core.cross_validation import Folds, TrainingSet
@@ -122,6 +124,39 @@ class Choice:
     @property
     def accuracy(self) -> float:
         return float(self.held_out.accuracies[0])
+
+
+@dataclass(frozen=True)
+class ChosenKernel:
+    """The kernel of a fitted map, why it was chosen, and what came of every candidate tried."""
+
+    name: str
+    params: dict[str, Any]
+    scaled: bool
+    n_landmarks: int
+    why: str
+    tried: tuple[TriedKernel, ...]
+
+    @classmethod
+    def of(cls, kernel: LandmarkKernel | None, first: Choice) -> ChosenKernel:
+        """Describe the kernel of a rule (None: linear) that was chosen so."""
+        if kernel is None:
+            return cls("linear", {}, False, 0, first.why, first.tried)
+        params = {"gamma": kernel.gamma} if kernel.name == "rbf" else dict(kernel.params)
+        scaled, size = kernel.scales is not None, kernel.landmarks.shape[0]
+        return cls(kernel.name, params, scaled, size, first.why, first.tried)
+
+
+def require_known_kernel_params(kernel: str, params: dict[str, Any] | None) -> None:
+    """Raise unless a kernel has these parameters."""
+    known = KERNEL_PARAMS.get(kernel, ())
+    strange = sorted(set(params or {}) - set(known))
+    if strange:
+        there = f"those of {kernel!r} are {', '.join(sorted(known))}" if known else f"{kernel!r} has none"
+        raise ValueError(f"kernel_params names {', '.join(strange)}; {there}.")
+    gamma = (params or {}).get("gamma", 1.0)
+    if kernel == "rbf" and not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
+        raise ValueError(f"kernel_params has gamma={gamma!r}; possible is a finite number above 0.")
 
 
 # ---------------------------------------------------------------------- held-out scores

@@ -8,7 +8,9 @@ of the rows nor how often one is listed plays a part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -192,6 +194,58 @@ class FeatureSpace:
         if not self.is_triangular:
             return seen @ self.factor
         return la.blas.dtrmm(1.0, self.factor, seen.T, trans_a=1, overwrite_b=1).T
+
+
+@dataclass(frozen=True)
+class FixedFeatures:
+    """Features of rows that every part of a table can compute alike, so that their class moments add up.
+
+    key : identifies landmarks, kernel and scaler; n_columns : of the rows
+    space : left out of statistics, which only need to know which features they are of
+    shift, scale : of a scaler in front, None without one
+    """
+
+    key: str
+    n_columns: int
+    space: FeatureSpace | None = field(default=None, compare=False, repr=False)
+    shift: Array | None = field(default=None, compare=False, repr=False)
+    scale: Array | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, space: FeatureSpace, shift: Array | None = None, scale: Array | None = None) -> FixedFeatures:
+        """Name the features of a space."""
+        kernel, digest = space.kernel, hashlib.blake2b(digest_size=16)
+        landmarks = sp.coo_array(kernel.landmarks)
+        for values in (*landmarks.coords, landmarks.data, kernel.scales, shift, scale):
+            digest.update(b"-" if values is None else np.ascontiguousarray(values).tobytes())
+        digest.update(repr((kernel.name, sorted(kernel.params.items()), landmarks.shape)).encode())
+        return cls(digest.hexdigest(), kernel.landmarks.shape[1], space, shift, scale)
+
+    @property
+    def bare(self) -> FixedFeatures:
+        """The name without the arrays."""
+        return FixedFeatures(self.key, self.n_columns)
+
+    def scaled(self, X: Any) -> Any:
+        """Return rows as the scaler in front gives them."""
+        if self.shift is None or self.scale is None:
+            return X
+        X = X.toarray() if sp.issparse(X) and self.shift.any() else X
+        return sp.csr_array(X / self.scale) if sp.issparse(X) else (X - self.shift) / self.scale
+
+    def __call__(self, X: Any) -> Array:
+        """Compute φ(x), n×r."""
+        assert self.space is not None
+        return self.space.features(self.scaled(X))
+
+    def blocks(self, rows: LabelledRows) -> Iterator[LabelledRows]:
+        """Yield the rows in these features, in blocks that fit into memory; at least one, which may be empty."""
+        assert self.space is not None
+        if rows.shape[0] == 0:
+            yield replace(rows, X=np.empty((0, self.space.factor.shape[1])))
+        for part in block_slices(rows.shape[0], len(self.space.factor)):
+            weights = None if rows.weights is None else rows.weights[part]
+            yield LabelledRows(self(rows.X[part]), rows.codes[part], rows.classes, weights)
 
 
 def relevance(rows: LabelledRows) -> Array:

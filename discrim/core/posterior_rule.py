@@ -34,8 +34,9 @@ from discrim.core.kernel_choice import (
 from discrim.core.landmarks import GRADIENTS, LandmarkKernel, drawn_landmarks
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.moments.gather import Statistics
 from discrim.core.ridge_rules import RidgeRules
-from discrim.tables.row_hash import row_hashes
+from discrim.tables.row_hash import Hashes, hash_folds, row_hashes
 from discrim.tables.rows import LabelledRows, block_slices
 
 Array = NDArray[np.float64]
@@ -70,6 +71,13 @@ class PosteriorRule:
         return result
 
     @property
+    def name(self) -> str:
+        """The kernel, and the number of landmarks."""
+        if self.kernel is None:
+            return "linear ridge rule"
+        return f"ridge rule of a kernel ({self.kernel.name}) with {self.kernel.landmarks.shape[0]} landmarks"
+
+    @property
     def has_gradients(self) -> bool:
         """True if the scores can be differentiated."""
         return self.kernel is None or self.kernel.name in GRADIENTS
@@ -95,7 +103,19 @@ class HeldOutRows:
     def from_folds(cls, folds: Folds, choice: Choice) -> HeldOutRows:
         """Collect the held-out scores of a choice that all rows took part in; equal rows share their mean."""
         rows = np.concatenate([test for _, test in folds.splits.pairs])
-        hashes, which = np.unique(row_hashes(folds.points.X)[rows], return_inverse=True)
+        return cls._of(row_hashes(folds.points.X)[rows], choice)
+
+    @classmethod
+    def from_sample(cls, total: Statistics, choice: Choice) -> HeldOutRows:
+        """Collect the same for the sample of gathered statistics, the first folds of which were scored."""
+        assert total.sample is not None
+        drawn = hash_folds(total.sample.hashes, total.gathering.n_folds, total.gathering.seed)
+        rows = np.argsort(drawn, kind="stable")[: len(choice.held_out.codes)]
+        return cls._of(total.sample.hashes[rows], choice)
+
+    @classmethod
+    def _of(cls, of_rows: Hashes, choice: Choice) -> HeldOutRows:
+        hashes, which = np.unique(of_rows, return_inverse=True)
         sums = np.zeros((len(hashes), choice.held_out.scores.shape[2]))
         np.add.at(sums, which, choice.held_out.scores[0])
         return cls(hashes, sums / np.bincount(which)[:, None])

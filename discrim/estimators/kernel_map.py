@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.cross_validation import Folds, splits_of
 from discrim.core.eigen import fixed_signs, with_fixed_signs
-from discrim.core.kernel_choice import Candidate, FeatureSpaces, TriedKernel
+from discrim.core.kernel_choice import Candidate, FeatureSpaces, TriedKernel, require_known_kernel_params
 from discrim.core.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
 from discrim.core.posterior_rule import CHOICE_LANDMARKS, choose_kernel
 from discrim.decompositions import eigh
 from discrim.doc_links import DocLinkMixin
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
-from discrim.estimators.posterior_map import LANDMARKS_WANTED, require_known_kernel_params
+from discrim.estimators.posterior_map import LANDMARKS_WANTED
 from discrim.tables.check_parameters import POSITIVE, Constraints, check_parameters, named
 from discrim.tables.rows import LabelledRows, block_slices
 from discrim.tables.validation import (

@@ -44,6 +44,7 @@ class Scaled:
 
     statistics: Callable[[Statistics], Statistics]
     table: Callable[[NDArray[Any]], NDArray[Any]]
+    units: Callable[[], tuple[Array, Array]]  # shift and scale, after `statistics`
 
 
 def fit_within(
@@ -70,13 +71,29 @@ def fit_within(
     if scaled is not None:
         total = scaled.statistics(total)
     if exact:
-        reducer.fit_statistics(total)
+        reducer.fit_statistics(_after_second_pass(reducer, total, parts, max_memory, scaled))
         return
     assert parts.summed is not None
     summed, seen = parts.summed, partial(_seen, total.gathering, total.moments.classes, scaled)
     known = Features.of_moments(total.moments, plan.reason)
     passed = PassedRows(**vars(known), summed=lambda of_rows: summed(partial(seen, of_rows)), most=plan.passes)
     reducer._fit_basis(passed, total)
+
+
+def _after_second_pass(
+    reducer: Any, total: Statistics, parts: TableInParts, max_memory: int, scaled: Scaled | None
+) -> Statistics:
+    """Return the statistics of a second pass, where a reducer asks for one and the parts can be read again."""
+    if parts.summed is None:
+        return total
+    again = reducer._second_gathering(total, max_memory, None if scaled is None else scaled.units())
+    if again is None:
+        return total
+    if scaled is None:
+        return parts.gather(again)
+    if again.features is None:
+        return scaled.statistics(parts.gather(replace(again, columns=True)))
+    return replace(parts.gather(again), names=None)  # the features are computed behind the scaler
 
 
 def _seen(
@@ -173,8 +190,10 @@ def fit_parts(
         return fit_in_parts(model, in_dask_parts(itertools.chain(first, remaining)), max_memory)
     first = [_part(part) for part in first]
 
+    passes = iter([itertools.chain(first, remaining)])
+
     def gather(gathering: Gathering) -> Statistics:
-        given = enumerate(itertools.chain(first, remaining))
+        given = enumerate(next(passes, parts))
         return sum_of_some(map(partial(_of_part, gathering), given))
 
     def summed(look: Look) -> Any:
@@ -209,7 +228,9 @@ def _looked_at(look: Look, given: Any) -> Any:
 def fit_in_parts(model: Any, parts: TableInParts, max_memory: int) -> Any:
     """The model, fitted on a table in parts wherever they are, in the given memory."""
     scaler, reducer = _steps(model)
-    scaled = None if scaler is None else Scaled(partial(_behind, scaler), partial(_applied, scaler))
+    scaled = (
+        None if scaler is None else Scaled(partial(_behind, scaler), partial(_applied, scaler), partial(_units, scaler))
+    )
     fit_within(reducer, gathering_of(model), parts, max_memory, scaled)
     return model
 
@@ -230,6 +251,15 @@ def _applied(scaler: Any, X: Any) -> Any:
     nameless = copy(scaler)
     vars(nameless).pop("feature_names_in_", None)
     return nameless.transform(X)
+
+
+def _units(scaler: Any) -> tuple[Array, Array]:
+    """Return shift and scale of a fitted scaler: it gives (x − shift) / scale."""
+    if isinstance(scaler, MinMaxScaler):
+        return -scaler.min_ / scaler.scale_, 1 / scaler.scale_
+    scale = np.ones(scaler.n_features_in_) if scaler.scale_ is None else scaler.scale_
+    has_shift = isinstance(scaler, StandardScaler) and scaler.with_mean
+    return (scaler.mean_ if has_shift else np.zeros(scaler.n_features_in_)), scale
 
 
 def _steps(model: Any) -> tuple[Any, GatheringEstimator]:

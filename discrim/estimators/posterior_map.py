@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -12,42 +10,38 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import KERNEL_PARAMS
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags
 
 from discrim.core.calibration import calibrated
 from discrim.core.class_places import class_places, on_principal_axes
-from discrim.core.coordinates.basis import Features
-from discrim.core.cross_validation import Folds, gathered_folds, hash_splitter, splits_of
+from discrim.core.cross_validation import Folds, hash_splitter, splits_of
 from discrim.core.explanation import Explanation, two_classes
-from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, TriedKernel
-from discrim.core.landmarks import LandmarkKernel, content_priorities, drawn_landmarks
-from discrim.core.moments.gather import Gathering, Statistics, require_statistics
-from discrim.core.moments.row_sample import SAMPLE_ROWS
+from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, ChosenKernel, require_known_kernel_params
+from discrim.core.landmark_rule import LARGE_ROWS
+from discrim.core.landmarks import content_priorities, drawn_landmarks
 from discrim.core.posterior_rule import (
     SHARPNESS,
     HeldOutRows,
     PosteriorRule,
-    choose_linear_rule,
     choose_rule,
     class_confusions,
     column_deviations,
     fitted_rule,
     is_too_large,
-    linear_rule,
     tempered_sharpness,
     weight_covariance,
 )
 from discrim.doc_links import DocLinkMixin
-from discrim.estimators.streaming import GatheringEstimator
+from discrim.engines.dask_tables import in_dask_parts, is_dask
+from discrim.engines.table_files import files_for, in_files, is_path
+from discrim.estimators.map_statistics import MapOfStatistics, require_rows_to_hold_out
+from discrim.estimators.parts import fit_within
 from discrim.tables.check_parameters import (
     POSITIVE,
     Constraints,
     Possible,
     check_parameters,
     named,
-    require_unnumbered,
-    seed_number,
     whole,
 )
 from discrim.tables.rows import LabelledRows, block_slices
@@ -65,18 +59,6 @@ IMPORTANCE_ROWS = 1_000  # of the training rows, over which effects of columns a
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
 
 
-@dataclass(frozen=True)
-class ChosenKernel:
-    """The kernel of a fitted map, why it was chosen, and what came of every candidate tried."""
-
-    name: str
-    params: dict[str, Any]
-    scaled: bool
-    n_landmarks: int
-    why: str
-    tried: tuple[TriedKernel, ...]
-
-
 class _Missing:
     """An attribute that reducers have and this one has not; the error says why."""
 
@@ -90,9 +72,7 @@ class _Missing:
         raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
 
 
-class PosteriorMap(
-    DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, GatheringEstimator
-):
+class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapOfStatistics):
     """Posterior map: every row at the mean of its classes' places, weighted by how probable a classifier finds them.
 
         z(x) = Σ_c q_c(x) v_c ,   q = softmax(s·a(x)/T) ,   a_c(x) = m_cᵀΣ_γ⁻¹φ(x) − ½ m_cᵀΣ_γ⁻¹m_c + log p_c
@@ -168,9 +148,6 @@ class PosteriorMap(
     True
     """
 
-    _column_deviations: Array
-    _importances: Array | None = None  # also None in models saved by earlier versions
-    _held_out: HeldOutRows | None = None  # not kept in model files
     _weight_covariance: Array | None = None  # of q, over held-out rows; None in models saved by version 0.1
 
     inverse_transform = _Missing(
@@ -178,10 +155,6 @@ class PosteriorMap(
         "components can be carried back."
     )
     components_ = _Missing("the map is not linear, so it has no directions. Use BayesErrorLDA for loadings.")
-    partial_fit = _Missing(
-        "it is chosen by held-out rows of the whole table. Pass the parts of a table to fit_parts; with "
-        "kernel='linear' their statistics suffice."
-    )
 
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": (whole(1), Possible("or None for one less than there are classes", lambda k: k is None)),
@@ -214,69 +187,49 @@ class PosteriorMap(
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the classifier by held-out rows, train it on all, and find the classes' places.
 
-        A weight of 2 is the row twice, so weights that sum to 1 say as much as a single row: standard errors are wide.
+        Above 5,000 rows, kernel and landmarks are chosen on a sample of up to 20,000, and moments of the landmarks'
+        features are summed over all rows; `solver_` says so.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows; or a Dask array or data frame; or the path of a file or a folder (Parquet, Feather, CSV, .npy).
+            The last two are read twice, in parts.
+        y : array of shape (n_samples,)
+            Their labels. Of files, the name of the column that holds them.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts. A weight of 2 is the row twice, so weights that sum to 1 say as much as a single
+            row: standard errors are wide.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
         """
         self._check_parameters()
+        if is_path(X) or is_dask(X):
+            self._look = None
+            asked = self._gathering()
+            table = in_files(files_for(asked, X, y, sample_weight)) if is_path(X) else None
+            fit_within(self, asked, table or in_dask_parts([(X, y, sample_weight)]))
+            return self
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=True)
             require_two_classes(self, rows.classes)
             require_finite(rows.X, rows.numbers)
+            self._statistics = self._look = None
             self._fit_rows(rows)
         return self
-
-    def fit_statistics(self, total: Statistics) -> Self:
-        """Fit from gathered statistics alone.
-
-        With kernel="linear" moments of the folds, scored on a sample of their rows; any other kernel looks at rows, and
-        is fitted on the sample.
-        """
-        with unchanged_on_failure(self):
-            require_statistics(total)
-            total.gathering.sufficing_for(self._gathering())
-            self._know_columns(total)
-            if not self._is_linear:
-                self._fit_rows(self._sampled(total))
-                return self
-            choice = choose_linear_rule(gathered_folds(total))
-            rule = linear_rule(Features.of_moments(total.moments), total.moments, choice.shrinkage)
-            self._publish(total.moments.classes, total.moments.total_weight, choice, choice, rule, self._seed)
-            variances = Features.of_moments(total.moments).feature_variances(total.moments)
-            self._column_deviations = np.ldexp(np.sqrt(variances), total.moments.exponent)
-            assert total.sample is not None
-            rows = total.sample.among(total.moments.classes)
-            self._importances = self._mean_effects(rows, content_priorities(rows.X, self._seed))
-        return self
-
-    @property
-    def _is_linear(self) -> bool:
-        return self.kernel == "linear" and not self.kernel_params
-
-    def _gathering(self) -> Gathering:
-        """What a fit needs of every part of a table: moments of folds and a sample, or the sample alone."""
-        self._check_parameters()
-        require_unnumbered(self.cv)
-        asked = Gathering(type(self).__name__, keep="means", sample_rows=SAMPLE_ROWS)
-        if not self._is_linear:
-            return asked
-        splitter = hash_splitter(self.cv, self.random_state)
-        if splitter is None:
-            raise ValueError(
-                f"cv={self.cv!r} names rows, which come in parts here. Pass a number of folds or a HashKFold: their "
-                "folds follow from the rows' content."
-            )
-        seed = seed_number(splitter.random_state)
-        return replace(asked, keep="pooled", n_folds=splitter.get_n_splits(), seed=seed)
 
     def _check_parameters(self) -> None:
         check_parameters(self)
         require_known_kernel_params(self.kernel, self.kernel_params)
 
-    @property
-    def _seed(self) -> int:
-        return int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
-
     def _fit_rows(self, rows: LabelledRows) -> None:
-        _require_rows_to_hold_out(rows)
+        require_rows_to_hold_out(rows)
+        if rows.shape[0] > LARGE_ROWS and not self._is_linear and hash_splitter(self.cv, self.random_state):
+            self._fit_many_rows(rows)
+            return
         folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
         seed = self._seed
         priorities = content_priorities(rows.X, seed)
@@ -286,6 +239,7 @@ class PosteriorMap(
         self._held_out = HeldOutRows.from_folds(folds, choice)
         self._column_deviations = column_deviations(rows)
         self._importances = self._mean_effects(rows, priorities)
+        self.solver_ = f"{rule.name} on {rows.shape[0]} rows, chosen by {len(folds.splits.pairs)} folds"
 
     def _mean_effects(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
         """Compute the mean absolute effect of each column over distinct rows; None for a rule without gradients."""
@@ -324,7 +278,7 @@ class PosteriorMap(
         self._total_weight = total_weight
         self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
         self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
-        self.kernel_ = _description(rule.kernel, first)
+        self.kernel_ = ChosenKernel.of(rule.kernel, first)
         self.confusions_ = class_confusions(choice.held_out, choice.temperature, self._total_weight)
         self._seed_of_places = seed
         places = self._unrotated_places()
@@ -351,7 +305,7 @@ class PosteriorMap(
         PosteriorMap
             Another one; this one stays as it is.
         """
-        check_is_fitted(self)
+        self._require_solution()
         if isinstance(self.sharpness, str):
             raise ValueError(
                 f"sharpness={self.sharpness!r} depends on the places: fit with n_components={n_components}."
@@ -444,7 +398,7 @@ class PosteriorMap(
 
         The effect is that of one standard deviation, the mean is over up to 1,000 training rows.
         """
-        check_is_fitted(self)
+        self._require_solution()
         if self._importances is None:
             raise AttributeError(
                 f"{type(self).__name__} has no feature_importances_ here: the kernel {self.kernel_.name!r} has no "
@@ -473,7 +427,7 @@ class PosteriorMap(
 
     def _scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
         """a of all classes (n×C), and what kind of numbers the rows are."""
-        check_is_fitted(self)
+        self._require_solution()
         table = checked_table(self, X)
         require_finite(table)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -485,7 +439,7 @@ class PosteriorMap(
     @property
     def n_components_(self) -> int:
         """Number of dimensions."""
-        check_is_fitted(self)
+        self._require_solution()
         return self.places_.shape[1]
 
     @property
@@ -498,30 +452,3 @@ class PosteriorMap(
         tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def require_known_kernel_params(kernel: str, params: dict[str, Any] | None) -> None:
-    known = KERNEL_PARAMS.get(kernel, ())
-    strange = sorted(set(params or {}) - set(known))
-    if strange:
-        there = f"those of {kernel!r} are {', '.join(sorted(known))}" if known else f"{kernel!r} has none"
-        raise ValueError(f"kernel_params names {', '.join(strange)}; {there}.")
-    gamma = (params or {}).get("gamma", 1.0)
-    if kernel == "rbf" and not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
-        raise ValueError(f"kernel_params has gamma={gamma!r}; possible is a finite number above 0.")
-
-
-def _require_rows_to_hold_out(rows: LabelledRows) -> None:
-    if np.bincount(rows.codes).max() < 2:
-        raise ValueError(
-            f"Every class has one row only ({len(rows.codes)} rows), so none can be held out, by which PosteriorMap "
-            "chooses. Pass more rows, or use RegularizedLDA with a number as shrinkage."
-        )
-
-
-def _description(kernel: LandmarkKernel | None, first: Choice) -> ChosenKernel:
-    if kernel is None:
-        return ChosenKernel("linear", {}, False, 0, first.why, first.tried)
-    params = {"gamma": kernel.gamma} if kernel.name == "rbf" else dict(kernel.params)
-    scaled, size = kernel.scales is not None, kernel.landmarks.shape[0]
-    return ChosenKernel(kernel.name, params, scaled, size, first.why, first.tried)

@@ -120,6 +120,15 @@ class GatheringEstimator(OnOneBlasThread, BaseEstimator, ABC):
         if total.gathering.supervised:
             require_two_classes(self, total.moments.classes)
 
+    def _second_gathering(
+        self, total: Statistics, max_memory: int, units: tuple[Array, Array] | None = None
+    ) -> Gathering | None:
+        """Return what is gathered in a second pass over the parts, None where one suffices.
+
+        units : shift and scale of a scaler in front, which `total` has passed and the parts have not
+        """
+        return None
+
     def _sampled(self, total: Statistics) -> LabelledRows:
         """The rows in the statistics, for a method that looks at rows, and said so."""
         assert total.sample is not None

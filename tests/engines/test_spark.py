@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from samples import labelled
 
-from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, RegularizedLDA
+from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'discrim[spark]'")
 pytestmark = [
@@ -264,3 +264,18 @@ def test_columns_are_refused_before_a_job_starts(spark):
             SparkReducer(model=PCA(1), **given).fit(frame)
     with pytest.raises(ValueError, match="'reduced'"):
         SparkReducer(inputCols=NAMES, model=PCA(1)).fit(rows).transform(rows)
+
+
+def test_a_map_of_many_rows_is_the_one_in_memory(spark):
+    from discrim.spark import SparkReducer
+
+    n = 6_000  # above which moments of landmarks' features are summed
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    points = rng.standard_normal((n, 2)) * (1 + 2 * y)[:, None]
+    frame = pd.DataFrame(points, columns=["a", "b"]).assign(label=y)
+    model = PosteriorMap(2, n_landmarks=60)
+    found = SparkReducer(model=model, inputCols=["a", "b"]).fit(spark.createDataFrame(frame).repartition(5)).model
+    wanted = PosteriorMap(2, n_landmarks=60).fit(points, y)
+    assert found.solver_ == wanted.solver_
+    np.testing.assert_allclose(found.transform(frame[["a", "b"]]), wanted.transform(points), atol=1e-7)

@@ -381,17 +381,15 @@ def test_a_linear_one_of_a_table_in_parts_is_that_of_all_rows(make, rng):
         assert parted.n_features_in_ == 4
 
 
-def test_any_other_kernel_is_fitted_on_a_sample_of_the_parts_rows(monkeypatch):
+def test_parts_that_come_once_are_fitted_on_a_sample_of_their_rows(monkeypatch):
     X, y = curved(120)
     one = fit_parts(PosteriorMap(2), parts_of(X, y, 3))
     other = fit_parts(PosteriorMap(2), parts_of(X[::-1], y[::-1], 5))
     np.testing.assert_array_equal(one.transform(X), other.transform(X))
     assert one.score(X, y) > 0.8
-    monkeypatch.setattr("discrim.estimators.posterior_map.SAMPLE_ROWS", 80)
-    with pytest.warns(
-        UserWarning, match="PosteriorMap looks at the rows themselves, and was fitted on 80 different rows"
-    ):
-        fit_parts(PosteriorMap(2, kernel="rbf"), parts_of(X, y, 3))
+    monkeypatch.setattr("discrim.estimators.map_statistics.SAMPLE_ROWS", 80)
+    with pytest.warns(UserWarning, match="80 different rows"):
+        fit_parts(PosteriorMap(2, kernel="rbf"), iter(parts_of(X, y, 3)))
 
 
 def test_parts_behind_a_scaler_and_with_names():
@@ -408,8 +406,6 @@ def test_folds_that_name_rows_cannot_be_had_from_parts():
     X, y = curved(40)
     with pytest.raises(ValueError, match="names rows, which come in parts here"):
         fit_parts(PosteriorMap(2, kernel="linear", cv=StratifiedKFold(2)), parts_of(X, y, 2))
-    with pytest.raises(AttributeError, match="Pass the parts of a table to fit_parts"):
-        PosteriorMap().partial_fit(X, y)
 
 
 # ---------------------------------------------------------------------- what it is for
@@ -630,7 +626,7 @@ def test_a_width_of_a_gaussian_kernel_is_a_number_above_0(gamma):
 
 
 def test_a_class_without_a_row_in_the_sample_has_its_share_of_any_class(monkeypatch):
-    monkeypatch.setattr("discrim.estimators.posterior_map.SAMPLE_ROWS", 100)
+    monkeypatch.setattr("discrim.estimators.map_statistics.SAMPLE_ROWS", 100)
     rng = np.random.default_rng(1)
     y = np.r_[np.arange(600) % 2, 2]
     X = rng.standard_normal((601, 3)) + 3 * np.eye(3)[y]

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
+from discrim.core.landmarks import FixedFeatures
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.column_totals import ColumnTotals
 from discrim.core.moments.row_sample import RowSample
@@ -43,7 +44,7 @@ class Gathering:
 
     keep : which scatters ("pooled", "each", "means"); n_folds : 0 where no choice needs folds; seed : which folds;
     sample_rows : 0 where no row is looked at; columns : whether a scaler asks for the columns' extremes and deviations;
-    class_weight : factors on the weights of a class's rows
+    class_weight : factors on the weights of a class's rows; features : of which the moments are, None for the columns
     """
 
     method: str = field(default="This method", compare=False)
@@ -54,6 +55,7 @@ class Gathering:
     sample_rows: int = 0
     columns: bool = False
     class_weight: Mapping[Any, float] | None = None
+    features: FixedFeatures | None = None
 
     @property
     def needs_hashes(self) -> bool:
@@ -69,6 +71,7 @@ class Gathering:
             "class_weight": self.class_weight == wanted.class_weight,
             "sample_rows": wanted.sample_rows in (0, self.sample_rows),
             "columns": self.columns >= wanted.columns,
+            "features": self.features == wanted.features,
             "n_folds": wanted.n_folds in (0, self.n_folds) or (self.n_folds == 0 and wanted.sample_rows == 0),
             "seed": unfolded or self.seed == wanted.seed,
         }
@@ -144,7 +147,8 @@ class Statistics:
 
     @property
     def n_features(self) -> int:
-        return self.folds[0].n_features
+        features = self.gathering.features
+        return self.folds[0].n_features if features is None else features.n_columns
 
     def __radd__(self, other: int) -> Statistics:
         return self if other == 0 else NotImplemented  # what the built-in sum begins with
@@ -205,7 +209,7 @@ class Statistics:
         )
 
 
-FORMAT = PlainFormat("statistics", 1, (Statistics, Gathering, ClassMoments, RowSample, ColumnTotals))
+FORMAT = PlainFormat("statistics", 1, (Statistics, Gathering, FixedFeatures, ClassMoments, RowSample, ColumnTotals))
 NO_PARTS = np.empty(0, np.uint64)
 
 
@@ -238,10 +242,8 @@ def statistics_of_rows(
     if gathering.n_folds and hashes is not None:
         drawn = hash_folds(hashes, gathering.n_folds, gathering.seed)
         parts = [rows.picked(np.flatnonzero(drawn == fold)) for fold in range(gathering.n_folds)]
-    if so_far is None:
-        folds = tuple(ClassMoments.of_rows(part, keep=gathering.keep) for part in parts)
-    else:
-        folds = tuple(before.with_rows(part) for before, part in zip(so_far.folds, parts, strict=True))
+    before = [None] * len(parts) if so_far is None else so_far.folds
+    folds = tuple(_with_rows(gathering, *pair) for pair in zip(before, parts, strict=True))
     sample = None
     if hashes is not None and gathering.sample_rows:
         others = [one for one in (None if so_far is None else so_far.sample, beside) if one is not None]
@@ -250,7 +252,16 @@ def statistics_of_rows(
         sample, columns = _joint(so_far.sample, sample), _joint(so_far.columns, columns)
     dtype = rows.X.dtype if so_far is None else np.result_type(so_far.dtype, rows.X.dtype)
     names = names if so_far is None or names is not None else so_far.names
-    return Statistics(gathering, names, dtype, folds, sample, columns, NO_PARTS)
+    known = gathering if gathering.features is None else replace(gathering, features=gathering.features.bare)
+    return Statistics(known, names, dtype, folds, sample, columns, NO_PARTS)
+
+
+def _with_rows(gathering: Gathering, moments: ClassMoments | None, rows: LabelledRows) -> ClassMoments:
+    """Return the moments with those of more rows, in the features that are asked for."""
+    for block in [rows] if gathering.features is None else gathering.features.blocks(rows):
+        moments = ClassMoments.of_rows(block, keep=gathering.keep) if moments is None else moments.with_rows(block)
+    assert moments is not None
+    return moments
 
 
 def _joint(one: Any, other: Any) -> Any:

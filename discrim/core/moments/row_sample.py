@@ -41,7 +41,7 @@ class RowSample:
         others : of other rows, which this will be added to: what these have for less is left before rows are copied
         """
         if not rows.is_sparse:
-            most = max(1, min(most, SAMPLE_BYTES // (8 * max(1, rows.shape[1]))))
+            most = max(1, min(most, SAMPLE_BYTES // (rows.X.dtype.itemsize * max(1, rows.shape[1]))))
         bound = min([_bound(hashes, most), *(other.hashes[most - 1] for other in others if len(other) >= most)])
         few = np.flatnonzero(hashes <= bound)
         weights = np.ones(len(few)) if rows.weights is None else rows.weights[few]
