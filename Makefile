@@ -23,11 +23,11 @@ test: $(VENV)/installed
 	$(RUN) -m ruff format --check .
 	$(RUN) -m codespell_lib discrim docs tests README.md CONTRIBUTING.md CHANGELOG.md
 	$(RUN) -m mypy
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto --dist worksteal
 
 # Run every law of one method, the test of its definition and the check of its documentation: make method NAME=fisher-lda
 method: $(VENV)/installed
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto --method $(NAME) tests
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto --dist worksteal --method $(NAME) tests
 
 # Tests of the import from and export to other tools: ONNX, AnnData, skops and Dask.
 test-ecosystem: $(VENV)/installed
@@ -63,7 +63,7 @@ test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
 	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: --editable '.[test]' --constraint oldest.txt
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n auto $(OLDEST_TESTS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n auto --dist worksteal $(OLDEST_TESTS)
 
 # Run the tests on every installed Python from 3.11 on with the newest versions, and once with the oldest versions.
 matrix:

@@ -1,4 +1,4 @@
-"""The house rules, held by reading every source file: which room may import which, and where imports may stand."""
+"""Rules of the architecture, checked in the source: which package may import which, and where imports may stand."""
 
 import ast
 import sys
@@ -14,8 +14,8 @@ from discrim.estimators.base import Reducer
 from discrim.registry import PUBLIC
 
 PACKAGE = Path(discrim.__file__).parent
-# imports point from a line to the lines above it, or to other rooms of its own line
-STOREYS = [
+# A package imports from the lines above its own, or from other packages in its line.
+LAYERS = [
     ["registry", "docstrings", "doc_links", "decompositions", "threads"],
     ["tables"],
     ["core"],
@@ -28,8 +28,8 @@ STOREYS = [
     ["pl", "cli", "__main__"],
     ["papers"],
 ]
-STOREY = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}
-CORE = {"numpy", "scipy", "sklearn"}  # with the standard library, what every installation has; numba is always late
+LAYER = {package: level for level, packages in enumerate(LAYERS) for package in packages}
+CORE = {"numpy", "scipy", "sklearn"}  # required packages; numba is imported on first use
 
 
 def module_name(path):
@@ -42,28 +42,28 @@ MOVED = {"discrim.reducers", "discrim.classifiers"}  # raise an ImportError that
 MODULES = [name for name in FILES if name not in {"discrim", *MOVED}]
 
 
-def room(module):
+def package(module):
     return module.split(".")[1]
 
 
 @cache
 def imports(module):
     """(imported name, whether it stands at the top of the module), typing-only imports aside."""
-    tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
+    parsed = tree(module)
     typing_only = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in ast.walk(parsed)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inner in ast.walk(node)
     }
     inside = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in ast.walk(parsed)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for inner in ast.walk(node)
     }
     found = []
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed):
         if id(node) in typing_only or not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         for name in imported_names(node):
@@ -81,7 +81,13 @@ def imported_names(node):
     ]
 
 
-def of_house(module, *, top_only=False):
+@cache
+def tree(module):
+    """Return the syntax tree of a module."""
+    return ast.parse(FILES[module].read_text(encoding="utf-8"))
+
+
+def own_imports(module, *, top_only=False):
     return {name for name, top in imports(module) if name in FILES and name != "discrim" and (top or not top_only)}
 
 
@@ -90,44 +96,44 @@ def needs_numba(module):
     """Whether importing it imports numba."""
     names = {name for name, top in imports(module) if top}
     return any(name.split(".")[0] == "numba" for name in names) or any(
-        needs_numba(name) for name in of_house(module, top_only=True)
+        needs_numba(name) for name in own_imports(module, top_only=True)
     )
 
 
-def test_every_room_has_a_storey():
-    assert {room(module) for module in MODULES} <= set(STOREY)
+def test_every_package_has_a_layer():
+    assert {package(module) for module in MODULES} <= set(LAYER)
 
 
 def test_the_architecture_page_names_every_folder():
     text = (PACKAGE.parent / "docs/architecture.md").read_text(encoding="utf-8")
-    rooms = {room(module) for module in MODULES} - {"__main__"}
-    named = {one for one in rooms if f"{one}/" in text or f"{one}.py" in text}
-    assert rooms == named
+    packages = {package(module) for module in MODULES} - {"__main__"}
+    named = {one for one in packages if f"{one}/" in text or f"{one}.py" in text}
+    assert packages == named
 
 
 def test_imports_point_one_way():
     upward = [
         f"{module} uses {name}"
         for module in MODULES
-        for name in of_house(module)
-        if STOREY[room(name)] > STOREY[room(module)]
+        for name in own_imports(module)
+        if LAYER[package(name)] > LAYER[package(module)]
     ]
     assert not upward
 
 
 def test_the_papers_are_a_leaf():
-    outside = [module for module in MODULES if room(module) != "papers"]
-    assert not [module for module in outside if any(room(name) == "papers" for name in of_house(module))]
+    outside = [module for module in MODULES if package(module) != "papers"]
+    assert not [module for module in outside if any(package(name) == "papers" for name in own_imports(module))]
 
 
 def test_modules_do_not_import_each_other_in_a_circle():
-    tuple(TopologicalSorter({module: of_house(module) for module in MODULES}).static_order())
+    tuple(TopologicalSorter({module: own_imports(module) for module in MODULES}).static_order())
 
 
-def test_rooms_do_not_import_each_other_in_a_circle():
-    between = {room(module): set() for module in MODULES}
+def test_packages_do_not_import_each_other_in_a_circle():
+    between = {package(module): set() for module in MODULES}
     for module in MODULES:
-        between[room(module)] |= {room(name) for name in of_house(module)} - {room(module)}
+        between[package(module)] |= {package(name) for name in own_imports(module)} - {package(module)}
     tuple(TopologicalSorter(between).static_order())
 
 
@@ -142,7 +148,7 @@ def test_only_numba_and_optional_dependencies_are_imported_late():
     assert not hidden
 
 
-def test_numba_is_not_imported_by_what_everyone_imports():
+def test_the_public_modules_do_not_import_numba():
     opened = {entry.module for entry in PUBLIC.values()}
     assert opened <= set(FILES)
     assert not [module for module in opened if needs_numba(module)]
@@ -156,14 +162,14 @@ def test_nothing_is_called_utils_common_or_misc():
 def reducers():
     """Every class of the estimators' package that is built on Reducer."""
     for module in MODULES:
-        if room(module) == "estimators" and not needs_numba(module):
+        if package(module) == "estimators" and not needs_numba(module):
             for value in vars(import_module(module)).values():
                 if isinstance(value, type) and issubclass(value, Reducer) and value.__module__ == module:
                     yield value
 
 
 @pytest.mark.parametrize("reducer", sorted(set(reducers()), key=lambda kind: kind.__name__))
-def test_the_walk_from_rows_to_directions_is_written_once(reducer):
+def test_fit_and_transform_are_written_once(reducer):
     for step in ("fit", "partial_fit", "transform", "inverse_transform"):
         owner = next(kind for kind in reducer.__mro__ if step in vars(kind))
         assert owner in Reducer.__mro__, f"{reducer.__name__} has a {step} of its own, from {owner.__name__}"
@@ -195,9 +201,9 @@ SOLVES = {
 
 
 def test_a_solve_names_no_state_of_a_fit_and_a_method_has_no_flags():
-    for module in (one for one in MODULES if room(one) == "estimators"):
-        tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
-        for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+    for module in (one for one in MODULES if package(one) == "estimators"):
+        parsed = tree(module)
+        for kind in (node for node in ast.walk(parsed) if isinstance(node, ast.ClassDef)):
             for node in kind.body:
                 if isinstance(node, ast.FunctionDef) and node.name in SOLVES:
                     named = {one.attr for one in ast.walk(node) if is_of_self(one)}
@@ -219,45 +225,43 @@ def is_of_self(node):
 MAY_FAIL = {"eigh", "eigvalsh", "eig", "svd", "svdvals", "cholesky", "cho_factor", "solve", "lstsq", "pinv", "eigsh"}
 
 
-def test_what_may_fail_in_lapack_is_called_in_one_place():
+def test_lapack_functions_that_may_fail_are_called_in_one_module():
     """Elsewhere only what has an answer for every matrix (qr), or says by a number that it has none (lapack.dpotrf)."""
     for module in (one for one in MODULES if one != "discrim.decompositions"):
-        tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
-        used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        parsed = tree(module)
+        used = {ast.unparse(node) for node in ast.walk(parsed) if isinstance(node, ast.Attribute)}
         used |= {
             f"{node.module}.{alias.name}"
-            for node in ast.walk(tree)
+            for node in ast.walk(parsed)
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
-        rooms = ("la", "linalg", "np.linalg", "numpy.linalg", "scipy.linalg", "scipy.sparse.linalg")
-        assert not used & {f"{one}.{name}" for one in rooms for name in MAY_FAIL}, module
+        modules = ("la", "linalg", "np.linalg", "numpy.linalg", "scipy.linalg", "scipy.sparse.linalg")
+        assert not used & {f"{one}.{name}" for one in modules for name in MAY_FAIL}, module
 
 
 BASES = {"Basis", "Features", "GramRows", "SingularRows", "Products", "LinearOperator"}
 
 
-def test_a_basis_is_never_asked_what_it_is():
-    for module in (one for one in MODULES if room(one) != "core"):
-        for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
+def test_no_caller_depends_on_the_kind_of_basis():
+    for module in (one for one in MODULES if package(one) != "core"):
+        for node in ast.walk(tree(module)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
                 asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
-                assert not asked & BASES, (
-                    f"{module}, line {node.lineno}: a basis answers, callers do not ask what it is"
-                )
+                assert not asked & BASES, f"{module}, line {node.lineno}: callers must not depend on the kind of basis"
 
 
-# what is typed, or read with its module's name before it
-SAID_TWICE = {"compare", "load", "named"}
+# names that are used with the name of their module
+USED_TWICE = {"compare", "load", "named"}
 
 
-def test_a_public_name_stands_for_one_thing():
+def test_a_public_name_has_one_meaning():
     where = {}
-    for module, path in FILES.items():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for module in FILES:
+        for node in tree(module).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
                 where.setdefault(node.name, []).append(module)
-    assert {name: modules for name, modules in where.items() if len(modules) > 1 and name not in SAID_TWICE} == {}
+    assert {name: modules for name, modules in where.items() if len(modules) > 1 and name not in USED_TWICE} == {}
 
 
 FITTED_IN = {"tables", "core", "engines", "estimators"}
@@ -265,5 +269,5 @@ FITTED_IN = {"tables", "core", "engines", "estimators"}
 
 def test_no_property_of_a_fit_holds_a_lock():
     """Before Python 3.12 `cached_property` has one for all instances; `discrim.threads.computed_once` has none."""
-    for module in (one for one in MODULES if room(one) in FITTED_IN):
+    for module in (one for one in MODULES if package(one) in FITTED_IN):
         assert "cached_property" not in FILES[module].read_text(encoding="utf-8"), module

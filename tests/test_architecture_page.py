@@ -16,6 +16,8 @@ from estimators import Case
 from samples import labelled
 from sklearn.utils.estimator_checks import check_estimator
 
+from discrim.report.payload import Words, as_json, chart_json
+
 PAGE = Path(__file__).parents[1] / "docs/architecture.md"
 pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="the docs are in the repository only")
 
@@ -92,3 +94,14 @@ def test_an_added_classifier_keeps_scikit_learns_contract(run):
     assert run["Adding a classifier"]["entry"].name == kind.__name__
     with pytest.raises(ValueError, match="row 3, column 1"):
         kind().fit(np.where(np.arange(240).reshape(60, 4) == 13, np.nan, X), y)
+
+
+def test_an_added_chart_is_drawn_by_matplotlib_and_by_the_page(run):
+    pytest.importorskip("matplotlib").use("agg")
+    kind = run["Adding a chart"]["ClassSizeDisplay"]
+    drawn = kind.from_labels(["a", "b", "b"], alpha=0.5)
+    assert [bar.get_height() for bar in drawn.artists_["counts"][""]] == [1, 2]
+    assert [label.get_text() for label in drawn.ax_.get_xticklabels()] == ["a", "b"]
+    assert drawn.artists_["counts"][""][0].get_alpha() == 0.5
+    assert "{" not in kind.__doc__ + kind.from_labels.__doc__
+    assert '"columns"' in as_json(chart_json(drawn.chart_, Words()))
