@@ -27,15 +27,26 @@ from discrim import BayesErrorLDA
 PACKAGE = str(Path(discrim.__file__).parent)
 
 
-def walked(call: Callable[[], Any]) -> Counter[tuple[str, str]]:
-    """(file, function) → how often it was entered; what has no name of its own is counted where it stands."""
+def is_counted(frame: FrameType) -> bool:
+    """Return whether a frame is a function of discrim with a name of its own (no class body, no comprehension)."""
+    code = frame.f_code
+    is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+    return bool(is_function) and code.co_filename.startswith(PACKAGE)
+
+
+def walked(call: Callable[[], Any]) -> tuple[Counter[tuple[str, str]], int]:
+    """Return how often each (file, function) is entered, and the largest number of them that are open at a time."""
     seen: Counter[tuple[str, str]] = Counter()
+    deepest = 0
 
     def entered(frame: FrameType, event: str, _: Any) -> None:
-        code = frame.f_code
-        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")  # no class body
-        if event == "call" and is_function and code.co_filename.startswith(PACKAGE):
-            seen[code.co_filename[len(PACKAGE) + 1 :], code.co_qualname] += 1
+        nonlocal deepest
+        if event == "call" and is_counted(frame):
+            seen[frame.f_code.co_filename[len(PACKAGE) + 1 :], frame.f_code.co_qualname] += 1
+            depth, outer = 0, frame
+            while outer is not None:
+                depth, outer = depth + is_counted(outer), outer.f_back  # type: ignore[assignment]
+            deepest = max(deepest, depth)
 
     threading.setprofile(entered)
     sys.setprofile(entered)
@@ -44,7 +55,7 @@ def walked(call: Callable[[], Any]) -> Counter[tuple[str, str]]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return seen
+    return seen, deepest
 
 
 def rows(n: int = 600, d: int = 20, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +95,8 @@ WALKS = {"dense": dense, "products": products, "compare": compare}
 if __name__ == "__main__":
     asked = sys.argv[1:]
     for name in asked or WALKS:
-        seen = walked(WALKS[name])
+        seen, deepest = walked(WALKS[name])
         if asked:
             print(*(f"{count:6d} {file}: {function}" for (file, function), count in seen.items()), sep="\n")
-        print(f"{name}: {len(seen)} functions in {len({file for file, _ in seen})} files, {seen.total()} calls")
+        files = len({file for file, _ in seen})
+        print(f"{name}: {len(seen)} functions in {files} files, {seen.total()} calls, at most {deepest} deep")

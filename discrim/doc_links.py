@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import metadata
-from typing import Any
+from typing import Any, TypeVar
 
 from discrim.docstrings import SHARED, fill
 from discrim.registry import PUBLIC
+from discrim.threads import on_one_blas_thread_throughout
+
+Kind = TypeVar("Kind", bound=type)
 
 
 @lru_cache
@@ -21,13 +24,14 @@ def documentation_site() -> str:
     return {name: address.rstrip("/") for name, address in addresses}.get("Documentation", "")
 
 
-class DocLinkMixin:
-    """Mixin for estimators whose diagram links to their page, and whose docstring has its shared paragraphs."""
+def public_estimator(cls: Kind) -> Kind:
+    """Decorate a class: fill in its docstring, link its diagram to its page, run its methods on one BLAS thread."""
+    cls.__doc__ = fill(cls.__doc__, SHARED)
+    cls._get_doc_link = _doc_link  # type: ignore[attr-defined]
+    on_one_blas_thread_throughout(cls)
+    return cls
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls.__doc__ = fill(cls.__doc__, SHARED)
 
-    def _get_doc_link(self) -> str:
-        name, site = type(self).__name__, documentation_site()
-        return f"{site}/api/{name}.html" if site and name in PUBLIC else ""
+def _doc_link(estimator: Any) -> str:
+    name, site = type(estimator).__name__, documentation_site()
+    return f"{site}/api/{name}.html" if site and name in PUBLIC else ""

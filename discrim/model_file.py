@@ -31,6 +31,7 @@ from discrim.core.posterior_rule import HeldOutRows, PosteriorRule
 from discrim.core.row_limits import RowLimits
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import Pairing
+from discrim.estimators.discriminant import CentroidRule
 from discrim.estimators.map_statistics import MapOfStatistics
 from discrim.estimators.predictor import Predictor
 from discrim.registry import PUBLIC, found
@@ -85,7 +86,7 @@ class _EstimatorFormat(PlainFormat):
             if kind.__name__ in CLASSIFIERS:
                 return restore(kind, state)
             estimator = kind.__new__(kind)
-            vars(estimator).update(state)
+            vars(estimator).update(_with_rule(state))
             if kind is Predictor:
                 estimator.pipeline = estimator.pipeline_
             return estimator
@@ -110,7 +111,18 @@ class _ModelFormat(_EstimatorFormat):
                     getattr(value, use)(row)
 
 
-_LINEAR = (PathScores, HeldOut, Pairing, Statistics, Gathering, FixedFeatures, ClassMoments, RowSample, RowLimits)
+_LINEAR = (
+    CentroidRule,
+    PathScores,
+    HeldOut,
+    Pairing,
+    Statistics,
+    Gathering,
+    FixedFeatures,
+    ClassMoments,
+    RowSample,
+    RowLimits,
+)
 _OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, HeldOutRows, LandmarkKernel)
 _OF_LOOKS = (Look, Choice, Candidate, HeldOutScores, FeatureSpace)  # of a map that was fitted on a stream
 # what the refined hyperplane holds, which is in a room above this one
@@ -224,6 +236,14 @@ def _require_model(steps: list[Any]) -> None:
     if not ours and not (steps and type(steps[-1]).__name__ in CLASSIFIERS):
         kinds = ", ".join(type(step).__name__ for step in steps)
         raise TypeError(f"A model must hold a reducer of discrim or a classifier; got {kinds or 'no steps'}.")
+
+
+def _with_rule(state: dict[str, Any]) -> dict[str, Any]:
+    """Return an estimator's state, in which older files of this format hold the rule of centroids as three arrays."""
+    if "_centroids" not in state:
+        return state
+    rule = CentroidRule(*(state.pop(name) for name in ("_discriminants", "_centroids", "_log_priors")))
+    return {**state, "_rule": rule}
 
 
 def _state(estimator: Any) -> dict[str, Any]:

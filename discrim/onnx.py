@@ -32,7 +32,7 @@ except ImportError as error:
 from discrim.core.calibration import any_class
 from discrim.core.landmarks import LandmarkKernel
 from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder
-from discrim.estimators.discriminant import NearestCentroid
+from discrim.estimators.discriminant import CentroidClassifier
 from discrim.estimators.kernel_map import KernelMap
 from discrim.estimators.linear_map import LinearMap
 from discrim.estimators.margin_pca import ShiftedPCA
@@ -234,10 +234,10 @@ def _scores(at: Graph, model: Any, rows: Node) -> Node:
     """Return the scores of the classes (n×C); the class with the largest score is predicted."""
     if isinstance(model, PosteriorMap):
         return _posterior_scores(at, model, rows)
-    if isinstance(model, NearestCentroid):
-        centroids = model._centroids
-        offsets = model._log_priors - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
-        return at.plus(at.times(at.projected(rows, model.mean_, model._discriminants), centroids.T), offsets)
+    if isinstance(model, CentroidClassifier):
+        rule = model._rule
+        offsets = rule.log_priors - 0.5 * np.einsum("cq,cq->c", rule.centroids, rule.centroids)
+        return at.plus(at.times(at.projected(rows, model.mean_, rule.directions), rule.centroids.T), offsets)
     values = at.plus(at.times(rows, model.coef_.T), model.intercept_)
     if len(model.classes_) == 2:
         return at.times(values, np.array([[-0.5, 0.5]]))

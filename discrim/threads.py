@@ -193,14 +193,12 @@ def map_tasks(work: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[
         yield from pool.map(run, [copy_context() for _ in items], items)
 
 
-class OnOneBlasThread:
-    """A base class: every public method that a class derived from it defines runs on one BLAS thread."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        for name, method in list(vars(cls).items()):
-            if isinstance(method, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, on_one_blas_thread(method))
+def on_one_blas_thread_throughout(cls: type[Any]) -> type[Any]:
+    """Decorate a class: every public method that it defines runs on one BLAS thread."""
+    for name, method in list(vars(cls).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            setattr(cls, name, on_one_blas_thread(method))
+    return cls
 
 
 class computed_once(functools.cached_property[Value]):  # noqa: N801 - used as a decorator

@@ -11,7 +11,7 @@ import pytest
 
 import discrim
 from discrim.estimators.base import Reducer
-from discrim.registry import PUBLIC
+from discrim.registry import PUBLIC, found
 
 PACKAGE = Path(discrim.__file__).parent
 # A package imports from the lines above its own, or from other packages in its line.
@@ -175,6 +175,12 @@ def test_fit_and_transform_are_written_once(reducer):
         assert owner in Reducer.__mro__, f"{reducer.__name__} has a {step} of its own, from {owner.__name__}"
 
 
+@pytest.mark.parametrize("name", sorted(name for name, one in PUBLIC.items() if hasattr(found(one.target), "fit")))
+def test_at_most_three_of_our_classes_are_above_a_method(name):
+    above = [kind for kind in found(PUBLIC[name].target).__mro__[1:] if kind.__module__.startswith("discrim.")]
+    assert len(above) <= 3, above
+
+
 def test_an_estimator_is_abstract_or_final():
     for reducer in set(reducers()):
         makers = [kind.__name__ for kind in reducer.__mro__[1:] if issubclass(kind, Reducer) and not is_abstract(kind)]
@@ -189,8 +195,6 @@ OF_THE_FIT = {"_statistics", "_declared", "_require_solution", "n_features_in_",
 SOLVES = {
     "_solve",
     "_find",
-    "_shrunk",
-    "_chosen",
     "_spread",
     "_count",
     "_mean_rows",

@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from discrim import BayesErrorLDA
 from discrim.estimators.base import Reducer
 from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.registry import ENTRIES, found
@@ -66,6 +67,21 @@ def test_fitted_attributes_are_always_there(case, table):
         assert fitted.classes_.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("kind", sorted({type(case()) for case in EVERY + OWN}, key=lambda kind: kind.__name__))
+def test_scikit_learns_own_checks_with_the_defaults(kind):
+    estimator = kind()
+    if "tol" in estimator.get_params():
+        estimator.set_params(tol=1e-2)
+    check_estimator(estimator, on_skip=None)
+
+
+@over(STREAMED)
+def test_every_attribute_of_a_stream_solves_it(case):
+    known = [name for name in vars(case().fit(X, Y)) if name.endswith("_") and not name.startswith("_")]
+    for name in known:
+        assert hasattr(case().partial_fit(X, Y), name), name
+
+
 @over(STREAMED)
 def test_a_stream_has_the_same_attributes(case):
     whole, streamed = case().fit(X, Y), case().partial_fit(X, Y)
@@ -104,15 +120,32 @@ def test_first_components_do_not_depend_on_how_many_are_kept(case, table):
     assert most_turned(case(1).fit(X, y).components_, case(2).fit(X, y).components_[:1]) < 1e-9
 
 
-@over(CASES)
-def test_none_keeps_all_there_are_and_one_more_is_refused(case, table):
+@over([case for case in EVERY + USES_SVM if isinstance(case(), Reducer)])
+def test_more_components_than_there_are_give_all_of_them_with_a_warning(case, table):
     X, y = table
-    fitted = case(None).fit(X, y)
-    assert 1 <= len(fitted.components_) <= fitted.rank_ <= X.shape[1]
-    # PCA goes on with directions of no variance, as scikit-learn's does
-    too_many = (min(X.shape) if case.name == "pca" else fitted.rank_) + 1
-    with pytest.raises(ValueError, match=f"n_components.*{too_many}"):
-        case(too_many).fit(X, y)
+    everything = case(None).fit(X, y)
+    assert 1 <= len(everything.components_) <= everything.rank_ <= X.shape[1]
+    too_many = X.shape[1] + 40
+    if case.name == "pca":  # as scikit-learn's
+        with pytest.raises(ValueError, match="n_components"):
+            case(too_many).fit(X, y)
+        return
+    with pytest.warns(UserWarning, match=f"n_components={too_many}"):
+        fitted = case(too_many).fit(X, y)
+    assert len(everything.components_) <= fitted.n_components_ <= fitted.rank_
+    assert fitted.transform(X).shape == (len(X), fitted.n_components_)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="n_components=")
+        most = case(fitted.n_components_).fit(X, y)
+    if case.name != "screened-pca":  # its columns depend on the number of components
+        np.testing.assert_allclose(most.components_, fitted.components_, rtol=1e-6, atol=1e-9)
+
+
+def test_a_grid_of_components_works_beyond_those_there_are():
+    search = GridSearchCV(BayesErrorLDA(shrinkage=0.1), {"n_components": [1, 2, 50]}, cv=3, error_score="raise")
+    with pytest.warns(UserWarning, match="n_components=50"):
+        search.fit(X, Y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 @over(CASES)

@@ -409,22 +409,7 @@ CALLS = {
         r"groups.*HashKFold",
     ),
     # numbers of components
-    "more components than directions": (
-        lambda: RegularizedLDA(61, shrinkage=0.1).fit(*labelled(60, 90)),
-        ValueError,
-        "n_components",
-    ),
-    "more components of MarginPCA": (lambda: MarginPCA(5, pairs="mean").fit(X, Y), ValueError, "n_components"),
-    "more components of BayesErrorLDA": (
-        lambda: BayesErrorLDA(5, shrinkage=0.1).fit(X, Y),
-        ValueError,
-        "n_components",
-    ),
-    "more components than explain the labels": (
-        lambda: PLSDA(2).fit(np.sign(X[:, :1]) * [[1.0, 2.0]], X[:, 0] > 0),
-        ValueError,
-        "component",
-    ),
+    "more components of PCA": (lambda: PCA(5).fit(X[:, :3]), ValueError, "n_components"),
     "Minka's count of few rows": (lambda: PCA("mle").fit(X[:3]), ValueError, "mle"),
     # folds
     "a class of one row": (

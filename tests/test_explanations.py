@@ -56,7 +56,7 @@ def test_effects_on_the_log_odds_are_differences_of_the_decision_function(case):
 @QUIET
 @over(EXPLAINED)
 def test_importances_find_the_columns_that_separate_the_classes(case, rng):
-    if not case.supervised:
+    if not case.laws.supervised:
         pytest.skip("without labels nothing separates")
     y = np.arange(240) % 3
     X = rng.standard_normal((240, 6))

@@ -105,7 +105,9 @@ def test_moments_and_the_solution_of_a_stream_are_found_on_one_thread(monkeypatc
     discrim.ClassMoments.of(rows, y)
     assert ones(rows)
     model, seen = discrim.PCA(2).partial_fit(X), []
-    monkeypatch.setattr(model, "_keep", lambda *found: seen.append(blas_threads()) or type(model)._keep(model, *found))
+    monkeypatch.setattr(
+        model, "_publish", lambda *found: seen.append(blas_threads()) or type(model)._publish(model, *found)
+    )
     assert len(model.components_) == 2
     assert set(seen[0]) == {1}
     assert set(blas_threads()) == {2}

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from discrim.core.moments.class_moments import rounding_share
 from discrim.decompositions import eigh, largest_eigenpairs, largest_eigenpairs_by_products, svd
-from discrim.tables.fit_messages import refuse_count, refuse_equal_rows, warn_of_tie
+from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
 SPARE = 10  # vectors beyond those wanted, in a block
@@ -148,27 +148,44 @@ def kept_count(
     shape: tuple[int, int],
     ties_settled: bool = False,
 ) -> int:
-    """An int as it is, a fraction as the fewest values (descending) that reach it, None as the rank."""
-    if rank == 0:
-        refuse_equal_rows(*shape)
+    """Return an int as it is, a fraction as the fewest values (descending) that reach it, None as the rank.
+
+    An int beyond the values that are available gives all of them, with a warning.
+    """
+    require_directions(rank, shape)
+    available = min(rank, len(values))
     if request is None:
-        return min(rank, len(values))
-    if isinstance(request, int):
-        if request > min(rank, len(values)):
-            refuse_count(request, min(rank, len(values)), *shape)
-        if not ties_settled:
-            _look_for_tie(request, values)
-        return request
-    shares = np.cumsum(values[:rank]) / total  # what lies beyond may be negative, and sums must rise to be searched
-    return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
+        return available
+    if not isinstance(request, int):
+        shares = np.cumsum(values[:rank]) / total  # later values may be negative, and sums must rise to be searched
+        return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
+    k = limit_count(request, available, shape)
+    if not ties_settled and k < len(values) and abs(values[k - 1] - values[k]) <= TIE * abs(values[k - 1]):
+        others = f"{k - 1} or {k + 1}" if k > 1 else "2"
+        warn(
+            f"Directions {k} and {k + 1} tie (values {values[k - 1]:.6g} and {values[k]:.6g}): which of them is kept "
+            f"is arbitrary. Keep {others} components to avoid the choice.",
+        )
+    return k
 
 
-def require_rank(request: int | float | None, rank: int, shape: tuple[int, int]) -> None:
-    """Raise where rows show no direction at all, or an int asks for more than there are."""
+def require_directions(rank: int, shape: tuple[int, int]) -> None:
+    """Raise if the rows show no direction at all."""
     if rank == 0:
-        refuse_equal_rows(*shape)
-    if isinstance(request, int) and request > rank:
-        refuse_count(request, rank, *shape)
+        raise ValueError(
+            f"X must hold at least two rows that differ; got n_samples={shape[0]} rows in {shape[1]} feature(s) that "
+            "are all equal as far as this method looks, so there is no direction to find."
+        )
+
+
+def limit_count(request: int, available: int, shape: tuple[int, int]) -> int:
+    """Return the number of components that is asked for, or all that are available, with a warning."""
+    if request > available:
+        warn(
+            f"n_components={request}, but {shape[0]} samples in {shape[1]} features have {available} component(s) for "
+            f"this method: {available} are kept. Pass n_components ≤ {available}, or None for all.",
+        )
+    return min(request, available)
 
 
 def discriminant_count(
@@ -180,24 +197,17 @@ def discriminant_count(
 ) -> int:
     """Like `kept_count`, but None means all discriminants, and an int may go on past them, up to the rank."""
     if isinstance(request, int) and request >= len(values):
-        if request > rank:
-            refuse_count(request, rank, *shape)
-        return request
+        return limit_count(request, rank, shape)
     return kept_count(request, values, float(values.sum()), len(values), shape, ties_settled)
 
 
 def default_count(request: int | float | None, n_classes: int, rank: int, shape: tuple[int, int]) -> int:
-    """Of methods without discriminants of their own: an int as it is, else as many as labels have contrasts, C − 1.
+    """Return an int as it is, else as many as labels have contrasts, C − 1, for methods without discriminants.
 
     (Of a fraction, that is how many there are to choose from.)
     """
-    require_rank(request, rank, shape)
-    return request if isinstance(request, int) else min(n_classes - 1, rank)
-
-
-def _look_for_tie(k: int, values: Array) -> None:
-    if k < len(values) and abs(values[k - 1] - values[k]) <= TIE * abs(values[k - 1]):
-        warn_of_tie(k, float(values[k - 1]), float(values[k]))
+    require_directions(rank, shape)
+    return limit_count(request, rank, shape) if isinstance(request, int) else min(n_classes - 1, rank)
 
 
 def descending(values: Array) -> NDArray[np.intp]:

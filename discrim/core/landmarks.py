@@ -25,7 +25,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.svm.identical_rows import equal_rows
 from discrim.decompositions import eigh
-from discrim.tables.fit_messages import refuse_kernel
 from discrim.tables.rows import LabelledRows, block_slices
 from discrim.threads import computed_once
 
@@ -74,7 +73,12 @@ class LandmarkKernel:
                 *(table.astype(np.float64, copy=False) for table in (X, self.landmarks)), self.name, **self.params
             )
         if not np.isfinite(seen).all():
-            refuse_kernel(self.name, float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)))
+            largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
+            raise ValueError(
+                f"X must be smaller for kernel={self.name!r}, which lies beyond the largest float64; got numbers up to "
+                f"{largest:.1e}. Scale the columns first, e.g. with StandardScaler, or pass kernel='rbf', for which no "
+                "number is too large."
+            )
         return seen
 
     def gradients(self, X: Any, weights: Array) -> Array:

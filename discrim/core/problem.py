@@ -1,6 +1,6 @@
 """What a method needs of a table (`Needs`), and what it is given to solve (`Problem`).
 
-    rows → Posing → Problem → the method's _solve → Solution ,    statistics → Problem → …
+    rows → ProblemBuilder → Problem → the method's _solve → Solution ,    statistics → Problem → …
 
 Every way of fitting reads the needs that a method declares once; a method looks at its parameters and at the problem,
 and at nothing else.
@@ -34,12 +34,15 @@ from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.ratio import Ratio
 from discrim.core.spread import Spread
 from discrim.tables.check_parameters import class_factors, require_unnumbered, seed_number
-from discrim.tables.fit_messages import refuse_equal_means
 from discrim.tables.rows import LabelledRows
 from discrim.threads import computed_once
 
 Array = NDArray[np.float64]
 Request = int | float | None
+EQUAL_MEANS = (
+    "The means of all classes coincide, so no direction separates them by their means. Check the label column; "
+    "MarginPCA(pairs='nearest') and BayesErrorPCA(score='bhattacharyya') use more than the means."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +134,14 @@ class Needs:
 class Problem:
     """Everything that a method may look at, its own parameters aside.
 
+    needs : what the method asked for, with its folds
     basis : the coordinates, with the rows in them (none where only statistics are known) and their margins
     request : the number of components that is asked for, a share, or None
     shape : numbers of rows and of features
     declared : the labels that a stream may bring, where they were named
     """
 
+    needs: Needs
     basis: Basis
     moments: ClassMoments
     request: Request
@@ -147,17 +152,20 @@ class Problem:
     groups: NDArray[Any] | None = None
 
     @classmethod
-    def of_statistics(cls, total: Statistics, request: Request, declared: NDArray[Any] | None = None) -> Problem:
-        """Pose the problem of a table of which there are statistics only."""
-        basis = Features.of_moments(total.moments)
-        found = cls.of_moments(basis, total.moments, request, total.dtype)
-        return replace(found, statistics=total, declared=declared)
+    def from_statistics(
+        cls, total: Statistics, needs: Needs, request: Request, declared: NDArray[Any] | None = None
+    ) -> Problem:
+        """Return the problem of a table of which there are statistics only."""
+        problem = cls.from_moments(Features.of_moments(total.moments), total.moments, needs, request, total.dtype)
+        return replace(problem, statistics=total, declared=declared)
 
     @classmethod
-    def of_moments(cls, basis: Basis, moments: ClassMoments, request: Request, dtype: np.dtype[Any]) -> Problem:
-        """Pose the problem of moments in the features."""
+    def from_moments(
+        cls, basis: Basis, moments: ClassMoments, needs: Needs, request: Request, dtype: np.dtype[Any]
+    ) -> Problem:
+        """Return the problem of moments in the features."""
         shape = moments.n_rows, moments.n_features
-        return cls(basis=basis, moments=moments, request=request, shape=shape, dtype=dtype)
+        return cls(needs=needs, basis=basis, moments=moments, request=request, shape=shape, dtype=dtype)
 
     @computed_once
     def ratio(self) -> Ratio:
@@ -168,7 +176,7 @@ class Problem:
     def separated(self) -> Ratio:
         """The same for a gain that is of the class means alone; refused where they coincide."""
         if not self.ratio.means_differ:
-            refuse_equal_means()
+            raise ValueError(EQUAL_MEANS)
         return self.ratio
 
     @property
@@ -195,30 +203,31 @@ class Problem:
             return self.statistics.gathering.n_folds > 0
         return self.basis.points.shape[0] > 0
 
-    def splits(self, folding: Folding, points: LabelledRows | None = None) -> Splits:
-        """Return training and test rows as a method's parameters name them."""
+    def splits(self, points: LabelledRows | None = None) -> Splits:
+        """Return training and test rows as the method's parameters name them."""
+        assert self.needs.folds is not None
         points = self.basis.original if points is None else points
-        return splits_of(points, folding.cv, folding.random_state, self.groups)
+        return splits_of(points, self.needs.folds.cv, self.needs.folds.random_state, self.groups)
 
-    def training_sets(self, folding: Folding) -> Iterable[TrainingSet]:
+    def training_sets(self) -> Iterable[TrainingSet]:
         """Return statistics of each fold's training rows, with the rows that were held out of them."""
         if self.statistics is not None:
             return gathered_folds(self.statistics)
         if self.basis.folds is not None:
             return self.basis.folds
-        return Folds(self.basis.points, self.splits(folding))
+        return Folds(self.basis.points, self.splits())
 
-    def to_choose_in(self, folding: Folding) -> tuple[Iterable[TrainingSet], bool]:
-        """Return the folds that a choice is made by, and whether they are of some rows only."""
+    def training_sets_for_choice(self) -> tuple[Iterable[TrainingSet], bool]:
+        """Return the folds that a choice is made by, and whether they hold a sample of the rows."""
         where = self.basis.to_choose_in()
         if where is self.basis:
-            return self.training_sets(folding), False
-        return Folds(where.points, self.splits(folding, where.original)), True
+            return self.training_sets(), False
+        return Folds(where.points, self.splits(where.original)), True
 
 
 @dataclass(frozen=True, eq=False)
-class Posing:
-    """Rows in the coordinates of a plan, and again where small directions matter; each once."""
+class ProblemBuilder:
+    """Problems of rows: in the coordinates of a plan, and in finer ones if small directions matter; each built once."""
 
     rows: LabelledRows
     needs: Needs
@@ -226,10 +235,12 @@ class Posing:
     groups: NDArray[Any] | None
     plan: Plan
     margins: Margins
-    _posed: dict[bool, Problem] = field(default_factory=dict)
+    _built: dict[bool, Problem] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: LabelledRows, needs: Needs, request: Request, groups: NDArray[Any] | None = None) -> Posing:
+    def from_rows(
+        cls, rows: LabelledRows, needs: Needs, request: Request, groups: NDArray[Any] | None = None
+    ) -> ProblemBuilder:
         """Choose the coordinates of checked rows."""
         rows = rows if needs.class_weight is None else needs.weighted(rows)
         plan = needs.plan(rows, request, grouped=groups is not None)
@@ -237,12 +248,13 @@ class Posing:
         return cls(rows, needs, request, groups, plan, margins)
 
     def problem(self, *, resolve: bool) -> Problem:
-        """Return the problem as cheap as can be, or with all directions, the smallest too."""
-        if resolve not in self._posed:
-            basis = self._divided(self.plan.build(self.rows, self.margins, resolve=resolve))
+        """Return the problem in the cheapest coordinates, or with all directions, even the smallest."""
+        if resolve not in self._built:
+            basis = self._with_folds(self.plan.build(self.rows, self.margins, resolve=resolve))
             keep = "pooled" if self.needs.scatter == "weighted" else self.needs.scatter
             moments = basis.moments(keep, self.needs.scatter_weights)
-            self._posed[resolve] = Problem(
+            self._built[resolve] = Problem(
+                needs=self.needs,
                 basis=basis,
                 moments=moments,
                 request=self.request,
@@ -250,10 +262,10 @@ class Posing:
                 dtype=self.rows.X.dtype,
                 groups=self.groups,
             )
-        return self._posed[resolve]
+        return self._built[resolve]
 
-    def _divided(self, basis: Basis) -> Basis:
-        """The basis with its points in folds, where a choice is made by their statistics."""
+    def _with_folds(self, basis: Basis) -> Basis:
+        """Return the basis with its points in folds, if a choice is made by their statistics."""
         folding = self.needs.folds
         if folding is None or folding.statistics != "choose":
             return basis  # the same fit, to the last digit, whether or not rows are held out of it

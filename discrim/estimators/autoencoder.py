@@ -14,11 +14,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.doc_links import DocLinkMixin
+from discrim.doc_links import public_estimator
 from discrim.tables.check_parameters import Constraints, check_parameters, number, whole
-from discrim.tables.fit_messages import refuse_sparse
 from discrim.tables.validation import checked_table, require_finite, require_representable, unchanged_if_it_fails
-from discrim.threads import OnOneBlasThread
 
 Array = NDArray[np.float64]
 LOW, HIGH = 0.1, 0.9  # where a sigmoid is far from flat
@@ -47,7 +45,8 @@ class Layer:
         return expit(Z @ self.W + self.output_bias)
 
 
-class Autoencoder(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@public_estimator
+class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Autoencoder with one sigmoid hidden layer and tied weights, trained by L-BFGS.
 
         minimise  (1/n) Σ_i ‖x_i − φ(Wᵀφ(Wx_i + b) + c)‖² + alpha ‖W‖²        φ(t) = 1/(1 + e⁻ᵗ)
@@ -165,7 +164,10 @@ class Autoencoder(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMixin
 
     def _checked(self, X: ArrayLike, *, reset: bool = False) -> Any:
         if sp.issparse(X):
-            refuse_sparse(type(self).__name__)
+            raise TypeError(
+                "Sparse data was passed, but dense data is required by Autoencoder. Use X.toarray(), or discrim.PCA, "
+                "which keeps X sparse."
+            )
         table = checked_table(self, X, reset=reset)
         require_finite(table)
         return table

@@ -1,125 +1,117 @@
-"""Base class of reducers: rows → statistics → objective → directions, then (x − mean)ᵀ directions.
+"""Base class of reducers: rows or statistics → Problem → the method's `_solve` → Solution → fitted attributes.
 
-A subclass states its objective. `fit`, `transform` and `inverse_transform` are written once, here; fits by statistics
-of parts are in `streaming`.
+A method states its `_needs` and `_solve`. `fit`, `partial_fit`, `fit_statistics`, `transform` and `inverse_transform`
+are written once, here.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
-from discrim.core.coordinates.basis import Basis, Features
-from discrim.core.eigen import Spectrum, kept_count
+from discrim.core.coordinates.basis import Basis
 from discrim.core.explanation import Explanation, explain_linear, explain_positions, linear_importances
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.moments.pairwise import has_gaps, pairwise_moments
-from discrim.core.problem import Needs, Problem
-from discrim.core.spread import Spread
+from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
+from discrim.core.moments.pairwise import has_gaps
+from discrim.core.problem import Needs, Problem, ProblemBuilder
 from discrim.decompositions import pinv
-from discrim.doc_links import DocLinkMixin
-from discrim.engines.dask_tables import in_dask_parts, is_dask
+from discrim.doc_links import public_estimator
+from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.engines.table_files import files_for, in_files, is_path
+from discrim.estimators.fitting import (
+    CallbackSupportMixin,
+    fit_with_callbacks,
+    fitted_attribute,
+    fitted_deviations,
+    record_columns,
+    rows_of_sample,
+    solve_gaps,
+    solved,
+    statistics_of_moments,
+    streamed,
+    warn_of_new_stream,
+)
 from discrim.estimators.parts import fit_within
 from discrim.estimators.solution import Solution, importances
-from discrim.estimators.streaming import StatisticsEstimator
-from discrim.tables.check_parameters import check_parameters, names_rows, plain_count
-from discrim.tables.fit_messages import refuse_gaps
+from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, names_rows, plain_count
 from discrim.tables.foreign_arrays import as_given, is_foreign, on_host
 from discrim.tables.rows import LabelledRows, projected
 from discrim.tables.validation import (
     checked_table,
     labelled_rows,
+    names_of,
     require_columns,
+    require_finite,
+    require_known_labels,
     require_no_groups,
     require_representable,
     require_two_classes,
     unchanged_on_failure,
 )
-from discrim.threads import one_blas_thread
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # before scikit-learn 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
-
-    def with_callbacks(method: Any) -> Any:
-        """The method itself."""
-        return method
-
-
-__all__ = ["CallbackSupportMixin", "heard"]
-
-
-def heard(fit: Callable[..., Any], estimator: Any, *given: Any) -> Any:
-    """A fit whose beginning and end the callbacks are told that were set, and who are torn down whatever happens."""
-
-    def told(estimator: Any) -> Any:
-        context = estimator._init_callback_context()
-        context.call_on_fit_task_begin(estimator=estimator, X=given[0], y=given[1])
-        fitted = fit(*given)
-        context.call_on_fit_task_end(estimator=estimator, X=given[0], y=given[1])
-        return fitted
-
-    return with_callbacks(told)(estimator)
-
+from discrim.tables.warn_once import collected_warnings, issue_once
+from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
+STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
 
 
-class fitted_property(property):  # noqa: N801 - used as a decorator
-    """What is reckoned from a fit whenever it is asked for; as any attribute, it is there or raises AttributeError."""
+@public_estimator
+class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Base class of all reducers."""
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        try:
-            with one_blas_thread:
-                instance._require_solution()
-                return super().__get__(instance, owner)
-        except ValueError as error:
-            raise error if isinstance(error, AttributeError) else AttributeError(str(error)) from error
-
-
-class Reducer(
-    DocLinkMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, StatisticsEstimator
-):
-    """Base of all reducers."""
-
-    missing: Any = None  # "pairwise" where a method has such a parameter, and it is given
-    mean_: Array
-    components_: NDArray[Any]
-    classes_: NDArray[Any]
-    n_components_: int
-    n_samples_seen_: int
-    eigenvalues_: Array
-    explained_variance_ratio_: Array
-    rank_: int
-    _total_weight: float
-    _labels_explained: Array | None = None
-    _column_deviations: Array | None = None  # None in models saved by earlier versions, and after passes over parts
-    # only where folds may choose something are groups asked for by scikit-learn's metadata routing
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT}
+    # only methods that may choose something by folds request groups from scikit-learn's metadata routing
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": UNUSED}
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    mean_: Array = solved()
+    components_: NDArray[Any] = solved()
+    classes_: NDArray[Any] = solved()
+    n_components_: int = solved()
+    n_samples_seen_: int = solved()
+    eigenvalues_: Array = solved()
+    explained_variance_ratio_: Array = solved()
+    rank_: int = solved()
+    solver_: str = solved()
+    _total_weight: float
+    _statistics: Statistics | None
+    _declared: NDArray[Any] | None
 
-    # ------------------------------------------------------------------ what a method states
+    def __init__(self, n_components: Any = None) -> None:
+        self.n_components = n_components
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        public_estimator(cls)
+        accept_dask(cls)
+
+    # ------------------------------------------------------------------ stated by a method
+
+    def _needs(self) -> Needs:
+        """Return what a fit needs of a table."""
+        return Needs()
+
+    @abstractmethod
+    def _solve(self, problem: Problem) -> Solution:
+        """Find the directions, in the problem's coordinates, from the parameters and the problem alone."""
 
     def _features(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """What `transform` gives, from the components of rows."""
+        """Return the result of `transform` from the components of rows."""
         return scores
 
-    def _components_of(self, features: NDArray[Any]) -> NDArray[Any]:
-        """The components of rows, from what `transform` gives."""
+    def _scores_of_features(self, features: NDArray[Any]) -> NDArray[Any]:
+        """Return the components of rows from the result of `transform`."""
         return features
 
     # ------------------------------------------------------------------ fitting
@@ -158,20 +150,19 @@ class Reducer(
             require_no_groups(type(self).__name__, folds=folds, in_memory=in_memory)
             groups = np.asarray(on_host(groups))
         if "_skl_callbacks" in vars(self):
-            return heard(self._fit, self, X, y, sample_weight, groups)
+            return fit_with_callbacks(self._fit, self, X, y, sample_weight, groups)
         return self._fit(X, y, sample_weight, groups)
 
     def _fit(
         self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None, groups: NDArray[Any] | None
     ) -> Self:
-        if is_path(X):
-            fit_within(self, self._gathering(), in_files(files_for(self._gathering(), X, y, sample_weight)))
-            return self
-        if is_dask(X):
-            fit_within(self, self._gathering(), in_dask_parts([(X, y, sample_weight)]))
+        if is_path(X) or is_dask(X):
+            asked = self._gathering()
+            given = (X, y, sample_weight)
+            fit_within(self, asked, in_files(files_for(asked, *given)) if is_path(X) else in_dask_parts([given]))
             return self
         needs = self._needs()
-        if is_foreign(X) and self.missing is None and not names_rows(None if needs.folds is None else needs.folds.cv):
+        if is_foreign(X) and not self._allows_gaps and not names_rows(None if needs.folds is None else needs.folds.cv):
             gathered = gather_array(self._gathering(), X, y, sample_weight)
             if gathered is not None:
                 return self.fit_statistics(gathered)
@@ -179,43 +170,232 @@ class Reducer(
             rows = labelled_rows(self, X, y, sample_weight, supervised=needs.supervised)
             if needs.supervised:
                 require_two_classes(self, rows.classes)
-            self._statistics = self._declared = None
-            has_cells_missing = self.missing is not None and has_gaps(rows)
-            solution = self._solve_gaps(rows) if has_cells_missing else self._solve_rows(rows, groups)
-            self._keep(solution, rows.classes if needs.supervised else None)
+            gaps = self._allows_gaps and has_gaps(rows)
+            solution = solve_gaps(self, rows, needs) if gaps else self._solve_rows(rows, groups)
+            self._publish(solution, rows.classes if needs.supervised else None)
         return self
 
-    def _solve_gaps(self, rows: LabelledRows) -> Solution:
-        """Return the solution from pairwise statistics of rows with missing cells, which is all there is of them."""
-        needs = self._needs()
-        if needs.rows is not None or self._gathering().sample_rows:
-            refuse_gaps(type(self).__name__, needs.rows)
-        moments = pairwise_moments(rows if needs.class_weight is None else needs.weighted(rows))
-        basis = Features.of_moments(moments, f"{moments.n_rows} rows with missing cells: pairwise statistics")
-        problem = Problem.of_moments(basis, moments, plain_count(self.n_components), rows.X.dtype)
-        return self._in_features(self._solved(problem), problem, needs)
+    def _solve_rows(
+        self, rows: LabelledRows, groups: NDArray[Any] | None = None, builder: ProblemBuilder | None = None
+    ) -> Solution:
+        """Return the solution in the features; in finer coordinates if the first do not show all that matters."""
+        builder = builder or ProblemBuilder.from_rows(rows, self._needs(), plain_count(self.n_components), groups)
+        problem, solution = builder.problem(resolve=False), None
+        basis = problem.basis
+        if builder.needs.directions == "leading" or basis.is_resolved or not basis.can_resolve:
+            solution = self._solve_in(problem)
+        if solution is None or (basis.can_resolve and not solution.is_resolved):
+            problem = builder.problem(resolve=True)
+            solution = self._solve_in(problem)
+        return solution.in_features(problem)
+
+    def _solve_in(self, problem: Problem) -> Solution:
+        """Return the solution in the problem's coordinates, with the warnings of the solve."""
+        with collected_warnings() as warnings:
+            solution = self._solve(problem)
+        return replace(solution, warnings=(*solution.warnings, *warnings)) if warnings else solution
+
+    def _publish(self, solution: Solution, classes: NDArray[Any] | None, statistics: Statistics | None = None) -> None:
+        """Set the fitted attributes (no classes if no labels are used), and issue the warnings."""
+        self.__dict__.update(solution.attributes(), _statistics=statistics)
+        if classes is not None:
+            self.classes_ = classes
+        if statistics is None:
+            self._declared = None
+        if solution.warnings:
+            issue_once(list(solution.warnings))
+
+    # ------------------------------------------------------------------ fitting by statistics
+
+    def _gathering(self) -> Gathering:
+        """Return what a fit needs of every part of a table: moments if they suffice, else a sample of rows."""
+        check_parameters(self)
+        return self._needs().gathering(type(self).__name__)
+
+    def statistics(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        part: str = "",
+    ) -> Statistics:
+        """What a part of a table has to say to a fit; the statistics of parts add up, in any order.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            A part of the rows.
+        y : array of shape (n_samples,), default=None
+            Their labels; PCA needs none.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+        part : str, default=""
+            What the part is called, in errors and to tell it from another part with the very same rows.
+
+        Returns
+        -------
+        statistics : Statistics
+            To be added to those of the other parts, and given to `fit_statistics`.
+        """
+        gatherer = Gatherer(self._gathering(), part)
+        gatherer.add(X, y, sample_weight)
+        return gatherer.statistics()
+
+    def fit_statistics(self, total: Statistics | ClassMoments) -> Self:
+        """Find the directions from gathered statistics alone.
+
+        Parameters
+        ----------
+        total : Statistics or ClassMoments
+            The sum of `statistics(X, y)` of all parts of a table, gathered with the same parameters; or, where no folds
+            and no rows are needed, `ClassMoments.of(X, y, sample_weight)` or a sum of such.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator. A `partial_fit` goes on from these statistics. Methods that look at the rows
+            themselves are fitted on the sample in the statistics, and `solver_` says so.
+        """
+        gathering, needs = self._gathering(), self._needs()
+        with unchanged_on_failure(self):
+            if isinstance(total, ClassMoments):
+                total = statistics_of_moments(type(self).__name__, total, needs, gathering)
+            require_statistics(total)
+            total.gathering.sufficing_for(gathering)
+            record_columns(self, total)
+            self._declared = None
+            if needs.rows is None:
+                self._hold(total)
+                self._require_solution()
+            else:
+                self._fit_sample(total)
+        return self
+
+    def _fit_sample(self, total: Statistics) -> None:
+        """Fit a method that needs rows on the sampled ones."""
+        rows = rows_of_sample(self, total)
+        solution = self._solve_rows(rows)
+        solver = f"{solution.solver_}; on {rows.shape[0]} different rows of {total.n_rows}, those of least content hash"
+        n_rows, weight = total.n_rows, total.moments.total_weight
+        solution = replace(solution, solver_=solver, n_samples_seen_=n_rows, _total_weight=weight)
+        self._publish(solution, total.moments.classes if total.gathering.supervised else None)
+
+    def _fit_basis(self, basis: Basis, total: Statistics) -> None:
+        """Fit on statistics that hold means only, in a basis that knows the rest."""
+        with unchanged_on_failure(self):
+            record_columns(self, total)
+            request = plain_count(self.n_components)
+            problem = Problem.from_moments(basis, total.moments, self._needs(), request, total.dtype)
+            solution = self._solve_in(problem).in_features(problem)
+            self._publish(solution, total.moments.classes if total.gathering.supervised else None)
+
+    @streamed
+    @on_one_blas_thread
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add rows to the statistics; the directions are found when they are first asked for.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            A part of the rows.
+        y : array of shape (n_samples,), default=None
+            Their labels; PCA needs none.
+        classes : array, default=None
+            All labels the stream may bring, if others are to be refused.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        self : object
+            The estimator with the rows so far.
+        """
+        gathering = self._gathering()
+        so_far: Statistics | None = vars(self).get("_statistics")
+        if so_far is None and self.__sklearn_is_fitted__():
+            warn_of_new_stream(self)
+        with unchanged_on_failure(self):
+            is_first = so_far is None
+            rows = labelled_rows(
+                self, X, y, sample_weight, supervised=gathering.supervised, reset=is_first, whole=False
+            )
+            if rows.is_sparse and rows.shape[1] > STREAMED_SPARSE_COLUMNS:
+                raise ValueError(
+                    f"X must have at most {STREAMED_SPARSE_COLUMNS} columns if partial_fit takes it sparse, as a "
+                    f"stream keeps a d×d scatter; got {rows.shape[1]}. Use fit on all rows (it never makes X dense), "
+                    "or reduce the columns first, e.g. with sklearn.feature_selection or a HashingVectorizer."
+                )
+            if classes is not None or so_far is None:
+                self._declared = None if classes is None else np.asarray(classes)
+            declared = vars(self).get("_declared")
+            if gathering.supervised and declared is not None:
+                require_known_labels(rows.classes, declared)
+            if so_far is not None:
+                gathering = so_far.gathering.sufficing_for(gathering)
+            names = names_of(X)
+            try:
+                self._hold(statistics_of_rows(gathering, rows, names, so_far))
+            except ValueError:
+                require_finite(rows.X, rows.numbers, names, whole=False)
+                raise
+        return self
+
+    def _hold(self, statistics: Statistics) -> None:
+        """Keep statistics whose solution is found on first use."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
+            delattr(self, name)
+        self._statistics = statistics
+
+    @on_one_blas_thread
+    def _require_solution(self) -> None:
+        """Raise if the estimator is not fitted; solve the statistics of a stream on first use."""
+        check_is_fitted(self)
+        if "components_" in vars(self) or vars(self).get("_statistics") is None:
+            return
+        total, asked, needs = self._statistics, self._gathering(), self._needs()  # parameters may have been set since
+        assert total is not None
+        if needs.rows is not None:
+            raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {needs.rows}")
+        total.gathering.sufficing_for(asked)
+        if asked.supervised:
+            require_two_classes(self, total.moments.classes)
+        problem = Problem.from_statistics(total, needs, plain_count(self.n_components), vars(self).get("_declared"))
+        solution = self._solve_in(problem).in_features(problem)
+        self._publish(solution, problem.moments.classes if needs.supervised else None, total)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "components_" in vars(self) or vars(self).get("_statistics") is not None
 
     # ------------------------------------------------------------------ use
 
-    @fitted_property
+    @fitted_attribute
     def vip_(self) -> Array:
-        """Importance of every feature, √(d Σ_h SS_h w_jh² / Σ_h SS_h): SS_h is what component h tells of the labels."""
-        if self._labels_explained is None:
+        """Importance of every feature, √(d Σ_h SS_h w_jh² / Σ_h SS_h), SS_h what component h explains of the labels."""
+        explained = vars(self).get("_labels_explained")
+        if explained is None:
             raise AttributeError(
-                f"{type(self).__name__} has no vip_: its fit does not gather what each component tells of the labels. "
-                "VIPDisplay.from_estimator(model, X, y).values.vip reckons it from the rows."
+                f"{type(self).__name__} has no vip_: its fit does not gather what each component explains of the "
+                "labels. VIPDisplay.from_estimator(model, X, y).values.vip computes it from the rows."
             )
-        return importances(self.components_, self._labels_explained)
+        return importances(self.components_, explained)
 
-    @fitted_property
+    @fitted_attribute
     def feature_importances_(self) -> Array:
         """Importance of every feature: what one standard deviation of it changes.
 
         For methods that predict, the change of the log odds between two classes: the mean of its absolute value over
         all pairs, weighted by the priors. For other methods, the distance that a row moves along the components.
         """
-        coefficients, priors = self._linear_scores() or (None, None)
-        return linear_importances(self.components_, self._known_deviations(), coefficients, priors)
+        rule = vars(self).get("_rule")
+        scores = (None, None) if rule is None else (rule.centroids @ rule.directions, np.exp(rule.log_priors))
+        return linear_importances(self.components_, fitted_deviations(self), *scores)
 
     def explain(self, X: ArrayLike, between: Any = None) -> Explanation:
         """Compute how much each column moves each row, as `PosteriorMap.explain` does.
@@ -238,25 +418,12 @@ class Reducer(
             not predict) `log_odds`, `first` and `second` are None.
         """
         table = self._fitted_table(X)
-        effects = np.asarray(self.components_, dtype=np.float64) * self._known_deviations()
-        rule = self._linear_scores()
+        effects = np.asarray(self.components_, dtype=np.float64) * fitted_deviations(self)
+        rule = vars(self).get("_rule")
         if rule is None:
             return explain_positions(effects, table.shape[0], between)
-        scores = np.concatenate(list(self._scores(table)))
-        return explain_linear(effects, rule[0] * self._known_deviations(), scores, self.classes_, between)
-
-    def _linear_scores(self) -> tuple[Array, Array] | None:
-        """Return the coefficients (C×d) of linear class scores and the priors, None for a method without them."""
-        return None
-
-    def _known_deviations(self) -> Array:
-        """Return the standard deviation of every column over the training rows."""
-        if self._column_deviations is None or np.isnan(self._column_deviations).any():
-            raise ValueError(
-                f"{type(self).__name__} must be fitted on rows or statistics by this version to explain; got a model "
-                "without column deviations. Fit it again."
-            )
-        return self._column_deviations
+        scores, coefficients = np.concatenate(list(rule.scores(table, self.mean_))), rule.centroids @ rule.directions
+        return explain_linear(effects, coefficients * fitted_deviations(self), scores, self.classes_, between)
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """(x − mean_)ᵀ components_ for every row.
@@ -272,7 +439,7 @@ class Reducer(
             Their components.
         """
         self._require_solution()
-        if is_foreign(X) and self.missing is None:
+        if is_foreign(X) and not self._allows_gaps:
             require_columns(self, X)
             scores, table = projected_array(X, self.mean_, self.components_), X
         else:
@@ -300,10 +467,10 @@ class Reducer(
         scores = np.asarray(table.toarray() if sp.issparse(table) else table, dtype=components.dtype)
         if scores.ndim != 2 or scores.shape[1] != self._n_features_out:
             raise ValueError(
-                f"inverse_transform takes what transform gives, n×{self._n_features_out} numbers, but shape "
-                f"{scores.shape} came."
+                f"X must be a result of transform, of shape (n_samples, {self._n_features_out}); got shape "
+                f"{scores.shape}."
             )
-        scores = self._components_of(scores)
+        scores = self._scores_of_features(scores)
         lengths = np.abs(components).max(axis=1).astype(np.float64)
         back = pinv(components / lengths[:, None]).T  # of unit rows: their own lengths may be far apart
         with np.errstate(over="ignore", invalid="ignore"):
@@ -315,9 +482,14 @@ class Reducer(
         """Checked rows for a fitted model; cells that may be missing are the mean's."""
         self._require_solution()
         table = checked_table(self, X)
-        if self.missing is None or sp.issparse(table) or not np.isnan(table).any():
+        if not self._allows_gaps or sp.issparse(table) or not np.isnan(table).any():
             return table
         return np.where(np.isnan(table), self.mean_.astype(table.dtype), table)
+
+    @property
+    def _allows_gaps(self) -> bool:
+        """Whether cells may be missing."""
+        return getattr(self, "missing", None) is not None
 
     @property
     def _n_features_out(self) -> int:
@@ -326,37 +498,10 @@ class Reducer(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing is not None
+        tags.input_tags.allow_nan = self._allows_gaps
         tags.target_tags.required = self._needs().supervised
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-class SpreadReducer(Reducer):
-    """maximise  tr WᵀAW  subject to  WᵀW = I,  A the spread that `_spread` states."""
-
-    def _needs(self) -> Needs:
-        return Needs(passes=True)
-
-    @abstractmethod
-    def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
-        """The objective, from the statistics (and landmarks) in the basis's coordinates."""
-
-    def _solve(self, problem: Problem) -> Solution:
-        basis, moments, request = problem.basis, problem.moments, problem.request
-        wanted = request + 1 if isinstance(request, int) else None  # one more shows a tie at the cut
-        spectrum = problem.spectrum(self._spread(moments, basis), wanted)
-        k = self._count(request, spectrum, problem.shape)
-        values = spectrum.values[:k]
-        return Solution(
-            components_=spectrum.directions[:k],
-            eigenvalues_=moments.per_weight(values),
-            explained_variance_ratio_=values / spectrum.total if spectrum.total > 0 else np.zeros(k),
-            rank_=spectrum.rank,
-            solver_=spectrum.how,
-            is_resolved=basis.is_resolved if request is None else basis.shows(values),
-        )
-
-    def _count(self, request: int | float | None, spectrum: Spectrum, shape: tuple[int, int]) -> int:
-        """How many directions to keep."""
-        return kept_count(request, spectrum.values, spectrum.total, spectrum.rank, shape)
+accept_dask(Reducer)

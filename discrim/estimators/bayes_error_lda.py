@@ -22,12 +22,18 @@ from discrim.core.generalisation import (
 )
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.pairwise_error import completed, error_subspace, nested_axes
-from discrim.core.problem import Folding, Problem
+from discrim.core.problem import Needs, Problem
 from discrim.core.ratio import ROUNDING
-from discrim.estimators.base import fitted_property
-from discrim.estimators.discriminant import Shrinkage, ShrunkDiscriminant
+from discrim.estimators.discriminant import (
+    SHRINKAGE,
+    DiscriminantReducer,
+    Shrinkage,
+    shrinkage_needs,
+    shrunk_discriminants,
+)
+from discrim.estimators.fitting import fitted_attribute, solved
 from discrim.tables.check_parameters import FLAG, Constraints, checked_priors, whole
-from discrim.tables.fit_messages import warn_of_drawn_classes, warn_of_unknown_error
+from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
 PAIRED_CLASSES = 1_000  # above, the pairs of this many classes stand for all
@@ -67,7 +73,7 @@ class PairedShrinkage(Shrinkage):
     _pairing: Pairing
 
 
-class BayesErrorLDA(ShrunkDiscriminant):
+class BayesErrorLDA(DiscriminantReducer):
     """Discriminants of least pairwise Bayes error: the k directions in which two classes are least often confused.
 
         minimise  Σ_{a<b} p_a p_b erfc(‖G(μ_a − μ_b)‖ / (2√2 κ)) ,    G Σ_γ Gᵀ = I ,    Σ_γ = (1−γ) S_w/n + γ τ I
@@ -155,10 +161,14 @@ class BayesErrorLDA(ShrunkDiscriminant):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **ShrunkDiscriminant._parameter_constraints,
+        **SHRINKAGE,
         "nested": FLAG,
         "n_init": (whole(0, "a whole number ≥ 0 of random starts"),),
     }
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
+    shrinkage_: float = solved()
+    path_: Any = solved()
+    spread_inflation_: float = solved()
     _pairing: Pairing
 
     def __init__(
@@ -186,22 +196,19 @@ class BayesErrorLDA(ShrunkDiscriminant):
         self.n_init = n_init
         self.random_state = random_state
 
-    @property
-    def _folding(self) -> Folding:
-        folding = super()._folding
-        is_judged = folding.statistics == "none" and self.cv is not None
-        return replace(folding, statistics="judge") if is_judged else folding
+    def _needs(self) -> Needs:
+        return shrinkage_needs(self, super()._needs(), judged=self.cv is not None)
 
     def _find(self, problem: Problem) -> Discriminants:
         moments, ratio, shape = problem.moments, problem.ratio, problem.shape
-        found = self._shrunk(problem)
+        found = shrunk_discriminants(self, problem)
         gamma, path = found.found.shrinkage_, found.found.path_
         classes = WhitenedClasses.of(found, ratio)
         varies = ratio.trace > ROUNDING**2 * ratio.variances.sum() and bool(moments.counts.max() > 1)
         has_folds = (path is not None or self.cv is not None) and problem.has_folds
         seen = None
         if varies and has_folds:
-            seen = tuple(seen_in_folds(problem.basis, problem.training_sets(self._folding), gamma))
+            seen = tuple(seen_in_folds(problem.basis, problem.training_sets(), gamma))
         known = seen  # what κ is reckoned from: at a ridge that was given, as if there were no folds
         if known is None or path is None:
             known = expected_of_statistics(found, classes, ratio, gamma)
@@ -221,7 +228,11 @@ class BayesErrorLDA(ShrunkDiscriminant):
         seed = int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
         classes = np.arange(len(priors))
         if len(classes) > PAIRED_CLASSES:
-            warn_of_drawn_classes(len(classes), PAIRED_CLASSES)
+            warn(
+                f"y has {len(classes)} classes, which is {len(classes) * (len(classes) - 1) // 2} pairs: the pairs of "
+                f"{PAIRED_CLASSES} classes, drawn by random_state, represent all of them when directions are chosen. "
+                "RegularizedLDA takes all classes at once.",
+            )
             classes = np.sort(np.random.default_rng(seed).choice(len(classes), PAIRED_CLASSES, replace=False))
             held_out = [part.among(classes) for part in held_out]
         return Pairing(classes, priors[classes], tuple(held_out), float(np.sqrt(squared_inflation)), k, seed)
@@ -235,7 +246,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
             axes[:, :k] @= nested_axes(paired @ axes[:, :k], pairing.priors, self.n_init, pairing.seed)
         return axes
 
-    @fitted_property
+    @fitted_attribute
     def pair_errors_(self) -> Array:
         """Error between each two classes in the components (C×C)."""
         if len(self.classes_) > PAIRED_CLASSES:
@@ -245,7 +256,7 @@ class BayesErrorLDA(ShrunkDiscriminant):
             )
         return self._pairing.errors()
 
-    @fitted_property
+    @fitted_attribute
     def bayes_error_(self) -> float:
         """Mean error between two classes in the components, weighted by p_a p_b."""
         errors, priors = self._pairing.errors(), self._pairing.priors
@@ -254,5 +265,8 @@ class BayesErrorLDA(ShrunkDiscriminant):
         total = float(weights.sum())
         if total > 0:
             return float(np.nansum(weights * errors) / total)
-        warn_of_unknown_error()
+        warn(
+            "bayes_error_ is NaN: no two classes have enough rows to hold some out (or, without folds, there are no "
+            "more rows than classes). Pass more rows of each class, or use a test set.",
+        )
         return float("nan")

@@ -1,4 +1,4 @@
-"""Base classes of linear discriminant analysis: classification by centroids, counting, padding, shrinkage.
+"""Base class of linear discriminant analysis, classification by the nearest centroid, and the choice of a shrinkage.
 
     score_c(x) = −½ ‖A(x−μ) − A(μ_c−μ)‖² + log p_c ,    A the discriminants, scaled to unit within-class covariance
 
@@ -21,42 +21,43 @@ from sklearn.base import ClassifierMixin
 from discrim.core.coordinates.basis import Basis
 from discrim.core.cross_validation import PATH, PathScores, by_content, score_path
 from discrim.core.discriminants import Discriminants, classical, principal, standardised, whitened_span
-from discrim.core.eigen import discriminant_count
+from discrim.core.eigen import discriminant_count, require_directions
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.problem import Folding, Needs, Problem
 from discrim.core.ratio import Covariance, Ratio, chosen_shrinkage
-from discrim.estimators.base import Reducer, Solution, fitted_property
+from discrim.estimators.base import Reducer
+from discrim.estimators.fitting import fitted_attribute, solved
+from discrim.estimators.solution import Solution
 from discrim.tables.check_parameters import COUNT, FLAG, GAPS, SHARE, Constraints, checked_priors, class_factors, named
-from discrim.tables.fit_messages import (
-    refuse_equal_rows,
-    refuse_no_gain,
-    warn_of_lost_digits,
-    warn_of_singular_within,
-)
 from discrim.tables.foreign_arrays import as_given
 from discrim.tables.rows import projected
 from discrim.tables.validation import require_representable
+from discrim.tables.warn_once import warn
+from discrim.threads import on_one_blas_thread_throughout
 
-SCORES_AT_ONCE = 2**22  # how many rows × classes are held while predicting
+Array = NDArray[np.float64]
+SCORES_AT_ONCE = 2**22  # rows × classes that are held while predicting
 REACH = 1e100  # deviations up to which scores are finite
-FAR = 1e3  # deviations between centroids from which scores are reckoned anew around the nearest one
-FEW_CENTROIDS = 1000  # … where there are no more than these
+FAR = 1e3  # deviations between centroids from which scores are computed again around the nearest one
+FEW_CENTROIDS = 1000  # … if there are no more than these
+MISSED_LOADINGS = 1e-6  # share of the whole of a discriminant
+HALF_THE_DIGITS = 1e-9  # an inverse condition number: discriminants are known to about 1e-16 over this
+LEAST_BY_PRODUCTS = 0.01  # conjugate gradients do not converge in a thousand steps with less
 
 
-class NearestCentroid(ClassifierMixin, Reducer):
-    """A reducer that predicts, by its discriminants (q×d), the classes' centroids along them (C×q), and priors."""
+@dataclass(frozen=True, eq=False)
+class CentroidRule:
+    """Classification by the nearest class centroid: q directions (q×d), centroids along them (C×q), log priors."""
 
-    _discriminants: NDArray[np.float64]
-    _centroids: NDArray[np.float64]
-    _log_priors: NDArray[np.float64]
-    _centred_means: NDArray[np.float64]
-    _covariance: NDArray[np.float64] | None
+    directions: Array
+    centroids: Array
+    log_priors: Array
 
-    def _scores(self, table: Any) -> Iterator[NDArray[np.float64]]:
-        """Scores of consecutive rows, in pieces that stay small with many classes."""
-        centroids, log_priors = self._centroids, self._log_priors
+    def scores(self, table: Any, mean: Array) -> Iterator[Array]:
+        """Yield the scores of consecutive rows, in blocks that stay small with many classes."""
+        centroids, log_priors = self.centroids, self.log_priors
         offsets = log_priors - 0.5 * np.einsum("cq,cq->c", centroids, centroids)
-        features = projected(table, self.mean_, self._discriminants).astype(np.float64, copy=False)
+        features = projected(table, mean, self.directions).astype(np.float64, copy=False)
         require_representable(features, table)
         step = max(1, SCORES_AT_ONCE // len(centroids))
         far = len(centroids) <= FEW_CENTROIDS and np.abs(centroids).max(initial=0.0) > FAR
@@ -65,89 +66,16 @@ class NearestCentroid(ClassifierMixin, Reducer):
             scores = part @ centroids.T + offsets
             yield _around_nearest(part, scores, centroids, log_priors) if far else scores
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores of the classes.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : array of shape (n_samples, n_classes), or (n_samples,) with two classes
-            Scores of all classes; with two classes the second's minus the first's.
-        """
-        table = self._fitted_table(X)
-        scores = np.concatenate(list(self._scores(table)))
-        scores = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-        return as_given(scores.astype(table.dtype, copy=False), X)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of the nearest centroid.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : array of shape (n_samples,)
-            A label for each row.
-        """
-        nearest = np.concatenate([part.argmax(axis=1) for part in self._scores(self._fitted_table(X))])
-        return as_given(self.classes_[nearest], X)
-
-    def _linear_scores(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return self._centroids @ self._discriminants, self.priors_
-
-    @fitted_property
-    def coef_(self) -> NDArray[Any]:
-        """Weights of the linear scores (C×d; with two classes the second's minus the first's, 1×d)."""
-        coef = self._centroids @ self._discriminants
-        return (coef[1:] - coef[:1] if len(coef) == 2 else coef).astype(self.components_.dtype, copy=False)
-
-    @fitted_property
-    def intercept_(self) -> NDArray[Any]:
-        """Constants of the linear scores (C; with two classes 1)."""
-        constants = self._log_priors - 0.5 * np.einsum("cq,cq->c", self._centroids, self._centroids)
-        constants = constants - self._centroids @ (self._discriminants @ self.mean_)
-        return (constants[1:] - constants[:1] if len(constants) == 2 else constants).astype(self.components_.dtype)
-
-    @fitted_property
-    def means_(self) -> NDArray[np.float64]:
-        """Class means (C×d)."""
-        return self.mean_ + self._centred_means
-
-    @fitted_property
-    def priors_(self) -> NDArray[np.float64]:
-        """Class probabilities that predictions start from."""
-        return np.exp(self._log_priors)
-
-    @fitted_property
-    def xbar_(self) -> NDArray[np.float64]:
-        """Mean of the class means, weighted by their priors: `mean_` where the priors are the classes' shares."""
-        return self.mean_ + self.priors_ @ self._centred_means
-
-    @fitted_property
-    def scalings_(self) -> NDArray[Any]:
-        """The directions as columns (d×k): transform gives (x − mean_) scalings_."""
-        return self.components_.T
-
-    @fitted_property
-    def covariance_(self) -> NDArray[np.float64]:
-        """Within-class covariance (d×d) that distances between classes are measured in, where it was asked for."""
-        if self._covariance is None:
-            raise AttributeError(
-                f"{type(self).__name__} keeps no covariance_, d×d numbers, unless asked to: pass store_covariance=True "
-                "and fit again."
-            )
-        return self._covariance
+    def linear_scores(self, mean: Array) -> tuple[Array, Array]:
+        """Return weights (C×d) and constants (C) of the scores; with two classes the second's minus the first's."""
+        coef = self.centroids @ self.directions
+        constants = self.log_priors - 0.5 * np.einsum("cq,cq->c", self.centroids, self.centroids)
+        constants = constants - self.centroids @ (self.directions @ mean)
+        return (coef[1:] - coef[:1], constants[1:] - constants[:1]) if len(coef) == 2 else (coef, constants)
 
 
 def _within_reach(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows so far out that products with them would overflow, nearer in the same direction: as certain as before."""
+    """Return rows with those whose products would overflow moved nearer, in the same direction."""
     lengths = np.abs(features).max(axis=1, initial=0.0)
     return features if lengths.max(initial=0.0) <= REACH else features / np.maximum(lengths / REACH, 1.0)[:, None]
 
@@ -158,7 +86,7 @@ def _around_nearest(
     centroids: NDArray[np.float64],
     log_priors: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The same scores, up to a number for each row, seen from the centroid that is nearest by what they say.
+    """Return the same scores, up to a number for each row, computed around the nearest centroid.
 
     f·c − ½‖c‖² is a difference of numbers as large as the squared distances between centroids; (f−n)·(c−n) − ½‖c−n‖²
     for classes near n is not.
@@ -172,29 +100,14 @@ def _around_nearest(
     return result
 
 
-class GaussianCentroid(NearestCentroid):
-    """Where the classes are modelled as Gaussians of one covariance, the scores give probabilities."""
+@on_one_blas_thread_throughout
+class CentroidClassifier(ClassifierMixin):
+    """Mixin of reducers that predict by a fitted `CentroidRule`."""
 
-    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log probability of every class.
+    _rule: CentroidRule
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        log_probabilities : array of shape (n_samples, n_classes)
-            In the order of classes_.
-        """
-        return as_given(self._log_probabilities(X), X)
-
-    def _log_probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
-        return np.concatenate([log_softmax(part, axis=1) for part in self._scores(self._fitted_table(X))])
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probability of every class.
+    def decision_function(self: Any, X: ArrayLike) -> NDArray[np.float64]:
+        """Compute the scores of the classes.
 
         Parameters
         ----------
@@ -203,52 +116,78 @@ class GaussianCentroid(NearestCentroid):
 
         Returns
         -------
-        probabilities : array of shape (n_samples, n_classes)
-            In the order of classes_.
+        scores : array of shape (n_samples, n_classes), or (n_samples,) with two classes
+            Scores of all classes; with two classes the second's minus the first's.
         """
-        return as_given(np.exp(self._log_probabilities(X)), X)
+        table = self._fitted_table(X)
+        scores = np.concatenate(list(self._rule.scores(table, self.mean_)))
+        scores = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return as_given(scores.astype(table.dtype, copy=False), X)
 
+    def predict(self: Any, X: ArrayLike) -> NDArray[Any]:
+        """Predict the label of the nearest centroid.
 
-Array = NDArray[np.float64]
-MISSED_LOADINGS = 1e-6  # beside the whole of a discriminant
-HALF_THE_DIGITS = 1e-9  # an inverse condition number: discriminants are known to about 1e-16 over this
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+            A label for each row.
+        """
+        table = self._fitted_table(X)  # which requires a fit first
+        nearest = np.concatenate([part.argmax(axis=1) for part in self._rule.scores(table, self.mean_)])
+        return as_given(self.classes_[nearest], X)
+
+    @fitted_attribute
+    def coef_(self: Any) -> NDArray[Any]:
+        """Weights of the linear scores (C×d; with two classes the second's minus the first's, 1×d)."""
+        return self._rule.linear_scores(self.mean_)[0].astype(self.components_.dtype, copy=False)
+
+    @fitted_attribute
+    def intercept_(self: Any) -> NDArray[Any]:
+        """Constants of the linear scores (C; with two classes 1)."""
+        return self._rule.linear_scores(self.mean_)[1].astype(self.components_.dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiscriminantSolution(Solution):
-    """Of discriminants also: the rule of the nearest centroid, and what the components stand for."""
+    """Solution of discriminants, with the rule of the nearest centroid and what the components stand for."""
 
     n_discriminants_: int
-    structure_coefficients_: Array  # until lifted: the components times S_t/n, and each over its own deviation
+    structure_coefficients_: Array  # in a problem's coordinates: components times S_t/n, each over its own deviation
     feature_deviations: Array
-    _discriminants: Array
-    _centroids: Array
-    _log_priors: Array
+    _rule: CentroidRule
     _centred_means: Array
-    _covariance: Array | None  # until lifted: without the ridge, which is on every feature
+    _covariance: Array | None  # in a problem's coordinates: without the ridge, which is on every feature
     ridge: float
 
-    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
         covariances = basis.lift(self.structure_coefficients_) * signs[:, None]
         scale = np.broadcast_to(self.feature_deviations, covariances.shape)
         correlations = np.divide(covariances, scale, out=np.zeros_like(covariances), where=scale > 0)
+        covariance = None
+        if self._covariance is not None:
+            covariance = np.array(basis.lift(basis.lift(self._covariance).T))
+            covariance[np.diag_indices(len(covariance))] += self.ridge
         return {
             "structure_coefficients_": np.clip(correlations, -1.0, 1.0),
-            "_discriminants": basis.lift(self._discriminants),
+            "_rule": replace(self._rule, directions=basis.lift(self._rule.directions)),
             "_centred_means": basis.lift(self._centred_means),
-            "_covariance": None if self._covariance is None else self._on_features(self._covariance, basis),
+            "_covariance": covariance,
         }
 
-    def _on_features(self, covariance: Array, basis: Basis) -> Array:
-        lifted = np.array(basis.lift(basis.lift(covariance).T))
-        lifted[np.diag_indices(len(lifted))] += self.ridge
-        return lifted
 
-
-class DiscriminantReducer(NearestCentroid):
-    """Directions of a ratio; `_find` states which."""
+class DiscriminantReducer(CentroidClassifier, Reducer):
+    """Base class of methods that maximise a gain over a cost; `_find` states both."""
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "store_covariance": FLAG, "missing": GAPS}
+    n_discriminants_: int = solved()
+    structure_coefficients_: Array = solved()
+    _centred_means: Array
+    _covariance: Array | None
 
     def __init__(
         self,
@@ -267,10 +206,10 @@ class DiscriminantReducer(NearestCentroid):
 
     @abstractmethod
     def _find(self, problem: Problem) -> Discriminants:
-        """All discriminants, in their defining scale and order."""
+        """Return all discriminants, in their defining scale and order."""
 
     def _scaled_pads(self, pads: Array, ratio: Ratio) -> Array:
-        """Unit directions beyond the discriminants, in the scale that goes with them."""
+        """Return unit directions beyond the discriminants, in the scale that goes with them."""
         return standardised(pads, ratio)
 
     def _needs(self) -> Needs:
@@ -286,24 +225,35 @@ class DiscriminantReducer(NearestCentroid):
         return Needs(directions="all", matrix=why, contrasts=True, rows=rows, class_weight=self.class_weight)
 
     def _solve(self, problem: Problem) -> Solution:
-        basis, moments, shape, ratio = problem.basis, problem.moments, problem.shape, problem.ratio
-        if ratio.rank == 0:
-            refuse_equal_rows(*shape)
+        moments, shape, ratio = problem.moments, problem.shape, problem.ratio
+        require_directions(ratio.rank, shape)
         priors = checked_priors(self.priors, ratio.shares)
         if self.class_weight is not None:
             known = moments.classes if problem.declared is None else np.union1d(moments.classes, problem.declared)
             class_factors(self.class_weight, moments.classes, moments.weights, known)
         found = self._find(problem)
         if not len(found.values):
-            refuse_no_gain()
+            raise ValueError(
+                "The classes differ along no direction, neither in their means nor in anything else that this method "
+                "uses. Check the label column."
+            )
         if found.is_singular:
-            warn_of_singular_within(type(self).__name__)
+            warn(
+                "The within-class scatter is singular (fewer rows than columns, or columns that do not vary within "
+                f"classes), so {type(self).__name__} uses the total scatter instead: directions without any "
+                "within-class deviation are first, and the training classes look better separated than new rows will. "
+                "RegularizedLDA is usually the better choice here.",
+            )
         elif _loses_digits(found, problem):
-            warn_of_lost_digits()
+            warn(
+                "Some columns are so nearly combinations of others that the separating directions are ill-conditioned, "
+                "or left out: the discriminants may be correct to less than half the digits. Look for columns given "
+                "twice, a row in other units and placeholders such as -9999, or use RegularizedLDA with a shrinkage.",
+            )
         k = found.count or discriminant_count(problem.request, found.values, ratio.rank, shape, found.ties_settled)
         directions = found.directions[:k]
         if k > len(directions):
-            pads = basis.complement(ratio, found.directions, k - len(directions))
+            pads = problem.basis.complement(ratio, found.directions, k - len(directions))
             pads = pads if found.orthonormal else self._scaled_pads(pads, ratio)
             directions = np.concatenate([directions, pads])
         return self._solution(directions, found, problem, np.log(priors))
@@ -319,7 +269,7 @@ class DiscriminantReducer(NearestCentroid):
         whitened, most = whitened_span(found, ratio), len(ratio.shares) - 1
         if len(whitened) > most:  # only the directions in which the class means lie: no score needs the others
             whitened = principal(ratio.means @ whitened.T)[1][:most] @ whitened
-        whitened = ratio.embedded(whitened)
+        whitened, means = ratio.embedded(whitened), moments.centred_means()
         covariances = ratio.total_along(directions)
         deviations = np.sqrt(np.maximum(np.einsum("kd,kd->k", covariances, directions), 0.0))
         gamma = getattr(found.found, "shrinkage_", 0.0)
@@ -336,17 +286,79 @@ class DiscriminantReducer(NearestCentroid):
             n_discriminants_=min(q, k),
             structure_coefficients_=ratio.embedded(per_deviation),
             feature_deviations=np.sqrt(basis.feature_variances(moments)),
-            _discriminants=whitened * unit,
-            _centroids=moments.centred_means() @ whitened.T,
-            _log_priors=log_priors,
-            _centred_means=np.ldexp(moments.centred_means(), moments.exponent),
+            _rule=CentroidRule(whitened * unit, means @ whitened.T, log_priors),
+            _centred_means=np.ldexp(means, moments.exponent),
             _covariance=None if within is None else moments.in_squared_units(within),
-            ridge=float(moments.in_squared_units(np.array(gamma * ratio.trace / max(ratio.rank, 1)))),
+            ridge=float(moments.in_squared_units(np.array(ratio.ridge(gamma)))),
         )
+
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Compute the log probability of every class, for Gaussian classes of one covariance.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n_samples, n_classes)
+            In the order of classes_.
+        """
+        return as_given(self._log_probabilities(X), X)
+
+    def _log_probabilities(self, X: ArrayLike) -> Array:
+        table = self._fitted_table(X)
+        return np.concatenate([log_softmax(part, axis=1) for part in self._rule.scores(table, self.mean_)])
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Compute the probability of every class, for Gaussian classes of one covariance.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_classes)
+            In the order of classes_.
+        """
+        return as_given(np.exp(self._log_probabilities(X)), X)
+
+    @fitted_attribute
+    def means_(self) -> NDArray[np.float64]:
+        """Class means (C×d)."""
+        return self.mean_ + self._centred_means
+
+    @fitted_attribute
+    def priors_(self) -> NDArray[np.float64]:
+        """Class probabilities that predictions start from."""
+        return np.exp(self._rule.log_priors)
+
+    @fitted_attribute
+    def xbar_(self) -> NDArray[np.float64]:
+        """Mean of the class means, weighted by their priors: `mean_` if the priors are the classes' shares."""
+        return self.mean_ + self.priors_ @ self._centred_means
+
+    @fitted_attribute
+    def scalings_(self) -> NDArray[Any]:
+        """The directions as columns (d×k): transform gives (x − mean_) scalings_."""
+        return self.components_.T
+
+    @fitted_attribute
+    def covariance_(self) -> NDArray[np.float64]:
+        """Within-class covariance (d×d) that distances between classes are measured in, if it was asked for."""
+        if self._covariance is None:
+            raise AttributeError(
+                f"{type(self).__name__} keeps no covariance_, d×d numbers, unless asked to: pass store_covariance=True "
+                "and fit again."
+            )
+        return self._covariance
 
 
 def _loses_digits(found: Discriminants, problem: Problem) -> bool:
-    """Whether less than half the digits of the discriminants, or none of some directions, are known."""
+    """Return whether less than half the digits of the discriminants, or none of some directions, are known."""
     basis, moments, ratio = problem.basis, problem.moments, problem.ratio
     cost = ratio.within_classes if found.cost is None else found.cost
     if found.cost is None and not cost.is_nonsingular:
@@ -360,7 +372,7 @@ def _loses_digits(found: Discriminants, problem: Problem) -> bool:
 
 
 def _misses_loadings(found: Discriminants, ratio: Ratio, moments: ClassMoments, ridge: float) -> bool:
-    """Whether discriminants have loadings where no variance was to be seen: g·v = (Hg)·(Hv) / (λ ridge) along v."""
+    """Return whether discriminants have loadings along v without visible variance: g·v = (Hg)·(Hv) / (λ ridge)."""
     if ratio.left_out is None:
         return False
     directions = ratio.left_out / np.linalg.norm(ratio.left_out, axis=1)[:, None]
@@ -370,79 +382,76 @@ def _misses_loadings(found: Discriminants, ratio: Ratio, moments: ClassMoments, 
     return bool((np.abs(missed) > MISSED_LOADINGS * np.linalg.norm(found.directions[:q], axis=1)).any())
 
 
-LEAST_BY_PRODUCTS = 0.01  # conjugate gradients do not get there in a thousand steps with less
+# ---------------------------------------------------------------------- shrinkage: Σ_γ = (1−γ) S_w/n + γ τ I
 
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage:
-    """The γ that was used, and what was tried for it."""
+    """The γ that was used, and the scores of those that were tried."""
 
     shrinkage_: float
     path_: PathScores | None
 
 
-class ShrunkDiscriminant(GaussianCentroid, DiscriminantReducer):
-    """Discriminants with Σ_γ = (1−γ) S_w/n + γ τ I in the place of S_w/n."""
+SHRINKAGE: Constraints = {
+    **DiscriminantReducer._parameter_constraints,
+    "shrinkage": (SHARE, *named("ledoit_wolf", "oas", "cv")),
+}
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **DiscriminantReducer._parameter_constraints,
-        "shrinkage": (SHARE, *named("ledoit_wolf", "oas", "cv")),
-    }
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
-    shrinkage: Any
-    cv: Any
-    random_state: Any
 
-    @property
-    def _searches(self) -> bool:
-        return "cv" in (self.n_components, self.shrinkage)
+def shrinkage_needs(model: Any, needs: Needs, judged: bool = False) -> Needs:
+    """Return the needs of a method with the parameters `shrinkage`, `cv` and `random_state`.
 
-    @property
-    def _folding(self) -> Folding:
-        on_sample = self.shrinkage == "cv" and self.n_components != "cv" and not self.store_covariance
-        return Folding(self.cv, self.random_state, "choose" if self._searches else "none", on_sample)
-
-    def _needs(self) -> Needs:
-        needs, folds = super()._needs(), self._folding
-        matrix, rows = needs.matrix, needs.rows
-        if isinstance(self.shrinkage, str) or self.shrinkage == 0 or self.n_components == "cv":
-            why = (
+    judged : whether folds that choose nothing judge the result
+    """
+    searches = "cv" in (model.n_components, model.shrinkage)
+    matrix, rows = needs.matrix, needs.rows
+    if not model.store_covariance:
+        is_fixed = not (searches or isinstance(model.shrinkage, str) or model.shrinkage == 0)
+        matrix = (
+            None
+            if is_fixed
+            else (
                 "only a fixed shrinkage above 0 (pass shrinkage=0.1, say, and an int n_components), or 'cv' with a "
-                "number of folds, goes without the whole within-class scatter"
+                "number of folds, does without the whole within-class scatter"
             )
-            matrix = matrix if self.store_covariance else why
-        elif not self.store_covariance:
-            matrix = None
-        if self.shrinkage == "ledoit_wolf":
-            rows = "shrinkage='ledoit_wolf' needs all rows at once. Statistics suffice for a number, 'oas' or 'cv'."
-        elif self._searches and not by_content(self.cv):
-            rows = (
-                f"cv={self.cv!r} names rows, which come in parts here. Pass a number of folds or a HashKFold: their "
-                "folds follow from the rows' content."
-            )
-        return replace(needs, matrix=matrix, rows=rows, folds=folds)
+        )
+    if model.shrinkage == "ledoit_wolf":
+        rows = "shrinkage='ledoit_wolf' needs all rows at once. Statistics suffice for a number, 'oas' or 'cv'."
+    elif searches and not by_content(model.cv):
+        rows = (
+            f"cv={model.cv!r} names rows, which come in parts here. Pass a number of folds or a HashKFold: their folds "
+            "follow from the rows' content."
+        )
+    on_sample = model.shrinkage == "cv" and model.n_components != "cv" and not model.store_covariance
+    folds = Folding(
+        model.cv, model.random_state, "choose" if searches else "judge" if judged else "none", on_sample=on_sample
+    )
+    return replace(needs, matrix=matrix, rows=rows, folds=folds)
 
-    def _shrunk(self, problem: Problem) -> Discriminants:
-        """All discriminants at the shrinkage that was given, is computed, or is searched for."""
-        ratio = problem.separated
-        chosen, count = self._chosen(problem)
-        found = classical(ratio, problem.basis.cost(ratio, chosen.shrinkage_))
-        return replace(found, count=count, found=chosen)
 
-    def _chosen(self, problem: Problem) -> tuple[Shrinkage, int | None]:
-        """Return the shrinkage that was given, is computed, or is searched for, and a number of discriminants."""
-        basis, moments, ratio = problem.basis, problem.moments, problem.ratio
-        tried, path, count = PATH, None, None
-        if self.shrinkage in ("oas", "ledoit_wolf"):
-            columns = int((basis.feature_variances(moments) > 0).sum())
-            tried = np.array([chosen_shrinkage(self.shrinkage, ratio, moments, basis.points, columns)])
-        elif self.shrinkage != "cv":
-            tried = np.array([float(self.shrinkage)])
-        gamma = float(tried[0])
-        if self._searches:
-            folds, is_sample = problem.to_choose_in(self._folding)
-            if is_sample:  # none too small, where products are all there is
-                tried = tried[tried >= LEAST_BY_PRODUCTS]
-            path = score_path(folds, tried, self.priors, every_count=self.n_components == "cv")
-            gamma, count = path.best()
-        return Shrinkage(gamma, path), count if self.n_components == "cv" else None
+def shrunk_discriminants(model: Any, problem: Problem) -> Discriminants:
+    """Return all discriminants at the shrinkage that is given, computed, or searched for."""
+    ratio = problem.separated
+    chosen, count = choose_shrinkage(model, problem)
+    found = classical(ratio, problem.basis.cost(ratio, chosen.shrinkage_))
+    return replace(found, count=count, found=chosen)
+
+
+def choose_shrinkage(model: Any, problem: Problem) -> tuple[Shrinkage, int | None]:
+    """Return the shrinkage that is given, computed, or searched for, and a number of discriminants if searched for."""
+    basis, moments, ratio = problem.basis, problem.moments, problem.ratio
+    tried, counts = PATH, model.n_components == "cv"
+    if model.shrinkage in ("oas", "ledoit_wolf"):
+        columns = int((basis.feature_variances(moments) > 0).sum())
+        tried = np.array([chosen_shrinkage(model.shrinkage, ratio, moments, basis.points, columns)])
+    elif model.shrinkage != "cv":
+        tried = np.array([float(model.shrinkage)])
+    if not counts and model.shrinkage != "cv":
+        return Shrinkage(float(tried[0]), None), None
+    folds, is_sample = problem.training_sets_for_choice()
+    if is_sample:  # none too small if there are products only
+        tried = tried[tried >= LEAST_BY_PRODUCTS]
+    path = score_path(folds, tried, model.priors, every_count=counts)
+    gamma, count = path.best()
+    return Shrinkage(gamma, path), count if counts else None

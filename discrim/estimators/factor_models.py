@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.linalg import helmert
+from sklearn.exceptions import ConvergenceWarning
 
 from discrim.core.alternating import CentredRows, Factors, HingeLoss, LogisticLoss, Loss, alternated
 from discrim.core.coordinates.basis import Basis
@@ -20,9 +21,11 @@ from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.problem import Needs, Problem
 from discrim.core.spread import total_spread
 from discrim.decompositions import eigh, svd
-from discrim.estimators.base import Reducer, Solution
+from discrim.estimators.base import Reducer
+from discrim.estimators.fitting import solved
+from discrim.estimators.solution import BEYOND_RANGE, Solution
 from discrim.tables.check_parameters import COUNT, POSITIVE, Constraints, whole
-from discrim.tables.fit_messages import refuse_directions, require_few_rows, warn_of_unsettled_factors
+from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
 
@@ -84,7 +87,11 @@ class FactorReducer(Reducer):
         if isinstance(request, float):
             found = self._factors(rows, means, axes, kept_count(request, shares, float(shares.sum()), k, shape))
         if not found.is_settled:
-            warn_of_unsettled_factors(type(self).__name__, self.max_iter)
+            warn(
+                f"{type(self).__name__} still improved after max_iter={self.max_iter} rounds, so that its directions "
+                "are not final. Pass a larger max_iter, or a larger tol.",
+                ConvergenceWarning,
+            )
         return replace(
             found,
             eigenvalues_=moments.in_squared_units(found.explained_variance_ratio_ * variance),
@@ -101,9 +108,9 @@ class ClassifiedFactors(FactorSolution):
     class_coef_: Array
     class_intercept_: Array
 
-    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
         if not np.isfinite(self.class_coef_).all():
-            refuse_directions(np.dtype(np.float64))
+            raise ValueError(BEYOND_RANGE.format(np.dtype(np.float64)))
         return {"class_coef_": self.class_coef_ * signs}
 
 
@@ -338,6 +345,10 @@ class SupervisedProbabilisticPCA(Reducer):
     (178, 3)
     """
 
+    noise_variance_: float = solved()
+    label_noise_variance_: float = solved()
+    log_likelihood_: float = solved()
+
     def _needs(self) -> Needs:
         return Needs(directions="all", matrix="SupervisedProbabilisticPCA needs the variance of every direction")
 
@@ -457,7 +468,11 @@ class SupervisedExponentialPCA(FactorReducer):
         super().__init__(n_components, label_weight=label_weight, penalty=penalty, tol=tol, max_iter=max_iter)
 
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
-        require_few_rows(type(self).__name__, len(rows.codes), MOST_ROWS)
+        if len(rows.codes) > MOST_ROWS:
+            raise ValueError(
+                f"X must have at most {MOST_ROWS:,} different rows, as SupervisedExponentialPCA finds a "
+                f"matrix of so many rows; got {len(rows.codes):,}. Fit it on a sample of the rows, or use LogisticPCA."
+            )
         roots = np.sqrt(rows.weights)
         scaled = roots[:, None] * rows.dense()
         alpha, beta = float(self.label_weight), float(self.penalty)

@@ -18,7 +18,7 @@ from discrim.core.kernel_choice import Candidate, FeatureSpaces, TriedKernel, re
 from discrim.core.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
 from discrim.core.posterior_rule import CHOICE_LANDMARKS, choose_kernel
 from discrim.decompositions import eigh
-from discrim.doc_links import DocLinkMixin
+from discrim.doc_links import public_estimator
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
 from discrim.estimators.posterior_map import LANDMARKS_WANTED
 from discrim.tables.check_parameters import POSITIVE, Constraints, check_parameters, named
@@ -31,7 +31,6 @@ from discrim.tables.validation import (
     require_two_classes,
     unchanged_if_it_fails,
 )
-from discrim.threads import OnOneBlasThread
 
 Array = NDArray[np.float64]
 EXACT_ROWS = 5_000  # up to which every row is a landmark
@@ -40,7 +39,8 @@ SPAN = 1e-10  # variances below this share of the largest are rounding
 CV_WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)  # times 2 / median squared distance
 
 
-class KernelMap(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@public_estimator
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel principal coordinates: all that a kernel sees of the rows, centred, the widest first.
 
         x ↦ Vᵀ(φ(x) − φ̄) ,    φ(x)·φ(x') = k(x, x') ,    V the principal axes of the rows' φ: all of their span

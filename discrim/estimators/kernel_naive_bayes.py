@@ -13,14 +13,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discrim.tables.validation import unchanged_if_it_fails
-from discrim.threads import OnOneBlasThread
+from discrim.threads import on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]
 CELLS_AT_ONCE = 2**18  # how many kernels are held while a feature's density is taken
 KNOWN_DENSITIES = 512  # of features that are kept, for classifiers of more or fewer of the same
 
 
-class KernelNaiveBayes(OnOneBlasThread, ClassifierMixin, BaseEstimator):
+@on_one_blas_thread_throughout
+class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
     """Naive Bayes whose densities are sums of Gaussian bumps, one per training row.
 
         log p(c | x) = log p_c + Σ_j log (1/n_c) Σ_{i∈c} φ((x_j − x_ij)/h_cj)/h_cj + const ,   φ the normal density

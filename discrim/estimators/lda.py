@@ -17,7 +17,14 @@ from discrim.core.eigen import kept_count, spectrum_of_matrix
 from discrim.core.problem import Needs, Problem
 from discrim.core.ratio import Covariance
 from discrim.decompositions import eigh
-from discrim.estimators.discriminant import DiscriminantReducer, GaussianCentroid, ShrunkDiscriminant
+from discrim.estimators.discriminant import (
+    SHRINKAGE,
+    DiscriminantReducer,
+    choose_shrinkage,
+    shrinkage_needs,
+    shrunk_discriminants,
+)
+from discrim.estimators.fitting import solved
 from discrim.tables.check_parameters import (
     COUNT,
     COUNT_OR_CV,
@@ -28,7 +35,6 @@ from discrim.tables.check_parameters import (
     require_covariance,
     require_unweighted,
 )
-from discrim.tables.fit_messages import refuse_pca_components
 from discrim.tables.rows import LabelledRows, dense_block
 from discrim.tables.validation import require_finite
 
@@ -42,7 +48,7 @@ class EstimatedCovariance:
     _covariance: Array
 
 
-class FisherLDA(GaussianCentroid, DiscriminantReducer):
+class FisherLDA(DiscriminantReducer):
     """Linear discriminant analysis: class means far apart in units of the within-class deviation.
 
         maximise  tr (G S_w Gᵀ)⁻¹ G S_b Gᵀ ,    G (S_w/n) Gᵀ = I
@@ -138,7 +144,7 @@ class FisherLDA(GaussianCentroid, DiscriminantReducer):
         if self.covariance_estimator is None:
             return classical(ratio)
         covariance = estimated_covariance(self.covariance_estimator, problem.basis.points)
-        inner = np.ldexp(covariance, -2 * problem.moments.exponent)
+        inner = np.ldexp(covariance, -2 * problem.moments.exponent)  # in the moments' units
         if ratio.embedding is not None:
             inner = ratio.embedding @ inner @ ratio.embedding.T
         found = classical(ratio, Covariance(inner, ratio.precision))
@@ -158,7 +164,7 @@ def estimated_covariance(estimator: Any, rows: LabelledRows) -> Array:
     return total
 
 
-class RegularizedLDA(ShrunkDiscriminant):
+class RegularizedLDA(DiscriminantReducer):
     """Regularised LDA: linear discriminants with a ridge on the within-class covariance.
 
         maximise  tr (G Σ_γ Gᵀ)⁻¹ G S_b Gᵀ ,   G Σ_γ Gᵀ = I ,   Σ_γ = (1−γ) S_w/n + γ τ I ,   τ = tr(S_w/n)/rank
@@ -221,9 +227,12 @@ class RegularizedLDA(ShrunkDiscriminant):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **ShrunkDiscriminant._parameter_constraints,
+        **SHRINKAGE,
         "n_components": COUNT_OR_CV,
     }
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
+    shrinkage_: float = solved()
+    path_: Any = solved()
 
     def __init__(
         self,
@@ -246,8 +255,11 @@ class RegularizedLDA(ShrunkDiscriminant):
         self.missing = missing
         self.random_state = random_state
 
+    def _needs(self) -> Needs:
+        return shrinkage_needs(self, super()._needs())
+
     def _find(self, problem: Problem) -> Discriminants:
-        return self._shrunk(problem)
+        return shrunk_discriminants(self, problem)
 
 
 @dataclass(frozen=True)
@@ -257,7 +269,7 @@ class PrincipalCount:
     pca_components_: int
 
 
-class PCALDA(GaussianCentroid, DiscriminantReducer):
+class PCALDA(DiscriminantReducer):
     """PCA, then LDA on its components (Fisherfaces): the oldest remedy for n < d.
 
         G = G' P ,   P the first m principal directions,  G' classical LDA of the rows projected on them
@@ -311,6 +323,7 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
         **DiscriminantReducer._parameter_constraints,
         "pca_components": COUNT,
     }
+    pca_components_: int = solved()
 
     def __init__(
         self,
@@ -348,14 +361,17 @@ class PCALDA(GaussianCentroid, DiscriminantReducer):
             possible = max(1, int((shares > collapsed_share(ratio)).sum()))
         request = plain_count(self.pca_components)
         if isinstance(request, int) and request > possible:
-            refuse_pca_components(request, possible, shape[0], len(ratio.shares))
+            raise ValueError(
+                f"pca_components must be at most {possible} for {shape[0]} samples of {len(ratio.shares)} classes, so "
+                f"that the within-class scatter is nonsingular; got {request}. Pass None for that many."
+            )
         return spectrum.directions[: kept_count(request, spectrum.values, spectrum.total, possible, shape)]
 
 
 LEAST = 1e-6  # variance of a class, as a share of the pooled one: its logarithm is −∞ at 0
 
 
-class HeteroscedasticLDA(ShrunkDiscriminant):
+class HeteroscedasticLDA(DiscriminantReducer):
     """Discriminants for classes of different covariances (Chernoff criterion): far apart, or of other shapes.
 
         maximise  tr (G Σ_γ Gᵀ)⁻¹ G C Gᵀ ,    G Σ_γ Gᵀ = I ,    where Σ_γ = I:
@@ -418,8 +434,11 @@ class HeteroscedasticLDA(ShrunkDiscriminant):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        name: possible for name, possible in ShrunkDiscriminant._parameter_constraints.items() if name != "missing"
+        name: possible for name, possible in SHRINKAGE.items() if name != "missing"
     }
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
+    shrinkage_: float = solved()
+    path_: Any = solved()
 
     def __init__(
         self,
@@ -441,11 +460,14 @@ class HeteroscedasticLDA(ShrunkDiscriminant):
         self.random_state = random_state
 
     def _needs(self) -> Needs:
-        why, folds = "HeteroscedasticLDA needs every class's whole scatter", replace(self._folding, on_sample=False)
-        return replace(super()._needs(), scatter="each", contrasts=False, matrix=why, folds=folds)
+        needs = shrinkage_needs(self, super()._needs())
+        assert needs.folds is not None
+        why = "HeteroscedasticLDA needs every class's whole scatter"
+        folds = replace(needs.folds, on_sample=False)
+        return replace(needs, scatter="each", contrasts=False, matrix=why, folds=folds)
 
     def _find(self, problem: Problem) -> Discriminants:
-        chosen, ratio = self._chosen(problem)[0], problem.ratio
+        chosen, ratio = choose_shrinkage(self, problem)[0], problem.ratio
         cost = ratio.covariance(chosen.shrinkage_)
         if not cost.is_nonsingular:  # where no class varies, say: all covariances are equal
             return replace(classical(problem.separated, cost), found=chosen)

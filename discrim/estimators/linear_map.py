@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from discrim.threads import OnOneBlasThread
+from discrim.threads import on_one_blas_thread_throughout
 
 _BLOCK = 512
 
 
-class LinearMap(OnOneBlasThread, TransformerMixin, BaseEstimator):
+@on_one_blas_thread_throughout
+class LinearMap(TransformerMixin, BaseEstimator):
     """A fitted linear transformer, kept as its directions and its offset.
 
     x ↦ components_ x + offset_

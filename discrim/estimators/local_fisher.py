@@ -10,14 +10,23 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.core.eigen import default_count, independent, kept_count, require_rank, spectrum_of_matrix
+from discrim.core.eigen import (
+    default_count,
+    independent,
+    kept_count,
+    limit_count,
+    require_directions,
+    spectrum_of_matrix,
+)
 from discrim.core.local_scatter import LocalScatter
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.problem import Needs, Problem
 from discrim.core.ratio import Covariance, Ratio
 from discrim.decompositions import cholesky
-from discrim.estimators.base import Reducer, Solution
+from discrim.estimators.base import Reducer
+from discrim.estimators.fitting import solved
+from discrim.estimators.solution import Solution
 from discrim.tables.check_parameters import COUNT, FLAG, POSITIVE, SHARE, Constraints, named, whole
 from discrim.tables.rows import LabelledRows
 
@@ -134,8 +143,8 @@ class LocalFisherDiscriminant(Reducer):
         cost = Covariance((1 - gamma) * within + gamma * trace / ratio.rank * identity, ratio.precision)
         if not cost.is_nonsingular:
             raise ValueError(
-                f"shrinkage={self.shrinkage} came, but the local within-class scatter is singular (fewer rows than "
-                "columns, or columns that do not vary within classes). Pass a shrinkage above 0, e.g. 0.1."
+                "shrinkage must be above 0 if the local within-class scatter is singular (fewer rows than columns, or "
+                f"columns that do not vary within classes); got {self.shrinkage}. Pass e.g. 0.1."
             )
         return cost
 
@@ -218,6 +227,7 @@ class PairwiseEigenvectors(Reducer):
         "centre": FLAG,
         "pieces": FLAG,
     }
+    pairs_: NDArray[np.intp] = solved()
 
     def __init__(
         self,
@@ -243,10 +253,10 @@ class PairwiseEigenvectors(Reducer):
         seconds = _second_moments(moments, None if self.centre else origin)
         shares = moments.weights / moments.total_weight
         spectrum = spectrum_of_matrix(np.tensordot(shares, seconds, axes=1), None, precision=moments.precision)
-        require_rank(request, spectrum.rank, shape)
+        require_directions(spectrum.rank, shape)
         span = spectrum.directions[: spectrum.rank]
         n_pairs = len(seconds) * (len(seconds) - 1)
-        wanted = request if isinstance(request, int) else min(spectrum.rank, n_pairs)
+        wanted = limit_count(request, spectrum.rank, shape) if isinstance(request, int) else min(spectrum.rank, n_pairs)
         found = PairEigenvectors.independent(span @ seconds @ span.T, float(self.ridge), wanted)
         if isinstance(request, float):
             k = kept_count(request, found.values, float(found.values.sum()), len(found.values), shape)

@@ -5,12 +5,13 @@ sample → `Look`: kernel and landmarks      moments of the landmarks' features 
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,12 +20,12 @@ from discrim.core.cross_validation import hash_splitter
 from discrim.core.kernel_choice import Candidate, Choice
 from discrim.core.landmark_rule import Look, landmark_count
 from discrim.core.landmarks import content_priorities
-from discrim.core.moments.gather import Gathering, Statistics, require_statistics, statistics_of_rows
+from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
 from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.posterior_rule import HeldOutRows, PosteriorRule, column_deviations
-from discrim.estimators.streaming import GatheringEstimator
+from discrim.core.problem import Needs
+from discrim.estimators.fitting import record_columns, rows_of_sample, warn_of_new_stream
 from discrim.tables.check_parameters import require_unnumbered, seed_number
-from discrim.tables.fit_messages import warn_of_stream_after_fit
 from discrim.tables.row_hash import HashKFold
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
@@ -34,13 +35,14 @@ from discrim.tables.validation import (
     require_known_labels,
     unchanged_on_failure,
 )
-from discrim.threads import on_one_blas_thread
+from discrim.threads import on_one_blas_thread, on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]
 MAX_MEMORY = 8 * 2**30  # bytes that moments of landmarks' features may take
 
 
-class MapOfStatistics(GatheringEstimator):
+@on_one_blas_thread_throughout
+class MapOfStatistics(BaseEstimator, ABC):
     """Fits of a posterior map that see a sample of the rows, and moments of all."""
 
     kernel: str
@@ -82,6 +84,34 @@ class MapOfStatistics(GatheringEstimator):
         return int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
 
     # ------------------------------------------------------------------ statistics of parts
+
+    def _needs(self) -> Needs:
+        return Needs()
+
+    def statistics(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, part: str = ""
+    ) -> Statistics:
+        """Return the statistics of a part of a table; those of all parts add up, in any order, for `fit_statistics`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            A part of the rows.
+        y : array of shape (n_samples,)
+            Their labels.
+        sample_weight : array of shape (n_samples,), default=None
+            How much each row counts.
+        part : str, default=""
+            The name of the part, in errors and to distinguish it from another part with the same rows.
+
+        Returns
+        -------
+        statistics : Statistics
+            The statistics of the part.
+        """
+        gatherer = Gatherer(self._gathering(), part)
+        gatherer.add(X, y, sample_weight)
+        return gatherer.statistics()
 
     def fit_statistics(self, total: Statistics) -> Self:
         """Fit from gathered statistics alone.
@@ -140,10 +170,10 @@ class MapOfStatistics(GatheringEstimator):
 
     def _fit_total(self, total: Statistics) -> None:
         """Fit on checked statistics."""
-        self._know_columns(total)
+        record_columns(self, total)
         assert total.sample is not None
         if self._look is None and not self._is_linear:
-            self._fit_rows(self._sampled(total))
+            self._fit_rows(rows_of_sample(self, total))
             return
         look = self._look or Look(None, None)
         choice, rule, held_out = look.rule(total)
@@ -227,7 +257,7 @@ class MapOfStatistics(GatheringEstimator):
         self._check_parameters()
         so_far = self._statistics
         if so_far is None and self.__sklearn_is_fitted__():
-            warn_of_stream_after_fit(self)
+            warn_of_new_stream(self)
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=True, reset=so_far is None, whole=False)
             require_finite(rows.X, rows.numbers, names_of(X), whole=False)

@@ -15,26 +15,23 @@ from discrim.core.eigen import Spectrum, kept_count
 from discrim.core.enemies import TIES, enemy_pairs
 from discrim.core.margin_vectors import Margins, Pairs, class_medians
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.problem import Needs, Posing
+from discrim.core.problem import Needs, Problem, ProblemBuilder
 from discrim.core.spread import Spread
 from discrim.core.svm.shift import Shift, added_rows, class_pulls, margin_shift
 from discrim.decompositions import eigh
-from discrim.estimators.base import SpreadReducer
+from discrim.estimators.base import Reducer
+from discrim.estimators.solution import Solution, leading_directions
 from discrim.tables.check_parameters import COUNT, Constraints, named, number, plain_count
-from discrim.tables.fit_messages import (
-    MOST_ENEMIES,
-    refuse_ties,
-    require_room_for_enemies,
-    warn_of_no_positive_direction,
-)
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import require_finite, require_whole_weights
+from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
+MOST_ENEMIES = 2**26  # pairs of nearest enemies: about 60 bytes each where they are put together, 4 GB
 PAIRS = ("all", "mean", "median", "nearest")
 
 
-class MarginPCA(SpreadReducer):
+class MarginPCA(Reducer):
     """Maximum-margin principal components (M-PCA0, 1a, 1b, 2): PCA of differences between rows of different classes.
 
         maximise  tr WᵀAW  subject to  WᵀW = I,    A = Σ z zᵀ over differences z between classes
@@ -139,8 +136,13 @@ class MarginPCA(SpreadReducer):
     def _enemy_pairs(self, rows: LabelledRows) -> Pairs:
         if self.ties == "lowest":
             require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest", ties="lowest")')
-        if self.enemies == "each":
-            require_room_for_enemies(rows.shape[0], rows.n_classes)
+        n_pairs = rows.shape[0] * rows.n_classes
+        if self.enemies == "each" and n_pairs > MOST_ENEMIES:
+            raise ValueError(
+                f"enemies='each' takes a nearest row in every other class for every row, at most {MOST_ENEMIES:,} "
+                f"pairs in memory; got {rows.shape[0]} rows of {rows.n_classes} classes, {n_pairs:,} pairs. Pass "
+                "enemies='any', or pairs='mean'."
+            )
         require_finite(rows.X)  # distances come before the sums that would show it
         try:
             return enemy_pairs(
@@ -153,13 +155,20 @@ class MarginPCA(SpreadReducer):
                 most=MOST_ENEMIES,
             )
         except MemoryError:
-            refuse_ties(rows.shape[0], self.ties)
+            raise ValueError(
+                f"ties={self.ties!r} takes all rows that are equally near, and among {rows.shape[0]} rows more than "
+                f"{MOST_ENEMIES:,} pairs are nearest enemies, which do not fit into memory. Pass ties='lowest', which "
+                "takes one for each row and class, or pairs='mean'."
+            ) from None
 
     def _class_weights(self, totals: Array) -> Array:
         """w_c, how often a row of class c takes part."""
         if self.pairs == "all":
             return totals.sum() - totals
         return np.full(len(totals), 0.0 if self.pairs == "nearest" else len(totals) - 1.0)
+
+    def _solve(self, problem: Problem) -> Solution:
+        return leading_directions(problem, self._spread(problem.moments, problem.basis))
 
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         n_c = moments.weights
@@ -204,7 +213,7 @@ def _laplacian_factor(n_c: Array) -> Array:
     return np.sqrt(values[kept])[:, None] * vectors.T[kept]
 
 
-class MaximumMarginCriterion(SpreadReducer):
+class MaximumMarginCriterion(Reducer):
     """Maximum margin criterion: class means far apart, classes tight, no inverse needed.
 
         maximise  tr W(S_b − weight·S_w)Wᵀ   subject to  WWᵀ = I
@@ -253,20 +262,26 @@ class MaximumMarginCriterion(SpreadReducer):
         self.n_components = n_components
         self.weight = weight
 
-    def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
-        return Spread(np.full(len(moments.weights), -float(self.weight)), moments.between_rows())
+    def _needs(self) -> Needs:
+        return Needs(passes=True)
+
+    def _solve(self, problem: Problem) -> Solution:
+        moments = problem.moments
+        spread = Spread(np.full(len(moments.weights), -float(self.weight)), moments.between_rows())
+        return leading_directions(problem, spread, None if isinstance(problem.request, int) else self._count)
 
     def _count(self, request: int | float | None, spectrum: Spectrum, shape: tuple[int, int]) -> int:
-        if isinstance(request, int):
-            return super()._count(request, spectrum, shape)
         positive = int((spectrum.values > 1e-12 * np.abs(spectrum.values).max(initial=0.0)).sum())
         if positive == 0 and spectrum.rank > 0:
-            warn_of_no_positive_direction(self.weight)
+            warn(
+                f"Along no direction does the between-class spread exceed weight={self.weight} times the within-class "
+                "spread; only the best direction is kept. Pass an int n_components, or a smaller weight.",
+            )
             return 1
         return kept_count(request, spectrum.values, spectrum.total, positive, shape)
 
 
-class ShiftedPCA(SpreadReducer):
+class ShiftedPCA(Reducer):
     """PCA of max-margin shifted rows, for `MaxMarginShift`.
 
         maximise  tr Wᵀ(S_w + S_b + ηᵀ(2σ²I + σ⁴G)η)W  subject to  WᵀW = I
@@ -296,9 +311,12 @@ class ShiftedPCA(SpreadReducer):
     def _margins(self, rows: LabelledRows) -> Margins:
         return unit_shift(margin_shift(rows, rows.n_classes, C=self.C, tol=self.tol, max_iter=self.max_iter))
 
-    def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
+    def _solve(self, problem: Problem) -> Solution:
+        basis = problem.basis
         assert basis.margins.duals is not None
-        return shifted_spread(moments, basis, np.sqrt(self.shift) * basis.margins.duals)
+        return leading_directions(
+            problem, shifted_spread(problem.moments, basis, np.sqrt(self.shift) * basis.margins.duals)
+        )
 
     def fitted_to(self, rows: LabelledRows, found: Shift, shifts: Iterable[float]) -> Iterator[ShiftedPCA]:
         """A fitted copy for each shift of rows whose SVM is solved; they share it, the coordinates and the scatter.
@@ -306,13 +324,13 @@ class ShiftedPCA(SpreadReducer):
         The last of the rows' classes may hold rows without a label.
         """
         model = copy(self)
-        model.n_features_in_, model._statistics = rows.shape[1], None
+        model.n_features_in_ = rows.shape[1]
         needs = replace(model._needs(), margins=lambda _: unit_shift(found))
-        posing = Posing.of(rows, needs, plain_count(self.n_components))
+        builder = ProblemBuilder.from_rows(rows, needs, plain_count(self.n_components))
         for shift in shifts:
             fitted = copy(model)
             fitted.shift = shift
-            fitted._keep(fitted._solve_rows(rows, posing=posing), rows.classes)
+            fitted._publish(fitted._solve_rows(rows, builder=builder), rows.classes)
             yield fitted
 
 

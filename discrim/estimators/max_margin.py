@@ -19,10 +19,10 @@ from discrim.core.spread import total_spread
 from discrim.core.svm.identical_rows import order_of_data
 from discrim.core.svm.shift import UnitRows, class_pulls, margin_shift
 from discrim.decompositions import eigh
-from discrim.estimators.base import Reducer, Solution
+from discrim.estimators.base import Reducer
 from discrim.estimators.margin_pca import shifted_spread
+from discrim.estimators.solution import Solution
 from discrim.tables.check_parameters import COUNT, PASSES, POSITIVE, Constraints
-from discrim.tables.fit_messages import refuse_subspace_count
 from discrim.tables.rows import LabelledRows
 from discrim.tables.warn_once import warn
 
@@ -40,7 +40,7 @@ class MaxMarginSolution(Solution):
     objective_curve_: Array
     n_iter_: int
 
-    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
         return {"class_coef_": self.class_coef_ * signs}
 
 
@@ -181,7 +181,7 @@ class MarginSolution(Solution):
     duality_gap_: float
     n_iter_: int
 
-    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
         return {"class_coef_": basis.lift(self.class_coef_)}
 
 
@@ -273,8 +273,6 @@ class MarginSubspace(Reducer):
                 "The SVM's weights are all 0: no direction tells the classes apart, as when every row is in each class "
                 "alike. Check the label column, or use discrim.PCA, which needs no labels."
             )
-        if isinstance(request, int) and request > spectrum.rank:
-            refuse_subspace_count(request, spectrum.rank, len(eta))
         k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, problem.shape)
         values = spectrum.values[:k]
         return MarginSolution(

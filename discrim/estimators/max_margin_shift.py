@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.svm.shift import margin_shift
-from discrim.doc_links import DocLinkMixin
+from discrim.doc_links import public_estimator
 from discrim.estimators.embedding import embedded, fitted_embedding, require_embedding
 from discrim.estimators.pca import PCA
 from discrim.estimators.shift_search import (
@@ -34,7 +34,6 @@ from discrim.tables.check_parameters import (
     number,
     require_transformer,
 )
-from discrim.tables.fit_messages import refuse_sparse
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
     checked_table,
@@ -43,7 +42,7 @@ from discrim.tables.validation import (
     require_finite,
     unchanged_if_it_fails,
 )
-from discrim.threads import OnOneBlasThread, on_one_blas_thread
+from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -58,7 +57,8 @@ def _can_go_back(model: MaxMarginShift) -> bool:
     return model.embedding is None and hasattr(extractor, "inverse_transform")
 
 
-class MaxMarginShift(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@public_estimator
+class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Max-margin data shifting (MMDS): an extractor trained on rows moved away from the classes they are confused with.
 
         T[x_n] = x_n + σ² Σ_y α_n^y (η_{y_n} − η_y)        extractor.fit(T[X]), then applied to X as it is
@@ -215,7 +215,11 @@ class MaxMarginShift(DocLinkMixin, OnOneBlasThread, ClassNamePrefixFeaturesOutMi
         self.embedding_ = None
         if self.embedding is None:
             if rows.is_sparse and not self._takes_sparse():
-                refuse_sparse(type(self.extractor).__name__)
+                raise TypeError(
+                    "Sparse data was passed, but dense data is required: the extractor "
+                    f"{type(self.extractor).__name__} takes no sparse table. Use X.toarray(), an embedding, or "
+                    "discrim.PCA as the extractor, which keeps X sparse."
+                )
             return rows
         with numpy_as_the_caller_has_it():
             self.embedding_ = fitted_embedding(self.embedding, rows.X, rows.weights, self.random_state)

@@ -28,7 +28,6 @@ from discrim.core.moments.gather import Gathering, Statistics, part_statistics
 from discrim.engines.dask_tables import in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
-from discrim.estimators.streaming import GatheringEstimator
 from discrim.tables.check_parameters import BYTES, plain_count, require
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import checked_table, labelled_rows
@@ -84,9 +83,8 @@ def _after_second_pass(
     reducer: Any, total: Statistics, parts: TableInParts, max_memory: int, scaled: Scaled | None
 ) -> Statistics:
     """Return the statistics of a second pass, where a reducer asks for one and the parts can be read again."""
-    if parts.summed is None:
-        return total
-    again = reducer._second_gathering(total, max_memory, None if scaled is None else scaled.units())
+    ask = getattr(reducer, "_second_gathering", None)
+    again = None if ask is None or parts.summed is None else ask(total, max_memory, scaled and scaled.units())
     if again is None:
         return total
     if scaled is None:
@@ -262,7 +260,7 @@ def _units(scaler: Any) -> tuple[Array, Array]:
     return (scaler.mean_ if has_shift else np.zeros(scaler.n_features_in_)), scale
 
 
-def _steps(model: Any) -> tuple[Any, GatheringEstimator]:
+def _steps(model: Any) -> tuple[Any, Any]:
     steps = (
         [step for _, step in model.steps if step not in (None, "passthrough")]
         if isinstance(model, Pipeline)
@@ -270,7 +268,7 @@ def _steps(model: Any) -> tuple[Any, GatheringEstimator]:
     )
     *scalers, last = steps
     possible = len(scalers) <= 1 and all(isinstance(s, StandardScaler | MinMaxScaler | MaxAbsScaler) for s in scalers)
-    if not isinstance(last, GatheringEstimator) or not possible:
+    if not hasattr(last, "fit_statistics") or not possible:
         names = ", ".join(type(step).__name__ for step in steps)
         raise TypeError(
             f"{names} came; parts of a table can be gathered for a reducer of discrim, alone or in a pipeline behind "

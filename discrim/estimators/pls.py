@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Basis
 from discrim.core.coordinates.choose import Plan
-from discrim.core.eigen import kept_count, require_rank
+from discrim.core.eigen import kept_count, limit_count, require_directions
 from discrim.core.partial_least_squares import (
     Fold,
     HeldOutComponents,
@@ -23,11 +23,11 @@ from discrim.core.partial_least_squares import (
 )
 from discrim.core.problem import Folding, Needs, Problem
 from discrim.core.ratio import Ratio
-from discrim.estimators.base import Solution, fitted_property
-from discrim.estimators.discriminant import NearestCentroid
-from discrim.estimators.solution import importances
+from discrim.estimators.base import Reducer
+from discrim.estimators.discriminant import CentroidClassifier, CentroidRule
+from discrim.estimators.fitting import fitted_attribute, solved
+from discrim.estimators.solution import Solution, importances
 from discrim.tables.check_parameters import COUNT, COUNT_OR_CV, FLAG, Constraints, checked_keep
-from discrim.tables.fit_messages import refuse_explained
 
 Array = NDArray[np.float64]
 MOST_TRIED = 10  # components, of n_components="cv"
@@ -42,24 +42,25 @@ class PLSSolution(Solution):
     y_loadings_: Array
     r2x_: Array
     r2y_: Array
-    _discriminants: Array
-    _centroids: Array
-    _log_priors: Array
+    _rule: CentroidRule
 
-    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
         return {
             "x_weights_": basis.lift(self.x_weights_.T).T * signs,
             "x_loadings_": basis.lift(self.x_loadings_.T).T * signs,
             "y_loadings_": self.y_loadings_ * signs,
-            "_discriminants": basis.lift(self._discriminants),
+            "_rule": replace(self._rule, directions=basis.lift(self._rule.directions)),
         }
 
 
-class PLSReducer(NearestCentroid):
+class PLSReducer(CentroidClassifier, Reducer):
     """Components by partial least squares of one-hot labels; `_components` states how each is found."""
 
-    x_weights_: Array
-    eigenvalues_: Array
+    x_weights_: Array = solved()
+    x_loadings_: Array = solved()
+    y_loadings_: Array = solved()
+    r2x_: Array = solved()
+    r2y_: Array = solved()
 
     def _needs(self) -> Needs:
         return Needs(tells_labels=False)  # what they explain are the eigenvalues
@@ -70,16 +71,16 @@ class PLSReducer(NearestCentroid):
 
     def _most(self, request: int | float | None, ratio: Ratio) -> int:
         """Return the largest number of components to compute."""
-        return request if isinstance(request, int) else min(len(ratio.shares) - 1, ratio.rank)
+        return min(request if isinstance(request, int) else len(ratio.shares) - 1, ratio.rank)
 
     def _solve(self, problem: Problem) -> Solution:
         moments, request, shape, ratio = problem.moments, problem.request, problem.shape, problem.ratio
-        require_rank(request, ratio.rank, shape)
+        require_directions(ratio.rank, shape)
         ratio = problem.separated
         found, extra, k = self._components(problem, self._most(request, ratio))
         values = found.explained
-        if isinstance(request, int) and k < request:
-            refuse_explained(request, k)
+        if isinstance(request, int):
+            limit_count(request, k, shape)
         if isinstance(request, float):
             k = kept_count(request, values, float(values.sum()), k, shape)
         unit = float(np.sqrt(found.variances[:k].mean()))
@@ -97,12 +98,14 @@ class PLSReducer(NearestCentroid):
             y_loadings_=np.ldexp(found.label_loadings[:k].T, -moments.exponent),
             r2x_=(found.variances * (found.loadings**2).sum(axis=1))[:k] / float(ratio.variances.sum()),
             r2y_=values[:k] / found.label_variance,
-            _discriminants=np.ldexp(rotations / unit, -moments.exponent),
-            _centroids=found.centroids()[:, :k] / unit,
-            _log_priors=np.zeros(len(ratio.shares)),
+            _rule=CentroidRule(
+                np.ldexp(rotations / unit, -moments.exponent),
+                found.centroids()[:, :k] / unit,
+                np.zeros(len(ratio.shares)),
+            ),
         )
 
-    @fitted_property
+    @fitted_attribute
     def vip_(self) -> Array:
         """√(d Σ_h SS_h w_jh² / Σ_h SS_h) for every feature, w_h the weights; the squares sum to d."""
         return importances(self.x_weights_.T, self.eigenvalues_)
@@ -213,13 +216,12 @@ class PLSDA(PLSReducer):
         found = LeastSquaresComponents.of(problem.ratio, scale_labels=bool(self.scale_labels))
         while len(found.weights) < wanted and not found.is_exhausted:
             found = found.extended()
-        folding = self._needs().folds
-        if folding is None:
+        if problem.needs.folds is None:
             return found, None, len(found.weights)
         rows = problem.basis.points
         folds = [
             Fold.of(rows, training, test, scale_labels=bool(self.scale_labels))
-            for training, test in problem.splits(folding).pairs
+            for training, test in problem.splits().pairs
         ]
         held_out, chosen = held_out_components(found, folds)
         return found, held_out, chosen if self.n_components == "cv" else len(found.weights)
@@ -306,7 +308,6 @@ class SparsePLSDA(PLSReducer):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, "scale_labels": FLAG}
-    x_weights_: NDArray[np.float64]
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": None}
 
     def __init__(
@@ -340,13 +341,13 @@ class SparsePLSDA(PLSReducer):
         given = checked_keep(self.keep, wanted, varying)
         folds = []
         if given is None or np.bincount(rows.codes).max() > 1:
-            splits = problem.splits(Folding(self.cv, self.random_state)).pairs
+            splits = problem.splits().pairs
             folds = [Fold.of(rows, training, test, scale_labels=scaled) for training, test in splits]
         start = LeastSquaresComponents.of(ratio, scale_labels=scaled)
         found, kept = kept_features(start, folds, wanted, given, counts_to_try(varying))
         return found, kept, len(found.weights)
 
-    @fitted_property
+    @fitted_attribute
     def selected_(self) -> NDArray[np.intp]:
         """Numbers of the features that a component keeps."""
         return np.flatnonzero((self.x_weights_ != 0).any(axis=1))

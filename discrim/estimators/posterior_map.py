@@ -31,8 +31,8 @@ from discrim.core.posterior_rule import (
     tempered_sharpness,
     weight_covariance,
 )
-from discrim.doc_links import DocLinkMixin
-from discrim.engines.dask_tables import in_dask_parts, is_dask
+from discrim.doc_links import public_estimator
+from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.estimators.map_statistics import MapOfStatistics, require_rows_to_hold_out
 from discrim.estimators.parts import fit_within
@@ -53,6 +53,7 @@ from discrim.tables.validation import (
     require_two_classes,
     unchanged_on_failure,
 )
+from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
 IMPORTANCE_ROWS = 1_000  # of the training rows, over which effects of columns are averaged
@@ -72,7 +73,8 @@ class _Missing:
         raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
 
 
-class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapOfStatistics):
+@public_estimator
+class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapOfStatistics):
     """Posterior map: every row at the mean of its classes' places, weighted by how probable a classifier finds them.
 
         z(x) = Σ_c q_c(x) v_c ,   q = softmax(s·a(x)/T) ,   a_c(x) = m_cᵀΣ_γ⁻¹φ(x) − ½ m_cᵀΣ_γ⁻¹m_c + log p_c
@@ -289,7 +291,13 @@ class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixi
 
     def _unrotated_places(self) -> Array:
         """Compute the classes' places for the number of components that is asked for."""
-        k = len(self.classes_) - 1 if self.n_components is None else int(self.n_components)
+        most = len(self.classes_) - 1
+        k = most if self.n_components is None else int(self.n_components)
+        if k > most:
+            warn(
+                f"n_components={k}, but a map of {most + 1} classes has {most} dimension(s): {most} are kept. Pass "
+                f"n_components ≤ {most}, or None for all.",
+            )
         return class_places(self.confusions_, k, self._seed_of_places)
 
     def with_components(self, n_components: int | None) -> Self:
@@ -452,3 +460,6 @@ class PosteriorMap(DocLinkMixin, ClassNamePrefixFeaturesOutMixin, ClassifierMixi
         tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+accept_dask(PosteriorMap)

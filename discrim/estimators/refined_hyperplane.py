@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.doc_links import DocLinkMixin
+from discrim.doc_links import public_estimator
 from discrim.estimators.merging_rules import MOST_FEATURES_TO_SPLIT, RULES, grouping_of
 from discrim.estimators.pair_refinement import Floats, Indices, Pair, Refinement, Rule, Settings, refinement
 from discrim.tables.check_parameters import (
@@ -38,10 +38,10 @@ from discrim.tables.validation import (
     unchanged_if_it_fails,
 )
 from discrim.tables.warn_once import warn
-from discrim.threads import OnOneBlasThread
 
 
-class RefinedHyperplane(DocLinkMixin, OnOneBlasThread, ClassifierMixin, BaseEstimator):
+@public_estimator
+class RefinedHyperplane(ClassifierMixin, BaseEstimator):
     """Margin-based refinement of a linear classifier.
 
         aᵀz = c  →  u_k = Σ_{i∈I_k} a_i z_i  →  Σ_k b_k u_k = c̃ by linear SVM;  ρ = 2/√(Σ_k b_k² Σ_{i∈I_k} a_i²)

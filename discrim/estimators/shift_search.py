@@ -21,7 +21,6 @@ from sklearn.utils.validation import has_fit_parameter
 from discrim.core.svm.shift import Shift, margin_shift
 from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.pca import PCA
-from discrim.tables.fit_messages import refuse_folds, refuse_fractional_weights, require_nonnegative
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import numpy_as_the_caller_has_it, require_representable
 
@@ -63,7 +62,13 @@ def input_tags(transformer: Any) -> InputTags:
 def _trained(extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: Shift, shift: float) -> Any:
     X = rows.X if shift == 0 else found.shifted(rows.X, shift)
     if input_tags(extractor).positive_only:
-        require_nonnegative(rows.X, type(extractor).__name__)
+        values = rows.X.data if rows.is_sparse else rows.X
+        if values.size and values.min() < 0:
+            raise ValueError(
+                f"Negative values in data passed to {type(extractor).__name__}, which takes numbers ≥ 0 only; the "
+                f"smallest is {float(values.min())}. Scale the columns first, e.g. with MinMaxScaler (behind an "
+                "embedding: embedding=make_pipeline(RBFSampler(), MinMaxScaler(clip=True)))."
+            )
         X = X if shift == 0 else np.maximum(X, 0)
     labels, taken = _labels(extractor, rows, classes)
     weights = None if rows.weights is None else rows.weights[taken]
@@ -90,7 +95,11 @@ def _repeated(X: Any, labels: Any, weights: NDArray[np.float64], extractor: str)
     """Rows as often as they count, for an extractor that takes no weights."""
     counts = np.round(weights).astype(np.intp)
     if (counts != weights).any():
-        refuse_fractional_weights(float(weights[np.argmax(counts != weights)]), extractor)
+        raise ValueError(
+            f"sample_weight must hold whole numbers (how often a row counts) for the extractor {extractor}, which "
+            f"takes no weights; got {float(weights[np.argmax(counts != weights)])}. Pass integer weights, or "
+            "discrim.PCA as the extractor."
+        )
     index = np.repeat(np.arange(len(counts)), counts)
     X = X.tocsr() if sp.issparse(X) else X
     return X[index], None if labels is None else labels[index]
@@ -138,7 +147,11 @@ def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: An
     if isinstance(cv, (int, np.integer)):
         sizes = np.bincount(codes)
         if sizes.min() < 2:
-            refuse_folds(classes.tolist()[sizes.argmin()])
+            raise ValueError(
+                "shift='cv' holds out rows of each class, so that each must have at least two; got one row of class "
+                f"{classes.tolist()[sizes.argmin()]!r}. Pass a number as shift, e.g. 1.0, leave the class out, or pass "
+                "a splitter as cv."
+            )
         shuffle = random_state is not None
         cv = StratifiedKFold(min(int(cv), int(sizes.min())), shuffle=shuffle, random_state=random_state)
     if not hasattr(cv, "split"):  # pairs of row numbers of the table that came

@@ -8,6 +8,7 @@ uncorrelated, so that this is the usual SS_h = ‖t_h‖²‖q_h‖² there, and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -16,17 +17,22 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Basis
-from discrim.core.eigen import fixed_signs
+from discrim.core.eigen import Spectrum, fixed_signs, kept_count
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.problem import Problem
-from discrim.tables.fit_messages import refuse_directions
+from discrim.core.problem import Problem, Request
+from discrim.core.spread import Spread
 
 Array = NDArray[np.float64]
-NOTHING_NEW = 1e-6  # of a component's deviation: what is left of it beside those before it is rounding
+Count = Callable[[Request, Spectrum, tuple[int, int]], int]
+BEYOND_RANGE = (
+    "X must be in larger units: the directions lie beyond the largest {}. Scale the columns first, e.g. with "
+    "StandardScaler, or pass float64."
+)
+NOTHING_NEW = 1e-6  # of a component's deviation: less than this, beyond earlier components, is rounding
 
 
 def labels_explained(directions: Array, basis: Basis, moments: ClassMoments) -> Array:
-    """SS_h/n = Σ_c p_c² ū_ch² from directions (k×d) and statistics in one basis.
+    """Compute SS_h/n = Σ_c p_c² ū_ch² from directions (k×d) and statistics in one basis.
 
     u_h is what is new in component h, with variance 1, and ū_ch its mean in class c.
     """
@@ -37,7 +43,7 @@ def labels_explained(directions: Array, basis: Basis, moments: ClassMoments) -> 
 
 
 def importances(directions: Array, explained: Array) -> Array:
-    """VIP of each feature from directions (k×d) and what each of them explains; what follows explains nothing."""
+    """Compute the VIP of each feature from directions (k×d) and what each of the first of them explains."""
     unit, total = _unit(directions[: len(explained)]), explained.sum()
     if not total > 0:
         raise ValueError("The components explain nothing of the labels. Pass the rows and labels that were fitted.")
@@ -45,7 +51,7 @@ def importances(directions: Array, explained: Array) -> Array:
 
 
 def _unit(directions: NDArray[Any]) -> Array:
-    """Rows of length 1, whatever their unit; rows of zeros as they are."""
+    """Return rows scaled to length 1, in any unit; rows of zeros as they are."""
     largest = np.abs(directions).max(axis=1, keepdims=True).astype(np.float64)
     rows = directions / np.where(largest > 0, largest, 1.0)  # whose own squares may be too large or small for numbers
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -53,7 +59,7 @@ def _unit(directions: NDArray[Any]) -> Array:
 
 
 def _decorrelated(points: Array, covariance: Array) -> Array:
-    """Points (C×k) with each coordinate made new beside those before it, in its deviation; 0 where nothing is new."""
+    """Return points (C×k) with each coordinate decorrelated from earlier ones, in its deviation; 0 if none is left."""
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     varies = deviations > 0
     scale = np.where(varies, deviations, 1.0)
@@ -67,7 +73,7 @@ def _decorrelated(points: Array, covariance: Array) -> Array:
 
 
 def _factor_of_what_is_new(correlation: Array, varies: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-    """Cholesky's factor with a 1 for each coordinate that the ones before it determine, and which are not."""
+    """Return Cholesky's factor, with a 1 for each coordinate that earlier ones determine, and which are not."""
     factor, is_new = np.eye(len(correlation)), varies.copy()
     for at in np.flatnonzero(varies):
         before = np.flatnonzero(is_new[:at])
@@ -81,7 +87,7 @@ def _factor_of_what_is_new(correlation: Array, varies: NDArray[np.bool_]) -> tup
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """What a method found: each field that ends with (or begins with) "_" becomes a fitted attribute of that name.
+    """Result of a method: each field that ends with (or begins with) "_" becomes a fitted attribute of that name.
 
     Directions are rows, in the coordinates of a basis until they are lifted. A family adds fields of its own, by a
     subclass; a method adds `found`, a dataclass of what else it found.
@@ -101,28 +107,30 @@ class Solution:
     found: Any = None
     warnings: tuple[tuple[str, type[Warning]], ...] = ()  # what the fit warns about, for the driver to issue
 
-    def lifted(self, problem: Problem) -> Self:
+    def in_features(self, problem: Problem) -> Self:
         """Return the same in the features."""
-        basis, dtype = problem.basis, problem.dtype
+        basis, moments, dtype, needs = problem.basis, problem.moments, problem.dtype, problem.needs
         rows = basis.lift(self.components_)
         signs = fixed_signs(rows)
         with np.errstate(over="ignore"):
             components = np.ascontiguousarray(rows * signs[:, None], dtype=dtype)
         if not np.isfinite(components).all():
-            refuse_directions(dtype)
+            raise ValueError(BEYOND_RANGE.format(dtype))
+        is_explained = needs.supervised and needs.tells_labels
         return replace(
             self,
             components_=components,
             solver_=f"{self.solver_}; {basis.how}",
-            mean_=basis.mean(problem.moments),
-            n_samples_seen_=problem.moments.n_rows,
-            _total_weight=problem.moments.total_weight,
+            mean_=basis.mean(moments),
+            n_samples_seen_=moments.n_rows,
+            _total_weight=moments.total_weight,
+            _labels_explained=labels_explained(self.components_, basis, moments) if is_explained else None,
             _column_deviations=problem.column_deviations,
-            **self._also_lifted(basis, signs),
+            **self._others_in_features(basis, signs),
         )
 
-    def _also_lifted(self, basis: Basis, signs: Array) -> dict[str, Any]:
-        """What else is lifted, or turns with the components (each by its sign), by name."""
+    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
+        """Return what else is lifted, or turns with the components (each by its sign), by name."""
         return {}
 
     def attributes(self) -> dict[str, Any]:
@@ -131,3 +139,23 @@ class Solution:
         named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
         kept = {name: value for name, value in named.items() if name.startswith("_") or name.endswith("_")}
         return {**kept, "n_components_": len(self.components_)}
+
+
+def leading_directions(problem: Problem, spread: Spread, count: Count | None = None) -> Solution:
+    """Maximise tr WᵀAW subject to WᵀW = I, A the spread; `count` says how many are kept (None: `kept_count`)."""
+    request = problem.request
+    wanted = request + 1 if isinstance(request, int) else None  # one more shows a tie at the cut
+    spectrum = problem.spectrum(spread, wanted)
+    if count is None:
+        k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, problem.shape)
+    else:
+        k = count(request, spectrum, problem.shape)
+    values = spectrum.values[:k]
+    return Solution(
+        components_=spectrum.directions[:k],
+        eigenvalues_=problem.moments.per_weight(values),
+        explained_variance_ratio_=values / spectrum.total if spectrum.total > 0 else np.zeros(k),
+        rank_=spectrum.rank,
+        solver_=spectrum.how,
+        is_resolved=problem.basis.is_resolved if request is None else problem.basis.shows(values),
+    )

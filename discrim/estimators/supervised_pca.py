@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 from discrim.core.coordinates.basis import Basis, Features, column_variances
 from discrim.core.cross_validation import splits_of
 from discrim.core.discriminants import principal
-from discrim.core.eigen import discriminant_count, independent
+from discrim.core.eigen import discriminant_count, independent, require_directions
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.problem import Folding, Needs, Posing, Problem
+from discrim.core.problem import EQUAL_MEANS, Folding, Needs, Problem, ProblemBuilder
 from discrim.core.ratio import Ratio
 from discrim.core.spread import Spread, total_spread
-from discrim.estimators.base import Reducer, Solution, SpreadReducer
+from discrim.estimators.base import Reducer
+from discrim.estimators.fitting import solved
 from discrim.estimators.lda import FisherLDA
 from discrim.estimators.pca import PCA
+from discrim.estimators.solution import Solution, leading_directions
 from discrim.tables.check_parameters import COUNT, Constraints, named, plain_count, whole
-from discrim.tables.fit_messages import refuse_equal_means, refuse_equal_rows
 from discrim.tables.rows import LabelledRows
-from discrim.tables.warn_once import held_back
+from discrim.tables.warn_once import collected_warnings
 
 Array = NDArray[np.float64]
 
@@ -38,6 +39,8 @@ class Supervised:
 
 class MeansFirstReducer(Reducer):
     """maximise  tr WᵀUᵀUW  subject to  WᵀW = I,  U what `_mean_rows` states; beyond its rank what `_rest` states."""
+
+    n_supervised_: int = solved()
 
     def _needs(self) -> Needs:
         return Needs(contrasts=True)
@@ -53,8 +56,7 @@ class MeansFirstReducer(Reducer):
     def _solve(self, problem: Problem) -> Solution:
         basis, moments, request, shape = problem.basis, problem.moments, problem.request, problem.shape
         ratio = problem.ratio
-        if ratio.rank == 0:
-            refuse_equal_rows(*shape)
+        require_directions(ratio.rank, shape)
         most = len(ratio.shares) - 1  # C means span no more
         values, first = (part[:most] for part in principal(self._mean_rows(problem.separated)))
         k, q = discriminant_count(request, values, ratio.rank, shape), len(values)
@@ -193,7 +195,7 @@ class Screening:
     tried_accuracies_: Array
 
 
-class ScreenedPCA(SpreadReducer):
+class ScreenedPCA(Reducer):
     """Supervised PCA by screening (Bair's): PCA of the columns along which the classes differ most, one by one.
 
         PCA of the m columns of largest  F_j = [ Σ_c n_c(μ_cj − μ_j)²/(C−1) ] / [ Σ_i (x_ij − μ_{y_i}j)²/(n−C) ]
@@ -257,6 +259,11 @@ class ScreenedPCA(SpreadReducer):
         "n_selected": (whole(1), *named("cv")),
     }
 
+    selected_: Columns = solved()
+    f_scores_: Array = solved()
+    tried_counts_: Columns = solved()
+    tried_accuracies_: Array = solved()
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -277,7 +284,7 @@ class ScreenedPCA(SpreadReducer):
         return Needs(rows=rows, folds=Folding(self.cv, self.random_state))
 
     def _solve_rows(
-        self, rows: LabelledRows, groups: NDArray[Any] | None = None, posing: Posing | None = None
+        self, rows: LabelledRows, groups: NDArray[Any] | None = None, builder: ProblemBuilder | None = None
     ) -> Solution:
         shares, mean = _shares_of_rows(rows)
         tried: tuple[Columns, Array] = np.empty(0, np.intp), np.empty(0)
@@ -287,15 +294,22 @@ class ScreenedPCA(SpreadReducer):
         else:
             count = int(self.n_selected)
         screening = _screening(shares, count, rows.class_totals, tried)
-        solution = super()._solve_rows(replace(rows, X=rows.X[:, screening.selected_]), groups, posing)
+        solution = super()._solve_rows(replace(rows, X=rows.X[:, screening.selected_]), groups, builder)
         return replace(_in_all_columns(solution, screening), mean_=mean)
 
     def _tried(self, rows: LabelledRows, most: int, groups: NDArray[Any] | None) -> tuple[Columns, Array]:
-        """Every m of the grid, and its accuracy on held-out rows."""
+        """Return every m of the grid, and its accuracy on held-out rows."""
         request = plain_count(self.n_components)
         least = min(request, most) if isinstance(request, int) else 1
         counts = np.unique([least, *(max(least, round(most / 2**halved)) for halved in range(most.bit_length()))])
+        # a class of one row is missing in the training rows of its fold, which may leave one class
         splits = splits_of(rows, self.cv, self.random_state, groups).pairs
+        splits = [(training, test) for training, test in splits if len(np.unique(rows.codes[training])) > 1]
+        if not splits:
+            raise ValueError(
+                "n_selected='cv' needs training rows of at least two classes in some fold; got none. Pass more rows of "
+                f"each class, another cv than {self.cv!r}, or a number as n_selected."
+            )
         hits, weight = np.zeros(len(counts)), 0.0
         for training, test in splits:
             held_out = rows.some(test)
@@ -304,18 +318,14 @@ class ScreenedPCA(SpreadReducer):
             hits += [float(weights @ right) for right in _right(rows.some(training), held_out, counts, request)]
         return counts.astype(np.intp), hits / weight
 
-    def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
-        return total_spread(moments)
-
     def _solve(self, problem: Problem) -> Solution:
-        if problem.statistics is None:  # rows came, and are in the selected columns
-            return super()._solve(problem)
         moments = problem.moments
+        if problem.statistics is None:  # the problem of rows is in the selected columns
+            return leading_directions(problem, total_spread(moments))
         screening = _screening(_shares(moments), int(self.n_selected), moments.weights)
         some = moments.some_columns(screening.selected_)
-        return _in_all_columns(
-            super()._solve(replace(problem, basis=Features.of_moments(some), moments=some)), screening
-        )
+        selected = replace(problem, basis=Features.of_moments(some), moments=some)
+        return _in_all_columns(leading_directions(selected, total_spread(some)), screening)
 
 
 def _in_all_columns(found: Solution, screening: Screening) -> Solution:
@@ -346,10 +356,9 @@ def _shares(moments: ClassMoments, variances: Array | None = None) -> Array:
     if variances is None:
         variances = np.diag(moments.within) / moments.total_weight + between
     varies = variances > NOTHING * np.ldexp(moments.mean, -moments.exponent) ** 2
-    if not varies.any():
-        refuse_equal_rows(moments.n_rows, moments.n_features)
+    require_directions(int(varies.sum()), (moments.n_rows, moments.n_features))
     if not between[varies].any():
-        refuse_equal_means()
+        raise ValueError(EQUAL_MEANS)
     return np.minimum(np.divide(between, variances, out=np.zeros_like(variances), where=varies), 1.0)
 
 
@@ -372,7 +381,7 @@ def _right(
     for count in counts:
         columns = order[: min(int(count), varying)]
         some, new = training.X[:, columns], test.X[:, columns]
-        with held_back():  # of what a fold's few rows lack
+        with collected_warnings():  # of what a fold's few rows lack
             reducer = PCA(request if isinstance(request, float) else None).fit(some, sample_weight=training.weights)
             kept = request if isinstance(request, int) else None  # a fold may have fewer
             features, new_features = (reducer.transform(part)[:, :kept] for part in (some, new))

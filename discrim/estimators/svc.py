@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
-from discrim.doc_links import DocLinkMixin
+from discrim.doc_links import public_estimator
 from discrim.tables.check_parameters import PASSES, POSITIVE, Constraints, check_parameters, class_factors
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
@@ -21,12 +21,12 @@ from discrim.tables.validation import (
     require_two_classes,
     unchanged_if_it_fails,
 )
-from discrim.threads import OnOneBlasThread
 
 Floats = NDArray[np.float64]
 
 
-class CrammerSingerSVC(DocLinkMixin, OnOneBlasThread, ClassifierMixin, BaseEstimator):
+@public_estimator
+class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
     """Multiclass linear support vector machine of Crammer and Singer, with its duals.
 
     min ½ Σ_y ‖η_y‖² + C Σ_n max_y (1[y ≠ y_n] + η_y·x_n − η_{y_n}·x_n),   predict argmax_y η_y·x

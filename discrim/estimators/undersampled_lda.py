@@ -12,7 +12,7 @@ from discrim.core.problem import Problem
 from discrim.core.ratio import Ratio
 from discrim.decompositions import svd
 from discrim.estimators.discriminant import DiscriminantReducer
-from discrim.tables.fit_messages import warn_of_filled_null_space
+from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
 
@@ -183,7 +183,11 @@ class NullSpaceLDA(DiscriminantReducer):
         missing = len(others.values) - len(found.values)
         if missing <= 0:
             return found
-        warn_of_filled_null_space(len(found.values), len(others.values))
+        warn(
+            f"The null space of the within-class scatter gives {len(found.values)} of {len(others.values)} "
+            "discriminants (it shrinks as rows outnumber columns); the others are OrthogonalLDA's. With n > d use "
+            "FisherLDA or RegularizedLDA.",
+        )
         # what of OLDA's span is left beside the directions found
         beside = others.directions - (others.directions @ found.directions.T) @ found.directions
         filled = by_between_spread(svd(beside)[2][:missing], ratio.means)

@@ -1,9 +1,4 @@
-"""What may come in, and what is said of the rest.
-
-Every error about a table, its labels and its weights is raised here, and says three things: what came, what is
-possible, what to do. What may be asked of an estimator is in `check_parameters`; what a table turns out not to allow
-while a method works on it, in `fit_messages`.
-"""
+"""Input validation: tables, labels and weights. Parameters of estimators are checked in `check_parameters`."""
 
 from __future__ import annotations
 
@@ -30,7 +25,7 @@ from sklearn.utils.validation import (
 from discrim.tables.check_parameters import WEIGHT_RANGE
 from discrim.tables.foreign_arrays import on_host
 from discrim.tables.rows import LabelledRows, PickedRows
-from discrim.tables.warn_once import held_back, say_once
+from discrim.tables.warn_once import collected_warnings, issue_once
 
 FLOATS = float, np.floating
 
@@ -423,10 +418,10 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
     token = _callers_errors.set(np.geterr())
     try:
         # what overflows is found where results leave, and named there; numpy's words would say neither row nor remedy
-        with held_back() as said, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with collected_warnings() as collected, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             yield
-        if said:
-            say_once(said)
+        if collected:
+            issue_once(collected)
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)

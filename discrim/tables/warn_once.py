@@ -14,34 +14,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Said = list[tuple[str, type[Warning]]]
-_held: ContextVar[Said | None] = ContextVar("held", default=None)
+Collected = list[tuple[str, type[Warning]]]
+_collector: ContextVar[Collected | None] = ContextVar("collector", default=None)
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Say it now, or when the fit that this is a part of is done."""
-    held = _held.get()
-    if held is None:
+    """Issue a warning now, or when the fit that this is a part of is done."""
+    collector = _collector.get()
+    if collector is None:
         warnings.warn(text, category, stacklevel=_to_caller())
     else:
-        held.append((text, category))
+        collector.append((text, category))
 
 
 @contextmanager
-def held_back() -> Iterator[Said]:
-    """What is said within is kept, for `say_once` or for no one."""
-    said: Said = []
-    token = _held.set(said)
+def collected_warnings() -> Iterator[Collected]:
+    """Collect the warnings of a block, for `issue_once` or to be dropped."""
+    collected: Collected = []
+    token = _collector.set(collected)
     try:
-        yield said
+        yield collected
     finally:
-        _held.reset(token)
+        _collector.reset(token)
 
 
-def say_once(said: Said) -> None:
-    """The first of each kind, whatever the numbers and names in it, and how often it was said."""
-    kinds: dict[str, Said] = {}
-    for text, category in said:
+def issue_once(collected: Collected) -> None:
+    """Issue the first warning of each kind (equal but for numbers and names), and how many there were."""
+    kinds: dict[str, Collected] = {}
+    for text, category in collected:
         kinds.setdefault(re.sub(r"'[^']*'|[\d.]", "", text), []).append((text, category))
     for (text, category), *others in kinds.values():
         warn(f"{text} (So in {len(others) + 1} parts of this fit.)" if others else text, category)

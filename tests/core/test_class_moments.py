@@ -169,11 +169,11 @@ def test_one_row_of_each_class_of_large_or_small_numbers(factor):
 
 def test_a_scatter_for_each_class_beyond_memory_is_refused(monkeypatch):
     X, y = labelled(30, 4)  # three classes: 384 bytes
-    monkeypatch.setattr("discrim.tables.fit_messages.MOST_SCATTERS", 383)
+    monkeypatch.setattr("discrim.core.moments.accumulate.MOST_SCATTERS", 383)
     with pytest.raises(ValueError, match="3 classes and 4 columns"):
         ClassMoments.of(X, y, keep="each")
     ClassMoments.of(X, y, keep="pooled")
-    monkeypatch.setattr("discrim.tables.fit_messages.MOST_SCATTERS", 384)
+    monkeypatch.setattr("discrim.core.moments.accumulate.MOST_SCATTERS", 384)
     assert ClassMoments.of(X, y, keep="each").each.nbytes == 384
 
 

@@ -72,7 +72,7 @@ def test_float32_at_an_offset_is_centred_before_it_is_projected():
 
 def test_a_failed_solution_is_not_taken_for_a_fit(monkeypatch):
     X, y = labelled(20, 3)
-    estimator = MarginPCA(5, pairs="mean")
+    estimator = PCA(5)
     with pytest.raises(ValueError, match="n_components"):
         estimator.fit(X, y)
     assert not hasattr(estimator, "components_")

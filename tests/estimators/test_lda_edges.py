@@ -124,11 +124,11 @@ def test_a_failed_refit_leaves_the_model_as_it_was():
     X = sample()
     model = FisherLDA().fit(X, y)
     before = model.predict(X)
-    with pytest.raises(ValueError, match="n_components=9"):
-        model.set_params(n_components=9).fit(X[:40], y[:40])
+    with pytest.raises(ValueError, match="n_components"):
+        model.set_params(n_components=0).fit(X[:40], y[:40])
     np.testing.assert_array_equal(model.predict(X), before)
-    with pytest.raises(ValueError, match="n_components=9"):
-        model.fit(X[:, :2], y)
+    with pytest.raises(ValueError, match="equal"):
+        model.set_params(n_components=2).fit(np.zeros((40, 2)), y[:40])
     np.testing.assert_array_equal(model.predict(X), before)
 
 

@@ -100,3 +100,12 @@ def test_a_stream_with_a_number():
 def test_what_the_rows_of_a_fold_lack_is_not_told():
     X, y = labelled(6, 5)
     assert ScreenedPCA(2, cv=2).fit(X, y).n_components_ == 2
+
+
+def test_a_class_of_one_row_is_left_out_of_the_fold_that_holds_it_out():
+    X = np.random.default_rng(0).normal(size=(41, 5))
+    y = np.r_[np.zeros(40, int), 1]
+    X[-1, 3] += 50
+    assert 3 in ScreenedPCA(1).fit(X, y).selected_
+    with pytest.raises(ValueError, match="n_selected"):
+        ScreenedPCA(1, cv=[(np.arange(40), [40])]).fit(X, y)

@@ -109,7 +109,7 @@ def test_a_cell_without_a_result_says_why_and_sets_the_exit_code(nowhere, tmp_pa
     (tmp_path / "own.toml").write_text(OWN)
     code, out, _ = reproduce("--study", tmp_path / "own.toml", "-j", "1")
     assert code == 1
-    assert "MMPCA, K = 2, NB, accuracy: no result: ValueError: n_components=2, but 10 samples in 2 features span" in out
+    assert "MMPCA, K = 2, NB, accuracy: no result: ValueError: " in out
     assert "In total: 1 of 2 cells (50%) within 100 points of print" in out
     assert "1 cell without a result." in out
     assert "nan" not in out

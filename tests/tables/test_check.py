@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from discrim import PCA, MarginPCA
 from discrim.tables import validation as check
 from discrim.tables.check_parameters import plain_count
-from discrim.tables.fit_messages import refuse_count
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -110,12 +109,6 @@ def test_counts(given, wanted):
     found = plain_count(given)
     assert found == wanted
     assert type(found) is type(wanted)
-
-
-def test_a_refused_count_says_how_many_there_are():
-    message = r"n_components=5, but 4 samples in 13 features span only 3 directions\. Pass n_components ≤ 3, or None"
-    with pytest.raises(ValueError, match=message):
-        refuse_count(5, 3, 4, 13)
 
 
 def test_a_stream_after_a_fit_is_told_at_the_callers_line():

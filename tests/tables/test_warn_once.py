@@ -8,7 +8,7 @@ import pytest
 from samples import labelled
 
 from discrim import PCA, RefinedHyperplane
-from discrim.tables.warn_once import held_back, say_once, warn
+from discrim.tables.warn_once import collected_warnings, issue_once, warn
 
 
 def said_by(call):
@@ -20,11 +20,11 @@ def said_by(call):
 
 def test_a_kind_is_what_is_said_whatever_the_numbers_and_names_in_it():
     def parts():
-        with held_back() as said:
+        with collected_warnings() as said:
             warn("class 'a' has 1 row")
             warn("class 'b' has 2 rows, too few")
             warn("class 'c' has 3 row")
-        say_once(said)
+        issue_once(said)
 
     assert [str(one.message) for one in said_by(parts)] == [
         "class 'a' has 1 row (So in 2 parts of this fit.)",
@@ -32,16 +32,16 @@ def test_a_kind_is_what_is_said_whatever_the_numbers_and_names_in_it():
     ]
 
 
-def test_what_is_held_back_for_no_one_is_not_said_and_an_outer_fit_hears_an_inner_one():
+def test_what_is_collected_warnings_for_no_one_is_not_said_and_an_outer_fit_hears_an_inner_one():
     def fits():
-        with held_back():
+        with collected_warnings():
             warn("of coordinates that were given up")
-        with held_back() as outer:
+        with collected_warnings() as outer:
             for _ in range(3):
-                with held_back() as inner:
+                with collected_warnings() as inner:
                     warn("inner")
-                say_once(inner)
-        say_once(outer)
+                issue_once(inner)
+        issue_once(outer)
 
     assert [str(one.message) for one in said_by(fits)] == ["inner (So in 3 parts of this fit.)"]
 
@@ -85,7 +85,7 @@ def test_fits_in_threads_do_not_hear_each_other():
     both_in, heard = threading.Barrier(2), {}
 
     def one(name):
-        with held_back() as said:
+        with collected_warnings() as said:
             both_in.wait(timeout=10)
             warn(name)
             both_in.wait(timeout=10)

@@ -9,7 +9,6 @@ from discrim.core.coordinates.products import Products
 from discrim.core.coordinates.row_space import GramRows, SingularRows
 from discrim.core.eigen import SPARE
 from discrim.core.margin_vectors import Margins
-from discrim.tables.fit_messages import refuse_large_sparse, refuse_wide_parts
 from discrim.tables.rows import LabelledRows
 
 EXACT_SIDE = 5_000  # an eigendecomposition of this size still takes seconds
@@ -61,7 +60,13 @@ def choose(
         kind = "sparse" if sparse else "dense"
         return Plan("products", f"{wanted} of {side} directions of a large {kind} problem ({n}×{d}): products only")
     if sparse and side > EXACT_SIDE:
-        refuse_large_sparse(n, d, side // 10, why_all)
+        advice = (
+            f"pass an int n_components ≤ {side // 10}." if why_all is None else f"reduce the columns, as {why_all}."
+        )
+        raise ValueError(
+            f"X must not be sparse with both sides above {EXACT_SIDE:,} unless few directions are asked for; got "
+            f"{n}×{d}. To find them without making it dense, {advice}"
+        )
     if n >= d:
         return Plan("features", f"n={n} ≥ d={d}: statistics of the features")
     return Plan("rows", f"n={n} < d={d}: coordinates in the span of the rows")
@@ -84,7 +89,12 @@ def choose_in_parts(d: int, *, scatters: int, wanted: int | None, max_memory: in
         least = (FEWEST_PASSES + BESIDE) * block
         why_not = f"passes over the parts for {wanted} of their directions would take {least:,} bytes at least"
     if why_not is not None:
-        refuse_wide_parts(d, exact, max_memory, why_not)
+        raise ValueError(
+            f"max_memory must be at least {exact:,} bytes for statistics of {d:,} columns; got {max_memory:,}, and "
+            f"{why_not}. Pass a larger max_memory (to fit_parts, which takes Dask's collections too; maxMemory of "
+            "SparkReducer), reduce the columns first (feature selection, or a hash of them), or use PCA or MarginPCA "
+            "with few components, which read the parts several times instead."
+        )
     return Plan(
         "products",
         f"{d} columns, whose statistics would take {exact / 2**20:,.0f} MiB of {max_memory / 2**20:,.0f}: at most "

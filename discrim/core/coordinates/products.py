@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
+from sklearn.exceptions import ConvergenceWarning
 
 from discrim.core.coordinates.basis import Basis, Features, column_variances
 from discrim.core.coordinates.row_space import GramRows
@@ -22,9 +23,9 @@ from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio
 from discrim.core.spread import Spread
 from discrim.decompositions import eigh
-from discrim.tables.fit_messages import require_within_spread, warn_of_choice_on_sample, warn_of_slow_solution
 from discrim.tables.row_hash import row_hashes
 from discrim.tables.rows import LabelledRows
+from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
 FEW_COLUMNS = 64  # up to here a trace by products is summed column by column
@@ -78,7 +79,11 @@ class Products(Basis):
         return np.asarray(within_spread(moments).operator(moments, self.points) @ directions.T).T
 
     def cost(self, ratio: Ratio, gamma: float) -> RidgeProducts:
-        require_within_spread(ratio.trace)
+        if not ratio.trace > 0:
+            raise ValueError(
+                "X must vary within some class if the table is so large that it is solved by products with its rows, "
+                "as distances are measured by the within-class covariance. Any classifier separates such classes."
+            )
         ridge = gamma * ratio.trace / ratio.rank
         return RidgeProducts(ratio.within, gamma, ridge, (1 - gamma) * ratio.variances + ridge)
 
@@ -101,7 +106,10 @@ class Products(Basis):
         place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its class
         shares = np.maximum(np.ceil(counts * (CHOICE_ROWS / len(codes))), CLASS_ROWS)
         few = np.sort(order[place < np.repeat(shares, counts)])
-        warn_of_choice_on_sample(len(few), len(codes))
+        warn(
+            f"The shrinkage was chosen on {len(few):,} rows of {len(codes):,}, of each class its share (those of the "
+            "smallest content hash); the directions use all rows. Pass a number as shrinkage to choose it yourself.",
+        )
         return GramRows.of(self.original.some(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
     def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
@@ -181,7 +189,12 @@ def conjugate_gradients(
         scaled = residual / diagonal[:, None]
         before, strength = strength, np.einsum("dk,dk->k", residual, scaled)
         direction = scaled + np.divide(strength, before, out=np.zeros_like(strength), where=before > 0) * direction
-    warn_of_slow_solution(float(np.sqrt((strength / np.maximum(goal, 1e-300)).max()) * tol), max_iter)
+    left = float(np.sqrt((strength / np.maximum(goal, 1e-300)).max()) * tol)
+    warn(
+        f"Conjugate gradients reached a relative residual of {left:.1e} only, after {max_iter} steps, so that the "
+        "discriminants are approximate. A larger shrinkage makes the problem easier.",
+        ConvergenceWarning,
+    )
     return X
 
 

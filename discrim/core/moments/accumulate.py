@@ -27,12 +27,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cython_blas
 
-from discrim.tables.fit_messages import require_room_for_scatters
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.tables.validation import require_finite
 from discrim.threads import WORTH, map_tasks
 
 Array = NDArray[np.float64]
+MOST_SCATTERS = 2**32  # bytes of class scatters
 FEW_CLASSES = 32  # up to here pilots are means of some rows, and a block's rows are taken to be of any class
 SAMPLED = 32  # rows of each class that tell where its pilot is best set
 ALL_CELLS = 2**15  # of a table no larger than this, all rows do
@@ -75,8 +75,13 @@ class ClassSums:
         doubles: bool = True,
         foreknown: Foreknown | None = None,
     ) -> None:
-        if keep == "each":
-            require_room_for_scatters(rows.n_classes, rows.shape[1])
+        if keep == "each" and (needed := 8 * rows.n_classes * rows.shape[1] ** 2) > MOST_SCATTERS:
+            raise ValueError(
+                "y must have fewer classes, or X fewer columns, if each class has a scatter of its own: "
+                f"{rows.n_classes:,} classes and {rows.shape[1]:,} columns take {needed / 2**30:.1f} GiB, more than "
+                f"the {MOST_SCATTERS / 2**30:.0f} GiB allowed. Reduce the columns first (by PCA), or use a method that "
+                "pools the scatters: pairs='mean' or score='fisher', or one of the LDA family."
+            )
         self.rows, self.keep, self.known, self.exponent = rows, keep, foreknown, 0
         self.dtype = np.dtype(np.float64 if doubles or rows.X.dtype != np.float32 else np.float32)
         self.emphasis = np.ones(rows.n_classes) if emphasis is None else emphasis

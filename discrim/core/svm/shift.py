@@ -18,11 +18,11 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.core.eigen import require_directions
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
 from discrim.core.svm.identical_rows import order_of_data
 from discrim.decompositions import eigh
-from discrim.tables.fit_messages import refuse_equal_rows
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.tables.validation import require_finite
 
@@ -44,8 +44,7 @@ class UnitRows:
         """Of rows near the origin, where they are sparse."""
         X, offset, exponent = _near_unit(rows)
         mean_square = _mean_square(X, offset, rows.weights)
-        if not mean_square > 0:
-            refuse_equal_rows(*rows.shape)
+        require_directions(int(mean_square > 0), rows.shape)
         return cls(X, offset, float(np.sqrt(mean_square)), exponent, rows.weights)
 
     @property

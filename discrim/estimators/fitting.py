@@ -1,0 +1,172 @@
+"""Parts of a fit that are not a method's own: fitted attributes, callbacks, columns and samples of statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.core.coordinates.basis import Features
+from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.moments.gather import NO_PARTS, Gathering, Statistics
+from discrim.core.moments.pairwise import pairwise_moments
+from discrim.core.problem import Needs, Problem
+from discrim.estimators.solution import Solution
+from discrim.tables.check_parameters import plain_count
+from discrim.tables.rows import LabelledRows
+from discrim.tables.validation import require_two_classes
+from discrim.tables.warn_once import warn
+from discrim.threads import one_blas_thread
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stand-in without any support."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method itself."""
+        return method
+
+
+Array = NDArray[np.float64]
+
+
+def fit_with_callbacks(fit: Callable[..., Any], estimator: Any, *given: Any) -> Any:
+    """Run a fit as one task of scikit-learn's callbacks, which are torn down however it ends."""
+
+    def task(estimator: Any) -> Any:
+        context = estimator._init_callback_context()
+        context.call_on_fit_task_begin(estimator=estimator, X=given[0], y=given[1])
+        result = fit(*given)
+        context.call_on_fit_task_end(estimator=estimator, X=given[0], y=given[1])
+        return result
+
+    return with_callbacks(task)(estimator)
+
+
+class fitted_attribute:  # noqa: N801 - used as a decorator
+    """Fitted attribute that is computed on access, or that a stream solves on first use.
+
+    Python looks into the estimator's own dictionary first, so that this is reached only for attributes that the
+    solution of a stream, not found yet, will set, and for those that a function computes from the fitted state.
+    """
+
+    def __init__(self, compute: Callable[[Any], Any] | None = None) -> None:
+        self.compute, self.name = compute, ""
+        self.__doc__ = None if compute is None else compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        try:
+            with one_blas_thread:
+                instance._require_solution()
+                if self.compute is not None:
+                    return self.compute(instance)
+        except ValueError as error:
+            raise error if isinstance(error, AttributeError) else AttributeError(str(error)) from error
+        if self.name not in vars(instance):
+            raise AttributeError(f"{type(instance).__name__} has no {self.name} with these parameters.")
+        return vars(instance)[self.name]
+
+
+def solved() -> Any:
+    """Return the descriptor of an attribute that the solution sets, for classes to declare with its type."""
+    return fitted_attribute()
+
+
+class streamed:  # noqa: N801 - used as a decorator
+    """Method that exists only if the estimator's statistics add up; otherwise the error gives the reason."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:
+        if instance is None:
+            return self.method
+        if (why := instance._needs().rows) is not None:
+            raise AttributeError(f"{owner.__name__} has no {self.method.__name__} here: {why}")
+        return self.method.__get__(instance, owner)
+
+
+def record_columns(estimator: Any, total: Statistics) -> None:
+    """Set the number and names of the columns that statistics were gathered from."""
+    vars(estimator).pop("feature_names_in_", None)
+    estimator.n_features_in_ = total.n_features
+    if total.names is not None:
+        estimator.feature_names_in_ = np.array(total.names, dtype=object)
+    if total.gathering.supervised:
+        require_two_classes(estimator, total.moments.classes)
+
+
+def rows_of_sample(estimator: Any, total: Statistics) -> LabelledRows:
+    """Return the rows that statistics hold, for a method that needs rows; warn if they are a sample."""
+    assert total.sample is not None
+    if not total.sample.is_whole:
+        warn(
+            f"{type(estimator).__name__} needs rows, and was fitted on a uniform sample of {len(total.sample):,} "
+            f"different rows of the {total.n_rows:,} that were gathered (those of the smallest content hash). Use fit "
+            "on all rows if they fit into memory.",
+        )
+    return total.sample.among(total.moments.classes)
+
+
+def fitted_deviations(estimator: Any) -> Array:
+    """Return the standard deviation of every column over the training rows of a fitted estimator."""
+    known: Array | None = vars(estimator).get("_column_deviations")  # not in models saved by earlier versions
+    if known is None or np.isnan(known).any():
+        raise ValueError(
+            f"{type(estimator).__name__} must be fitted on rows or statistics by this version to explain; got a model "
+            "without column deviations. Fit it again."
+        )
+    return known
+
+
+def solve_gaps(estimator: Any, rows: LabelledRows, needs: Needs) -> Solution:
+    """Return the solution from pairwise statistics of rows with missing cells."""
+    if needs.rows is not None or estimator._gathering().sample_rows:
+        why = needs.rows or "its choice by cross-validation needs whole rows. Pass a number or 'oas' as shrinkage."
+        raise ValueError(
+            f"missing='pairwise' of {type(estimator).__name__} gives statistics only if cells are missing, and {why} "
+            "Or fill the cells in: make_pipeline(SimpleImputer(), …)."
+        )
+    moments = pairwise_moments(rows if needs.class_weight is None else needs.weighted(rows))
+    basis = Features.of_moments(moments, f"{moments.n_rows} rows with missing cells: pairwise statistics")
+    problem = Problem.from_moments(basis, moments, needs, plain_count(estimator.n_components), rows.X.dtype)
+    solution: Solution = estimator._solve_in(problem)
+    return solution.in_features(problem)
+
+
+def statistics_of_moments(method: str, moments: ClassMoments, needs: Needs, gathering: Gathering) -> Statistics:
+    """Return bare moments as statistics, for a method that needs neither rows nor folds."""
+    if needs.rows is not None:
+        raise ValueError(f"{method} cannot be fitted on ClassMoments: {needs.rows}")
+    if needs.class_weight is not None:
+        raise ValueError(
+            f"class_weight must be None if statistics are fitted, in which weights are counted already; got "
+            f"{needs.class_weight!r}. Pass the classes' weights to ClassMoments.of as sample_weight."
+        )
+    if gathering.sample_rows:
+        raise ValueError(
+            f"{method} chooses by cross-validation, and ClassMoments hold no folds. Gather the parts with the "
+            "estimator's own statistics(X, y), or pass a number for shrinkage."
+        )
+    asked = replace(gathering, n_folds=0, sample_rows=0)
+    return Statistics(asked, None, np.dtype(np.float64), (moments,), None, None, NO_PARTS)
+
+
+def warn_of_new_stream(estimator: Any) -> None:
+    """Warn that partial_fit discards the rows of an earlier fit."""
+    warn(
+        "partial_fit was called after fit, which keeps no running statistics: a new stream starts, without the rows of "
+        f"the fit. To include them, pass them to partial_fit of a new {type(estimator).__name__}().",
+    )
