@@ -49,6 +49,8 @@ from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
 from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
 from discrim.model_file import FORMAT, UNFITTED
+from discrim.tables.cells import plain_numbers
+from discrim.tables.source import rows_of_columns
 from discrim.tables.validation import PartError
 from discrim.tables.warn_once import columns_in_order
 
@@ -571,6 +573,15 @@ def _of_vectors(column: Any) -> Sized:
     indices = np.arange(len(values)) - np.repeat(indptr[:-1], lengths)
     indices[np.repeat(sparse, lengths)] = column.field(2).flatten().to_numpy(zero_copy_only=False)
     return sizes, lambda: sp.csr_array((values, indices, indptr), shape=(len(sizes), int(sizes[0])))
+
+
+def _rows(batch: Any, names: list[str]) -> NDArray[Any]:
+    """Return columns of an Arrow batch as rows of numbers."""
+    columns = [plain_numbers(batch.column(name)) for name in names]
+    found = [column for column in columns if column is not None]
+    if len(found) < len(names):
+        raise TypeError(f"Columns {names} must hold numbers; got {batch.schema.types}.")
+    return rows_of_columns(found, np.result_type(*found))
 
 
 def _numbers(column: Any) -> NDArray[Any]:

@@ -23,12 +23,12 @@ from discrim.cli.options import (
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
 from discrim.cli.screen import print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import (
-    comes_in_parts,
     data_name,
     labelled_in_groups,
     labelled_sample,
     without_groups,
 )
+from discrim.engines.table_files import is_large
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
@@ -110,7 +110,7 @@ def compare(
 
     - `discrim compare genes.parquet -t tissue --methods regularized-lda,pls --classifiers svm,1-nn --metric f1`
 
-    - `discrim compare parts/ -t kind --most-rows 50000` (of a folder, or of a file beyond 1 GiB, a sample is compared)
+    - `discrim compare parts/ -t kind --most-rows 50000` (of a table beyond 1 GiB, a sample is compared)
 
     - `discrim compare faces.npz --protocol few-shot --per-class 3 --methods all --json > faces.json`
     """
@@ -119,11 +119,9 @@ def compare(
     require_apart(beside, {"--html": html})
     require_apart({"the data": data}, {"--store": store})
     require_place(html)
-    if comes_in_parts(data):
+    if is_large(Path(data)):
         if groups is not None:
-            raise ValueError(
-                f"{data} is read in parts, of which a sample is compared, without groups. Leave out --groups."
-            )
+            raise ValueError(f"{data} is so large that a sample of it is compared, without groups. Leave out --groups.")
         most_rows = QUICK_ROWS if most_rows is None else most_rows
         table, grouping = labelled_sample(data, reading, most_rows), None
         most_rows = table.n_samples

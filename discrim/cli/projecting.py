@@ -19,9 +19,16 @@ from discrim import model_file
 from discrim.cli.exit_codes import require_apart, require_folder
 from discrim.cli.options import Data, FileFormat, Reading, Scale
 from discrim.cli.screen import bar, say
-from discrim.cli.tables_by_name import comes_in_parts, features_of, files_by_name, labelled
+from discrim.cli.tables_by_name import (
+    comes_in_parts,
+    dialect_of,
+    features_of,
+    files_by_name,
+    labelled,
+    require_options_of_parts,
+)
 from discrim.core.moments.gather import Gathering, Statistics
-from discrim.engines.table_files import FileTable, feature_files, gather_files, in_files, transform_files
+from discrim.engines.table_files import feature_files, gather_files, in_files, transform_files
 from discrim.estimators.parts import fit_in_parts
 from discrim.estimators.predictor import Predictor, split_steps
 from discrim.evaluation.classifiers import CLASSIFIERS
@@ -32,6 +39,7 @@ from discrim.evaluation.recommendation import Recommendation
 from discrim.evaluation.result import ITSELF
 from discrim.tables.preprocessing import preprocessing
 from discrim.tables.read import write_table
+from discrim.tables.source import TableSource
 from discrim.tables.table_error import plural, quoted
 from discrim.tables.warn_once import columns_in_order
 from discrim.tables.writing import written_ending
@@ -168,12 +176,8 @@ def apply(
     if comes_in_parts(data, out):
         if predict:
             raise ValueError(f"{data} must fit into memory with --predict. Leave out --predict, or pass a file.")
-        if others := replace(written, delimiter=None).words:
-            raise ValueError(
-                f"{data} is read in parts, with --delimiter only. Leave out {' '.join(others)}, or pass a file that "
-                "fits into memory and a file for --out."
-            )
-        table = FileTable.open(Path(data), None, features=names, delimiter=written.delimiter or ",")
+        require_options_of_parts(data, written)
+        table = TableSource.open(data, features=names, dialect=dialect_of(written))
         features_in_parts(fitted, table, out)
         return
     require_folder(out, "the features")
@@ -236,7 +240,7 @@ def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
 
 def project_parts(
     data: str, reading: Reading, reduction: Any, components: int, scale: str, out: Path | None
-) -> tuple[Any, FileTable]:
+) -> tuple[Any, TableSource]:
     """The model, fitted in one pass over all files (more where there are very many columns), and the table."""
     if not reduction.ours:
         raise ValueError(
@@ -258,20 +262,20 @@ def project_parts(
     return fit_in_parts(model, replace(in_files(table), gather=gathered), reading.max_bytes), table
 
 
-def features_in_parts(model: Any, table: FileTable, out: Path) -> None:
+def features_in_parts(model: Any, table: TableSource, out: Path) -> None:
     """Write a file of features for each file of the table; those that an earlier run wrote stay."""
     names = [str(name) for name in model.get_feature_names_out()]
     _require_own_names(*names, *filter(None, [table.target]))
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
     with _bar("Writing", table) as moved, columns_in_order():
         n_rows = transform_files(model.transform, names, table, out, seal, moved)
-    say(f"{rows_times(n_rows, len(names), 'component')} are in {out}, in {plural(len(table.parts()), 'file')}.")
+    say(f"{rows_times(n_rows, len(names), 'component')} are in {out}, in {plural(len(table.parts), 'file')}.")
 
 
 @contextmanager
-def _bar(verb: str, table: FileTable) -> Iterator[Any]:
+def _bar(verb: str, table: TableSource) -> Iterator[Any]:
     """A bar in rows, with the bytes so far; nothing where nobody looks."""
-    with bar(verb, table.n_rows_if_known(), TimeElapsedColumn()) as update:
+    with bar(verb, table.n_rows, TimeElapsedColumn()) as update:
         seen = 0
 
         def moved(part: str, rows: int, n_bytes: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,13 @@ import numpy as np
 
 from discrim.cli.options import FileFormat, Reading
 from discrim.cli.screen import say
-from discrim.engines.table_files import FileTable, is_read_in_parts, sampled_rows
+from discrim.engines.table_files import is_read_in_parts, sampled_rows
 from discrim.tables import catalogue
+from discrim.tables.cells import CellFormat
+from discrim.tables.delimited import Dialect
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.read import TableError, read_features, read_table
+from discrim.tables.source import TableSource
 
 
 def is_file(data: str) -> bool:
@@ -65,18 +68,33 @@ def comes_in_parts(data: str, out: Path | None = None) -> bool:
     return True
 
 
-def files_by_name(data: str, reading: Reading) -> FileTable:
-    """The table that is read in parts; what should be known of it is said."""
-    if others := replace(reading, target=None, drop=None, delimiter=None, max_bytes=Reading.max_bytes).words:
+def dialect_of(written: FileFormat) -> Dialect:
+    """Return how the options say that files are written."""
+    return Dialect(written.delimiter, written.encoding, written.header, CellFormat(written.decimal, written.thousands))
+
+
+def require_options_of_parts(data: str, given: FileFormat) -> None:
+    """Raise if options are given that a table in parts does not take."""
+    taken: dict[str, Any] = {"delimiter": None, "encoding": None, "header": None, "decimal": ".", "thousands": None}
+    taken |= {"target": None, "drop": None, "max_bytes": Reading.max_bytes}
+    known = {one.name for one in fields(given)}
+    if others := replace(given, **{name: one for name, one in taken.items() if name in known}).words:
+        words = ", ".join(f"--{name.replace('_', '-')}" for name in taken if name in known)
         raise ValueError(
-            f"{data} is read in parts, with --target, --drop, --delimiter and --max-bytes only. Leave out "
-            f"{' '.join(others)}, or pass a file that fits into memory."
+            f"{data} is read in parts, with {words} only. Leave out {' '.join(others)}, or pass a file that fits into "
+            "memory."
         )
-    dropped = [name for given in reading.drop or [] for name in given.split(",")]
-    table = FileTable.open(Path(data), reading.target, drop=dropped, delimiter=reading.delimiter or ",")
-    for note in table.notes:
+
+
+def files_by_name(data: str, reading: Reading) -> TableSource:
+    """Return the table that is read in parts, and print its notes."""
+    require_options_of_parts(data, reading)
+    source = TableSource.open(data, reading.target, drop=reading.drop or (), dialect=dialect_of(reading))
+    if reading.target is None:
+        say(f"Labels: {source.target!r}, the last column. Name another with --target.")
+    for note in source.notes:
         say(note)
-    return table
+    return source
 
 
 def labelled_sample(data: str, reading: Reading, most: int) -> LabelledTable:

@@ -11,7 +11,7 @@ import numpy as np
 
 from discrim.docstrings import fill
 from discrim.report.chart import Axis, Chart, Mark, seen_from
-from discrim.tables.columnar import MissingExtraError
+from discrim.tables.formats import MissingExtraError
 
 # Okabe and Ito's colours, a little deeper on white, as in the HTML report
 COLOURS = ("#0072b2", "#d55e00", "#008f68", "#b8589a", "#c98a00", "#3b9fd8", "#5b5b5b", "#7a3b00", "#6a4fb3", "#7d8f00")

@@ -33,7 +33,7 @@ from discrim.report.payload import Charts, Words, as_json, features_json, figure
 from discrim.report.permuted_scores import permutation_chart
 from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
 from discrim.tables import catalogue
-from discrim.tables.columnar import MissingExtraError
+from discrim.tables.formats import MissingExtraError
 from discrim.tables.writing import whole_file
 
 MOST_CLASSES = 24  # that are drawn by name

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from discrim.tables.archive import Archive
-from discrim.tables.columnar import MissingExtraError
+from discrim.tables.archive import Archive, labels_of
+from discrim.tables.formats import MissingExtraError
 from discrim.tables.labelled_table import normal_text
 from discrim.tables.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_room
 
@@ -43,15 +43,16 @@ def read_annotated(path: Path, target: str | None, id_column: str | None, max_by
             raise
         raise TableError(f"{path} is not a readable .h5ad file: damaged or cut short ({error}).") from error
     names = tuple(normal_text(str(name)) for name in var.index)
-    labels = None if target is None else _texts(path, obs, target, "target")
-    ids = obs.index.astype(str) if id_column in (None, NAMES) else _texts(path, obs, id_column, "id")
+    labels = None if target is None else labels_of(f"{path}, obs[{target!r}]", _values(path, obs, target, "target"))
+    ids = obs.index if id_column in (None, NAMES) else _values(path, obs, id_column, "id")
     rows = csr_array(X, dtype=np.float64) if issparse(X) else np.asarray(X, dtype=np.float64)
     if 0 in rows.shape:
         raise TableError(f"{path} is empty: {rows.shape[0]} cells × {rows.shape[1]} genes.")
     wanted = (
         f"name the column of obs with the classes as target; there are {quoted([str(one) for one in obs.columns])}."
     )
-    return Archive(rows, labels, target, names, np.array(ids, dtype=np.str_), id_column or NAMES, wanted)
+    called = np.array([normal_text(str(one)) for one in ids], dtype=np.str_)
+    return Archive(rows, labels, target, names, called, id_column or NAMES, wanted)
 
 
 def require_in_memory(adata: Any) -> None:
@@ -70,7 +71,8 @@ def _bytes(X: Any) -> int:
     return int(X["data"].shape[0]) * 16 + int(X["indptr"].shape[0]) * 8
 
 
-def _texts(path: Path, obs: Any, name: str, role: str) -> list[str]:
+def _values(path: Path, obs: Any, name: str, role: str) -> list[Any]:
+    """Return a column of obs, none of whose cells is missing."""
     if name not in obs:
         raise TableError(f"{path}: obs has no column {name!r} ({role}). {meant(name, map(str, obs.columns), 'It has')}")
     column = obs[name]
@@ -80,4 +82,4 @@ def _texts(path: Path, obs: Any, name: str, role: str) -> list[str]:
             f"{path}, obs[{name!r}]: {plural(int(absent.sum()), 'cell')} without a value, the first is "
             f"{obs.index[int(np.argmax(absent))]!r}. Leave these cells out before the file is written."
         )
-    return [normal_text(str(value)) for value in column]
+    return list(column)

@@ -17,6 +17,7 @@ from typing import IO, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from discrim.tables.cells import CellFormat, as_integers, as_text, label_of
 from discrim.tables.labelled_table import LabelledTable, normal_text
 from discrim.tables.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_room
 
@@ -29,7 +30,7 @@ class Archive:
     """What an .npz file holds: rows, and labels and column names if they are there."""
 
     X: Any  # float64 array or CSR array
-    labels: list[str] | None
+    labels: list[Any] | None
     target: str | None
     feature_names: tuple[str, ...] | None
     ids: np.ndarray | None = None
@@ -95,7 +96,10 @@ def _array(handle: IO[bytes], size: int) -> np.ndarray:
 def _read(path: Path, members: _Members, target: str | None, id_array: str | None) -> Archive:
     X = _rows(path, members)
     label_name = _label_name(path, members.names, target)
-    labels = None if label_name is None else _labels(path, label_name, members[label_name], X.shape[0])
+    labels = None
+    if label_name is not None:
+        given = _of_rows(path, label_name, members[label_name], X.shape[0])
+        labels = labels_of(f"{path}, array {label_name!r}", given)
     names = None
     if "feature_names" in members.names:
         names = tuple(normal_text(str(name)) for name in members["feature_names"].ravel())
@@ -104,7 +108,7 @@ def _read(path: Path, members: _Members, target: str | None, id_array: str | Non
     ids = None
     if id_array is not None:
         _label_name(path, members.names, id_array)
-        ids = np.array(_labels(path, id_array, members[id_array], X.shape[0]))
+        ids = np.array([normal_text(as_text(one)) for one in _of_rows(path, id_array, members[id_array], X.shape[0])])
     return Archive(X, labels, label_name, names, ids, id_array)
 
 
@@ -116,12 +120,27 @@ def _label_name(path: Path, names: Sequence[str], target: str | None) -> str | N
     return target
 
 
-def _labels(path: Path, name: str, values: np.ndarray, n_rows: int) -> list[str]:
+def labels_of(place: str, values: Sequence[Any]) -> list[Any]:
+    """Return labels in their type: bool, integers where all are whole numbers, else text; none may be missing."""
+    labels = [label_of(value, CellFormat()) for value in values]
+    if absent := [row for row, label in enumerate(labels) if label is None]:
+        raise TableError(
+            f"{place}, row {absent[0] + 1}: {plural(len(absent), 'label')} missing. Leave these rows out before the "
+            "file is written."
+        )
+    if zeros := [label for label in labels if isinstance(label, str) and label.endswith("\0")]:
+        raise TableError(f"{place}: {quoted(zeros)} end in a zero character, which text in an array cannot keep.")
+    if any(isinstance(label, bool | str) for label in labels):
+        return labels
+    whole = as_integers(labels)
+    return [str(float(label)) for label in labels] if whole is None else list(whole)
+
+
+def _of_rows(path: Path, name: str, values: np.ndarray, n_rows: int) -> list[Any]:
+    """Return a value for each row."""
     if values.shape != (n_rows,):
         raise TableError(f"{path}, array {name!r}: shape {values.shape}, but there are {plural(n_rows, 'row')}.")
-    if values.dtype.kind in "fc" and (bad := np.flatnonzero(~np.isfinite(values))).size:
-        raise TableError(f"{path}, array {name!r}, row {bad[0] + 1}: {plural(bad.size, 'label')} missing (not finite).")
-    return [normal_text(value.decode() if isinstance(value, bytes) else str(value)) for value in values.tolist()]
+    return list(values.tolist())
 
 
 def _rows(path: Path, members: _Members) -> Any:

@@ -28,7 +28,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn import datasets
 
 from discrim.tables.archive import write_archive
-from discrim.tables.labelled_table import LabelledTable, coded, label_texts
+from discrim.tables.labelled_table import LabelledTable, coded, label_array
 from discrim.tables.read import read_table
 from discrim.tables.table_error import meant, plural, quoted
 from discrim.tables.writing import whole_file
@@ -197,7 +197,7 @@ def _downloaded(wanted: DataSet) -> LabelledTable:
     X = X.astype(np.float64)
     if not np.isfinite(X.data if issparse(X) else X).all():
         raise CatalogueError(f"{source} is not the {wanted.name} expected: some of its values are missing.")
-    y = label_texts(*coded([str(label) for label in bunch.target]), "target", Path(source))
+    y = label_array(*coded([str(label) for label in bunch.target]), "target", Path(source))
     return LabelledTable(X, y, tuple(str(name) for name in bunch.feature_names), "target", source)
 
 

@@ -19,7 +19,8 @@ MISSING = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "NULL", "nul
 _COMMA_NUMBER = re.compile(r"[+-]?\d{1,3}(\.\d{3})*,\d+([eE][+-]?\d+)?|[+-]?\d+,\d+([eE][+-]?\d+)?")
 _GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}([,' \u00a0\u202f_])\d{3}(\1\d{3})*(\.\d*)?")
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T].*)?")
-_BOOLEANS = {"true": 1.0, "false": 0.0}
+_WHOLE = re.compile(r"0|-?[1-9]\d*")
+BOOLEANS = {"true": 1.0, "false": 0.0}
 _NAMED = 5
 NUMBER, ABSENT, TEXT, INFINITE = range(4)  # what a cell can be
 
@@ -81,67 +82,121 @@ class CellFormat:
 
 
 def distinct(column: Any) -> tuple[list[str], NDArray[np.intp]]:
-    """The different texts of an Arrow column (missing ones empty), and where each row's is among them."""
+    """Return the different texts of an Arrow column (missing ones empty), and where each row's is among them."""
+    values, codes = distinct_values(column)
+    return [as_text(value) for value in values], codes
+
+
+def distinct_values(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the different values of an Arrow column (None for missing ones), and where each row's is among them."""
     if not hasattr(column.type, "index_type"):
+        if str(column.type).startswith(("list", "struct", "map", "large_list", "fixed_size_list")):
+            return [str(value) for value in column.to_pylist()], np.arange(len(column))
         column = column.dictionary_encode()
-    whole = column.unify_dictionaries().combine_chunks()
-    whole = whole.chunk(0) if hasattr(whole, "chunk") else whole
-    values = [as_text(value) for value in whole.dictionary.to_pylist()]
-    codes = whole.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
-    return ([*values, ""] if whole.null_count else values), codes.astype(np.intp)
+    if hasattr(column, "unify_dictionaries"):
+        column = column.unify_dictionaries().combine_chunks()
+        column = column.chunk(0) if hasattr(column, "chunk") else column
+    values = column.dictionary.to_pylist()
+    codes = column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+    return ([*values, None] if column.indices.null_count else values), codes.astype(np.intp)
 
 
 def as_text(value: Any) -> str:
+    """Return a cell as text; a missing one is empty."""
     if value is None:
         return ""
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def texts(column: Any) -> tuple[list[str], NDArray[np.intp]]:
-    """As `distinct`, with texts that look the same taken for the same, in order."""
-    raw, codes = distinct(column)
-    normal = [normal_text(text) for text in raw]
-    values = sorted({normal[code] for code in np.unique(codes)})
-    place = {value: at for at, value in enumerate(values)}
-    return values, np.array([place.get(text, 0) for text in normal], dtype=np.intp)[codes]
+def label_of(value: Any, form: CellFormat) -> Any:
+    """Return a cell as a label: bool, int, float or text; None if it is missing."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str | bytes):
+        text = normal_text(as_text(value))
+        return None if text in form.missing else text
+    try:
+        number = float(value)
+    except (TypeError, ValueError):  # a date or a time
+        return None if value != value else str(value)
+    return number if np.isfinite(number) else None
 
 
-def numbers(column: Any, form: CellFormat) -> tuple[NDArray[np.float64], NDArray[np.uint8] | None]:
-    """The cells of an Arrow column as doubles, NaN where they are none, and what each is; None: all are numbers."""
-    if str(column.type).startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")):
-        values = _doubles(column)
-        return values, _kinds(values, form)
+def as_integers(labels: Sequence[Any]) -> list[int] | None:
+    """Return labels as integers if all are whole numbers, texts as Python writes them; None otherwise."""
+    for label in labels:
+        is_whole = _WHOLE.fullmatch(label) if isinstance(label, str) else float(label).is_integer()
+        if not is_whole or abs(int(label)) >= 2**63:
+            return None
+    return [int(label) for label in labels]
+
+
+class Vocabulary:
+    """The values of a column, gathered batch by batch: each different one once, and a number for each row."""
+
+    def __init__(self, convert: Callable[[Any], Any]) -> None:
+        self._convert = convert
+        self._place: dict[Any, int] = {}
+        self._codes: list[NDArray[np.intp]] = []
+
+    def add(self, column: Any) -> None:
+        """Add the cells of an Arrow column."""
+        values, codes = distinct_values(column)
+        places = [self._place.setdefault(self._convert(value), len(self._place)) for value in values]
+        self._codes.append(np.array(places, dtype=np.intp)[codes] if len(codes) else codes)
+
+    @property
+    def values(self) -> list[Any]:
+        """The different values, in the order in which they were met."""
+        return list(self._place)
+
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        """The place of each row's value in `values`."""
+        return np.concatenate(self._codes) if self._codes else np.empty(0, np.intp)
+
+
+def plain_numbers(column: Any) -> NDArray[Any] | None:
+    """Return an Arrow column of numbers as float32 or float64, NaN where a cell is null; None for any other column."""
+    kind = str(column.type)
+    if kind.startswith("decimal"):
+        column = column.cast("float64")
+    elif not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
+        return None
+    elif column.null_count and not kind.startswith(("float", "double", "halffloat")):
+        column = column.cast("float64", safe=False)  # whole numbers beyond 2⁵³ are rounded, not refused
+    values = column.to_numpy(zero_copy_only=False) if not hasattr(column, "chunks") else column.to_numpy()
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def numbers(column: Any, form: CellFormat) -> tuple[NDArray[Any], NDArray[np.uint8] | None, bool]:
+    """Return the cells as numbers (NaN where they are none), what each is (None: all are numbers), and whether the
+    numbers were written as true and false."""
+    values = plain_numbers(column)
+    if values is not None:
+        return *_kinds(values, form), False
     cells, codes = distinct(column)
     readings = [form.reading(cell) for cell in cells]
     words = {cell.strip().casefold() for cell, (kind, _) in zip(cells, readings, strict=True) if kind == TEXT}
-    if words and words <= _BOOLEANS.keys() and all(kind in (TEXT, ABSENT) for kind, _ in readings):
+    are_words = bool(words) and words <= BOOLEANS.keys() and all(kind in (TEXT, ABSENT) for kind, _ in readings)
+    if are_words:
         readings = [
-            (NUMBER, _BOOLEANS[cell.strip().casefold()]) if kind == TEXT else (kind, value)
+            (NUMBER, BOOLEANS[cell.strip().casefold()]) if kind == TEXT else (kind, value)
             for cell, (kind, value) in zip(cells, readings, strict=True)
         ]
     kinds = np.array([kind for kind, _ in readings], dtype=np.uint8)[codes]
-    values = np.array([value for _, value in readings])[codes]
-    return values, kinds if kinds.any() else None
+    return np.array([value for _, value in readings])[codes], kinds if kinds.any() else None, are_words
 
 
-def _doubles(column: Any) -> NDArray[np.float64]:
-    if str(column.type).startswith("decimal"):
-        column = column.cast("float64")
-    if column.null_count and not str(column.type).startswith(("float", "double", "halffloat")):
-        # Whole numbers beyond 2⁵³ are rounded, not refused.
-        column = column.cast("float64", safe=False)
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _kinds(values: NDArray[np.float64], form: CellFormat) -> NDArray[np.uint8] | None:
+def _kinds(values: NDArray[Any], form: CellFormat) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     usual = np.isfinite(values)
     if form.codes:
         coded = np.isin(values, list(form.codes))
-        values[coded] = np.nan
+        values = np.where(coded, np.nan, values)
         usual &= ~coded
     if usual.all():
-        return None
-    return np.where(usual, NUMBER, np.where(np.isinf(values), INFINITE, ABSENT)).astype(np.uint8)
+        return values, None
+    return values, np.where(usual, NUMBER, np.where(np.isinf(values), INFINITE, ABSENT)).astype(np.uint8)
 
 
 # ---------------------------------------------------------------------- what is wrong with it
@@ -153,9 +208,10 @@ class Survey:
 
     name: str
     kinds: NDArray[np.uint8]
-    column: Any
+    texts: Callable[[], tuple[list[str], NDArray[np.intp]]]  # the different cells, and where each row's is among them
     cell: Callable[[int], str]  # as the file has it
-    place: Callable[[int], str]  # of a row in its file: "line 7"
+    place: Callable[[int], str]  # of a row: "line 7"
+    where: Callable[[int], str]  # the same with the file: "flowers.csv, line 7"
 
     def count(self, kind: int) -> int:
         return int(np.count_nonzero(self.kinds == kind))
@@ -172,14 +228,14 @@ class Survey:
     @property
     def looks_like_labels(self) -> bool:
         """Words that come again and again, at least two."""
-        words = distinct(self.column)[0]
+        words = self.texts()[0]
         if not self.categorical or self.dates or _COMMA_NUMBER.fullmatch(self.cell(self.first(TEXT)).strip()):
             return False
         return 1 < len(words) <= len(self.kinds) / 2
 
     @property
     def dates(self) -> bool:
-        cells, codes = distinct(self.column)
+        cells, codes = self.texts()
         dated = np.array([bool(_DATE.fullmatch(cell.strip())) for cell in cells])[codes]
         return bool(np.count_nonzero(dated) > len(dated) / 2)
 
@@ -191,7 +247,7 @@ WITHOUT_MISSING_CELLS: tuple[str | Advice, ...] = (
 )
 
 
-def missing_error(path: Any, bad: Sequence[Survey], target: str | None) -> TableError:
+def missing_error(bad: Sequence[Survey], target: str | None) -> TableError:
     first = min(bad, key=lambda survey: survey.first(ABSENT))
     places = "; ".join(
         f"column {one.name!r}: {one.count(ABSENT)}, first on {one.place(one.first(ABSENT))}" for one in bad[:_NAMED]
@@ -202,7 +258,7 @@ def missing_error(path: Any, bad: Sequence[Survey], target: str | None) -> Table
     others = [impute, Advice("leave the columns out with", drop=features)] if features else []
     total = sum(survey.count(ABSENT) for survey in bad)
     return TableError(
-        f"{path}, {first.place(first.first(ABSENT))}: {plural(total, 'missing cell')} in {plural(len(bad), 'column')} "
+        f"{first.where(first.first(ABSENT))}: {plural(total, 'missing cell')} in {plural(len(bad), 'column')} "
         f"({places}{more}). Nothing was filled in or left out.",
         fill,
         *others,
@@ -210,10 +266,10 @@ def missing_error(path: Any, bad: Sequence[Survey], target: str | None) -> Table
     )
 
 
-def infinite_error(path: Any, bad: Sequence[Survey]) -> TableError:
+def infinite_error(bad: Sequence[Survey]) -> TableError:
     first, row = bad[0], bad[0].first(INFINITE)
     return TableError(
-        f"{path}, {first.place(row)}, column {first.name!r}: {quoted_cell(first.cell(row))} is infinite or too large "
+        f"{first.where(row)}, column {first.name!r}: {quoted_cell(first.cell(row))} is infinite or too large "
         f"for a double ({plural(sum(one.count(INFINITE) for one in bad), 'such cell')} in "
         f"{plural(len(bad), 'column')}: {quoted([one.name for one in bad])}).",
         "correct these cells",
@@ -221,7 +277,7 @@ def infinite_error(path: Any, bad: Sequence[Survey]) -> TableError:
     )
 
 
-def text_error(path: Any, surveys: Sequence[Survey], *, named: bool, n_features: int) -> TableError:
+def text_error(surveys: Sequence[Survey], *, named: bool, n_features: int) -> TableError:
     """For columns with text where numbers are needed; the first of them is named with its place.
 
     named : whether it is known which column holds the labels, so that none of these does
@@ -235,7 +291,7 @@ def text_error(path: Any, surveys: Sequence[Survey], *, named: bool, n_features:
     a_row = sum(not survey.categorical for survey in surveys) > n_features / 2 and len(surveys) > 2
     turned = Advice("if the file has a row for each feature and a column for each sample, read it with", transpose=True)
     return TableError(
-        f"{path}, {first.place(row)}, column {first.name!r}: {quoted_cell(cell)} is not a number "
+        f"{first.where(row)}, column {first.name!r}: {quoted_cell(cell)} is not a number "
         f"({first.count(TEXT)} of {plural(len(first.kinds), 'cell')} in this column).{also}",
         *([turned] if a_row else []),
         *(Advice(f"if {one.name!r} holds the labels, say so with", target=one.name) for one in labels),

@@ -14,21 +14,20 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from discrim.tables.cells import CellFormat
-from discrim.tables.columnar import TableFile, arrow, column_names
+from discrim.tables.formats import Part, arrow, column_names
 from discrim.tables.labelled_table import normal_text
 from discrim.tables.table_error import MAX_BYTES, Advice, TableError, plural, quoted_cell, require_room
 
@@ -37,6 +36,7 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _QUOTED_FIELD = re.compile(rb'(?:\A|(?<=[,;\t|\r\n])) *"[^"]*(?:""[^"]*)*"')
 _RECORD = re.compile(rb"(?:%s|[^\r\n])*(?:\r\n|\n|\r|\Z)" % _QUOTED_FIELD.pattern)
 _CHUNK = 1 << 20
+_BLOCK = 1 << 25
 _NEUTRALISED = re.compile(r"^\s*'('*[=+\-@\t\r])")
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive (an Excel workbook, or an .npz file under another name)",
@@ -56,86 +56,110 @@ class Dialect:
     cells: CellFormat = field(default_factory=CellFormat)
 
 
-class DelimitedFile(TableFile):
-    """A CSV or TSV file, unzipped and in UTF-8, whose columns can be taken."""
+class DelimitedPart(Part):
+    """A CSV or TSV file, read in blocks of whole records; a small file is one block."""
 
-    def __init__(self, path: Path, dialect: Dialect, max_bytes: int = MAX_BYTES) -> None:
-        self.path, self._form = path, dialect.cells
-        self._content = _as_utf8(path, _unzipped(path, max_bytes), dialect.encoding)
+    def __init__(
+        self,
+        path: Path,
+        dialect: Dialect,
+        keys: dict[str, str | None],
+        *,
+        max_bytes: int = MAX_BYTES,
+        alone: bool = False,
+    ) -> None:
+        """Open a file; `alone` allows for a single column."""
+        self.path, self._dialect, self._max_bytes, self.keys = path, dialect, max_bytes, keys
         if dialect.delimiter is not None and len(dialect.delimiter) != 1:
-            raise TableError(f"delimiter {dialect.delimiter!r} came; possible is one character, such as ',' or ';'.")
-        self._delimiter = dialect.delimiter or self._delimiter_of_first_line()
-        first, self._body = self._first_record()
+            raise TableError(f"delimiter must be one character, such as ',' or ';'; got {dialect.delimiter!r}.")
+        head = next(self._blocks(_CHUNK), b"")
+        self._delimiter = dialect.delimiter or self._delimiter_of_first_line(head)
+        first, self._body = self._first_record(head, alone=alone)
         self.first_line = [_NEUTRALISED.sub(r"\1", cell) for cell in first]
-        self.names = column_names(self.first_line, named=dialect.header is not False)
+        names = column_names(self.first_line, named=dialect.header is not False)
         if dialect.header is False:
             self._body = 0
+        super().__init__(path, names, ["cells"] * len(names), keys)
+
+    def require_room(self, max_bytes: int) -> None:
+        require_room(self.path, self.path.stat().st_size, max_bytes)
 
     def place(self, row: int) -> str:
-        """Where a row stands: the line that it begins on."""
+        """Return the line that a row begins on."""
         return f"line {next(islice(self._rows(), row, None))[0]}"
 
-    def cell(self, row: int, at: int) -> str:
-        """A cell as it is written."""
-        return next(islice(self._rows(), row, None))[1][at]
+    def cell(self, row: int, name: str) -> str:
+        if name in self.keys:
+            return self.keys[name] or ""
+        return next(islice(self._rows(), row, None))[1][self._own.index(name)]
 
-    def columns(self, positions: Sequence[int], text: Sequence[int]) -> list[Any]:
-        """The columns as Arrow arrays: doubles where all cells are numbers, else as text; those of `text` always so."""
-        found = None
-        if self._plainly_quoted():
-            pyarrow = arrow("pyarrow", self.path)
-            for numeric in (set(positions) - set(text), set()) if self._form.thousands is None else (set(),):
-                with suppress(pyarrow.ArrowInvalid):
-                    found = self._by_arrow(positions, numeric)
+    def head(self, rows: int) -> list[list[str]]:
+        """Return the first rows as they are written."""
+        return [[_NEUTRALISED.sub(r"\1", cell) for cell in cells] for _, cells in islice(self._rows(), rows)]
+
+    def _read(self, names: Sequence[str], text: Collection[str], rows: int) -> Iterator[list[Any]]:
+        """Yield doubles where all cells of a block are numbers, else text; the columns in `text` always so."""
+        positions = [self._own.index(name) for name in names]
+        worded = {at for at, name in zip(positions, names, strict=True) if name in text}
+        skipped, guess = self._body, set(positions) - worded if self._dialect.cells.thousands is None else set()
+        for block in self._blocks():
+            body, skipped = block[skipped:], 0
+            found = None
+            for numeric in (guess, set()) if self._is_plainly_quoted(body) else ():
+                with suppress(arrow("pyarrow", self.path).ArrowInvalid):
+                    found = self._by_arrow(body, positions, numeric)
                     break
-        found = self._by_records(positions) if found is None else found
-        if not len(found[0]):
-            raise TableError(f"{self.path} has column names but no rows below them.")
-        if not re.search(rb"'[=+\-@\t\r]", self._content):
-            return found
-        # text without the apostrophe that keeps spreadsheets from running it
+            yield self._without_apostrophes(block, self._by_records(body, positions) if found is None else found)
+
+    def _without_apostrophes(self, block: bytes, columns: list[Any]) -> list[Any]:
+        """Return text without the apostrophe that keeps spreadsheets from running it."""
+        if not re.search(rb"'[=+\-@\t\r]", block):
+            return columns
         bare = partial(
             arrow("pyarrow.compute", self.path).replace_substring_regex, pattern=_NEUTRALISED.pattern, replacement=r"\1"
         )
-        return [bare(column) if str(column.type) == "string" else column for column in found]
+        return [bare(column) if str(column.type) == "string" else column for column in columns]
 
-    def _by_arrow(self, positions: Sequence[int], numeric: set[int]) -> list[Any]:
+    def _by_arrow(self, body: bytes, positions: Sequence[int], numeric: set[int]) -> list[Any]:
         pyarrow, csv_reader = arrow("pyarrow", self.path), arrow("pyarrow.csv", self.path)
         kinds = {f"{at}": pyarrow.float64() if at in numeric else pyarrow.string() for at in positions}
         # In memory of Arrow's own: a thread of Arrow's that frees a Python object when the process ends aborts it.
-        body = pyarrow.BufferOutputStream()
-        body.write(memoryview(self._content)[self._body :])
-        first = _LINE.match(self._content, self._body)
+        copy = pyarrow.BufferOutputStream()
+        copy.write(body)
+        first = _LINE.match(body)
         longest = 8 * len(first[0]) if first else 0  # a block of pyarrow's must hold a whole row
         table = csv_reader.read_csv(
-            pyarrow.BufferReader(body.getvalue()),
+            pyarrow.BufferReader(copy.getvalue()),
             csv_reader.ReadOptions(
-                column_names=[f"{at}" for at in range(len(self.names))], block_size=min(max(_CHUNK, longest), 2**30)
+                column_names=[f"{at}" for at in range(len(self._own))], block_size=min(max(_CHUNK, longest), 2**30)
             ),
-            csv_reader.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in self._content),
+            csv_reader.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in body),
             csv_reader.ConvertOptions(
                 column_types=kinds,
                 include_columns=list(kinds),
-                null_values=list(self._form.missing),
-                decimal_point=self._form.decimal,
+                null_values=list(self._dialect.cells.missing),
+                decimal_point=self._dialect.cells.decimal,
             ),
         )
         return list(table.columns)
 
-    def _by_records(self, positions: Sequence[int]) -> list[Any]:
+    def _by_records(self, body: bytes, positions: Sequence[int]) -> list[Any]:
         pyarrow = arrow("pyarrow", self.path)
-        rows = [[cells[at] for at in positions] for _, cells in self._rows()]
-        return [
-            pyarrow.chunked_array([[cells[at] for cells in rows]], pyarrow.string()) for at in range(len(positions))
-        ]
+        try:
+            rows = [[cells[at] for at in positions] for _, cells in self._records([body], len(self._own))]
+        except TableError:
+            for _ in self._rows():  # the same error, with its line in the whole file
+                pass
+            raise
+        return [pyarrow.array([cells[at] for cells in rows], pyarrow.string()) for at in range(len(positions))]
 
-    def _plainly_quoted(self) -> bool:
-        """Whether every quote opens or closes a field, or is written twice within one: then all parsers agree."""
+    def _is_plainly_quoted(self, body: bytes) -> bool:
+        """Return whether every quote opens or closes a field, or is doubled within one: then all parsers agree."""
         if not self._delimiter.isascii():
             return False
-        if b'"' not in self._content:
+        if b'"' not in body:
             return True
-        data = np.frombuffer(self._content, dtype=np.uint8)[self._body :]
+        data = np.frombuffer(body, dtype=np.uint8)
         quotes = np.flatnonzero(data == ord('"'))
         opening, closing = quotes[::2], quotes[1::2]
         around = [ord(mark) for mark in '"\r\n' + self._delimiter]
@@ -143,9 +167,9 @@ class DelimitedFile(TableFile):
         after = np.isin(data[np.minimum(closing + 1, len(data) - 1)], around)
         return len(opening) == len(closing) and bool(before.all()) and bool(after.all())
 
-    def _first_record(self) -> tuple[list[str], int]:
-        """The cells of the first record, and where the next begins."""
-        for line, end, cells in self._records():
+    def _first_record(self, head: bytes, *, alone: bool) -> tuple[list[str], int]:
+        """Return the cells of the first record, and where the next begins."""
+        for line, end, cells in self._parsed([head]):
             if any("\0" in cell for cell in cells):
                 raise TableError(
                     f"{self.path}, line {line}: zero bytes among the column names. This is a binary file, or text in "
@@ -153,7 +177,7 @@ class DelimitedFile(TableFile):
                     "save text as UTF-8",
                     Advice("read UTF-16 with", encoding="utf-16-le"),
                 )
-            if len(cells) == 1:
+            if len(cells) == 1 and not (alone and not any(mark in cells[0] for mark in _DELIMITERS)):
                 raise TableError(
                     f"{self.path}, line {line}: only one column, {quoted_cell(normal_text(cells[0]))}. Columns are "
                     f"separated by {quoted_cell(self._delimiter)} here.",
@@ -163,11 +187,13 @@ class DelimitedFile(TableFile):
         raise TableError(f"{self.path} is empty: it needs a line of column names and one line per row.")
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """(line, cells) of each row, each as wide as the first record."""
-        width = len(self.names)
-        for line, end, cells in self._records():
-            if end <= self._body:
-                continue
+        """Yield (line, cells) of each row of the whole file."""
+        records = self._records(self._blocks(), len(self._own))
+        return records if self._dialect.header is False else islice(records, 1, None)
+
+    def _records(self, blocks: Iterable[bytes], width: int) -> Iterator[tuple[int, list[str]]]:
+        """Yield (line, cells) of each record, each as wide as the first one of the file."""
+        for line, _, cells in self._parsed(blocks):
             if len(cells) != width:
                 raise TableError(
                     f"{self.path}, line {line}: {plural(len(cells), 'field')}, but the first line has {width} columns.",
@@ -177,14 +203,14 @@ class DelimitedFile(TableFile):
                 )
             yield line, cells
 
-    def _records(self) -> Iterator[tuple[int, int, list[str]]]:
-        """(line it starts on, where it ends, cells) of each record; blank lines hold none."""
-        csv.field_size_limit(max(csv.field_size_limit(), len(self._content)))  # a field may be as long as the file
+    def _parsed(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, int, list[str]]]:
+        """Yield (line it starts on, where it ends in its block, cells) of each record; blank lines hold none."""
+        csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # a field may be as long as the file
         end, line = 0, 1
 
         def lines() -> Iterator[str]:
             nonlocal end
-            for found in _LINE.finditer(self._content):
+            for found in chain.from_iterable(map(_LINE.finditer, blocks)):
                 end = found.end()
                 yield found[0].decode()
 
@@ -202,43 +228,50 @@ class DelimitedFile(TableFile):
         except UnicodeDecodeError as error:
             raise _undecodable(self.path, "utf-8", error, line=reader.line_num + 1) from error
 
-    def _delimiter_of_first_line(self) -> str:
+    def _delimiter_of_first_line(self, head: bytes) -> str:
         if self.path.name.removesuffix(".gz").lower().endswith((".tsv", ".tab")):
             return "\t"
         # quoted fields may hold marks, and line breaks; only the first record is looked at, which is quick
-        bare = (_QUOTED_FIELD.sub(b"", found[0]) for found in _RECORD.finditer(self._content[:_CHUNK]))
+        bare = (_QUOTED_FIELD.sub(b"", found[0]) for found in _RECORD.finditer(head[:_CHUNK]))
         first = next((record for record in bare if record.strip(b" \r\n")), b"")
         return max(_DELIMITERS, key=lambda mark: first.count(mark.encode()))
 
-
-def _unzipped(path: Path, max_bytes: int) -> bytes:
-    """The file's bytes, unzipped if it is gzipped, whatever its name says, as far as the limit allows."""
-    with open(path, "rb") as raw:
-        zipped = raw.read(2) == b"\x1f\x8b"
-        size = raw.seek(0, 2)
-        raw.seek(0)
-        if not zipped:
-            require_room(path, size, max_bytes)
-            return raw.read()
-        content = io.BytesIO()
-        try:
-            with gzip.GzipFile(fileobj=raw) as inner:
-                while chunk := inner.read(_CHUNK):
-                    require_room(path, content.tell() + len(chunk), max_bytes, is_known=False)
-                    content.write(chunk)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise TableError(f"{path}: the gzip data are damaged or cut short ({error}).") from error
-    return content.getvalue()
+    def _blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
+        """Yield the file as UTF-8 without byte order mark, in blocks of whole records, each of about `size` bytes."""
+        held, wanted = bytearray(), size
+        for chunk in _decoded(self.path, self._dialect.encoding):
+            held += chunk
+            require_room(self.path, len(held), self._max_bytes, is_known=False)
+            if len(held) >= wanted:
+                cut = _last_record_end(held)
+                if cut:
+                    yield bytes(held[:cut])
+                    del held[:cut]
+                wanted = max(size, 2 * len(held))
+        if held:
+            yield bytes(held)
 
 
-def _as_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:
-    """The text in UTF-8 without byte order mark; its encoding by name, by its mark, or UTF-8."""
+def _last_record_end(held: bytearray) -> int:
+    """Return where the last whole record ends: at a line break with an even number of quotes before it; 0 if none."""
+    mark = b"\n" if b"\n" in held else b"\r"
+    cut = held.rfind(mark, 0, len(held) if mark == b"\n" else len(held) - 1)
+    for _ in range(4):
+        if cut < 0 or held.count(b'"', 0, cut) % 2 == 0:
+            return cut + 1
+        cut = held.rfind(mark, 0, max(0, held.rfind(b'"', 0, cut)))  # before the field that this line break is in
+    return 0
+
+
+def _decoded(path: Path, encoding: str | None) -> Iterator[bytes]:
+    """Yield the file's text in UTF-8; its encoding by name, by its byte order mark, or UTF-8."""
+    chunks = _unzipped(path)
+    first = next(chunks, b"")
     if encoding is None:
         for mark, what in _FOREIGN.items():
-            if content.startswith(mark):
+            if first.startswith(mark):
                 raise TableError(f"{path} is {what}, not delimited text. Export it as CSV, or rename it.")
-        utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        encoding = "utf-16" if utf16 else "utf-8"
+        encoding = "utf-16" if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     try:
         known = codecs.lookup(encoding).name
     except LookupError as error:
@@ -246,11 +279,30 @@ def _as_utf8(path: Path, content: bytes, encoding: str | None) -> bytes:
             f"encoding {encoding!r} is not known.", Advice("give a name such as utf-8 or", encoding="cp1252")
         ) from error
     if known in ("utf-8", "utf-8-sig"):
-        return content.removeprefix(codecs.BOM_UTF8)
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from chunks
+        return
+    decoder, is_first = codecs.getincrementaldecoder(known)(), True
     try:
-        return content.decode(known).removeprefix("\ufeff").encode()
+        for chunk in chain([first], chunks, [b""]):
+            text = decoder.decode(chunk, final=not chunk)
+            yield (text.removeprefix("\ufeff") if is_first else text).encode()
+            is_first = False
     except UnicodeDecodeError as error:
         raise _undecodable(path, encoding, error) from error
+
+
+def _unzipped(path: Path) -> Iterator[bytes]:
+    """Yield the file's bytes, unzipped if it is gzipped, whatever its name says."""
+    with open(path, "rb") as raw:
+        zipped = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+        try:
+            while chunk := stream.read(_CHUNK):
+                yield chunk
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise TableError(f"{path}: the gzip data are damaged or cut short ({error}).") from error
 
 
 def _undecodable(path: Path, encoding: str, error: UnicodeDecodeError, line: int | None = None) -> TableError:

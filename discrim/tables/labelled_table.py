@@ -26,8 +26,8 @@ _CHUNK_BYTES = 1 << 24
 class LabelledTable:
     """Rows with a label each.
 
-    X : float64 array or CSR array, one row per sample; finite
-    y : labels as text, whatever the file held, so that every source of the same data gives the same labels
+    X : float64 array or CSR array (float32 if the source holds nothing else), one row per sample
+    y : labels as integers, truth values or text, as the source holds them
     feature_names : the names of X's columns
     target : the name of the label column
     source : where it was read from
@@ -59,7 +59,7 @@ class LabelledTable:
         """The table of these rows, by their numbers."""
         return replace(self, X=self.X[rows], y=self.y[rows], ids=None if self.ids is None else self.ids[rows])
 
-    def class_counts(self) -> dict[str, int]:
+    def class_counts(self) -> dict[Any, int]:
         return dict(sorted(Counter(self.y.tolist()).items()))
 
     def digest(self) -> str:
@@ -68,7 +68,7 @@ class LabelledTable:
         for rows in _dense_chunks(self.X):
             whole.update(rows.tobytes())
         for label in self.y.tolist():
-            text = label.encode("utf-8", "surrogatepass")
+            text = str(label).encode("utf-8", "surrogatepass")
             whole.update(len(text).to_bytes(8, "little") + text)  # a label may hold any sign, so its end is its length
         return whole.hexdigest()
 
@@ -82,7 +82,7 @@ class LabelledTable:
         The order of the columns matters. Sources that name the classes differently (0/1 here, 1/2 there) or
         shuffle the rows agree; one changed value, or one row in another class, does not.
         """
-        of_class: dict[str, list[bytes]] = {label: [] for label in self.class_counts()}
+        of_class: dict[Any, list[bytes]] = {label: [] for label in self.class_counts()}
         labels = iter(self.y.tolist())
         for rows in _dense_chunks(self.X):
             for row in rows:
@@ -121,32 +121,32 @@ def coded(labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
     return values, np.array([place[label] for label in labels], dtype=np.intp)
 
 
-def label_texts(
-    values: Sequence[str], codes: np.ndarray, target: str, path: Path, max_bytes: int = MAX_BYTES
+def label_array(
+    values: Sequence[Any], codes: np.ndarray, target: str, path: Path, max_bytes: int = MAX_BYTES
 ) -> np.ndarray:
-    """Labels as an array, or an error where they cannot be classes: all the same, no two the same, measurements."""
+    """Return labels as an array; raise if they cannot be classes: all the same, no two the same, measurements."""
     counts, n_rows = np.bincount(codes, minlength=len(values)), len(codes)
     n_classes, column = int(np.count_nonzero(counts)), f"{path}, column {target!r}"
     if n_classes == 1:
         who = "the only row" if n_rows == 1 else f"every one of the {n_rows} rows"
         raise TableError(
-            f"{column}: {who} has the label {quoted_cell(values[codes[0]])}. "
+            f"{column}: {who} has the label {quoted_cell(str(values[codes[0]]))}. "
             "Telling classes apart takes at least two: is this the right target column?"
         )
     if n_classes == n_rows or (n_classes > max(20, n_rows / 5) and _measured(values)):
+        first, second = (quoted_cell(str(values[code])) for code in codes[:2])
         raise TableError(
-            f"{column}: {n_rows} rows have {n_classes} different labels (the first: {quoted_cell(values[codes[0]])}, "
-            f"{quoted_cell(values[codes[1]])}). This looks like an identifier or a measurement, not a class: name "
+            f"{column}: {n_rows} rows have {n_classes} different labels (the first: {first}, "
+            f"{second}). This looks like an identifier or a measurement, not a class: name "
             "another target column, or make classes of a measurement by cutting it into ranges, e.g. with "
             "pandas.cut(…).astype(str)."
         )
-    if zeros := [value for value in values if value.endswith("\0")]:
-        raise TableError(f"{column}: {quoted(zeros)} end in a zero character, which text in an array cannot keep.")
-    require_room(path, 4 * max(map(len, values)) * n_rows, max_bytes)
-    return np.array(values, dtype=np.str_)[codes]
+    texts = [value for value in values if isinstance(value, str)]
+    require_room(path, 4 * max(map(len, texts), default=2) * n_rows, max_bytes)
+    return np.array(values)[codes]
 
 
-def _measured(values: Sequence[str]) -> bool:
+def _measured(values: Sequence[Any]) -> bool:
     """Whether all are numbers, and some of them fractions."""
     try:
         return any(not float(value).is_integer() for value in values)
@@ -176,7 +176,7 @@ _CALLED_ID = re.compile(r"(?i)(.*[\W_])?(id|ids|index|uid|nr|no|row)|.*[a-z](ID|
 def notes_on(X: Any, y: np.ndarray, names: Sequence[str], target: str) -> list[str]:
     """Sentences on columns that look like identifiers or like the target, and on labels that look like misspellings."""
     alike: dict[str, list[str]] = {}
-    for label in np.unique(y).tolist():
+    for label in np.unique(y).tolist() if y.dtype.kind == "U" else ():
         alike.setdefault(" ".join(label.split()).casefold(), []).append(label)
     notes = [
         f"The labels {quoted(same)} in {target!r} differ only in case or blanks, and are taken for different classes."

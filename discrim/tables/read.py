@@ -1,25 +1,14 @@
-"""Files → labelled rows: CSV, TSV (also .gz), Parquet, Feather, Excel, .npz and .h5ad.
+"""Files → labelled rows in memory: `read_table` collects the batches of a `TableSource`, by the rules of `source.py`.
 
-The rules, the same for every format:
-- every column but the target and the id is a feature and must hold finite numbers (true and false are 1 and 0); nothing
-  is dropped or filled in unless asked for
-- labels are text, as written, without surrounding blanks
-- text columns are refused, or become one indicator column per level with `one_hot`
-- integers beyond 2⁵³ are rounded to the nearest double, as every decimal fraction is
-
-The first line of a delimited file or sheet holds the names of the columns if the target was named and is among them, if
-it has text above a column of numbers, or if its numbers (three or more) rise from left to right, as pixels and
-wavelengths do, and the labels' name is not one of the labels. Where it has numbers above all columns of numbers, or
-texts that come again below, it looks like a row and is refused, so that no row is lost: `header` says which it is.
+Text columns are refused, or become one indicator column per level with `one_hot`. Integers beyond 2⁵³ are rounded to
+the nearest double, as every decimal fraction is. An .npz or .h5ad file holds arrays, also sparse ones.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,25 +17,22 @@ from scipy.sparse import csr_array, issparse
 
 from discrim.tables.annotated import read_annotated
 from discrim.tables.archive import Archive, read_archive
-from discrim.tables.cells import (
-    ABSENT,
-    INFINITE,
-    MISSING,
-    NUMBER,
-    TEXT,
-    WITHOUT_MISSING_CELLS,
-    CellFormat,
-    Survey,
-    infinite_error,
-    missing_error,
-    numbers,
-    text_error,
-    texts,
+from discrim.tables.cells import MISSING, TEXT, WITHOUT_MISSING_CELLS, CellFormat
+from discrim.tables.delimited import Dialect
+from discrim.tables.formats import MissingExtraError, column_names
+from discrim.tables.labelled_table import LabelledTable, checked_names, coded, label_array, notes_on
+from discrim.tables.source import Scan, TableSource, column_of
+from discrim.tables.table_error import (
+    MAX_BYTES,
+    Advice,
+    TableError,
+    in_memory,
+    join_errors,
+    meant,
+    plural,
+    quoted,
+    quoted_cell,
 )
-from discrim.tables.columnar import MissingExtraError, TableFile, column_names, columnar_file, excel_file, on_its_side
-from discrim.tables.delimited import DelimitedFile, Dialect
-from discrim.tables.labelled_table import LabelledTable, checked_names, coded, label_texts, normal_text, notes_on
-from discrim.tables.table_error import MAX_BYTES, Advice, TableError, in_memory, meant, plural, quoted, quoted_cell
 from discrim.tables.writing import whole_file, write_table
 
 __all__ = [
@@ -59,13 +45,9 @@ __all__ = [
     "write_table",
 ]
 
-_DELIMITED = (".csv", ".tsv", ".tab", ".txt")
-_ARCHIVES: dict[str, Callable[..., Archive]] = {".npz": read_archive, ".h5ad": read_annotated}
-_COLUMNAR = (".parquet", ".pq", ".feather", ".arrow")
-_UNNAMED = re.compile(r"column \d+|__index_level_\d+__|Unnamed: \d+")
+ARCHIVES: dict[str, Callable[..., Archive]] = {".npz": read_archive, ".h5ad": read_annotated}
 _FEW_LEVELS = 20
 MISSING_CELLS = ("error", "keep", "drop")
-Source = tuple[int, str | None]  # of a feature: a column, and its level where the feature is an indicator
 
 
 @in_memory
@@ -121,44 +103,16 @@ def read_table(
     LabelledTable
         Rows, labels, names, ids, and notes on what was left out and what looks odd.
     """
-    path = Path(path)
     if missing_cells not in MISSING_CELLS:
-        raise ValueError(f"missing_cells={missing_cells!r} came; possible are {', '.join(MISSING_CELLS)}.")
-    if path.suffix.lower() in _ARCHIVES:
-        archive = _ARCHIVES[path.suffix.lower()](path, target, id_column, max_bytes)
-        _require_finite(path, archive.X, missing_cells)
-        return _finished(_labelled_archive(archive, path, drop, max_bytes), missing_cells, min_class_size)
-    form = CellFormat(decimal, thousands, frozenset(missing))
-    file = _open(path, Dialect(delimiter, encoding, header, form), transpose, max_bytes)
-    label_at = len(file.names) - 1 if target is None else position_of(file, target, "target")
-    id_at = _id_position(file, id_column, transpose)
-    dropped = {at for name in drop for at in _positions(file, name)}
-    features = [at for at in range(len(file.names)) if at not in {label_at, id_at, *dropped}]
-    always_text = set() if isinstance(one_hot, bool) else {position_of(file, name, "one_hot") for name in one_hot}
-    taken = _Taken.of(file, form, features, [at for at in (label_at, id_at) if at is not None], always_text)
-    notes = _require_names(taken, target, label_at) if header is None else []
-    _check_columns(file, features)
-    values, codes = texts(taken.columns[label_at])
-    known = target is not None or any(form.reading(value)[0] == TEXT for value in values)
-    sources = _sources(taken, features, one_hot, missing_cells, file.names[label_at], named=known)
-    names = [file.names[at] if level is None else f"{file.names[at]}={level}" for at, level in sources]
-    X = taken.rows(sources)
-    present = ~taken.lacking(label_at, "error" if missing_cells == "keep" else missing_cells, file.names[label_at])
-    ids = taken.texts(id_at)
-    if not present.all():
-        notes.append(f"{plural(int(np.sum(~present)), 'row')} without a label in {file.names[label_at]!r} left out.")
-        X, codes, ids = X[present], codes[present], None if ids is None else ids[present]
-    table = LabelledTable(
-        X,
-        label_texts(values, codes, file.names[label_at], path, max_bytes),
-        checked_names(names, path),
-        file.names[label_at],
-        str(path),
-        ids,
-        None if id_at is None else file.names[id_at],
-        tuple(notes),
+        raise ValueError(f"missing_cells must be one of {', '.join(MISSING_CELLS)}; got {missing_cells!r}.")
+    kept: dict[str, Any] = {"missing_cells": missing_cells, "min_class_size": min_class_size, "max_bytes": max_bytes}
+    if isinstance(path, str | os.PathLike) and Path(path).suffix.lower() in ARCHIVES:
+        return collect_archive(Path(path), target, id_column, drop, **kept)
+    dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
+    source = TableSource.open(
+        path, target, id_column=id_column, drop=drop, transpose=transpose, dialect=dialect, max_bytes=max_bytes
     )
-    return _finished(table, missing_cells, min_class_size)
+    return collect(source, one_hot, **kept)
 
 
 @in_memory
@@ -183,252 +137,113 @@ def read_features(
     level that none of the names has is an error. All other arguments are those of `read_table`.
     """
     path = Path(path)
-    if path.suffix.lower() in _ARCHIVES:
-        archive = _ARCHIVES[path.suffix.lower()](path, None, id_column, max_bytes)
-        X = _archive_features(archive, feature_names, path)
-        _require_finite(path, X, missing_cells)
-        return X, archive.ids
-    form = CellFormat(decimal, thousands, frozenset(missing))
-    file = _open(path, Dialect(delimiter, encoding, header, form), transpose, max_bytes)
-    checked_names(file.names, path)
-    sources = [_source(file, name) for name in feature_names]
-    id_at = _id_position(file, id_column, transpose)
-    worded = {at for at, level in sources if level is not None}
-    taken = _Taken.of(file, form, [at for at, _ in sources], [] if id_at is None else [id_at], worded)
-    _require_numbers(taken, list(dict.fromkeys(at for at, level in sources if level is None)), missing_cells, None)
-    for at in worded:
-        _require_levels(taken, at, {level for place, level in sources if place == at and level is not None})
-        taken.lacking(at, missing_cells)
-    return taken.rows(sources), taken.texts(id_at)
+    if path.suffix.lower() in ARCHIVES:
+        return archive_features(path, feature_names, id_column, missing_cells, max_bytes)
+    dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
+    opened: dict[str, Any] = {
+        "id_column": id_column,
+        "transpose": transpose,
+        "dialect": dialect,
+        "max_bytes": max_bytes,
+    }
+    source = TableSource.open(path, features=feature_names, **opened)
+    scan = source.scan(max_bytes=max_bytes)
+    worded = {name for name, level in source.sources if level is not None}
+    errors = scan.errors(missing_cells, worded)
+    if errors:
+        raise join_errors(errors)
+    for name in worded:
+        _require_levels(scan, name, {level for at, level in source.sources if at == name and level is not None})
+    ids = scan.ids
+    return np.concatenate(scan.blocks), None if source.id_column is None else np.array(ids.values)[ids.codes]
 
 
-# ---------------------------------------------------------------------- files and columns
+# ---------------------------------------------------------------------- rows of a source
 
 
-def _open(path: Path, dialect: Dialect, transpose: bool, max_bytes: int) -> TableFile:
-    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if ending in _DELIMITED:
-        file: TableFile = DelimitedFile(path, dialect, max_bytes)
-    elif ending in _COLUMNAR and path.suffix != ".gz":
-        file = columnar_file(path, max_bytes)
-    elif ending == ".xlsx":
-        file = excel_file(path, dialect.header, max_bytes)
-    else:
-        raise TableError(
-            f"{path}: files ending in {path.suffix or 'nothing'!r} are not known. Readable are .csv, .tsv and .txt "
-            f"(also .gz), .parquet, .feather, .xlsx, .npz and .h5ad."
-        )
-    return on_its_side(file) if transpose else file
-
-
-def position_of(file: TableFile, name: str, role: str) -> int:
-    name = normal_text(name)
-    if name in file.names:
-        return file.names.index(name)
-    told = meant(name, file.names, "Its columns are")
-    raise TableError(f"{file.path} has no column {name!r} ({role}) among its {len(file.names)}. {told}")
-
-
-def _id_position(file: TableFile, id_column: str | None, transpose: bool) -> int | None:
-    """Of the column of ids: the one that is named, or the samples' names in a file on its side."""
-    if id_column is None:
-        return 0 if transpose else None
-    return position_of(file, id_column, "id")
-
-
-def _positions(file: TableFile, name: str) -> list[int]:
-    """Of one column, or of several with commas between."""
-    parts = [name] if normal_text(name) in file.names else name.split(",")
-    return [position_of(file, part, "drop") for part in parts]
-
-
-def _source(file: TableFile, name: str) -> Source:
-    """The column a feature comes from, and its level if the feature is an indicator."""
-    if name in file.names:
-        return file.names.index(name), None
-    for cut in (found.start() for found in re.finditer("=", name)):
-        if name[:cut] in file.names:
-            return file.names.index(name[:cut]), name[cut + 1 :]
-    return position_of(file, name, "feature"), None
-
-
-@dataclass(frozen=True)
-class _Taken:
-    """Columns of a file by their position: as Arrow has them, and those wanted as numbers also as doubles."""
-
-    file: TableFile
-    form: CellFormat
-    columns: dict[int, Any]
-    values: dict[int, np.ndarray]
-    kinds: dict[int, np.ndarray]  # of those columns that hold something else than numbers
-
-    @classmethod
-    def of(
-        cls,
-        file: TableFile,
-        form: CellFormat,
-        numeric: Sequence[int],
-        text: Sequence[int],
-        always_text: Collection[int],
-    ) -> _Taken:
-        positions = sorted({*numeric, *text})
-        columns = dict(zip(positions, file.columns(positions, [*text, *always_text]), strict=True))
-        found = {at: numbers(columns[at], form) for at in sorted({*numeric} - {*always_text})}
-        kinds = {at: kinds for at, (_, kinds) in found.items() if kinds is not None}
-        return cls(file, form, columns, {at: values for at, (values, _) in found.items()}, kinds)
-
-    def survey(self, at: int, absent: np.ndarray | None = None) -> Survey:
-        kinds = self.kinds[at] if absent is None else np.where(absent, ABSENT, NUMBER).astype(np.uint8)
-        return Survey(
-            self.file.names[at], kinds, self.columns[at], lambda row: self.file.cell(row, at), self.file.place
-        )
-
-    def surveys(self, positions: Sequence[int], kind: int) -> list[Survey]:
-        """Of those columns that have cells of this kind."""
-        return [self.survey(at) for at in positions if at in self.kinds and (self.kinds[at] == kind).any()]
-
-    def lacking(self, at: int, missing_cells: str, target: str | None = None) -> np.ndarray:
-        """Which cells of a column of text are missing; an error where none may."""
-        values, codes = texts(self.columns[at])
-        absent = np.array([value in self.form.missing for value in values])[codes]
-        if absent.any() and missing_cells == "error":
-            raise missing_error(self.file.path, [self.survey(at, absent)], target)
-        return absent
-
-    def texts(self, at: int | None) -> np.ndarray | None:
-        """A column of text, where one is asked for."""
-        if at is None:
-            return None
-        values, codes = texts(self.columns[at])
-        return np.array(values, dtype=np.str_)[codes]
-
-    def rows(self, sources: Sequence[Source]) -> np.ndarray:
-        """A column for each source."""
-        X = np.empty((len(next(iter(self.columns.values()))), len(sources)))
-        for place, (at, level) in enumerate(sources):
-            X[:, place] = self.values[at] if level is None else self._indicator(at, level)
-        return X
-
-    def _indicator(self, at: int, level: str) -> np.ndarray:
-        """1 where the cell is the level, NaN where it is missing."""
-        values, codes = texts(self.columns[at])
-        known = [np.nan if value in self.form.missing else float(value == level) for value in values]
-        return np.array(known)[codes]
-
-
-def _sources(
-    taken: _Taken,
-    features: Sequence[int],
-    one_hot: bool | Collection[str],
-    missing_cells: str,
-    target: str,
-    *,
-    named: bool,
-) -> list[Source]:
-    """Numeric columns and, at the place of each text column, its levels in order."""
-    worded = {at for at in features if at not in taken.values}
+def collect(
+    source: TableSource, one_hot: bool | Collection[str], *, missing_cells: str, min_class_size: int, max_bytes: int
+) -> LabelledTable:
+    """Join the batches of a source into a labelled table; all that is wrong with it is one error."""
+    assert source.target is not None
+    always = set() if isinstance(one_hot, bool) else {column_of(source.parts[0], name, "one_hot") for name in one_hot}
+    scan = source.scan(text=always, max_bytes=max_bytes)
+    worded = always
     if one_hot is True:
-        worded |= {at for at in taken.kinds if taken.survey(at).count(TEXT) and taken.survey(at).categorical}
-    _require_numbers(taken, [at for at in features if at not in worded], missing_cells, target, named=named)
-    return [
-        (at, level)
-        for at in features
-        for level in (_levels(taken, at, missing_cells, target) if at in worded else (None,))
-    ]
+        surveys = {name: scan.survey(name) for name in scan.kinds}
+        worded = {name for name, survey in surveys.items() if survey.count(TEXT) and survey.categorical}
+    errors = scan.errors(missing_cells, worded)
+    levels = {name: _levels(scan, name, errors) for name in worded}
+    present = ~scan.unlabelled
+    values, codes = scan.typed_labels()
+    y = None
+    try:
+        y = label_array(values, codes, source.target, source.path, max_bytes) if len(codes) else None
+    except TableError as error:
+        errors.append(error)
+    if errors or y is None:
+        raise join_errors(errors or [TableError(f"{source.path}: no row has a label in {source.target!r}.")])
+    names, X = _features(scan, levels, always)
+    X = X[present]
+    notes = list(source.notes)
+    if not present.all():
+        notes.append(f"{plural(int(np.sum(~present)), 'row')} without a label in {source.target!r} left out.")
+    ids = None if source.id_column is None else np.array(scan.ids.values)[scan.ids.codes][present]
+    checked = checked_names(names, source.path)
+    table = LabelledTable(X, y, checked, source.target, str(source.path), ids, source.id_column, tuple(notes))
+    return finished(table, missing_cells, min_class_size)
 
 
-def _require_numbers(
-    taken: _Taken, positions: Sequence[int], missing_cells: str, target: str | None, *, named: bool = True
-) -> None:
-    path = taken.file.path
-    if strays := taken.surveys(positions, TEXT):
-        raise text_error(path, strays, named=named, n_features=len(positions))
-    if missing_cells == "error" and (lacking := taken.surveys(positions, ABSENT)):
-        raise missing_error(path, lacking, target)
-    if infinite := taken.surveys(positions, INFINITE):
-        raise infinite_error(path, infinite)
+def _features(scan: Scan, levels: dict[str, list[str]], always: Collection[str]) -> tuple[list[str], np.ndarray]:
+    """Return the names and the rows of the features: each text column is an indicator for each of its levels."""
+    X = np.concatenate(scan.blocks)
+    if not levels:
+        return list(scan.source.features), X
+    numeric = [name for name, _ in scan.source.sources if name not in always]
+    names: list[str] = []
+    columns: list[np.ndarray] = []
+    for name, _ in scan.source.sources:
+        if name not in levels:
+            names.append(name)
+            columns.append(X[:, numeric.index(name)])
+            continue
+        texts, codes = scan.texts_of(name)
+        for level in levels[name]:
+            names.append(f"{name}={level}")
+            known = [np.nan if text in scan.source.form.missing else float(text == level) for text in texts]
+            columns.append(np.array(known)[codes])
+    return names, np.column_stack(columns)
 
 
-def _levels(taken: _Taken, at: int, missing_cells: str, target: str) -> Sequence[str]:
-    n_rows = len(taken.lacking(at, missing_cells, target))
-    levels = [value for value in texts(taken.columns[at])[0] if value not in taken.form.missing]
-    if len(levels) > max(_FEW_LEVELS, n_rows // 2):
-        name = taken.file.names[at]
-        raise TableError(
-            f"{taken.file.path}, column {name!r}: {len(levels)} different texts in {n_rows} rows "
-            f"({quoted_cell(levels[0])}, ...). That is an identifier or free text, not a category.",
-            Advice("leave it out with", drop=[name]),
-            Advice("keep it as the name of each row with", id_column=name),
+def _levels(scan: Scan, name: str, errors: list[TableError]) -> list[str]:
+    """Return the levels of a text column in order; texts that hardly repeat are an error."""
+    missing = scan.source.form.missing
+    levels = sorted(value for value in scan.texts_of(name)[0] if value not in missing)
+    if len(levels) > max(_FEW_LEVELS, scan.n_rows // 2):
+        errors.append(
+            TableError(
+                f"{scan.source.path}, column {name!r}: {len(levels)} different texts in {scan.n_rows} rows "
+                f"({quoted_cell(levels[0])}, ...). That is an identifier or free text, not a category.",
+                Advice("leave it out with", drop=[name]),
+                Advice("keep it as the name of each row with", id_column=name),
+            )
         )
     return levels
 
 
-def _require_levels(taken: _Taken, at: int, known: Collection[str]) -> None:
-    values, codes = texts(taken.columns[at])
-    unknown = [value for value in values if value not in known and value not in taken.form.missing]
+def _require_levels(scan: Scan, name: str, known: Collection[str]) -> None:
+    values, codes = scan.texts_of(name)
+    unknown = [value for value in values if value not in known and value not in scan.source.form.missing]
     if unknown:
         strange = np.isin(codes, [values.index(value) for value in unknown])
         raise TableError(
-            f"{taken.file.path}, column {taken.file.names[at]!r}: {plural(int(strange.sum()), 'cell')} with "
+            f"{scan.source.path}, column {name!r}: {plural(int(strange.sum()), 'cell')} with "
             f"{quoted(unknown)}, first in row {int(np.argmax(strange)) + 1}. Known are only {quoted(sorted(known))}."
         )
 
 
-# ---------------------------------------------------------------------- names or a row?
-
-
-def _require_names(taken: _Taken, target: str | None, label_at: int) -> list[str]:
-    """Refuse a first line that looks like a row; what was decided, where it could be doubted."""
-    file, form = taken.file, taken.form
-    if file.first_line is None or (target is not None and form.reading(target)[0] != NUMBER):
-        return []
-    tops = {at: normal_text(file.first_line[at]) for at in taken.columns}
-    numeric = [at for at in taken.values if at not in taken.kinds or not taken.surveys([at], TEXT)]
-    if all(form.reading(value)[0] in (NUMBER, ABSENT) for value in texts(taken.columns[label_at])[0]):
-        numeric.append(label_at)
-    if any(form.reading(tops[at])[0] not in (NUMBER, ABSENT) for at in numeric):
-        return []
-    again = [at for at in tops if at not in numeric and tops[at] in texts(taken.columns[at])[0]]
-    numbered = [form.reading(tops[at])[1] for at in numeric if form.reading(tops[at])[0] == NUMBER]
-    if not again and len(numbered) >= 3 and all(one < other for one, other in pairwise(numbered)):
-        whole = numbered == [numbered[0] + step for step in range(len(numbered))] and numbered[0] in (0, 1)
-        if label_at not in numeric or whole:
-            return [f"Line 1 ({quoted(list(tops.values()))}) is taken for the names of the columns, not for a row."]
-    if not again and not numbered:
-        return []
-    raise TableError(
-        f"{file.path}, line 1: {quoted(list(tops.values()))} where the names of the columns belong. This looks like a "
-        "row, which would be lost.",
-        Advice("if there is no line of column names, say so with", header=False),
-        Advice("if these are the names, with", header=True),
-    )
-
-
-def is_unnamed(name: str) -> bool:
-    """Whether some tool made up the name of a column: a row number sorted by class would tell every label."""
-    return not name or _UNNAMED.fullmatch(name) is not None
-
-
-def _check_columns(file: TableFile, features: Sequence[int]) -> None:
-    checked_names(file.names, file.path)
-    if not features:
-        raise TableError(f"{file.path} has no feature columns beside the target and those dropped.")
-    for at in features:
-        if is_unnamed(file.names[at]):
-            raise TableError(
-                f"{file.path}: column {at + 1} has no name of its own ({file.names[at]!r}); it may be a row number "
-                "that some tool added.",
-                "name it",
-                Advice("leave it out with", drop=[file.names[at]]),
-                Advice("keep it as the name of each row with", id_column=file.names[at]),
-            )
-
-
-# ---------------------------------------------------------------------- rows
-
-
-def _finished(table: LabelledTable, missing_cells: str, min_class_size: int) -> LabelledTable:
-    """Without the rows that are not wanted, and with notes on what looks odd."""
+def finished(table: LabelledTable, missing_cells: str, min_class_size: int) -> LabelledTable:
+    """Return the table without the rows that are not wanted, and with notes on what looks odd."""
     if missing_cells == "drop":
         lacking = np.isin(np.arange(table.n_samples), _cells(table.X, np.isnan)[0])
         if lacking.any():
@@ -445,13 +260,13 @@ def _finished(table: LabelledTable, missing_cells: str, min_class_size: int) -> 
 def _rows(table: LabelledTable, kept: np.ndarray, note: str) -> LabelledTable:
     if not kept.any():
         raise TableError(f"{table.source}: no row is left. {note}")
-    y = label_texts(*coded(table.y[kept].tolist()), table.target, Path(table.source))
+    y = label_array(*coded(table.y[kept].tolist()), table.target, Path(table.source))
     ids = None if table.ids is None else table.ids[kept]
     return replace(table, X=table.X[kept], y=y, ids=ids, notes=(*table.notes, note))
 
 
 def _cells(X: Any, holds: Callable[[Any], Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the cells of which something holds that does not hold of 0."""
+    """Return rows and columns of the cells of which something holds that does not hold of 0."""
     if not issparse(X):
         rows, columns = np.nonzero(holds(X))
         return rows, columns
@@ -473,7 +288,19 @@ def _require_finite(path: Path, X: Any, missing_cells: str) -> None:
         )
 
 
-def _labelled_archive(archive: Archive, path: Path, drop: Collection[str], max_bytes: int) -> LabelledTable:
+def collect_archive(
+    path: Path,
+    target: str | None,
+    id_column: str | None,
+    drop: Collection[str],
+    *,
+    missing_cells: str,
+    min_class_size: int,
+    max_bytes: int,
+) -> LabelledTable:
+    """Return the labelled table of an .npz or .h5ad file."""
+    archive = ARCHIVES[path.suffix.lower()](path, target, id_column, max_bytes)
+    _require_finite(path, archive.X, missing_cells)
     if archive.labels is None or archive.target is None:
         raise TableError(f"{path} holds rows but no labels: {archive.wanted}")
     names = archive.feature_names or _numbered_names(archive.X.shape[1])
@@ -482,9 +309,10 @@ def _labelled_archive(archive: Archive, path: Path, drop: Collection[str], max_b
         raise TableError(f"{path} has no column {unknown[0]!r} (drop). {meant(unknown[0], names, 'Its columns are')}")
     kept = [at for at, name in enumerate(names) if name not in drop]
     X = archive.X[:, kept] if drop else archive.X
-    y = label_texts(*coded(archive.labels), archive.target, path, max_bytes)
+    y = label_array(*coded(archive.labels), archive.target, path, max_bytes)
     names = checked_names([names[at] for at in kept], path)
-    return LabelledTable(X, y, names, archive.target, str(path), archive.ids, archive.id_name)
+    table = LabelledTable(X, y, names, archive.target, str(path), archive.ids, archive.id_name)
+    return finished(table, missing_cells, min_class_size)
 
 
 def _numbered_names(n_columns: int) -> tuple[str, ...]:
@@ -492,7 +320,17 @@ def _numbered_names(n_columns: int) -> tuple[str, ...]:
     return tuple(f"f{at}" for at in range(n_columns))
 
 
-def _archive_features(archive: Archive, feature_names: Sequence[str], path: Path) -> np.ndarray | csr_array:
+def archive_features(
+    path: Path, feature_names: Sequence[str], id_column: str | None, missing_cells: str, max_bytes: int
+) -> tuple[np.ndarray | csr_array, np.ndarray | None]:
+    """Return the named features of an .npz or .h5ad file, and the ids of its rows."""
+    archive = ARCHIVES[path.suffix.lower()](path, None, id_column, max_bytes)
+    X = _columns_by_name(archive, feature_names, path)
+    _require_finite(path, X, missing_cells)
+    return X, archive.ids
+
+
+def _columns_by_name(archive: Archive, feature_names: Sequence[str], path: Path) -> np.ndarray | csr_array:
     if archive.feature_names is None:
         if archive.X.shape[1] != len(feature_names):
             raise TableError(f"{path} has {plural(archive.X.shape[1], 'column')}, but {len(feature_names)} are needed.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -36,6 +36,11 @@ class Advice:
         self._words, self._arguments = words, arguments
         self._options = arguments if options is None else options
 
+    @property
+    def arguments(self) -> set[str]:
+        """Names of the arguments."""
+        return set(self._arguments)
+
     def in_python(self) -> str:
         given = ", ".join(f"{name}={_literal(value)}" for name, value in self._arguments.items())
         return f"{self._words} {given}" if given else self._words
@@ -63,6 +68,12 @@ class TableError(ValueError):
         super().__init__(fact, *advice)
         self.fact, self.advice = fact, advice
 
+    def with_arguments(self, names: Collection[str]) -> TableError:
+        """Return the error with the advice that takes these arguments only."""
+        return TableError(
+            self.fact, *(one for one in self.advice if isinstance(one, str) or one.arguments <= set(names))
+        )
+
     def __str__(self) -> str:
         return self._sentence([one if isinstance(one, str) else one.in_python() for one in self.advice])
 
@@ -74,6 +85,28 @@ class TableError(ValueError):
     def _sentence(self, said: Sequence[str]) -> str:
         ways = "; or ".join(said)
         return f"{self.fact} {ways[:1].upper()}{ways[1:]}." if ways else self.fact
+
+
+def join_errors(errors: Sequence[TableError]) -> TableError:
+    """Return one error that says all of them, each on a line of its own."""
+    return errors[0] if len(errors) == 1 else CombinedTableError(errors)
+
+
+class CombinedTableError(TableError):
+    """Several things that are wrong with a table."""
+
+    def __init__(self, errors: Sequence[TableError]) -> None:
+        super().__init__(errors[0].fact, *errors[0].advice)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.errors))
+
+    def on_the_command_line(self, known: Mapping[str, str]) -> str:
+        return "\n".join(one.on_the_command_line(known) for one in self.errors)
+
+    def __reduce__(self) -> Any:
+        return CombinedTableError, (self.errors,)
 
 
 def require_room(path: Any, needed: int, max_bytes: int, *, is_known: bool = True) -> None:

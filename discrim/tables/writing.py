@@ -28,7 +28,7 @@ try:
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
-from discrim.tables.columnar import arrow
+from discrim.tables.formats import arrow
 from discrim.tables.labelled_table import checked_names
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")

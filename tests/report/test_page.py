@@ -26,7 +26,7 @@ from discrim.report.page import page as page_of
 from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, short_numbers
 from discrim.report.refits import CLASSIFIERS_VIEW, MethodMap, _in_order, looks_of
 from discrim.report.results import Results
-from discrim.tables.columnar import MissingExtraError
+from discrim.tables.formats import MissingExtraError
 
 KINDS_OF_CELLS = ("right", "wrong", "none")
 

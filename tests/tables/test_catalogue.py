@@ -149,7 +149,7 @@ def test_class_names_and_row_order_may_differ(toy, tmp_path, monkeypatch):
     toy.data = toy.data[::-1]
     _write(tmp_path / "mine", "toy.csv", toy)
     monkeypatch.setenv("DISCRIM_DATA", str(tmp_path / "mine"))
-    assert load("toy").class_counts() == {"0": 2, "1": 4}
+    assert load("toy").class_counts() == {0: 2, 1: 4}
 
 
 @pytest.mark.parametrize(

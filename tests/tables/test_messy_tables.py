@@ -388,7 +388,7 @@ def test_memory_that_runs_out_all_the_same_is_named(read, file, monkeypatch, wor
     def fails(*given):
         raise MemoryError(*words)
 
-    monkeypatch.setattr("discrim.tables.read.numbers", fails)
+    monkeypatch.setattr("discrim.tables.source.numbers", fails)
     with pytest.raises(TableError, match=rf"t.csv does not fit into the memory that is {said}"):
         read(file("a,label\n1,x\n2,y\n"))
 
@@ -412,7 +412,8 @@ def test_feather_is_held_to_the_limit_by_its_texts_too_and_read_in_its_first_ver
     table = pa.table({"a": np.zeros(2_000), "note": notes, "label": ["x", "y"] * 1_000})
     pyarrow.feather.write_feather(table, str(path), compression="zstd")
     assert path.stat().st_size < 100_000
-    said = str(refusal(path, drop=["note"], max_bytes=2_000_000))
+    assert read_table(path, "label", drop=["note"], max_bytes=2_000_000).n_samples == 2_000
+    said = str(refusal(path, id_column="note", max_bytes=2_000_000))
     assert "t.feather would take more than the 2,000,000 bytes of memory that a table may." in said
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -1,0 +1,625 @@
+"""`TableSource`: batches of labelled rows from a file, a folder of files or a data frame, by one set of rules.
+
+- A folder is a table in parts: its visible files, of one format, each file once. Folder names such as kind=a below the
+  given folder are columns.
+- The first line of a delimited file or sheet holds the names of the columns if the target was named and is among them,
+  if it has text above a column of numbers, or if its numbers (three or more) rise from left to right, as pixels and
+  wavelengths do, and the labels' name is not one of the labels. If it could be a row, it is refused: `header` decides.
+- Names and texts have no surrounding blanks and are in Unicode's composed form.
+- Every column but the target and the id is a feature and must hold finite numbers (true and false are 1 and 0); nothing
+  is left out or filled in unless asked for. Features are float64, or float32 if every part has nothing else.
+- Labels keep their type: integers if every part holds whole numbers or, in a delimited file, every text is one as
+  Python writes it; bool if every part does; else text. Parts of numbers and parts of text are refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discrim.tables.cells import (
+    ABSENT,
+    BOOLEANS,
+    INFINITE,
+    NUMBER,
+    TEXT,
+    CellFormat,
+    Survey,
+    Vocabulary,
+    as_integers,
+    as_text,
+    distinct_values,
+    infinite_error,
+    label_of,
+    missing_error,
+    numbers,
+    plain_numbers,
+    text_error,
+)
+from discrim.tables.delimited import DelimitedPart, Dialect
+from discrim.tables.formats import (
+    KINDS,
+    ArrayPart,
+    ColumnarPart,
+    Part,
+    ending_of,
+    folder_keys,
+    frame_part,
+    on_its_side,
+    open_feather,
+    open_sheet,
+    visible_files,
+)
+from discrim.tables.labelled_table import normal_text
+from discrim.tables.table_error import MAX_BYTES, Advice, TableError, join_errors, meant, quoted, require_room
+
+BATCH_ROWS, BATCH_CELLS = 2**16, 2**23  # at most
+TURNED = 2**11  # cells of a column that are put into their rows while these are near the processor
+HEAD_ROWS = 1000  # that decide whether the first line is a row
+_UNNAMED = re.compile(r"column \d+|__index_level_\d+__|Unnamed: \d+")
+Source = tuple[str, str | None]  # of a feature: a column, and its level where the feature is an indicator
+Result = TypeVar("Result")
+
+
+class LabelsAreTextError(Exception):
+    """A label that is no whole number, met after others that are: the pass begins again with labels as text."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """A table in one or many parts, opened: its columns are known, its rows are read on demand.
+
+    sources : the column of each feature, and its level if the feature is an indicator of a text column
+    label_kind : "cells" of delimited files, "number", "bool" or "text"; text_labels : True if whole numbers are text
+    """
+
+    path: Path
+    parts: tuple[Part, ...]
+    sources: tuple[Source, ...]
+    target: str | None
+    id_column: str | None
+    form: CellFormat
+    dtype: np.dtype[Any]
+    label_kind: str = "text"
+    text_labels: bool = False
+    notes: tuple[str, ...] = ()
+    is_named: bool = True  # it is known which column holds the labels
+    _words: dict[str, bool] = field(default_factory=dict)  # columns written as true and false, and those as numbers
+
+    @classmethod
+    def open(
+        cls,
+        data: Any,
+        target: str | None = None,
+        *,
+        labelled: bool = True,
+        features: Sequence[str] | None = None,
+        id_column: str | None = None,
+        drop: Collection[str] = (),
+        transpose: bool = False,
+        dialect: Dialect | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> TableSource:
+        """Open a file, a folder or a data frame.
+
+        labelled : False if no column holds labels unless `target` names it; features : the only columns to be read
+        """
+        dialect = dialect or Dialect()
+        alone = features is not None or not labelled
+        path, parts = open_parts(data, dialect, alone=alone, max_bytes=max_bytes)
+        if transpose:
+            parts = [on_its_side(part) for part in parts]
+        names = parts[0].names
+        label = None
+        if target is not None or (labelled and features is None):
+            label = names[-1] if target is None else column_of(parts[0], target, "target")
+        ids = column_of(parts[0], id_column, "id") if id_column is not None else names[0] if transpose else None
+        dropped = {name for given in drop for name in _columns_of(parts[0], given)}
+        if features is None:
+            sources: list[Source] = [(name, None) for name in names if name not in {label, ids, *dropped}]
+        else:
+            sources = [source_of(parts[0], name) for name in features]
+        opened = cls(path, tuple(parts), tuple(sources), label, ids, dialect.cells, np.dtype(np.float64))
+        opened._require_equal_columns(is_open=features is not None)
+        notes = opened._require_names(target) if dialect.header is None and features is None else ()
+        if features is None:
+            _require_own_names(parts[0], [name for name, _ in sources])
+        opened = replace(
+            opened,
+            dtype=opened._feature_type(),
+            label_kind=opened._kind_of_labels(),
+            notes=notes,
+            is_named=target is not None or not labelled,
+        )
+        return replace(opened, text_labels=opened._begins_with_text())
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(name if level is None else f"{name}={level}" for name, level in self.sources)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, if all files state it."""
+        counts = [part.n_rows for part in self.parts]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    @property
+    def label_type(self) -> str:
+        """Arrow's name for the type of the labels: "int64", "bool_" or "string"."""
+        if self.label_kind in ("bool", "text"):
+            return "bool_" if self.label_kind == "bool" else "string"
+        return "string" if self.text_labels else "int64"
+
+    def part_name(self, part: Part) -> str:
+        """Return where a part is, as seen from the table."""
+        return part.path.name if self.path == part.path else part.path.relative_to(self.path).as_posix()
+
+    # ------------------------------------------------------------------ batches
+
+    def run(self, consume: Callable[[TableSource], Result]) -> Result:
+        """Return what a function makes of the batches; it is called again if a label shows that the labels are text."""
+        try:
+            return consume(self)
+        except LabelsAreTextError:
+            return consume(replace(self, text_labels=True))
+
+    def batches(self, part: Part) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None]]:
+        """Yield rows of the features, which the next rows will take the place of, and their labels."""
+        names = list(dict.fromkeys([*(name for name, _ in self.sources), *([self.target] if self.target else [])]))
+        most = max(1, min(BATCH_ROWS, BATCH_CELLS // len(names)))
+        place: NDArray[Any] | None = None
+        for columns in part.batches(names, self._texts, most):
+            found = dict(zip(names, columns, strict=True))
+            values = [self.values(found[name], name, level)[0] for name, level in self.sources]
+            place = rows_of_columns(values, self.dtype, place)
+            rows = place[: len(columns[0])]
+            if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
+                raise self.complaint()
+            yield rows, None if self.target is None else self._labels(found[self.target])
+
+    def labels(self, part: Part) -> Iterator[NDArray[Any]]:
+        """Yield labels only, which is quick where columns are stored apart."""
+        assert self.target is not None
+        for (column,) in part.batches([self.target], [self.target], BATCH_ROWS):
+            yield self._labels(column)
+
+    @property
+    def _texts(self) -> set[str]:
+        """Columns that are read as text."""
+        return {name for name, level in self.sources if level is not None} | {self.target or ""}
+
+    def values(
+        self, column: Any, name: str, level: str | None, *, survey: bool = False
+    ) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
+        """Return a feature's numbers, NaN where a cell is none; with `survey`, what each cell is if some are none."""
+        if level is not None:
+            values, codes = distinct_values(column)
+            texts = [normal_text(as_text(value)) for value in values]
+            known = [np.nan if text in self.form.missing else float(text == level) for text in texts]
+            return np.array(known)[codes], None
+        if not survey and not self.form.codes and (plain := plain_numbers(column)) is not None:
+            found, kinds, are_words = plain, None, False
+        else:
+            found, kinds, are_words = numbers(column, self.form)
+        holds_some = kinds is None or bool((kinds == NUMBER).any())
+        if holds_some and self._words.setdefault(name, are_words) != are_words:
+            # true and 1.5 in one column are refused, whether they meet in one batch or in two
+            return np.full(len(found), np.nan), np.full(len(found), TEXT, np.uint8)
+        return found, kinds
+
+    def _labels(self, column: Any) -> NDArray[Any]:
+        values, codes = distinct_values(column)
+        labels = [self.label(value) for value in values]
+        if any(label is None for label in labels):
+            raise self.complaint()
+        return np.array(self.typed_labels(labels))[codes]
+
+    def label(self, value: Any) -> Any:
+        """Return a cell of the target as a label, None if it is missing."""
+        label = label_of(value, self.form)
+        if isinstance(label, str) and label.endswith("\0"):
+            raise TableError(
+                f"{self.path}, column {self.target!r}: the label {label!r} ends in a zero character, which text in an "
+                "array cannot keep. Rename it."
+            )
+        return label
+
+    def typed_labels(self, labels: Sequence[Any], *, settles: bool = False) -> list[Any]:
+        """Return different labels in their type; `settles` if they are all there are."""
+        if self.label_kind in ("bool", "text"):
+            return list(labels)
+        whole = None if self.text_labels else as_integers(labels)
+        if whole is not None:
+            return whole
+        if not (settles or self.text_labels):
+            raise LabelsAreTextError
+        return [label if isinstance(label, str) else str(float(label)) for label in labels]
+
+    # ------------------------------------------------------------------ what is checked when a source is opened
+
+    def _require_equal_columns(self, *, is_open: bool) -> None:
+        """Raise if a part has other columns; `is_open` allows for columns that are not read."""
+        known = set(self.parts[0].names)
+        wanted = {name for name, _ in self.sources} | {name for name in (self.target, self.id_column) if name}
+        for part in self.parts[1:]:
+            lacking = sorted(wanted - set(part.names))
+            new = [] if is_open else sorted(set(part.names) - known)
+            if lacking or new:
+                what = f"lacks column {lacking[0]!r}" if lacking else f"has a column {new[0]!r}, which others lack"
+                raise TableError(
+                    f"{part.path} {what}. All files of a table must have the same columns, and a delimited file their "
+                    "names in its first line."
+                )
+
+    def _feature_type(self) -> np.dtype[Any]:
+        held = {part.kinds[name] for part in self.parts for name, _ in self.sources} - {"null"}
+        plain = all(level is None for _, level in self.sources)
+        return np.dtype(np.float32 if held == {"float32"} and plain else np.float64)
+
+    def _kind_of_labels(self) -> str:
+        """Return the kind of labels that all parts have; raise if parts of two kinds would be joined."""
+        if self.target is None:
+            return "text"
+        same = {"integer": "number", "float": "number", "float32": "number"}
+        kinds: dict[str, Part] = {}
+        for part in self.parts:
+            held = same.get(part.kinds[self.target], part.kinds[self.target])
+            if held != "null" and part.n_rows != 0:
+                kinds.setdefault(held, part)
+        if len(kinds) > 1:
+            one, other = list(kinds)[:2]
+            raise TableError(
+                f"Labels of one table must be of one type; got {one} in {kinds[one].path} and {other} in "
+                f"{kinds[other].path} (column {self.target!r}). Write both as integers or both as text."
+            )
+        return next(iter(kinds), "text")
+
+    def _begins_with_text(self) -> bool:
+        """Return whether the first labels already show that not all labels are whole numbers."""
+        if self.target is None or self.label_kind in ("bool", "text"):
+            return False
+        for part in self.parts:
+            if self.target in part.keys or not isinstance(part, DelimitedPart):
+                cells: list[Any] = next(
+                    (column.unique().to_pylist() for (column,) in part.batches([self.target], [], 1000)), []
+                )
+            else:
+                cells = [row[part.names.index(self.target)] for row in part.head(10)]
+            labels = [label for label in map(self.label, cells) if label is not None]
+            if labels:
+                return as_integers(labels) is None
+        return False
+
+    def _require_names(self, target: str | None) -> tuple[str, ...]:
+        """Raise if the first line looks like a row; return what was decided where it could be doubted."""
+        part = next((part for part in self.parts if part.first_line is not None and part.n_rows != 0), None)
+        if part is None or (target is not None and self.form.reading(target)[0] != NUMBER):
+            return ()
+        assert part.first_line is not None
+        columns = [part.names.index(name) for name in part.names if name not in part.keys]
+        columns = [
+            at for at in columns if part.names[at] in {name for name, _ in self.sources} | {self.target, self.id_column}
+        ]
+        tops = {at: normal_text(part.first_line[at]) for at in columns}
+        below = _head(part)
+        if not below:
+            return ()
+        numeric = []
+        for at in columns:
+            cells = {normal_text(row[at]) for row in below}
+            if self._are_numbers(cells):
+                if not self._could_stand_among(tops[at], cells):
+                    return ()
+                numeric.append(at)
+        again = [at for at in columns if at not in numeric and tops[at] in {normal_text(row[at]) for row in below}]
+        numbered = [value for kind, value in (self.form.reading(tops[at]) for at in numeric) if kind == NUMBER]
+        others = [at for at in numeric if self.form.reading(tops[at])[0] in (TEXT, INFINITE)]
+        label_at = part.names.index(self.target) if self.target in part.names else -1
+        if not again and not others and len(numbered) >= 3 and all(one < other for one, other in pairwise(numbered)):
+            whole = numbered == [numbered[0] + step for step in range(len(numbered))] and numbered[0] in (0, 1)
+            if label_at not in numeric or whole:
+                line = quoted(list(tops.values()))
+                return (f"Line 1 ({line}) is taken for the names of the columns, not for a row.",)
+        if not again and not numbered and not others:
+            return ()
+        raise TableError(
+            f"{part.path}, line 1: {quoted(list(tops.values()))} where the names of the columns belong. This looks "
+            "like a row, which would be lost.",
+            Advice("if there is no line of column names, say so with", header=False),
+            Advice("if these are the names, with", header=True),
+        )
+
+    def _are_numbers(self, cells: Collection[str]) -> bool:
+        readings = [self.form.reading(cell)[0] for cell in cells]
+        words = [cell for cell, kind in zip(cells, readings, strict=True) if kind == TEXT]
+        if words:
+            return all(word.casefold() in BOOLEANS for word in words) and not {NUMBER, INFINITE} & set(readings)
+        return True
+
+    def _could_stand_among(self, top: str, cells: Collection[str]) -> bool:
+        """Return whether the first cell of a column of numbers could be one of them."""
+        if self.form.reading(top)[0] != TEXT:
+            return True
+        return top.casefold() in BOOLEANS and any(cell.casefold() in BOOLEANS for cell in cells)
+
+    # ------------------------------------------------------------------ all rows
+
+    def scan(self, *, text: Collection[str] = (), keep: bool = True, max_bytes: int | None = None) -> Scan:
+        """Read all parts: the rows (if `keep`), what their cells are, labels and ids; columns in `text` as text."""
+        found = Scan(self, Vocabulary(self.label), Vocabulary(_id_of))
+        beside = [name for name in (self.target, self.id_column) if name is not None]
+        names = list(dict.fromkeys([*(name for name, _ in self.sources), *beside, *text]))
+        if max_bytes is not None:
+            for part in self.parts:
+                part.require_room(max_bytes)
+        taken = 0
+        for part in self.parts:
+            found.starts.append(found.n_rows)
+            for columns in part.batches(names, {*text, *beside, *self._texts}, BATCH_ROWS):
+                found.add(dict(zip(names, columns, strict=True)), text, keep=keep)
+                taken += sum(column.nbytes for column in columns)
+                if max_bytes is not None:
+                    require_room(part.path, taken, max_bytes, is_known=False)
+        if not found.n_rows:
+            below = isinstance(self.parts[0], DelimitedPart) and len(self.parts) == 1
+            raise TableError(
+                f"{self.path} has column names but no rows below them." if below else f"{self.path} has no rows."
+            )
+        return found
+
+    def complaint(self) -> TableError:
+        """Return the error that names every cell that is no number, and every missing label.
+
+        It advises what a pass over the parts can do: rows are neither filled in nor left out.
+        """
+        taken = {"drop", "header", "target", "delimiter", "decimal", "thousands", "encoding"}
+        return join_errors([one.with_arguments(taken) for one in self.scan(keep=False).errors("error")])
+
+
+@dataclass
+class Scan:
+    """All rows of a source: blocks of features, what their cells are, labels and ids."""
+
+    source: TableSource
+    labels: Vocabulary
+    ids: Vocabulary
+    n_rows: int = 0
+    starts: list[int] = field(default_factory=list)  # of each part, the number of its first row
+    blocks: list[NDArray[Any]] = field(default_factory=list)
+    kinds: dict[str, list[tuple[int, NDArray[np.uint8]]]] = field(default_factory=dict)
+    texts: dict[str, Vocabulary] = field(default_factory=dict)
+
+    def add(self, found: dict[str, Any], text: Collection[str], *, keep: bool) -> None:
+        """Add a batch of columns."""
+        source, n_rows = self.source, len(next(iter(found.values())))
+        values = []
+        for name, level in source.sources:
+            if name in text:
+                continue
+            column, kinds = source.values(found[name], name, level, survey=True)
+            values.append(column)
+            if kinds is not None:
+                self.kinds.setdefault(name, []).append((self.n_rows, kinds))
+        for name in text:
+            self.texts.setdefault(name, Vocabulary(_id_of)).add(found[name])
+        if source.target is not None:
+            self.labels.add(found[source.target])
+        if source.id_column is not None:
+            self.ids.add(found[source.id_column])
+        if keep:
+            self.blocks.append(rows_of_columns(values, source.dtype) if values else np.empty((n_rows, 0)))
+        self.n_rows += n_rows
+
+    def kinds_of(self, name: str) -> NDArray[np.uint8]:
+        """Return what each cell of a column is."""
+        whole = np.zeros(self.n_rows, np.uint8)
+        for start, kinds in self.kinds.get(name, ()):
+            whole[start : start + len(kinds)] = kinds
+        return whole
+
+    def survey(self, name: str, kinds: NDArray[np.uint8] | None = None) -> Survey:
+        """Return what the cells of a column are, with their places."""
+        kinds = self.kinds_of(name) if kinds is None else kinds
+        return Survey(
+            name, kinds, lambda: self.texts_of(name), lambda row: self._cell(row, name), self.place, self.where
+        )
+
+    def errors(self, missing_cells: str, worded: Collection[str] = ()) -> list[TableError]:
+        """Return an error for each kind of cell that cannot be taken; columns in `worded` hold text."""
+        source = self.source
+        surveys = [self.survey(name) for name in self.kinds if name not in worded]
+        found = []
+        if strays := [one for one in surveys if one.count(TEXT)]:
+            known = source.is_named or any(
+                isinstance(value, str) and self._is_word(value) for value in self.labels.values
+            )
+            found.append(text_error(strays, named=known, n_features=len(source.sources) - len(worded)))
+        lacking = [one for one in surveys if one.count(ABSENT)] if missing_cells == "error" else []
+        lacking += [self.survey(name, absent) for name, absent in self.absent_texts(worded) if missing_cells == "error"]
+        if source.target is not None and missing_cells != "drop" and (absent := self.unlabelled).any():
+            lacking.append(self.survey(source.target, np.where(absent, ABSENT, NUMBER).astype(np.uint8)))
+        if lacking:
+            found.append(missing_error(lacking, source.target))
+        if infinite := [one for one in surveys if one.count(INFINITE)]:
+            found.append(infinite_error(infinite))
+        return found
+
+    def absent_texts(self, worded: Collection[str]) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+        """Yield the columns of text that lack cells, and which they lack."""
+        for name in worded:
+            values, codes = self.texts_of(name)
+            absent = np.array([value in self.source.form.missing for value in values], dtype=bool)[codes]
+            if absent.any():
+                yield name, np.where(absent, ABSENT, NUMBER).astype(np.uint8)
+
+    @property
+    def unlabelled(self) -> NDArray[np.bool_]:
+        """The rows without a label."""
+        return np.array([value is None for value in self.labels.values], dtype=bool)[self.labels.codes]
+
+    def typed_labels(self) -> tuple[list[Any], NDArray[np.intp]]:
+        """Return the different labels in order and each row's place among them, rows without one left out."""
+        values, codes = self.labels.values, self.labels.codes
+        present = [value for value in values if value is not None]
+        typed = self.source.typed_labels(present, settles=True)
+        ordered = sorted(set(typed))
+        rank = {label: at for at, label in enumerate(ordered)}
+        place = {value: rank[label] for value, label in zip(present, typed, strict=True)}
+        of_value = np.array([place.get(value, -1) for value in values], dtype=np.intp)
+        return ordered, of_value[codes][~self.unlabelled]
+
+    def place(self, row: int) -> str:
+        """Return where a row stands, with the file's name if there are several."""
+        part, at = self._located(row)
+        return part.place(at) if len(self.source.parts) == 1 else f"{self.source.part_name(part)}, {part.place(at)}"
+
+    def where(self, row: int) -> str:
+        """Return where a row stands, with the path of its file."""
+        part, at = self._located(row)
+        return f"{part.path}, {part.place(at)}"
+
+    def _cell(self, row: int, name: str) -> str:
+        part, at = self._located(row)
+        return part.cell(at, name)
+
+    def _located(self, row: int) -> tuple[Part, int]:
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return self.source.parts[number], row - self.starts[number]
+
+    def texts_of(self, name: str) -> tuple[list[str], NDArray[np.intp]]:
+        """Return the different texts of a column, read again if it was read as numbers."""
+        if name not in self.texts:
+            words = Vocabulary(_id_of)
+            for part in self.source.parts:
+                for (column,) in part.batches([name], [name], BATCH_ROWS):
+                    words.add(column)
+            self.texts[name] = words
+        return self.texts[name].values, self.texts[name].codes
+
+    def _is_word(self, value: str) -> bool:
+        return self.source.form.reading(value)[0] == TEXT
+
+
+def _id_of(value: Any) -> str:
+    return normal_text(as_text(value))
+
+
+def rows_of_columns(columns: Sequence[NDArray[Any]], dtype: Any, place: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Put columns of numbers into rows, in their place where it is large enough."""
+    n_rows = len(columns[0])
+    if place is None or len(place) < n_rows:
+        place = np.empty((n_rows, len(columns)), dtype)
+    rows = place[:n_rows]
+    for start in range(0, n_rows, TURNED):
+        block = rows[start : start + TURNED]
+        for at, column in enumerate(columns):
+            block[:, at] = column[start : start + TURNED]
+    return place
+
+
+# ---------------------------------------------------------------------- parts and columns
+
+
+def open_parts(
+    data: Any, dialect: Dialect, *, alone: bool = False, max_bytes: int = MAX_BYTES
+) -> tuple[Path, list[Part]]:
+    """Return the path and the parts of a file, a folder or a data frame; `alone` allows for a single column."""
+    if not isinstance(data, str | os.PathLike):
+        part = frame_part(data)
+        return part.path, [part]
+    path = Path(data)
+    files = visible_files(path) if path.is_dir() else [path]
+    endings = {ending_of(file) for file in files}
+    if not path.is_dir() and not endings <= set(KINDS):
+        raise TableError(
+            f"{path}: files ending in {path.suffix or 'nothing'!r} are not known. Readable are .csv, .tsv and .txt "
+            f"(also .gz), .parquet, .feather, .npy, .xlsx, .npz and .h5ad."
+        )
+    kinds = {KINDS.get(ending, ending) for ending in endings}
+    if len(kinds) != 1 or not kinds <= set(KINDS.values()):
+        raise TableError(
+            f"{path} holds {', '.join(sorted(endings)) or 'no'} files. A table in parts is one or more files of one "
+            f"kind: {', '.join(KINDS)}; delimited ones also .gz."
+        )
+    parts: list[Part] = []
+    for file in files:
+        keys = folder_keys(file, path) if path.is_dir() else {}
+        parts.append(_open_part(file, next(iter(kinds)), dialect, keys, alone, max_bytes))
+    return path, parts
+
+
+def _open_part(
+    path: Path, kind: str, dialect: Dialect, keys: dict[str, str | None], alone: bool, max_bytes: int
+) -> Part:
+    if kind == "delimited":
+        return DelimitedPart(path, dialect, keys, max_bytes=max_bytes, alone=alone)
+    if kind == "xlsx":
+        return open_sheet(path, dialect.header, max_bytes)
+    if kind == "npy":
+        return ArrayPart(path, keys)
+    return ColumnarPart(path, keys) if kind == "parquet" else open_feather(path, keys, max_bytes)
+
+
+def _head(part: Part) -> list[list[str]]:
+    """Return the first rows as text; fewer of a table of very many columns."""
+    rows = max(20, min(HEAD_ROWS, 10**6 // len(part.names)))
+    if isinstance(part, DelimitedPart):
+        return part.head(rows)
+    columns = next(part.batches(part.names, part.names, rows), [])
+    return [
+        list(row)
+        for row in zip(*([as_text(one) for one in column[:rows].to_pylist()] for column in columns), strict=True)
+    ]
+
+
+def column_of(part: Part, name: str, role: str) -> str:
+    """Return the column of this name."""
+    name = normal_text(name)
+    if name not in part.names:
+        told = meant(name, part.names, "Its columns are")
+        raise TableError(f"{part.path} has no column {name!r} ({role}) among its {len(part.names)}. {told}")
+    return name
+
+
+def _columns_of(part: Part, name: str) -> list[str]:
+    """Return one column, or several with commas between."""
+    pieces = [name] if normal_text(name) in part.names else name.split(",")
+    return [column_of(part, piece, "drop") for piece in pieces]
+
+
+def source_of(part: Part, name: str) -> Source:
+    """Return the column that a feature is read from, and its level if the feature is an indicator."""
+    if name in part.names:
+        return name, None
+    for cut in (found.start() for found in re.finditer("=", name)):
+        if name[:cut] in part.names:
+            return name[:cut], name[cut + 1 :]
+    return column_of(part, name, "feature"), None
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether some tool made up the name of a column: a row number sorted by class would tell every label."""
+    return not name or _UNNAMED.fullmatch(name) is not None
+
+
+def _require_own_names(part: Part, features: Sequence[str]) -> None:
+    if not features:
+        raise TableError(f"{part.path} has no feature columns besides the target and those left out.")
+    for name in features:
+        if is_unnamed(name):
+            raise TableError(
+                f"{part.path}: column {part.names.index(name) + 1} has no name of its own ({name!r}); it may be a row "
+                "number that some tool added.",
+                "name it",
+                Advice("leave it out with", drop=[name]),
+                Advice("keep it as the name of each row with", id_column=name),
+            )
