@@ -49,8 +49,7 @@ from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
 from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
 from discrim.model_file import FORMAT, UNFITTED
-from discrim.tables.cells import plain_numbers
-from discrim.tables.source import rows_of_columns
+from discrim.tables.cells import plain_numbers, rows_of_columns
 from discrim.tables.validation import PartError
 from discrim.tables.warn_once import columns_in_order
 

@@ -22,6 +22,7 @@ _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[
 _WHOLE = re.compile(r"0|-?[1-9]\d*")
 BOOLEANS = {"true": 1.0, "false": 0.0}
 _NAMED = 5
+TURNED = 2**11  # cells of a column that are put into their rows while these are near the processor
 NUMBER, ABSENT, TEXT, INFINITE = range(4)  # what a cell can be
 
 
@@ -197,6 +198,19 @@ def _kinds(values: NDArray[Any], form: CellFormat) -> tuple[NDArray[Any], NDArra
     if usual.all():
         return values, None
     return values, np.where(usual, NUMBER, np.where(np.isinf(values), INFINITE, ABSENT)).astype(np.uint8)
+
+
+def rows_of_columns(columns: Sequence[NDArray[Any]], dtype: Any, place: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Put columns of numbers into rows, in their place where it is large enough."""
+    n_rows = len(columns[0])
+    if place is None or len(place) < n_rows:
+        place = np.empty((n_rows, len(columns)), dtype)
+    rows = place[:n_rows]
+    for start in range(0, n_rows, TURNED):
+        block = rows[start : start + TURNED]
+        for at, column in enumerate(columns):
+            block[:, at] = column[start : start + TURNED]
+    return place
 
 
 # ---------------------------------------------------------------------- what is wrong with it

@@ -21,7 +21,8 @@ from discrim.tables.cells import MISSING, TEXT, WITHOUT_MISSING_CELLS, CellForma
 from discrim.tables.delimited import Dialect
 from discrim.tables.formats import MissingExtraError, column_names
 from discrim.tables.labelled_table import LabelledTable, checked_names, coded, label_array, notes_on
-from discrim.tables.source import Scan, TableSource, column_of
+from discrim.tables.scan import Scan
+from discrim.tables.source import TableSource, column_of
 from discrim.tables.table_error import (
     MAX_BYTES,
     Advice,

@@ -18,7 +18,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,23 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.tables.cells import (
-    ABSENT,
-    BOOLEANS,
-    INFINITE,
     NUMBER,
     TEXT,
     CellFormat,
-    Survey,
     Vocabulary,
     as_integers,
     as_text,
     distinct_values,
-    infinite_error,
     label_of,
-    missing_error,
     numbers,
     plain_numbers,
-    text_error,
+    rows_of_columns,
 )
 from discrim.tables.delimited import DelimitedPart, Dialect
 from discrim.tables.formats import (
@@ -58,12 +51,14 @@ from discrim.tables.formats import (
     open_sheet,
     visible_files,
 )
+from discrim.tables.header import require_names
 from discrim.tables.labelled_table import normal_text
-from discrim.tables.table_error import MAX_BYTES, Advice, TableError, join_errors, meant, quoted, require_room
+from discrim.tables.scan import BATCH_ROWS, Scan
+from discrim.tables.table_error import MAX_BYTES, Advice, TableError, join_errors, meant, require_room
 
-BATCH_ROWS, BATCH_CELLS = 2**16, 2**23  # at most
-TURNED = 2**11  # cells of a column that are put into their rows while these are near the processor
-HEAD_ROWS = 1000  # that decide whether the first line is a row
+BATCH_CELLS = 2**23  # at most
+
+
 _UNNAMED = re.compile(r"column \d+|__index_level_\d+__|Unnamed: \d+")
 Source = tuple[str, str | None]  # of a feature: a column, and its level where the feature is an indicator
 Result = TypeVar("Result")
@@ -128,8 +123,12 @@ class TableSource:
         else:
             sources = [source_of(parts[0], name) for name in features]
         opened = cls(path, tuple(parts), tuple(sources), label, ids, dialect.cells, np.dtype(np.float64))
+        notes: tuple[str, ...] = ()
+        in_doubt = target is None or dialect.cells.reading(target)[0] == NUMBER
+        if dialect.header is None and features is None and in_doubt:
+            read = {name for name in (*(name for name, _ in sources), label, ids) if name is not None}
+            notes = require_names(parts, read, label, dialect.cells)
         opened._require_equal_columns(is_open=features is not None)
-        notes = opened._require_names(target) if dialect.header is None and features is None else ()
         if features is None:
             _require_own_names(parts[0], [name for name, _ in sources])
         opened = replace(
@@ -299,63 +298,11 @@ class TableSource:
                 return as_integers(labels) is None
         return False
 
-    def _require_names(self, target: str | None) -> tuple[str, ...]:
-        """Raise if the first line looks like a row; return what was decided where it could be doubted."""
-        part = next((part for part in self.parts if part.first_line is not None and part.n_rows != 0), None)
-        if part is None or (target is not None and self.form.reading(target)[0] != NUMBER):
-            return ()
-        assert part.first_line is not None
-        columns = [part.names.index(name) for name in part.names if name not in part.keys]
-        columns = [
-            at for at in columns if part.names[at] in {name for name, _ in self.sources} | {self.target, self.id_column}
-        ]
-        tops = {at: normal_text(part.first_line[at]) for at in columns}
-        below = _head(part)
-        if not below:
-            return ()
-        numeric = []
-        for at in columns:
-            cells = {normal_text(row[at]) for row in below}
-            if self._are_numbers(cells):
-                if not self._could_stand_among(tops[at], cells):
-                    return ()
-                numeric.append(at)
-        again = [at for at in columns if at not in numeric and tops[at] in {normal_text(row[at]) for row in below}]
-        numbered = [value for kind, value in (self.form.reading(tops[at]) for at in numeric) if kind == NUMBER]
-        others = [at for at in numeric if self.form.reading(tops[at])[0] in (TEXT, INFINITE)]
-        label_at = part.names.index(self.target) if self.target in part.names else -1
-        if not again and not others and len(numbered) >= 3 and all(one < other for one, other in pairwise(numbered)):
-            whole = numbered == [numbered[0] + step for step in range(len(numbered))] and numbered[0] in (0, 1)
-            if label_at not in numeric or whole:
-                line = quoted(list(tops.values()))
-                return (f"Line 1 ({line}) is taken for the names of the columns, not for a row.",)
-        if not again and not numbered and not others:
-            return ()
-        raise TableError(
-            f"{part.path}, line 1: {quoted(list(tops.values()))} where the names of the columns belong. This looks "
-            "like a row, which would be lost.",
-            Advice("if there is no line of column names, say so with", header=False),
-            Advice("if these are the names, with", header=True),
-        )
-
-    def _are_numbers(self, cells: Collection[str]) -> bool:
-        readings = [self.form.reading(cell)[0] for cell in cells]
-        words = [cell for cell, kind in zip(cells, readings, strict=True) if kind == TEXT]
-        if words:
-            return all(word.casefold() in BOOLEANS for word in words) and not {NUMBER, INFINITE} & set(readings)
-        return True
-
-    def _could_stand_among(self, top: str, cells: Collection[str]) -> bool:
-        """Return whether the first cell of a column of numbers could be one of them."""
-        if self.form.reading(top)[0] != TEXT:
-            return True
-        return top.casefold() in BOOLEANS and any(cell.casefold() in BOOLEANS for cell in cells)
-
     # ------------------------------------------------------------------ all rows
 
     def scan(self, *, text: Collection[str] = (), keep: bool = True, max_bytes: int | None = None) -> Scan:
         """Read all parts: the rows (if `keep`), what their cells are, labels and ids; columns in `text` as text."""
-        found = Scan(self, Vocabulary(self.label), Vocabulary(_id_of))
+        found = Scan(self, Vocabulary(self.label))
         beside = [name for name in (self.target, self.id_column) if name is not None]
         names = list(dict.fromkeys([*(name for name, _ in self.sources), *beside, *text]))
         if max_bytes is not None:
@@ -383,147 +330,6 @@ class TableSource:
         """
         taken = {"drop", "header", "target", "delimiter", "decimal", "thousands", "encoding"}
         return join_errors([one.with_arguments(taken) for one in self.scan(keep=False).errors("error")])
-
-
-@dataclass
-class Scan:
-    """All rows of a source: blocks of features, what their cells are, labels and ids."""
-
-    source: TableSource
-    labels: Vocabulary
-    ids: Vocabulary
-    n_rows: int = 0
-    starts: list[int] = field(default_factory=list)  # of each part, the number of its first row
-    blocks: list[NDArray[Any]] = field(default_factory=list)
-    kinds: dict[str, list[tuple[int, NDArray[np.uint8]]]] = field(default_factory=dict)
-    texts: dict[str, Vocabulary] = field(default_factory=dict)
-
-    def add(self, found: dict[str, Any], text: Collection[str], *, keep: bool) -> None:
-        """Add a batch of columns."""
-        source, n_rows = self.source, len(next(iter(found.values())))
-        values = []
-        for name, level in source.sources:
-            if name in text:
-                continue
-            column, kinds = source.values(found[name], name, level, survey=True)
-            values.append(column)
-            if kinds is not None:
-                self.kinds.setdefault(name, []).append((self.n_rows, kinds))
-        for name in text:
-            self.texts.setdefault(name, Vocabulary(_id_of)).add(found[name])
-        if source.target is not None:
-            self.labels.add(found[source.target])
-        if source.id_column is not None:
-            self.ids.add(found[source.id_column])
-        if keep:
-            self.blocks.append(rows_of_columns(values, source.dtype) if values else np.empty((n_rows, 0)))
-        self.n_rows += n_rows
-
-    def kinds_of(self, name: str) -> NDArray[np.uint8]:
-        """Return what each cell of a column is."""
-        whole = np.zeros(self.n_rows, np.uint8)
-        for start, kinds in self.kinds.get(name, ()):
-            whole[start : start + len(kinds)] = kinds
-        return whole
-
-    def survey(self, name: str, kinds: NDArray[np.uint8] | None = None) -> Survey:
-        """Return what the cells of a column are, with their places."""
-        kinds = self.kinds_of(name) if kinds is None else kinds
-        return Survey(
-            name, kinds, lambda: self.texts_of(name), lambda row: self._cell(row, name), self.place, self.where
-        )
-
-    def errors(self, missing_cells: str, worded: Collection[str] = ()) -> list[TableError]:
-        """Return an error for each kind of cell that cannot be taken; columns in `worded` hold text."""
-        source = self.source
-        surveys = [self.survey(name) for name in self.kinds if name not in worded]
-        found = []
-        if strays := [one for one in surveys if one.count(TEXT)]:
-            known = source.is_named or any(
-                isinstance(value, str) and self._is_word(value) for value in self.labels.values
-            )
-            found.append(text_error(strays, named=known, n_features=len(source.sources) - len(worded)))
-        lacking = [one for one in surveys if one.count(ABSENT)] if missing_cells == "error" else []
-        lacking += [self.survey(name, absent) for name, absent in self.absent_texts(worded) if missing_cells == "error"]
-        if source.target is not None and missing_cells != "drop" and (absent := self.unlabelled).any():
-            lacking.append(self.survey(source.target, np.where(absent, ABSENT, NUMBER).astype(np.uint8)))
-        if lacking:
-            found.append(missing_error(lacking, source.target))
-        if infinite := [one for one in surveys if one.count(INFINITE)]:
-            found.append(infinite_error(infinite))
-        return found
-
-    def absent_texts(self, worded: Collection[str]) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-        """Yield the columns of text that lack cells, and which they lack."""
-        for name in worded:
-            values, codes = self.texts_of(name)
-            absent = np.array([value in self.source.form.missing for value in values], dtype=bool)[codes]
-            if absent.any():
-                yield name, np.where(absent, ABSENT, NUMBER).astype(np.uint8)
-
-    @property
-    def unlabelled(self) -> NDArray[np.bool_]:
-        """The rows without a label."""
-        return np.array([value is None for value in self.labels.values], dtype=bool)[self.labels.codes]
-
-    def typed_labels(self) -> tuple[list[Any], NDArray[np.intp]]:
-        """Return the different labels in order and each row's place among them, rows without one left out."""
-        values, codes = self.labels.values, self.labels.codes
-        present = [value for value in values if value is not None]
-        typed = self.source.typed_labels(present, settles=True)
-        ordered = sorted(set(typed))
-        rank = {label: at for at, label in enumerate(ordered)}
-        place = {value: rank[label] for value, label in zip(present, typed, strict=True)}
-        of_value = np.array([place.get(value, -1) for value in values], dtype=np.intp)
-        return ordered, of_value[codes][~self.unlabelled]
-
-    def place(self, row: int) -> str:
-        """Return where a row stands, with the file's name if there are several."""
-        part, at = self._located(row)
-        return part.place(at) if len(self.source.parts) == 1 else f"{self.source.part_name(part)}, {part.place(at)}"
-
-    def where(self, row: int) -> str:
-        """Return where a row stands, with the path of its file."""
-        part, at = self._located(row)
-        return f"{part.path}, {part.place(at)}"
-
-    def _cell(self, row: int, name: str) -> str:
-        part, at = self._located(row)
-        return part.cell(at, name)
-
-    def _located(self, row: int) -> tuple[Part, int]:
-        number = int(np.searchsorted(self.starts, row, side="right")) - 1
-        return self.source.parts[number], row - self.starts[number]
-
-    def texts_of(self, name: str) -> tuple[list[str], NDArray[np.intp]]:
-        """Return the different texts of a column, read again if it was read as numbers."""
-        if name not in self.texts:
-            words = Vocabulary(_id_of)
-            for part in self.source.parts:
-                for (column,) in part.batches([name], [name], BATCH_ROWS):
-                    words.add(column)
-            self.texts[name] = words
-        return self.texts[name].values, self.texts[name].codes
-
-    def _is_word(self, value: str) -> bool:
-        return self.source.form.reading(value)[0] == TEXT
-
-
-def _id_of(value: Any) -> str:
-    return normal_text(as_text(value))
-
-
-def rows_of_columns(columns: Sequence[NDArray[Any]], dtype: Any, place: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Put columns of numbers into rows, in their place where it is large enough."""
-    n_rows = len(columns[0])
-    if place is None or len(place) < n_rows:
-        place = np.empty((n_rows, len(columns)), dtype)
-    rows = place[:n_rows]
-    for start in range(0, n_rows, TURNED):
-        block = rows[start : start + TURNED]
-        for at, column in enumerate(columns):
-            block[:, at] = column[start : start + TURNED]
-    return place
 
 
 # ---------------------------------------------------------------------- parts and columns
@@ -567,18 +373,6 @@ def _open_part(
     if kind == "npy":
         return ArrayPart(path, keys)
     return ColumnarPart(path, keys) if kind == "parquet" else open_feather(path, keys, max_bytes)
-
-
-def _head(part: Part) -> list[list[str]]:
-    """Return the first rows as text; fewer of a table of very many columns."""
-    rows = max(20, min(HEAD_ROWS, 10**6 // len(part.names)))
-    if isinstance(part, DelimitedPart):
-        return part.head(rows)
-    columns = next(part.batches(part.names, part.names, rows), [])
-    return [
-        list(row)
-        for row in zip(*([as_text(one) for one in column[:rows].to_pylist()] for column in columns), strict=True)
-    ]
 
 
 def column_of(part: Part, name: str, role: str) -> str:

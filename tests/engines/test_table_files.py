@@ -48,7 +48,7 @@ def test_every_kind_of_files_gives_the_same_model(tmp_path):
 
 def test_batches_of_any_length_are_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("discrim.tables.source.BATCH_ROWS", 64)
-    monkeypatch.setattr("discrim.tables.source.TURNED", 10)
+    monkeypatch.setattr("discrim.tables.cells.TURNED", 10)
     uneven = pq.ParquetWriter(tmp_path / "rows.parquet", pa.Table.from_pandas(FRAME).schema)
     for start, end in ((0, 20), (20, 220), (220, 300)):
         uneven.write_table(pa.Table.from_pandas(FRAME.iloc[start:end]))
