@@ -1,0 +1,376 @@
+"""One table of messy layouts, run through every way in: the same classes, rows and numbers, or the same refusal."""
+
+import gzip
+import os
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+from discrim import MaximumMarginCriterion, fit_parts
+from discrim.tables.delimited import Dialect
+from discrim.tables.read import read_table
+from discrim.tables.source import TableSource
+
+REFUSED = "refused"
+
+
+def in_memory(data, target, header=None):
+    """Return names, rows and labels of a table as `read_table` gives them, or that it is refused."""
+    try:
+        table = read_table(data, target, header=header)
+    except (ValueError, OSError):
+        return REFUSED
+    return table.feature_names, table.X.tolist(), [(type(label), label) for label in table.y.tolist()]
+
+
+def in_batches(data, target, header=None):
+    """Return the same from the batches of a source, as `fit(path)` reads them."""
+
+    def joined(source):
+        batches = [(X.tolist(), y.tolist()) for part in source.parts for X, y in source.batches(part)]
+        labels = [label for _, y in batches for label in y]
+        return source.features, [row for X, _ in batches for row in X], [(type(label), label) for label in labels]
+
+    try:
+        found = TableSource.open(data, target, dialect=Dialect(header=header)).run(joined)
+    except (ValueError, OSError):
+        return REFUSED
+    return found if len({label for _, label in found[2]}) > 1 else REFUSED
+
+
+def model_of(fit):
+    """Return classes and directions of a fit, or that it is refused."""
+    try:
+        model = fit(MaximumMarginCriterion(1))
+    except (ValueError, OSError):
+        return REFUSED
+    return model.classes_.dtype.kind, model.classes_.tolist(), model.components_.round(9).tolist()
+
+
+def same(ways, expected=None):
+    """Assert that all ways give one outcome, and the expected one."""
+    outcomes = {name: way() for name, way in ways.items()}
+    first = next(iter(outcomes.values()))
+    assert all(one == first for one in outcomes.values()), outcomes
+    if expected is not None:
+        assert (first == REFUSED) == (expected == REFUSED), first
+        if expected != REFUSED:
+            assert [label for _, label in first[2]] == expected
+            assert {type(label) for label in expected} == {kind for kind, _ in first[2]}
+    return first
+
+
+# --- delimited text -------------------------------------------------------------------------------------------------
+
+NUMBERS = ["0.5,1", "2,-3.25", "1e3,7", "4,0.125", "-1,2", "8,9"]
+
+
+def lines(*, labels=("x", "y"), cells=(), names="a,b,t", everywhere=False):
+    """Return the header and the rows of a CSV file; `cells` stand in column b, in row 2, or in all rows in turn."""
+    rows = []
+    for at, row in enumerate(NUMBERS):
+        a, b = row.split(",")
+        if cells and (everywhere or at == 2):
+            b = cells[at % len(cells)]
+        rows.append(f"{a},{b},{labels[at % len(labels)]}")
+    return names, rows
+
+
+LABELS = {
+    "text": (("x", "y"), ["x", "y"]),
+    "whole": (("1", "2"), [1, 2]),
+    "many digits": (("10", "9"), [10, 9]),
+    "negative": (("-1", "1"), [-1, 1]),
+    "zero": (("0", "1"), [0, 1]),
+    "leading zero": (("01", "1"), ["01", "1"]),
+    "plus": (("-1", "+1"), ["-1", "+1"]),
+    "minus zero": (("-0", "0"), ["-0", "0"]),
+    "fraction": (("1", "1.0"), ["1", "1.0"]),
+    "dose": (("0.5", "1.5"), ["0.5", "1.5"]),
+    "exponent": (("1e3", "2"), ["1e3", "2"]),
+    "underscore": (("1_000", "2"), ["1_000", "2"]),
+    "hexadecimal": (("0x1", "2"), ["0x1", "2"]),
+    "beyond 64 bits": ((str(2**63), "1"), [str(2**63), "1"]),
+    "truth values": (("True", "False"), ["True", "False"]),
+    "truth and number": (("true", "1"), ["true", "1"]),
+    "blank before": ((" x", "y"), ["x", "y"]),
+    "blank after": (("x ", "y"), ["x", "y"]),
+    "blank before a number": ((" 1", "2"), [1, 2]),
+    "quoted": (('"x"', "y"), ["x", "y"]),
+    "quoted number": (('"1"', "2"), [1, 2]),
+    "blank before a quote": ((' "x"', "y"), ["x", "y"]),
+    "quote within": (('"x ""q"""', "y"), ['x "q"', "y"]),
+    "delimiter within": (('"x,1"', "y"), ["x,1", "y"]),
+    "line break within": (('"x\n1"', "y"), ["x\n1", "y"]),
+    "neutralised formula": (("'=a", "b"), ["=a", "b"]),
+    "formula": (("=a", "b"), ["=a", "b"]),
+    "apostrophe": (("'a", "b"), ["'a", "b"]),
+    "composed": (("caf\u00e9", "b"), ["caf\u00e9", "b"]),
+    "decomposed": (("cafe\u0301", "b"), ["caf\u00e9", "b"]),
+    "other script": (("日本", "b"), ["日本", "b"]),
+    "case": (("X", "x"), ["X", "x"]),
+    "infinite text": (("inf", "b"), ["inf", "b"]),
+    "None": (("None", "b"), ["None", "b"]),
+    "zero character": (("a\0", "a"), REFUSED),
+    "missing": (("", "b"), REFUSED),
+    "blank": (("  ", "b"), REFUSED),
+    "NA": (("NA", "b"), REFUSED),
+    "nan": (("nan", "b"), REFUSED),
+    "null": (("NULL", "b"), REFUSED),
+    "question mark": (("?", "b"), REFUSED),
+    "one class": (("x", "x"), REFUSED),
+}
+FINE, NOT = None, REFUSED
+CELLS = {
+    **{
+        one: FINE
+        for one in ("7", "-2.5", ".5", "5.", "1e5", "1E+5", "+1", " 1", "1 ", "-0", "1e-400", '"3"', ' "3"', "0012", "١")
+    },
+    **{one: NOT for one in ("1e999", "inf", "-Infinity", "9" * 400, "nan", "NA", "", " ", "?", "#N/A", "-nan", "NULL")},
+    **{one: NOT for one in ("oops", "1 234", "1_000", "0x10", '"1,5"', "2024-01-01", "true", "1d5", "--1", "1e", "'=1")},
+}
+COLUMNS = {
+    "true,false": FINE,
+    "TRUE,False": FINE,
+    "true,": NOT,
+    "true,1": NOT,
+    "red,blue": NOT,
+    "1,red": NOT,
+    "2024-01-01,2024-01-02": NOT,
+}
+HEADERS = {
+    "a,b,t": FINE,
+    " a,b ,t": FINE,
+    '"a","b","t"': FINE,
+    "'=a,b,t": FINE,
+    "e\u0301,b,t": FINE,
+    "t1,b,t": FINE,
+    "A,a,t": FINE,
+    '"a,1",b,t': FINE,
+    '"a\n1",b,t': FINE,
+    "1,2,t": FINE,
+    "a,a,t": NOT,
+    "a, a,t": NOT,
+    ",b,t": NOT,
+    "Unnamed: 0,b,t": NOT,
+    "__index_level_0__,b,t": NOT,
+    "a,b": NOT,
+    "a,b,c,t": NOT,
+    "a,b,s": NOT,
+    "a;b;t": NOT,
+}
+MESSY = {f"label: {name}": (lines(labels=labels), found) for name, (labels, found) in LABELS.items()}
+MESSY |= {f"cell: {cell[:12]!r}": (lines(cells=[cell]), found) for cell, found in CELLS.items()}
+MESSY |= {f"column: {some}": (lines(cells=some.split(","), everywhere=True), found) for some, found in COLUMNS.items()}
+MESSY |= {f"names: {names!r}": (lines(names=names), found) for names, found in HEADERS.items()}
+
+
+def folder_of(path, *contents, ending="csv"):
+    path.mkdir()
+    for number, content in enumerate(contents):
+        (path / f"p{number}.{ending}").write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(("written", "expected"), MESSY.values(), ids=MESSY)
+def test_delimited_text_is_one_table_as_a_file_and_in_parts(tmp_path, written, expected):
+    names, rows = written
+    whole = "\n".join([names, *rows, ""]).encode()
+    cut = ["\n".join([names, *some, ""]).encode() for some in (rows[:2], rows[2:4], rows[4:])]
+    (tmp_path / "t.csv").write_bytes(whole)
+    sources = {
+        "file": tmp_path / "t.csv",
+        "one file": folder_of(tmp_path / "one", whole),
+        "parts": folder_of(tmp_path / "parts", *cut),
+        "zipped": folder_of(tmp_path / "zipped", gzip.compress(whole), ending="csv.gz"),
+    }
+    ways = {f"{name}, in memory": lambda path=path: in_memory(path, "t") for name, path in sources.items()}
+    ways |= {f"{name}, in batches": lambda path=path: in_batches(path, "t") for name, path in sources.items()}
+    labels = [expected[at % len(expected)] for at in range(6)] if isinstance(expected, list) else expected
+    found = same(ways, labels)
+    if found == REFUSED:
+        assert expected == REFUSED or expected is FINE
+        assert expected == REFUSED
+        return
+    X, y = np.array(found[1]), np.array([label for _, label in found[2]])
+    fits = {name: lambda path=path: model_of(lambda m: m.fit(path, "t")) for name, path in sources.items()}
+    fits["numpy"] = lambda: model_of(lambda m: fit_parts(m, [(X[:2], y[:2]), (X[2:4], y[2:4]), (X[4:], y[4:])]))
+    same({"parts of arrays": fits.pop("numpy"), **fits})
+
+
+PLAIN = "\n".join([*["a,b,t"], *lines()[1], ""])
+LAYOUTS = {
+    "line ends of Windows": (PLAIN.replace("\n", "\r\n"), 6),
+    "old line ends": (PLAIN.replace("\n", "\r"), 6),
+    "no last line end": (PLAIN[:-1], 6),
+    "blank lines": (PLAIN.replace("\n", "\n\n") + " \n", 6),
+    "blank lines first": ("\n\n" + PLAIN, 6),
+    "semicolons": (PLAIN.replace(",", ";"), 6),
+    "tabs": (PLAIN.replace(",", "\t"), 6),
+    "bars": (PLAIN.replace(",", "|"), 6),
+    "blanks after commas": (PLAIN.replace(",", ", "), 6),
+    "byte order mark": (b"\xef\xbb\xbf" + PLAIN.encode(), 6),
+    "UTF-16": (PLAIN.encode("utf-16"), 6),
+    "zipped under another name": (gzip.compress(PLAIN.encode()), 6),
+    "latin-1": (PLAIN.replace("x", "é").encode("latin-1"), REFUSED),
+    "UTF-16 without a mark": (PLAIN.encode("utf-16-le"), REFUSED),
+    "cut zip": (gzip.compress(PLAIN.encode())[:-9], REFUSED),
+    "Parquet under another name": (b"PAR1" + bytes(50), REFUSED),
+    "nothing": ("", REFUSED),
+    "names only": ("a,b,t\n", REFUSED),
+    "a short line": (PLAIN + "1,2\n", REFUSED),
+    "a long line": (PLAIN + "1,2,x,3\n", REFUSED),
+    "a quote without another": (PLAIN + '1,"2,x\n3,4,y\n', REFUSED),
+    "a quote after a quoted field": (PLAIN + '1,"2"2,x\n', REFUSED),
+    "an inch": (PLAIN + '1,2,5"\n3,4,5"\n', 8),
+    "one column": ("t\nx\ny\nx\n", REFUSED),
+    "labels only": (PLAIN.replace("0.5,1,", ",,"), REFUSED),
+}
+
+
+@pytest.mark.parametrize(("content", "n_rows"), LAYOUTS.values(), ids=LAYOUTS)
+def test_a_layout_is_read_alike_from_a_file_and_a_folder(tmp_path, content, n_rows):
+    content = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "t.csv").write_bytes(content)
+    sources = {"file": tmp_path / "t.csv", "folder": folder_of(tmp_path / "one", content)}
+    ways = {f"{name}, in memory": lambda path=path: in_memory(path, "t") for name, path in sources.items()}
+    ways |= {f"{name}, in batches": lambda path=path: in_batches(path, "t") for name, path in sources.items()}
+    found = same(ways)
+    assert (REFUSED if found == REFUSED else len(found[1])) == n_rows
+
+
+HEADERLESS = {
+    "numbers": ["0.126,0.5,b", "0.3,0.4,c", "0.7,0.1,b"],
+    "truth values": ["true,0.126,b", "false,0.3,c", "true,0.7,b"],
+    "infinite": ["inf,0.126,b", "0.1,0.3,c", "2,0.7,b"],
+    "missing": ["NA,0.126,b", "0.1,0.3,c", "2,0.7,b"],
+    "rising numbers over whole labels": ["0.1,0.2,0.3,7", "0.3,0.1,0.2,0", "1,2,0.5,1", "3,0.2,0.4,0", "2,1,1,1"],
+    "a blank before a label": ["0.1,0.9,0.3, b", "0.3,0.1,0.2,c", "1,2,0.5,b", "3,1,0.7,c"],
+    "rising, label again": ["1,2,3,b", "4,5,6,c", "7,8,9,b"],
+    "text that stands again": ["red,small,x", "blue,big,y", "red,small,x"],
+}
+
+
+@pytest.mark.parametrize("rows", HEADERLESS.values(), ids=HEADERLESS)
+@pytest.mark.parametrize("header", [None, False])
+def test_a_row_is_never_lost_for_want_of_names(tmp_path, rows, header):
+    rows = [*rows, *rows[1:], *rows[1:]]
+    whole = "\n".join([*rows, ""]).encode()
+    (tmp_path / "t.csv").write_bytes(whole)
+    parts = folder_of(tmp_path / "parts", "\n".join(rows[:3]).encode(), "\n".join(rows[3:]).encode())
+    sources = [tmp_path / "t.csv", folder_of(tmp_path / "one", whole), parts]
+    ways = {f"{at} in memory": lambda path=path: in_memory(path, None, header) for at, path in enumerate(sources)}
+    ways |= {f"{at} in batches": lambda path=path: in_batches(path, None, header) for at, path in enumerate(sources)}
+    found = same(ways)
+    text_or_gap = any(word in whole for word in (b"inf", b"NA", b"red"))
+    assert (found == REFUSED) == (header is None or text_or_gap)
+    if found != REFUSED:
+        assert len(found[1]) == len(rows)
+
+
+# --- typed columns --------------------------------------------------------------------------------------------------
+
+A = [0.5, 2.0, 1e3, 4.0, -1.0, 8.0]
+XY = ["x", "y"] * 3
+
+
+def typed(a=A, b=(1.0, -3.25, 7.0, 0.125, 2.0, 9.0), t=XY):
+    return pa.table({"a": pa.array(a) if isinstance(a, list) else a, "b": pa.array(list(b)), "t": t})
+
+
+TYPED = {
+    "doubles": (typed(), XY),
+    "single precision": (typed(pa.array(A, pa.float32()), np.array([1, 2, 3, 4, 5, 6.5], np.float32)), XY),
+    "half precision": (typed(pa.array(np.array(A, np.float16))), XY),
+    "integers": (typed(pa.array([1, 2, 3, 4, 5, 2**53 + 1])), XY),
+    "unsigned": (typed(pa.array([1, 2, 3, 4, 5, 2**64 - 1], pa.uint64())), XY),
+    "truth values": (typed(pa.array([True, False] * 3)), XY),
+    "decimals": (typed(pa.array([Decimal("1.25"), Decimal("-3"), *map(Decimal, "1234")])), XY),
+    "numbers as text": (typed(pa.array(["1", "2.5", "3", "4", "5", "6"])), XY),
+    "text": (typed(pa.array(list("pqpqpq"))), REFUSED),
+    "categories": (typed(pa.array(list("pqpqpq")).dictionary_encode()), REFUSED),
+    "a null": (typed(pa.array([1.0, None, 3, 4, 5, 6])), REFUSED),
+    "a null among integers": (typed(pa.array([1, None, 3, 4, 5, 6])), REFUSED),
+    "NaN": (typed(pa.array([1.0, np.nan, 3, 4, 5, 6])), REFUSED),
+    "infinity": (typed(pa.array([1.0, np.inf, 3, 4, 5, 6])), REFUSED),
+    "dates": (typed(pa.array(np.arange(6).astype("M8[s]"))), REFUSED),
+    "lists": (typed(pa.array([[1], [2], [3], [4], [5], [6]])), REFUSED),
+    "nothing but nulls": (typed(pa.nulls(6)), REFUSED),
+    "labels: integers": (typed(t=[1, 2] * 3), [1, 2] * 3),
+    "labels: 10 and 9": (typed(t=[10, 9] * 3), [10, 9] * 3),
+    "labels: small integers": (typed(t=pa.array([1, 2] * 3, pa.int8())), [1, 2] * 3),
+    "labels: truth values": (typed(t=[True, False] * 3), [True, False] * 3),
+    "labels: whole doubles": (typed(t=[1.0, 2.0] * 3), [1, 2] * 3),
+    "labels: fractions": (typed(t=[0.5, 1.0] * 3), ["0.5", "1.0"] * 3),
+    "labels: NaN": (typed(t=[1.0, np.nan] * 3), REFUSED),
+    "labels: null": (typed(t=["x", None] * 3), REFUSED),
+    "labels: NaT": (typed(t=pa.array([0, None] * 3, pa.timestamp("s"))), REFUSED),
+    "labels: dates": (typed(t=pa.array([0, 1] * 3, pa.date32())), ["1970-01-01", "1970-01-02"] * 3),
+    "labels: text of numbers": (typed(t=["1", "2"] * 3), ["1", "2"] * 3),
+    "labels: 01 and 1": (typed(t=["01", "1"] * 3), ["01", "1"] * 3),
+    "labels: NA": (typed(t=["NA", "b"] * 3), REFUSED),
+    "labels: empty": (typed(t=["", "b"] * 3), REFUSED),
+    "labels: blanks": (typed(t=[" x", "y "] * 3), XY),
+    "labels: zero character": (typed(t=["a\0", "a"] * 3), REFUSED),
+    "labels: binary": (typed(t=pa.array([b"x", b"y"] * 3)), XY),
+    "labels: binary, no text": (typed(t=pa.array([b"\xff", b"y"] * 3)), REFUSED),
+    "labels: categories": (typed(t=pa.array(XY).dictionary_encode()), XY),
+    "labels: neutralised formula": (typed(t=["'=a", "b"] * 3), ["'=a", "b"] * 3),
+    "names: blanks": (typed().rename_columns([" a", "b", "t "]), XY),
+    "names: decomposed": (typed().rename_columns(["e\u0301", "b", "t"]), XY),
+    "names: twice": (typed().rename_columns(["b", "b", "t"]), REFUSED),
+    "names: of an index": (typed().rename_columns(["__index_level_0__", "b", "t"]), REFUSED),
+    "names: with dots": (typed().rename_columns([".a", "b.c[0]", "t"]), XY),
+}
+
+
+@pytest.mark.parametrize(("table", "expected"), TYPED.values(), ids=TYPED)
+def test_typed_columns_are_one_table_in_every_file_and_frame(tmp_path, table, expected):
+    sources = {}
+    for ending, write in (("parquet", pq.write_table), ("feather", feather.write_feather)):
+        sources[ending] = tmp_path / f"t.{ending}"
+        write(table, os.fspath(sources[ending]))
+        parts = tmp_path / f"of {ending}"
+        parts.mkdir()
+        for number in range(3):
+            write(table.slice(2 * number, 2), os.fspath(parts / f"p{number}.{ending}"))
+        sources[f"parts of {ending}"] = parts
+    ways = {f"{name}, in memory": lambda path=path: in_memory(path, "t") for name, path in sources.items()}
+    ways |= {f"{name}, in batches": lambda path=path: in_batches(path, "t") for name, path in sources.items()}
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype) if len(set(table.column_names)) == 3 else table.to_pandas()
+    ways["frame, in memory"] = lambda: in_memory(frame, "t")
+    ways["frame, in batches"] = lambda: in_batches(frame, "t")
+    found = same(ways, expected)
+    if found != REFUSED:
+        X, y = np.array(found[1]), np.array([label for _, label in found[2]])
+        arrays = model_of(lambda m: fit_parts(m, [(X[:2], y[:2]), (X[2:], y[2:])]))
+        fits = {name: lambda path=path: model_of(lambda m: m.fit(path, "t")) for name, path in sources.items()}
+        for name, fit in fits.items():
+            classes, directions = fit()[:2], np.array(fit()[2])
+            assert classes == arrays[:2], name
+            np.testing.assert_allclose(directions, arrays[2], atol=2e-6)  # single precision stays single
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [([0.0, 1.0], [0, 1]), ([0.5, 1.5], ["0.5", "1.5"]), ([np.nan, 1], REFUSED), ([np.inf, 1], REFUSED), ([-0.0, 1], [0, 1])],
+)
+@pytest.mark.parametrize("dtype", ["<f8", ">f8", "<f4", "i4", "?"])
+def test_arrays_are_one_table_as_a_file_and_in_parts(tmp_path, labels, expected, dtype):
+    if not (np.isfinite(labels).all() and (np.array(labels) % 1 == 0).all()) and dtype in ("i4", "?"):
+        pytest.skip("no such array")
+    rows = np.column_stack([A, [1, 0, 1, 1, 0, 1], labels * 3]).astype(dtype)
+    np.save(tmp_path / "t.npy", rows)
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    np.save(parts / "p0.npy", rows[:2])
+    np.save(parts / "p1.npy", np.asfortranarray(rows[2:]))
+    ways = {f"{path.name} in memory": lambda path=path: in_memory(path, "c3") for path in (tmp_path / "t.npy", parts)}
+    ways |= {f"{path.name} in batches": lambda path=path: in_batches(path, "c3") for path in (tmp_path / "t.npy", parts)}
+    expected = [bool(one) for one in expected] if dtype == "?" else expected
+    same(ways, expected if expected == REFUSED else expected * 3)
