@@ -231,7 +231,7 @@ def test_errors_speak_in_options_of_the_command(tmp_path, table):
     (tmp_path / "new.csv").write_text("x0,x1,x2,x3,x4\n1,2,3,4,red\n1,2,3,,5\n")
     message = refused("apply", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "x.csv")
     assert "'red' is not a number" in message
-    for word in ("drop", "one_hot", "one-hot", "="):
+    for word in ("--drop", "one_hot", "one-hot", "="):
         assert word not in message
     (tmp_path / "new.csv").write_text("x0;x1;x2;x3;x4\n1,5;2;3;4;5\n")
     message = refused("apply", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "x.csv")
@@ -287,9 +287,9 @@ def refused(*arguments):
     assert code == 2
     assert out == ""
     message = [line for line in err.splitlines() if not line.startswith("Labels:")]
-    assert len(message) == 1
     assert message[0].startswith("discrim: ")
-    return message[0]
+    assert not any(line.startswith(("discrim: ", "Traceback")) for line in message[1:])  # one for each complaint
+    return "\n".join(message)
 
 
 @pytest.mark.parametrize(
@@ -581,7 +581,9 @@ def test_the_next_step_reads_the_table_in_the_same_way(tmp_path, rows):
 
 @pytest.mark.parametrize(("option", "value"), [("--delimiter", ",,"), ("--encoding", "nonsense")])
 def test_a_way_of_reading_that_is_none_is_named(option, value, table):
-    assert f"{option[2:]} {value!r}" in refused("compare", table, option, value)
+    message = refused("compare", table, option, value)
+    assert option[2:] in message
+    assert repr(value) in message
 
 
 def test_one_split_has_no_interval_and_json_says_null(table):
