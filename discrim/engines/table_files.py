@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.gather import Gatherer, Gathering, Statistics
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
-from discrim.tables.formats import Part, arrow, visible_files
+from discrim.tables.formats import TablePart, arrow, visible_files
 from discrim.tables.rows import block_slices
 from discrim.tables.source import TableSource
 from discrim.tables.table_error import MAX_BYTES, TableError, quoted, require_room
@@ -207,7 +207,7 @@ def _write(
     transform: Callable[[Any], NDArray[Any]],
     names: Sequence[str],
     table: TableSource,
-    part: Part,
+    part: TablePart,
     place: Path,
     mark: str,
     progress: Progress | None,

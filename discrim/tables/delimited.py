@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from discrim.tables.cells import CellFormat
-from discrim.tables.formats import Part, arrow, column_names
+from discrim.tables.formats import TablePart, arrow, column_names
 from discrim.tables.labelled_table import normal_text
 from discrim.tables.table_error import MAX_BYTES, Advice, TableError, plural, quoted_cell, require_room
 
@@ -56,7 +56,7 @@ class Dialect:
     cells: CellFormat = field(default_factory=CellFormat)
 
 
-class DelimitedPart(Part):
+class DelimitedPart(TablePart):
     """A CSV or TSV file, read in blocks of whole records; a small file is one block."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""File formats: each turns a path into a `Part`, named columns that are read batch by batch as Arrow arrays.
+"""File formats: each turns a path into a `TablePart`, named columns that are read batch by batch as Arrow arrays.
 
 Parquet and Feather by pyarrow.dataset, .npy by memory mapping, .xlsx by openpyxl, CSV and TSV in `delimited.py`. A data
 frame is a part too. Which column is a feature, what a cell means and what is refused is decided in `source.py`, in the
@@ -69,7 +69,7 @@ def kind_of(kind: Any) -> str:
     return name if name in ("bool", "null") else "text"
 
 
-class Part:
+class TablePart:
     """A file of a table, or a data frame, with named columns.
 
     kinds : what each column holds (`kind_of`), "cells" for the cells of a delimited file
@@ -136,7 +136,7 @@ class Part:
         raise NotImplementedError
 
 
-class MemoryPart(Part):
+class MemoryPart(TablePart):
     """Columns that are in memory: a data frame, a sheet, a file on its side."""
 
     def __init__(self, path: Path, names: Sequence[str], columns: Sequence[Any], places: Any = None) -> None:
@@ -155,7 +155,7 @@ class MemoryPart(Part):
         yield [self._columns[name] for name in names]
 
 
-class ColumnarPart(Part):
+class ColumnarPart(TablePart):
     """A Parquet or Feather file."""
 
     def __init__(self, path: Path, keys: dict[str, str | None]) -> None:
@@ -203,7 +203,7 @@ class ColumnarPart(Part):
                 yield batch.columns
 
 
-class ArrayPart(Part):
+class ArrayPart(TablePart):
     """A .npy file of n×d numbers; its columns are called c1, c2, … ."""
 
     def __init__(self, path: Path, keys: dict[str, str | None]) -> None:
@@ -257,7 +257,7 @@ def readable(path: Path) -> Iterator[None]:
         ) from error
 
 
-def open_feather(path: Path, keys: dict[str, str | None], max_bytes: int = MAX_BYTES) -> Part:
+def open_feather(path: Path, keys: dict[str, str | None], max_bytes: int = MAX_BYTES) -> TablePart:
     """Return a Feather file; the first version of the format, which is never packed, is read into memory."""
     with open(path, "rb") as file:
         if file.read(4) != b"FEA1":
@@ -268,7 +268,7 @@ def open_feather(path: Path, keys: dict[str, str | None], max_bytes: int = MAX_B
     return MemoryPart(path, column_names(table.column_names), table.columns)
 
 
-def open_sheet(path: Path, header: bool | None, max_bytes: int = MAX_BYTES) -> Part:
+def open_sheet(path: Path, header: bool | None, max_bytes: int = MAX_BYTES) -> TablePart:
     """Return the first sheet of an .xlsx workbook: a row of column names, then one row per sample."""
     openpyxl, pyarrow = arrow("openpyxl", path), arrow("pyarrow", path)
     try:
@@ -305,7 +305,7 @@ def _cell_text(cell: Any) -> str:
     return "" if cell is None else cell.isoformat() if isinstance(cell, date | time) else str(cell)
 
 
-def on_its_side(part: Part) -> Part:
+def on_its_side(part: TablePart) -> TablePart:
     """Exchange rows and columns: the first column names the features, every other one is a sample by its name."""
     array = arrow("pyarrow", part.path).array
     texts: list[list[str]] = [[] for _ in part.names]
@@ -320,7 +320,7 @@ def on_its_side(part: Part) -> Part:
     return MemoryPart(part.path, names, turned, lambda row: f"column {row + 2} of the file")
 
 
-def frame_part(frame: Any) -> Part:
+def frame_part(frame: Any) -> TablePart:
     """Return a pandas or polars data frame as a part."""
     path = Path("the data frame")
     pyarrow = arrow("pyarrow", path)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from discrim.tables.cells import BOOLEANS, INFINITE, NUMBER, TEXT, CellFormat, as_text
 from discrim.tables.delimited import DelimitedPart
-from discrim.tables.formats import Part
+from discrim.tables.formats import TablePart
 from discrim.tables.labelled_table import normal_text
 from discrim.tables.table_error import Advice, TableError, quoted
 
@@ -15,7 +15,7 @@ HEAD_ROWS = 1000  # that decide whether the first line is a row
 
 
 def require_names(
-    parts: Sequence[Part], columns: Collection[str], label: str | None, form: CellFormat
+    parts: Sequence[TablePart], columns: Collection[str], label: str | None, form: CellFormat
 ) -> tuple[str, ...]:
     """Raise if the first line looks like a row; return what was decided where it could be doubted.
 
@@ -69,7 +69,7 @@ def _could_stand_among(top: str, cells: Collection[str], form: CellFormat) -> bo
     return top.casefold() in BOOLEANS and any(cell.casefold() in BOOLEANS for cell in cells)
 
 
-def _head(part: Part) -> list[list[str]]:
+def _head(part: TablePart) -> list[list[str]]:
     """Return the first rows as text; fewer of a table of very many columns."""
     rows = max(20, min(HEAD_ROWS, 10**6 // len(part.names)))
     if isinstance(part, DelimitedPart):

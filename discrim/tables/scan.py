@@ -22,7 +22,7 @@ from discrim.tables.cells import (
     rows_of_columns,
     text_error,
 )
-from discrim.tables.formats import Part
+from discrim.tables.formats import TablePart
 from discrim.tables.labelled_table import normal_text
 from discrim.tables.table_error import TableError
 
@@ -138,7 +138,7 @@ class Scan:
         part, at = self._located(row)
         return part.cell(at, name)
 
-    def _located(self, row: int) -> tuple[Part, int]:
+    def _located(self, row: int) -> tuple[TablePart, int]:
         number = int(np.searchsorted(self.starts, row, side="right")) - 1
         return self.source.parts[number], row - self.starts[number]
 

@@ -42,7 +42,7 @@ from discrim.tables.formats import (
     KINDS,
     ArrayPart,
     ColumnarPart,
-    Part,
+    TablePart,
     ending_of,
     folder_keys,
     frame_part,
@@ -77,7 +77,7 @@ class TableSource:
     """
 
     path: Path
-    parts: tuple[Part, ...]
+    parts: tuple[TablePart, ...]
     sources: tuple[Source, ...]
     target: str | None
     id_column: str | None
@@ -158,7 +158,7 @@ class TableSource:
             return "bool_" if self.label_kind == "bool" else "string"
         return "string" if self.text_labels else "int64"
 
-    def part_name(self, part: Part) -> str:
+    def part_name(self, part: TablePart) -> str:
         """Return where a part is, as seen from the table."""
         return part.path.name if self.path == part.path else part.path.relative_to(self.path).as_posix()
 
@@ -171,7 +171,7 @@ class TableSource:
         except LabelsAreTextError:
             return consume(replace(self, text_labels=True))
 
-    def batches(self, part: Part) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None]]:
+    def batches(self, part: TablePart) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None]]:
         """Yield rows of the features, which the next rows will take the place of, and their labels."""
         names = list(dict.fromkeys([*(name for name, _ in self.sources), *([self.target] if self.target else [])]))
         most = max(1, min(BATCH_ROWS, BATCH_CELLS // len(names)))
@@ -185,7 +185,7 @@ class TableSource:
                 raise self.complaint()
             yield rows, None if self.target is None else self._labels(found[self.target])
 
-    def labels(self, part: Part) -> Iterator[NDArray[Any]]:
+    def labels(self, part: TablePart) -> Iterator[NDArray[Any]]:
         """Yield labels only, which is quick where columns are stored apart."""
         assert self.target is not None
         for (column,) in part.batches([self.target], [self.target], BATCH_ROWS):
@@ -269,7 +269,7 @@ class TableSource:
         if self.target is None:
             return "text"
         same = {"integer": "number", "float": "number", "float32": "number"}
-        kinds: dict[str, Part] = {}
+        kinds: dict[str, TablePart] = {}
         for part in self.parts:
             held = same.get(part.kinds[self.target], part.kinds[self.target])
             if held != "null" and part.n_rows != 0:
@@ -337,7 +337,7 @@ class TableSource:
 
 def open_parts(
     data: Any, dialect: Dialect, *, alone: bool = False, max_bytes: int = MAX_BYTES
-) -> tuple[Path, list[Part]]:
+) -> tuple[Path, list[TablePart]]:
     """Return the path and the parts of a file, a folder or a data frame; `alone` allows for a single column."""
     if not isinstance(data, str | os.PathLike):
         part = frame_part(data)
@@ -356,7 +356,7 @@ def open_parts(
             f"{path} holds {', '.join(sorted(endings)) or 'no'} files. A table in parts is one or more files of one "
             f"kind: {', '.join(KINDS)}; delimited ones also .gz."
         )
-    parts: list[Part] = []
+    parts: list[TablePart] = []
     for file in files:
         keys = folder_keys(file, path) if path.is_dir() else {}
         parts.append(_open_part(file, next(iter(kinds)), dialect, keys, alone, max_bytes))
@@ -365,7 +365,7 @@ def open_parts(
 
 def _open_part(
     path: Path, kind: str, dialect: Dialect, keys: dict[str, str | None], alone: bool, max_bytes: int
-) -> Part:
+) -> TablePart:
     if kind == "delimited":
         return DelimitedPart(path, dialect, keys, max_bytes=max_bytes, alone=alone)
     if kind == "xlsx":
@@ -375,7 +375,7 @@ def _open_part(
     return ColumnarPart(path, keys) if kind == "parquet" else open_feather(path, keys, max_bytes)
 
 
-def column_of(part: Part, name: str, role: str) -> str:
+def column_of(part: TablePart, name: str, role: str) -> str:
     """Return the column of this name."""
     name = normal_text(name)
     if name not in part.names:
@@ -384,13 +384,13 @@ def column_of(part: Part, name: str, role: str) -> str:
     return name
 
 
-def _columns_of(part: Part, name: str) -> list[str]:
+def _columns_of(part: TablePart, name: str) -> list[str]:
     """Return one column, or several with commas between."""
     pieces = [name] if normal_text(name) in part.names else name.split(",")
     return [column_of(part, piece, "drop") for piece in pieces]
 
 
-def source_of(part: Part, name: str) -> Source:
+def source_of(part: TablePart, name: str) -> Source:
     """Return the column that a feature is read from, and its level if the feature is an indicator."""
     if name in part.names:
         return name, None
@@ -405,7 +405,7 @@ def is_unnamed(name: str) -> bool:
     return not name or _UNNAMED.fullmatch(name) is not None
 
 
-def _require_own_names(part: Part, features: Sequence[str]) -> None:
+def _require_own_names(part: TablePart, features: Sequence[str]) -> None:
     if not features:
         raise TableError(f"{part.path} has no feature columns besides the target and those left out.")
     for name in features:
