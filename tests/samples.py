@@ -1,4 +1,4 @@
-"""Tables that the tests are made with, and which of many one failed on."""
+"""Tables for tests, and a note on which of several inputs a test failed."""
 
 from contextlib import contextmanager
 
@@ -9,17 +9,17 @@ from sklearn.utils.validation import _get_feature_names
 
 
 @contextmanager
-def of(what):
-    """What fails inside says of which of several things it failed."""
+def note(what):
+    """Add to an exception which of several inputs raised it."""
     try:
         yield
     except BaseException as error:
-        error.add_note(f"of {what}")
+        error.add_note(f"for {what}")
         raise
 
 
 def labelled(n, d, n_classes=3, seed=0):
-    """Classes of uneven size with means and deviations of their own; no two directions alike, no tied distances."""
+    """Return rows of classes that differ in size, mean and spread, without equal directions or distances."""
     rng = np.random.default_rng(seed)
     shares = np.arange(n_classes, 0, -1) / np.arange(1, n_classes + 1).sum()
     y = rng.permutation(np.searchsorted(np.cumsum(shares), (np.arange(n) + 0.5) / n))
@@ -28,7 +28,7 @@ def labelled(n, d, n_classes=3, seed=0):
 
 
 def graded(n, d, smallest, n_classes=2, seed=0):
-    """Wide rows whose centred singular values fall evenly, on a log scale, from 1 to `smallest`: (X, y, V)."""
+    """Return (X, y, V): wide rows with centred singular values from 1 to `smallest`, evenly spaced on a log scale."""
     rng = np.random.default_rng(seed)
     U = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0][:, 1:]  # columns of sum zero
     V = np.linalg.qr(rng.standard_normal((d, n - 1)))[0]
@@ -36,7 +36,7 @@ def graded(n, d, smallest, n_classes=2, seed=0):
 
 
 def with_names_that_are_read(frame):
-    """The frame, unless this scikit-learn does not see its columns' names (of polars without __dataframe__, say)."""
+    """Return the frame, or skip if this scikit-learn cannot read its column names."""
     if _get_feature_names(frame) is None:
         pytest.skip(f"scikit-learn {sklearn.__version__} does not read the names of {type(frame).__module__}'s columns")
     return frame

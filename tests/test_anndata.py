@@ -96,7 +96,7 @@ def test_errors_name_the_parameter_and_what_there_is(cells, asked, named):
         discrim.tl.reduce(cells, **{"target": "kind"} | asked)
 
 
-def test_an_object_in_its_file_is_not_loaded_in_silence(cells, tmp_path):
+def test_a_backed_object_is_refused(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     with pytest.raises(ValueError, match=r"to_memory\(\)"):

@@ -141,7 +141,7 @@ def test_quick_json_methods_and_other_scores():
     assert document["lines"][0]["curve"]
 
 
-def test_skips_are_said_and_failures_set_the_exit_code(table, monkeypatch):
+def test_skips_are_reported_and_failures_set_the_exit_code(table, monkeypatch):
     code, _, err = here("compare", table, *FAST[2:], "--methods", "lda", "-k", "2,3")
     assert code == 0
     assert "skipped: lda, 3 trials: lda has at most 2 components" in err
@@ -468,7 +468,7 @@ def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_p
     assert (again, figures(out)) == (0, whole)
 
 
-def test_stopped_within_the_first_split_it_says_how_many_trials_are_kept(tmp_path, table, monkeypatch):
+def test_stopped_within_the_first_split_it_reports_the_trials_kept(tmp_path, table, monkeypatch):
     @contextlib.contextmanager
     def stopping_bar(what):
         def stop(done, total):
@@ -586,7 +586,7 @@ def test_a_way_of_reading_that_is_none_is_named(option, value, table):
     assert repr(value) in message
 
 
-def test_one_split_has_no_interval_and_json_says_null(table):
+def test_one_split_has_no_interval_and_null_in_json(table):
     code, out, _ = here("compare", table, *FAST, "--splits", "1", "--json")
     assert code == 0
     document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
@@ -668,7 +668,7 @@ def test_rows_of_a_group_stay_together_and_the_column_is_no_feature(tmp_path, ro
     assert "has no groups" in refused("compare", "iris", "--groups", "x")
 
 
-def test_a_missing_folder_is_said_before_anything_is_fitted_or_written(tmp_path, table):
+def test_a_missing_folder_is_reported_before_fitting_and_writing(tmp_path, table):
     model, gone = tmp_path / "m.discrim", tmp_path / "gone"
     for option, what in (("--out", "features"), ("--loadings", "weights"), ("--model", "model")):
         place = gone / ("x.discrim" if option == "--model" else "x.csv")
@@ -692,7 +692,7 @@ def test_the_report_is_written_before_a_terminal_can_fail(tmp_path, table):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell's >&-")
-def test_the_report_is_written_where_nobody_listens(tmp_path, table):
+def test_the_report_is_written_without_a_terminal(tmp_path, table):
     html = tmp_path / "report.html"
     command = [sys.executable, "-m", "discrim", "compare", str(table), *FAST, "--html", str(html)]
     done = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command], check=False)

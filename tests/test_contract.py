@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from estimators import CASES, CHOSEN_BY_FOLDS, ITERATED, LISTED, NOT_LINEAR, QUIET, STREAMED, SUPERVISED, USES_SVM, over
 from geometry import most_turned
-from samples import labelled, of, with_names_that_are_read
+from samples import labelled, note, with_names_that_are_read
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -163,7 +163,7 @@ def test_a_fraction_keeps_the_fewest_that_reach_it(case, table):
 @over(EVERY)
 def test_other_counts_are_refused(case):
     for wrong in (0, -1, True, 1.0, 2.5, "many", float("nan"), [2]):
-        with of(wrong), pytest.raises(ValueError, match="n_components"):
+        with note(wrong), pytest.raises(ValueError, match="n_components"):
             case(wrong).fit(X, Y)
 
 
@@ -244,7 +244,7 @@ def test_no_partial_fit_where_statistics_do_not_add_up(case):
 
 
 @over(STREAMED)
-def test_a_fit_forgets_the_stream_and_a_stream_after_a_fit_starts_anew_and_says_so(case):
+def test_a_fit_discards_the_stream_and_a_stream_after_a_fit_starts_again_with_a_warning(case):
     estimator = case().partial_fit(X[::-1] * 3, Y).fit(X, Y)
     np.testing.assert_allclose(estimator.components_, case().fit(X, Y).components_, atol=1e-10)
     with pytest.warns(UserWarning, match="partial_fit"):
@@ -253,7 +253,7 @@ def test_a_fit_forgets_the_stream_and_a_stream_after_a_fit_starts_anew_and_says_
 
 
 @over([case for case in STREAMED if case.laws.supervised])
-def test_a_first_chunk_of_one_class_is_taken_and_only_use_asks_for_more(case):
+def test_a_first_chunk_of_one_class_is_accepted_and_transform_needs_two(case):
     streamed = case().partial_fit(X[Y == 1], Y[Y == 1], classes=[0, 1, 2])
     with pytest.raises(ValueError, match="class"):
         streamed.transform(X)

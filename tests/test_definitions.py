@@ -237,7 +237,7 @@ def first_axis(estimator, X, y):
     return int(np.argmax(np.abs(estimator.fit(X, y).components_[0])))
 
 
-def test_only_differences_to_the_means_find_the_class_axis_beside_loud_noise():
+def test_only_differences_to_the_means_find_the_class_axis_in_strong_noise():
     X, y = crosses([1.0, 4.0], a=1.0)  # along the classes: 2 (PCA), 3 (all pairs), 5 (means); noise: 4
     assert first_axis(PCA(1), X, y) == 1
     assert first_axis(MarginPCA(1, pairs="all"), X, y) == 1

@@ -46,7 +46,7 @@ def test_no_line_of_a_docstring_waits_to_be_fill(name):
     assert not re.search(r"^ *\{\w+\}$", getattr(discrim, name).__doc__, re.MULTILINE)
 
 
-def test_what_docstrings_share_is_told_in_their_own_words_where_they_have_some():
+def test_shared_docstring_parts_give_way_to_own_descriptions():
     own = "Of rows.\n\n    Attributes\n    ----------\n    rank_ : int\n        Own words.\n    {fitted}\n"
     common = {"fitted": "{first}\nrank_ : int\n    Other words.\n", "first": "solver_ : str\n    How.\n"}
     assert fill(own, common) == own.replace("{fitted}", "solver_ : str\n        How.")

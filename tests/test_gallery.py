@@ -36,7 +36,7 @@ def run(monkeypatch, tmp_path):
     return ran
 
 
-def test_made_up_genes_are_told_apart_by_discriminants_and_not_by_pca(run, nothing_at_hand):
+def test_simulated_genes_are_separated_by_discriminants_and_not_by_pca(run, nothing_at_hand):
     found = run("microarray", "--splits", "3")
     assert found["PCA"] < 0.4  # four classes: a guess is right in a quarter
     assert found["NullSpaceLDA"] > found["PCA"] + 0.3
@@ -44,7 +44,7 @@ def test_made_up_genes_are_told_apart_by_discriminants_and_not_by_pca(run, nothi
     assert found["training_width"] < 1e-10
 
 
-def test_real_genes_are_told_apart_by_discriminants_and_less_by_pca(run, data_folder):
+def test_real_genes_are_separated_by_discriminants_and_less_by_pca(run, data_folder):
     found = run("microarray", "--splits", "3")
     assert min(found["NullSpaceLDA"], found["RegularizedLDA"]) > max(0.8, found["PCA"] + 0.3)
 
@@ -72,7 +72,7 @@ def test_text_stays_sparse_and_few_components_of_least_error_beat_the_others(run
     assert found["BayesErrorLDA(16)"] == found["RegularizedLDA(16)"] > found["PCA(16)"] + 0.3
 
 
-def test_spectra_are_told_apart_by_peaks_that_pca_does_not_see(run):
+def test_spectra_are_separated_by_peaks_that_pca_misses(run):
     found = run("spectra", "--samples", "120")
     assert found["variance in PCA(2)"] > 0.9
     assert found["PCA(20)"] < 0.6
@@ -87,7 +87,7 @@ def test_a_stream_ends_where_the_batch_does_without_holding_the_rows(run):
     assert found["accuracy"] > 0.9
 
 
-def test_an_image_comes_back_as_well_as_its_variance_foretells(run):
+def test_an_image_is_reconstructed_as_well_as_its_variance_predicts(run):
     found = run("compression")
     errors = [found[f"error {p}"] for p in (1, 2, 4, 8, 16, 32, 64, 100)]
     assert errors == sorted(errors, reverse=True)

@@ -52,7 +52,7 @@ def test_a_store_of_an_earlier_version_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("module", ["reducers.pca", "classifiers.crammer_singer_svc"])
-def test_a_pickle_of_an_earlier_version_is_refused_in_words(module):
+def test_a_pickle_of_an_earlier_version_is_refused_with_advice(module):
     written = f"cdiscrim.{module}\nPCA\n.".encode()
     with pytest.raises(ImportError, match=r"discrim\.save"):
         pickle.loads(written)

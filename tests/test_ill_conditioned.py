@@ -75,7 +75,7 @@ def with_warnings(estimator, X, y):
 
 @over(CASES + CHOSEN_BY_FOLDS)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
-def test_a_fit_is_finite_and_says_a_thing_once(case, family):
+def test_a_fit_is_finite_and_warns_once(case, family):
     for size in FAMILIES[family]:
         X, y, rng = table(0)
         X = family(X, rng, size)
@@ -122,7 +122,7 @@ def groups(y):
 
 
 @pytest.mark.parametrize(("family", "size", "seed"), TABLES)
-def test_separations_are_those_of_60_digits_or_the_fit_says_that_digits_are_lost(family, size, seed):
+def test_separations_are_those_of_60_digits_or_the_fit_warns(family, size, seed):
     X, y, rng = table(seed)
     X = family(X, rng, size)
     wanted, least = exact_separations(X, y)
@@ -137,7 +137,7 @@ def test_separations_are_those_of_60_digits_or_the_fit_says_that_digits_are_lost
         assert least < 1e-7  # it is not said of tables of which much is known
 
 
-def test_a_ridge_tells_small_from_nothing_and_nothing_is_said():
+def test_a_ridge_separates_small_from_zero_without_a_warning():
     X, y, rng = table(0)
     for size in FAMILIES[nearly_twice]:
         assert with_warnings(RegularizedLDA(shrinkage=0.1), nearly_twice(X, rng, size), y)[1] == []
@@ -145,7 +145,7 @@ def test_a_ridge_tells_small_from_nothing_and_nothing_is_said():
 
 @over(CASES + CHOSEN_BY_FOLDS)
 @pytest.mark.parametrize("size", [1e-60, 1e-90])
-def test_columns_whose_squares_no_double_holds_are_left_out_and_classical_lda_says_so(case, size):
+def test_columns_with_squares_below_float64_are_left_out_with_a_warning_of_lda(case, size):
     X, y, rng = table(0)
     fitted, said = with_warnings(case(1), far_scales(X, rng, size), y)
     assert np.isfinite(fitted.transform(X)).all()
@@ -153,7 +153,7 @@ def test_columns_whose_squares_no_double_holds_are_left_out_and_classical_lda_sa
 
 
 @pytest.mark.parametrize("gamma", [1e-8, 1e-5, 0.1])
-def test_behind_a_ridge_too_loadings_that_are_missed_are_said(gamma):
+def test_missed_loadings_warn_also_with_a_ridge(gamma):
     X, y, rng = table(0)
     X = np.c_[X, X[:, 0] + 1e-7 * rng.normal(size=N)]
     X[:, 4] += 1e-7 * y  # where the two columns differ the classes do

@@ -50,7 +50,7 @@ def test_every_public_name_is_there_and_explained():
         assert len(PUBLIC[name].gloss.split()) <= 7
 
 
-def test_editors_and_type_checkers_are_told_the_names_of_the_registry():
+def test_the_stub_holds_the_names_of_the_registry():
     written = Path(discrim.__file__).with_name("__init__.pyi").read_text(encoding="utf-8")
     assert written == render_stub(), "run `python discrim/registry.py`"
 

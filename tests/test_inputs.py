@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from estimators import CASES, CHOSEN_BY_FOLDS, QUIET, STREAMED, SUPERVISED, WITH_DEFAULTS, over
 from geometry import most_turned
-from samples import labelled, of, with_names_that_are_read
+from samples import labelled, note, with_names_that_are_read
 
 from discrim import PCA, BayesErrorPCA, FisherLDA, MarginPCA, PosteriorMap
 
@@ -43,12 +43,12 @@ def test_bad_cells_are_named_and_counted(case, table):
         what = "NaN" if np.isnan(value) else "infinity"
         message = rf"X .*3 cells.*{what}.*row 7, column 2"
         bad = container(spoiled(X, value))
-        with of((name, kind)), pytest.raises(ValueError, match=message):
+        with note((name, kind)), pytest.raises(ValueError, match=message):
             case().fit(bad, y)
-        with of((name, kind)), pytest.raises(ValueError, match=message):
+        with note((name, kind)), pytest.raises(ValueError, match=message):
             fitted.transform(bad)
         if case.laws.streams:
-            with of((name, kind)), pytest.raises(ValueError, match=message):
+            with note((name, kind)), pytest.raises(ValueError, match=message):
                 case().partial_fit(X, y).partial_fit(bad, y)
 
 
@@ -102,7 +102,7 @@ def test_kinds_of_labels(case):
     plain = case().fit(X, Y)
     for name, labels in LABELS.items():
         given = labels()
-        with of(name):
+        with note(name):
             fitted = case().fit(X, given)
             assert most_turned(plain.components_, fitted.components_) < 1e-9
             assert fitted.classes_.tolist() == sorted(set(np.asarray(given).tolist()))
@@ -144,7 +144,7 @@ REFUSED_LABELS = {
 @over(SUPERVISED + CHOSEN_BY_FOLDS)
 def test_labels_that_are_refused(case):
     for name, (labels, message) in REFUSED_LABELS.items():
-        with of(name), pytest.raises(ValueError, match=message):
+        with note(name), pytest.raises(ValueError, match=message):
             case().fit(X, labels())
 
 
@@ -198,7 +198,7 @@ KINDS = {
 @over(WITH_DEFAULTS)
 def test_kinds_of_numbers(case):
     for name, given in KINDS.items():
-        with of(name):
+        with note(name):
             fitted = case().fit(given, Y)
             plain = case().fit(np.asarray(given).astype(np.float64), Y)
             assert fitted.components_.dtype == fitted.transform(given).dtype == np.float64
@@ -227,7 +227,7 @@ REFUSED_TABLES = {
 @over(WITH_DEFAULTS)
 def test_tables_that_are_refused(case):
     for name, (given, kind, message) in REFUSED_TABLES.items():
-        with of(name), pytest.raises(kind, match=message):
+        with note(name), pytest.raises(kind, match=message):
             case().fit(given, Y[: len(given)])
 
 
@@ -313,7 +313,7 @@ REFUSED_WEIGHTS = {
 @over(WITH_DEFAULTS)
 def test_weights_that_are_refused(case):
     for name, (weights, message) in REFUSED_WEIGHTS.items():
-        with of(name), pytest.raises(ValueError, match=message):
+        with note(name), pytest.raises(ValueError, match=message):
             case().fit(X, Y, sample_weight=weights)
 
 
@@ -366,7 +366,7 @@ def lazy_tables():
 @pytest.mark.parametrize(
     ("kind", "advice", "made"), list(lazy_tables()), ids=lambda one: one if isinstance(one, str) else ""
 )
-def test_what_is_not_in_memory_is_not_brought_there_in_silence(kind, advice, made):
+def test_lazy_tables_are_refused_with_advice(kind, advice, made):
     lazy = made()
     fitted = FisherLDA(2).fit(X, Y)
     for use in (lambda: fitted.predict(lazy), lambda: PosteriorMap().fit(lazy, Y)):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from estimators import CASES, CHOSEN_BY_FOLDS, LISTED, OPTIONS, QUIET, SUPERVISED, over, posed_in
 from geometry import most_turned, signs_differ
-from samples import of
+from samples import note
 from sklearn.model_selection import StratifiedKFold
 
 pytestmark = QUIET
@@ -123,7 +123,7 @@ def test_unit(case, k, table, plain):
     X, y = table
     for unit in (1 / 7, 1000.0):
         other = case(k).fit(unit * X, y)
-        with of(unit):
+        with note(unit):
             assert most_turned(plain.components_, other.components_) < ANGLE
             assert not signs_differ(plain.components_, other.components_)
             np.testing.assert_allclose(other.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-9)
@@ -154,7 +154,7 @@ def test_weights_times_a_factor(case, k, table, rng):
     one = case(k).fit(X, y, sample_weight=weights)
     for factor in (0.37, 1e60):
         other = case(k).fit(X, y, sample_weight=factor * weights)
-        with of(factor):
+        with note(factor):
             assert most_turned(one.components_, other.components_) < ANGLE
             np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-9)
 
@@ -199,7 +199,7 @@ def test_a_constant_column_changes_nothing(case, k, table, path):
     plain = posed_in(basis, case(k)).fit(make(X), y)
     for value in (0.0, 7.3, -1e12 / 3):
         appended = make(np.c_[X, np.full(len(X), value)])
-        with of(value):
+        with note(value):
             fitted = posed_in(basis, case(k)).fit(appended, y)
             np.testing.assert_allclose(fitted.transform(appended), plain.transform(make(X)), rtol=0, atol=1e-10)
             assert path == "products" or fitted.rank_ == plain.rank_

@@ -20,7 +20,7 @@ from estimators import (
     posed_in,
 )
 from geometry import largest_angle, most_turned, signs_differ
-from samples import labelled, of
+from samples import labelled, note
 
 from discrim import PCA, ClassMoments, MarginPCA
 from discrim.estimators.discriminant import DiscriminantReducer
@@ -93,7 +93,7 @@ def test_directions_at_an_offset(case, table, offset):
     moved = X + offset
     plain = case().fit(moved - offset, y)  # this subtraction is exact: the same rows, near the origin
     for way in ways(case):
-        with of(way):
+        with note(way):
             fitted = fitted_by(way, case, moved, y)
             assert most_turned(plain.components_, fitted.components_) < 1e-8
             np.testing.assert_allclose(fitted.eigenvalues_, plain.eigenvalues_, atol=1e-8 * plain.eigenvalues_[0])
@@ -177,7 +177,7 @@ def test_columns_that_add_nothing_add_no_rank(case, table, kind):
     rank = case(None).fit(X, y).rank_
     for name, column in columns_that_add_nothing(X).items():
         given = kind(np.c_[X, column])
-        with of(name), warnings.catch_warnings(record=True) as said:
+        with note(name), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             fitted = case(None).fit(given, y)
             assert len(said) <= 1
@@ -195,7 +195,7 @@ def test_the_whole_table_times_one_factor(case, table):
     plain = case().fit(X, y)
     for way, exponent in itertools.product(ways(case), (-300, -70, 80, 300)):
         scaled = X * 10.0**exponent
-        with of((way, exponent)):
+        with note((way, exponent)):
             fitted = fitted_by(way, case, scaled, y)
             assert most_turned(plain.components_, fitted.components_) < 1e-9
             assert not signs_differ(plain.components_, fitted.components_)
@@ -221,7 +221,7 @@ def test_float32_times_one_factor(case, table):
     X, y = table
     for exponent in (-30, -18, 18, 34):
         scaled = (X * 10.0**exponent).astype(np.float32)
-        with of(exponent):
+        with note(exponent):
             plain = case().fit(scaled.astype(np.float64), y)
             fitted = case().fit(scaled, y)
             assert largest_angle(plain.components_, fitted.components_) < 1e-6
@@ -237,7 +237,7 @@ def test_equal_rows(case, shape):
     message = "rows.*equal"
     for value, kind in itertools.product((0.0, 0.1, 1e200), (np.asarray, sp.csr_array)):
         X, y = np.full(shape, value), np.arange(shape[0]) % 2
-        with of((value, kind)), pytest.raises(ValueError, match=message):
+        with note((value, kind)), pytest.raises(ValueError, match=message):
             case(None).fit(kind(X), y)
 
 
@@ -274,7 +274,7 @@ GAINS = [
 # (the cost of pairwise eigenvectors is a class's moments around the mean of all rows, which grow with the gap)
 @over([case for case in GAINS if case.name != "pairwise-eigenvectors"])
 @pytest.mark.parametrize("shape", [(60, 4), (24, 40)], ids=["tall", "wide"])
-def test_classes_that_lie_far_apart_are_told_apart(case, shape):
+def test_classes_1e8_apart_are_separated(case, shape):
     X, y = labelled(*shape)
     towards = np.linspace(1.0, 2.0, shape[1])
     first = [case(1).fit(X + gap * np.outer(y, towards), y) for gap in (1e6, 1e8)]
@@ -391,7 +391,7 @@ SQUARE = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
 
 
 @pytest.mark.parametrize("make", [PCA, MarginPCA], ids=str)
-def test_a_tie_at_the_cut_is_told(make):
+def test_a_tie_at_the_cut_warns(make):
     X, y = np.tile(SQUARE, (2, 1)), np.repeat([0, 1], 4)
     with pytest.warns(UserWarning, match="tie"):
         make(1).fit(X, y)
@@ -415,7 +415,7 @@ def everything(case, X, y, weights):
 
 
 @over(WITH_DEFAULTS)
-def test_nothing_is_written_to_what_came(case, table):
+def test_the_input_is_never_modified(case, table):
     for kind in (np.array, np.float32, np.asfortranarray, sp.csr_array, sp.csc_array):
         X, y = (part.copy() for part in table)
         given = kind(X)
@@ -424,5 +424,5 @@ def test_nothing_is_written_to_what_came(case, table):
         before = [part.copy() for part in (*parts, y, weights)]
         everything(case, given, y, weights)
         for was, now in zip(before, (*parts, y, weights), strict=True):
-            with of(kind):
+            with note(kind):
                 np.testing.assert_array_equal(was, now)

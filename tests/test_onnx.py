@@ -99,7 +99,7 @@ def test_a_pipeline_with_a_reducer_that_also_classifies(reducer, iris):
 
 
 @pytest.mark.parametrize("model", [FisherLDA(2), discrim.OrthogonalLDA(2), PosteriorMap(2)], ids=repr)
-def test_a_reducer_predicts_where_it_is_asked_to(model, iris):
+def test_a_reducer_predicts_on_request(model, iris):
     X, y, new = iris
     model.fit(X, y)
     labels, second = outputs(model, new, {id(model): {"predict": True}})
@@ -139,7 +139,7 @@ def test_the_map_of_any_linear_transformer_goes_along(iris):
     assert_same(outputs(model, new)[0], model.transform(new), "float64")
 
 
-def test_what_has_no_graph_says_so(iris):
+def test_models_without_an_onnx_graph_are_refused(iris):
     X, y, new = iris
     with pytest.raises(NotImplementedError, match="laplacian"):
         outputs(KernelMap("laplacian").fit(X), new)

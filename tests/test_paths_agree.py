@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from estimators import CASES, KEEPING_COLUMNS, QUIET, STREAMED, WITH_DEFAULTS, over, posed_in
 from geometry import largest_angle, most_turned, signs_differ
 from memory import assert_peak_below
-from samples import graded, labelled, of
+from samples import graded, labelled, note
 
 from discrim import PCA, BayesErrorLDA, BayesErrorPCA, MarginPCA, RegularizedLDA
 from discrim.core.coordinates.products import Products
@@ -40,7 +40,7 @@ def test_every_basis_gives_the_same_answer(case, table):
     wanted = case().fit(X, y)
     bases = ["features", "rows"] + ["products"] * case.laws.by_products
     for basis, kind in itertools.product(bases, (np.asarray, sp.csr_array)):
-        with of((basis, kind)):
+        with note((basis, kind)):
             found = posed_in(basis, case()).fit(kind(X), y)
             assert_agree(wanted, found)
             assert f"{basis}, as the caller wished" in found.solver_
@@ -59,7 +59,7 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
 
 # (BayesErrorLDA with a ridge goes by products, too; what it expects of other rows is drawn at random there)
 @over([case for case in CASES if not (case.laws.by_products or isinstance(case(), BayesErrorLDA))])
-def test_what_needs_all_directions_says_so_of_a_large_sparse_table(case, monkeypatch):
+def test_methods_that_need_all_directions_refuse_a_large_sparse_table(case, monkeypatch):
     monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)
     with pytest.raises(ValueError, match="80×40"):
@@ -167,7 +167,7 @@ def test_principal_components_themselves_down_to_1e_9():
 
 @over(SPREADS)
 @pytest.mark.parametrize("smallest", [1e-5, 1e-8, 1e-12])
-def test_large_directions_keep_their_digits_beside_small_ones(case, smallest):
+def test_large_directions_keep_their_digits_next_to_small_ones(case, smallest):
     X, y, _ = graded(40, 100, smallest)
     directions = np.linalg.svd(np.array(literal.MARGIN_ROWS[case.name](X, y)), full_matrices=False)[2]
     fitted = case(2).fit(X, y)
@@ -224,7 +224,7 @@ def test_a_stream_is_its_rows_at_once(case, table):
         given, streamed = kind(X), case()
         for rows in chunks(y):
             streamed.partial_fit(given[rows], y[rows])
-        with of((chunks.__name__, kind)):
+        with note((chunks.__name__, kind)):
             assert_agree(whole, streamed, angle=1e-10, rtol=1e-11 if case.laws.orthonormal else 1e-9)
             assert "stream" in streamed.solver_
             if case.laws.supervised:
@@ -245,7 +245,7 @@ def test_a_weighted_stream(case, table, rng):
 
 
 @over(STREAMED)
-def test_a_stream_may_be_asked_in_between(case, table):
+def test_a_stream_can_be_used_before_its_end(case, table):
     X, y = table
     streamed = case()
     half = len(y) // 2
@@ -304,7 +304,7 @@ def test_layout_in_memory_does_not_matter(case, table, tmp_path):
     plain = case().fit(X.copy(), y)
     for name, layout in LAYOUTS.items():
         given = layout(X, tmp_path)
-        with of(name):
+        with note(name):
             fitted = case().fit(given, y)
             assert_agree(plain, fitted, angle=1e-12, rtol=1e-12)
             np.testing.assert_allclose(fitted.transform(given), fitted.transform(X), atol=1e-11)
@@ -317,7 +317,7 @@ def test_sparse_formats(case, shape):
     X = np.where(np.abs(X) > 0.5, X, 0.0)
     plain = case().fit(X, y)
     for container in (sp.csr_array, sp.csc_array, sp.coo_array, sp.lil_array, sp.dok_array):
-        with of(container):
+        with note(container):
             fitted = case().fit(container(X), y)
             assert_agree(plain, fitted)
             np.testing.assert_allclose(fitted.transform(container(X)), fitted.transform(X), atol=1e-10)

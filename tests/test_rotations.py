@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import LISTED, QUIET
-from samples import of
+from samples import note
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -39,5 +39,5 @@ def test_the_axes_as_given_are_no_more_than_5_points_behind_rotated_ones(name, d
                 classifier.fit(Z @ turned, y[train]).score(new @ turned, y[test])
                 for turned in [np.eye(Z.shape[1]), *rotations[:n_rotations]]
             ]
-            with of(f"{case}, {judge}"):
+            with note(f"{case}, {judge}"):
                 assert np.mean(scores[1:]) <= scores[0] + 0.05

@@ -43,7 +43,7 @@ def test_groups_of_rows_without_weight_are_left_out_with_them():
     np.testing.assert_allclose(weighted.path_.accuracies, plain.path_.accuracies)
 
 
-def test_groups_are_asked_for_only_where_folds_choose():
+def test_groups_are_requested_only_with_cross_validation():
     with config_context(enable_metadata_routing=True):
         assert set(PCA().get_metadata_routing().fit.requests) == {"sample_weight"}
         assert set(RegularizedLDA().get_metadata_routing().fit.requests) == {"sample_weight", "groups"}

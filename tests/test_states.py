@@ -118,7 +118,7 @@ OTHERS = {
 MAKERS = {case.name: case for case in EVERY} | OTHERS
 
 
-def test_every_estimator_is_among_those_asked():
+def test_every_estimator_is_tested():
     asked = {type(make()).__name__ for make in MAKERS.values()}
     known = {name for name in PUBLIC if hasattr(getattr(discrim, name), "fit") and name != "fit_parts"}
     assert known <= asked
@@ -177,7 +177,7 @@ class TwoClasses(discrim.RefinedHyperplane):
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("make", {**MAKERS, **FAR}.values(), ids={**MAKERS, **FAR})
-def test_what_is_said_of_rows_far_out_is_finite_or_a_named_error(make):
+def test_results_for_distant_rows_are_finite_or_a_named_error(make):
     fitted = make().fit(X, Y)
     for size in (1e200, 1e308, 1.7e308):
         for far in (np.full((1, X.shape[1]), size), np.resize([size, -size], (1, X.shape[1]))):

@@ -101,7 +101,7 @@ def test_weighted_sum_of_class_scatters():
     assert exact.error(pooled.scatter(4 * emphasis), 4 * wanted) < 1e-13
 
 
-def test_what_was_pooled_cannot_be_told_apart():
+def test_pooled_scatters_cannot_be_separated():
     X, y = labelled(50, 4)
     with pytest.raises(ValueError, match="keep"):
         ClassMoments.of(X, y).scatter(np.array([1.0, 2.0, 3.0]))
@@ -177,7 +177,7 @@ def test_a_scatter_for_each_class_beyond_memory_is_refused(monkeypatch):
     assert ClassMoments.of(X, y, keep="each").each.nbytes == 384
 
 
-def test_tiny_columns_beside_a_large_constant_one_keep_finite_means_in_single_precision():
+def test_tiny_columns_next_to_a_large_constant_one_keep_finite_float32_means():
     rng, y = np.random.default_rng(0), np.arange(40) % 4
     small = rng.standard_normal((40, 20)) + np.eye(20)[y]
     X = np.c_[small * 1e-28, np.full(40, 1e12)].astype(np.float32)

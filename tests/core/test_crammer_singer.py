@@ -223,7 +223,7 @@ def test_rows_of_zeros_share_their_bound_evenly():
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_equal_rows_share_their_duals_whatever_the_order(seed):
+def test_equal_rows_share_their_duals_in_any_order(seed):
     X, y = load_iris(return_X_y=True)  # rows 101 and 142 are twins
     order = np.random.default_rng(seed).permutation(len(y))
     plain, mixed = solved(X, y, tol=1e-5), solved(X[order], y[order], tol=1e-5)
@@ -436,7 +436,7 @@ def test_too_few_passes_warn_with_the_gap(max_iter):
     assert (svm.dual_coef.sum(axis=1) == 0).all()
 
 
-def test_a_hopeless_problem_stops_and_says_how_far_it_came():
+def test_an_unsolvable_problem_stops_and_reports_its_gap():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 6)) * np.geomspace(1e-3, 1e4, 6)
     codes = rng.integers(0, 2, 80)

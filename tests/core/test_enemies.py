@@ -93,7 +93,7 @@ def test_equals_brute_force_over_many_tiles_of_full_size(rng, d, n_classes):
 
 @settings(deadline=None, max_examples=60)
 @given(st.data())
-def test_equals_brute_force_on_whatever_ties(data):
+def test_equals_brute_force_with_ties(data):
     n, d = data.draw(st.integers(2, 70)), data.draw(st.sampled_from([1, 2, 5, 7]))
     values = data.draw(st.sampled_from([[0.0, 1.0], [0.1, 0.2, 0.3], [-1e8, 0.0, 1e-8], [1 / 3, 1e3, 1e3 + 1e-10]]))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))

@@ -58,7 +58,7 @@ def test_folds_of_classes_in_any_order_and_number_are_scikit_learns(seed):
         assert all(map(np.array_equal, found, split))
 
 
-def test_statistics_of_all_rows_and_of_those_held_out_come_from_the_same_pass(rng):
+def test_one_pass_gives_statistics_of_all_rows_and_of_held_out_rows(rng):
     points, directions = rows(), rng.normal(size=(2, 4))
     folds = Folds(points, splits_of(points, 4, None))
     whole = ClassMoments.of_rows(points)
@@ -82,7 +82,7 @@ def test_a_bad_cell_is_named_by_its_row_in_the_table_not_in_a_fold():
         _ = Folds(points, splits_of(points, 4, None)).moments
 
 
-def test_given_row_numbers_count_in_the_table_that_came():
+def test_given_row_numbers_refer_to_the_given_table():
     left = np.flatnonzero(np.arange(41) % 4 != 1)
     whole = rows()
     points = LabelledRows(whole.X[left], whole.codes[left], whole.classes, None, left, 41)

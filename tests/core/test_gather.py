@@ -113,7 +113,7 @@ def test_a_row_with_two_labels_has_two_places():
     assert held == {(1.0, "a"): 2.0, (1.0, "b"): 1.0, (2.0, "a"): 1.0}
 
 
-def test_places_left_out_are_told_where_no_row_is():
+def test_sample_reports_the_rows_that_it_leaves_out():
     X, y = np.repeat(np.arange(10.0)[:, None], 2, axis=0), np.tile([0, 1], 10)
     sample = gathered(X, y, gathering=Gathering(sample_rows=15)).sample
     assert len(sample) == 15
@@ -190,7 +190,7 @@ def test_a_part_added_twice_is_refused():
     assert again.n_rows == 60
 
 
-def test_long_parts_are_told_apart_by_rows_all_over_them():
+def test_long_parts_are_distinguished_by_rows_from_all_over_them():
     X, y = labelled(5_000, 2)
     other = X.copy()
     other[4096] += 1
@@ -294,7 +294,7 @@ def test_a_long_array_is_looked_at_a_block_at_a_time(kind, monkeypatch, tmp_path
             Gatherer(FOLDED).add(X, **given)
 
 
-def test_rows_that_cannot_come_into_the_sample_are_left_at_once():
+def test_rows_that_cannot_enter_the_sample_are_skipped():
     X, y = labelled(300, 5)
     before = gathered(X[:200], y[:200])
     beside = Gatherer(FOLDED, beside=before)

@@ -161,7 +161,7 @@ def test_the_trace_of_a_quotient():
 
 
 @pytest.mark.parametrize("shares", [[0.25, 0.25, 0.5], [0.05, 0.15, 0.8]])
-def test_what_statistics_let_expect_is_centred_as_training_means_are(shares):
+def test_expected_means_are_centred_as_training_means(shares):
     shares = np.array(shares)
     trained = np.random.default_rng(0).standard_normal((3, 2))
     trained -= shares @ trained

@@ -52,7 +52,7 @@ def test_log_loss_chooses_within_one_standard_error_of_the_best_accuracy():
     assert chosen({first: [held_out(BEST)], second: [held_out(FAR)]}).candidate == first
 
 
-def test_a_candidate_that_was_dropped_is_told_of_and_never_chosen():
+def test_a_dropped_candidate_is_reported_and_never_chosen():
     halves = [slice(0, 50), slice(50, 100)]
     whole, dropped = Candidate("linear"), Candidate("rbf", 1.0)
     parts = [held_out(BEST[half], codes=CODES[half]) for half in halves]

@@ -136,7 +136,7 @@ WITHOUT_PAIRS = {
 
 
 @pytest.mark.parametrize("fit", WITHOUT_PAIRS.values(), ids=WITHOUT_PAIRS)
-def test_pairwise_statistics_are_not_advised_where_they_are_asked_for_or_cannot_be_had(fit, tmp_path):
+def test_pairwise_statistics_are_not_advised_if_used_or_impossible(fit, tmp_path):
     for model in (FisherLDA(), FisherLDA(missing="pairwise")):
         with pytest.raises(ValueError, match=r"fill them in, .*in a Pipeline: make_pipeline\(SimpleImputer") as raised:
             fit(model, with_gaps(X), tmp_path)
@@ -169,7 +169,7 @@ def test_rows_of_no_weight_are_left_out_of_pairwise_statistics():
     ],
     ids=["covariance_estimator", "class_weight", "cv", "cv of the errors", "ledoit_wolf"],
 )
-def test_what_needs_whole_rows_says_so(estimator, message):
+def test_methods_that_need_whole_rows_refuse_missing_cells(estimator, message):
     with pytest.raises(ValueError, match=message):
         estimator.fit(with_gaps(X), Y)
 

@@ -60,7 +60,7 @@ def test_rows_that_are_all_equal_leave_the_priors():
     np.testing.assert_allclose(scores, np.broadcast_to(np.log([0.75, 0.25]), scores.shape))
 
 
-def test_classes_that_do_not_vary_are_told_apart():
+def test_constant_classes_are_separated():
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 4, axis=0)
     y = np.repeat([0, 1, 2], 4)
     scores = RidgeRules.of(ClassMoments.of(X, y), RIDGES).scores(X).mT

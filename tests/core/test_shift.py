@@ -95,7 +95,7 @@ def test_scatter_of_shifted_rows_in_closed_form(case):
         assert np.linalg.matrix_rank(more) == C - 1
 
 
-def test_rows_move_by_the_asked_share_of_their_spread(case):
+def test_rows_move_by_the_given_share_of_their_spread(case):
     X, rows, C, v = case
     found = margin_shift(rows, C, **SVM)
     for shift in (0.1, 1.0, 5.0):

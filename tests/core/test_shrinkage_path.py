@@ -138,7 +138,7 @@ def test_after_all_discriminants_the_score_is_that_of_the_rule(gammas):
 
 
 @pytest.mark.parametrize("every_count", [False, True])
-def test_a_path_walked_in_parts_is_the_same(every_count, monkeypatch):
+def test_a_path_scored_in_parts_is_the_same(every_count, monkeypatch):
     X, y = labelled(60, 5, seed=4)
     folds = folds_of(LabelledRows(np.c_[X, X[:, 0] + (y == 1)], y, np.arange(3)), 3, None)  # no rule without a ridge
     gammas = np.array([0.0, 0.0, 0.3, 1.0])

@@ -167,7 +167,7 @@ def test_weights_are_repetition_on_every_path(case, path):
 
 
 @kinds
-def test_too_few_rounds_are_told(kind):
+def test_too_few_rounds_warn(kind):
     X, y = labelled(60, 5)
     with pytest.warns(ConvergenceWarning, match="1 rounds"):
         kind(2, max_iter=1, tol=1e-12).fit(X, y)

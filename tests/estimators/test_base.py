@@ -13,7 +13,7 @@ from discrim.core.coordinates.choose import Plan
 from discrim.tables.rows import projected
 
 
-def test_a_stream_is_solved_when_it_is_first_asked_and_once(monkeypatch):
+def test_a_stream_is_solved_once_on_first_use(monkeypatch):
     X, y = labelled(40, 4)
     solved = []
     solve = MarginPCA._solve
@@ -78,7 +78,7 @@ def test_a_failed_solution_is_not_taken_for_a_fit(monkeypatch):
     assert not hasattr(estimator, "components_")
 
 
-def test_small_directions_are_asked_for_twice_at_most(monkeypatch):
+def test_small_directions_are_computed_twice_at_most(monkeypatch):
     X, _ = labelled(10, 60)
     built = []
     build = Plan.build

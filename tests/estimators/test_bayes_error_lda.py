@@ -147,7 +147,7 @@ def test_two_classes_or_all_discriminants_are_regularised_lda_exactly(shrinkage,
 
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("k", [1, 2, 4, 6])
-def test_prediction_uses_all_discriminants_whatever_k_is(nested, k):
+def test_prediction_uses_all_discriminants_for_any_k(nested, k):
     X, y = labelled(150, 8, 6, seed=4)
     ours = BayesErrorLDA(k, shrinkage=0.1, nested=nested, priors="equal").fit(X, y)
     theirs = RegularizedLDA(shrinkage=0.1, priors="equal").fit(X, y)
@@ -511,7 +511,7 @@ def test_five_neighbours_see_satellite_images_better_than_in_ldas_components(dat
     assert of_two + of_three > 0
 
 
-def test_an_error_that_cannot_be_known_is_nan_and_says_why():
+def test_an_unknown_error_is_nan_with_a_warning():
     X = np.array([[0.0, 0.0], [1.0, 0.5], [0.2, 1.0]])
     fitted = BayesErrorLDA(1, shrinkage=0.5, cv=None).fit(X, [0, 1, 2])
     with pytest.warns(UserWarning, match="bayes_error_"):

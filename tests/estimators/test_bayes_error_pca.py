@@ -113,7 +113,7 @@ def test_score_is_a_parameter_and_no_method():
     assert estimator.set_params(score="fisher").get_params()["score"] == "fisher"
 
 
-def test_components_that_tell_as_little_are_in_the_order_of_their_variance(rng):
+def test_components_of_equal_score_are_ordered_by_variance(rng):
     """Every combination of some settings, and classes by the first alone: along the others means differ by rounding."""
     levels = [[0.0, 0.3], [0.1, 0.7, 2.3], [0.1, 0.4, 1.6], [0.3, 0.4, 0.9]]
     X = np.array(list(product(*levels)))

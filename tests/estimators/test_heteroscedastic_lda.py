@@ -40,7 +40,7 @@ def test_one_component_shows_what_class_means_do_not():
     assert scores[RegularizedLDA] < scores[HeteroscedasticLDA] - 0.1
 
 
-def test_without_a_ridge_a_singular_scatter_is_said_and_lda_takes_its_place():
+def test_without_a_ridge_a_singular_scatter_warns_and_lda_is_used():
     X, y = labelled(8, 20, 2)
     with pytest.warns(UserWarning, match="singular"):
         one = HeteroscedasticLDA(1, shrinkage=0.0).fit(X, y)

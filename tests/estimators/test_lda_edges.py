@@ -132,7 +132,7 @@ def test_a_failed_refit_leaves_the_model_as_it_was():
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-def test_a_stream_remembers_the_classes_it_was_told():
+def test_a_stream_keeps_its_declared_classes():
     X = sample()
     model = FisherLDA().partial_fit(X[:40], y[:40], classes=[0, 1])
     with pytest.raises(ValueError, match=r"classes.*\[2\]"):
@@ -150,7 +150,7 @@ def test_moments_take_what_fits_take():
         ClassMoments.of(X, None)
 
 
-def test_pca_lda_says_how_many_components_it_used():
+def test_pca_lda_reports_its_number_of_components():
     X = sample(d=6)
     assert PCALDA().fit(X, y).pca_components_ == 6
     assert PCALDA(pca_components=3).fit(X, y).pca_components_ == 3
@@ -187,7 +187,7 @@ def test_a_class_far_off_leaves_the_others_apart(model, gap):
         assert (fitted.predict(moved) == labels).mean() > 0.99
 
 
-def test_probabilities_between_near_classes_beside_a_far_one():
+def test_probabilities_of_near_classes_with_a_far_one():
     rng = np.random.default_rng(1)
     labels = np.arange(300) % 3
     X = rng.normal(size=(300, 3))
@@ -337,7 +337,7 @@ def test_orthonormal_in_any_unit(kind, unit, dtype, d):
 
 @pytest.mark.parametrize("priors", [None, [0.6, 0.3, 0.1], "equal"])
 @pytest.mark.parametrize("far", [0.0, 1e6])
-def test_scores_beside_a_far_class_are_the_gaussians(priors, far):
+def test_scores_with_a_far_class_are_the_gaussians(priors, far):
     X = sample(3)
     X[y == 2] += far
     means = np.array([X[y == c].mean(axis=0) for c in range(3)])

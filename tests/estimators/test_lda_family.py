@@ -140,7 +140,7 @@ def test_null_space_is_filled_with_one_warning_where_there_is_none():
     assert angle(model.components_, OrthogonalLDA().fit(X, y).components_) < 1e-9
 
 
-def test_null_space_is_filled_beside_what_it_gives():
+def test_null_space_is_filled_after_its_own_discriminants():
     # n − C < d < n − 1: the null space has one direction, two discriminants are wanted
     X, y = clouds(6, 16)
     with pytest.warns(UserWarning, match="1 of 2"):
@@ -219,7 +219,7 @@ def test_collinear_columns_are_harmless(columns):
     np.testing.assert_allclose(more.predict_proba(np.c_[X, extra]), plain.predict_proba(X), atol=1e-8)
 
 
-def test_a_column_that_tells_the_classes_apart_without_varying_in_them():
+def test_a_column_that_separates_the_classes_and_is_constant_in_each():
     X, y = load_iris(return_X_y=True)
     with pytest.warns(UserWarning, match="singular"):
         model = FisherLDA().fit(np.c_[X, y.astype(float)], y)
@@ -253,7 +253,7 @@ def test_more_components_continue_with_pca_of_the_complement(X, y):
             np.testing.assert_allclose(np.diag(G @ within @ G.T)[2:] / len(y), 1.0, rtol=1e-8)
 
 
-def test_prediction_uses_all_discriminants_whatever_n_components():
+def test_prediction_uses_all_discriminants_for_any_n_components():
     X, y = load_digits(return_X_y=True)
     few, all_of_them, many = (RegularizedLDA(k, shrinkage=0.1).fit(X, y) for k in (1, None, 20))
     np.testing.assert_array_equal(few.predict(X), all_of_them.predict(X))
@@ -391,7 +391,7 @@ def test_maximum_margin_criterion_by_its_definition():
     assert MaximumMarginCriterion(weight=0.3).fit(X, y).n_components_ == positive
 
 
-def test_maximum_margin_criterion_keeps_one_direction_and_says_so():
+def test_maximum_margin_criterion_keeps_one_direction_with_a_warning():
     X, y = clouds(50, 4, gap=0.0)
     with pytest.warns(UserWarning, match="MaximumMarginCriterion|best"):
         assert MaximumMarginCriterion().fit(X, y).n_components_ == 1

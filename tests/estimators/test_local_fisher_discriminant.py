@@ -57,7 +57,7 @@ def groups(n=240):
     return np.c_[rng.standard_normal(n) + 5 * np.array([-1.5, -0.5, 0.5, 1.5])[group], 4 * rng.standard_normal(n)], y
 
 
-def test_a_class_in_two_groups_is_told_apart():
+def test_a_class_in_two_groups_is_separated():
     X, y = groups()
     local = LocalFisherDiscriminant(1).fit(X, y).components_[0]
     assert abs(local[0]) > 3 * abs(local[1])

@@ -3,6 +3,7 @@
 import literal
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from geometry import largest_angle, most_turned
 from samples import labelled
 
@@ -117,8 +118,16 @@ def test_medians_shrug_at_an_outlier_that_drags_the_means():
 
 
 @pytest.mark.parametrize("pairs", CHOICES)
-def test_the_way_is_told(pairs):
+def test_the_solver_is_described(pairs):
     X, y = labelled(30, 4)
     assert "n=30 ≥ d=4" in MarginPCA(2, pairs=pairs).fit(X, y).solver_
     X, y = labelled(10, 40)
     assert "n=10 < d=40" in MarginPCA(2, pairs=pairs).fit(X, y).solver_
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_medians_do_not_depend_on_the_number_of_columns_in_a_block(kind, monkeypatch):
+    X, y = labelled(41, 7)
+    plain = MarginPCA(2, pairs="median").fit(kind(X), y).components_
+    monkeypatch.setattr("discrim.core.margin_vectors.BLOCK_BYTES", 8 * 41 * 3)
+    np.testing.assert_array_equal(MarginPCA(2, pairs="median").fit(kind(X), y).components_, plain)

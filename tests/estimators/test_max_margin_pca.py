@@ -67,7 +67,7 @@ def test_no_turn_raises_the_objective(shape, C):
 
 
 @over_tables
-def test_every_state_on_the_way_has_the_objective_it_says(shape):
+def test_every_state_has_the_objective_it_reports(shape):
     X, y = labelled(*shape, seed=3)
     problem, rows = problem_of(X, y, 0.7), in_units(X)
     W = PCA(2).fit(X).components_
@@ -187,7 +187,7 @@ def test_sparse_rows_and_single_precision_are_the_same_problem():
         assert largest_angle(other.components_, dense.components_) < enough
 
 
-def test_rounds_that_were_too_few_are_told():
+def test_too_few_rounds_warn_with_their_number():
     X, y = labelled(60, 8, seed=13)
     with pytest.warns(ConvergenceWarning, match="1 rounds"):
         model = MaxMarginPCA(2, max_iter=1).fit(X, y)

@@ -480,7 +480,7 @@ def test_bad_cells_are_named(rows):
         model.transform(X)
 
 
-def test_an_svm_that_was_stopped_early_says_so(rows):
+def test_an_svm_that_was_stopped_early_warns(rows):
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         model = MaxMarginShift(max_iter=1).fit(*rows)
     assert model.duality_gap_ > 1e-10

@@ -47,7 +47,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_reducer_comes_back(case, table, path):
+def test_every_reducer_is_restored(case, table, path):
     X, y = table
     model = case(2).fit(X, y)
     save(model, path)
@@ -67,7 +67,7 @@ def test_every_reducer_comes_back(case, table, path):
 @pytest.mark.parametrize(
     "names", [["b", "a", "größe ✓"], [3, -1, 2], [True, False, True], np.array(["x", "y", "z"], dtype=object)]
 )
-def test_labels_of_every_kind_come_back(names, table, path):
+def test_labels_of_every_kind_are_restored(names, table, path):
     X, y = table
     labels = np.asarray(names)[y]
     model = FisherLDA().fit(X, labels)
@@ -97,7 +97,7 @@ def test_reductions_of_others_are_saved_as_the_linear_maps_they_are(name, table,
     assert load(path).get_feature_names_out().tolist() == [f"{name}0"]
 
 
-def test_a_shift_with_another_extractor_of_ours_comes_back(table, path):
+def test_a_shift_with_another_extractor_is_restored(table, path):
     X, y = table
     model = MaxMarginShift(Autoencoder(1, max_iter=5), random_state=0).fit(X, y)
     save(model, path)
@@ -105,7 +105,7 @@ def test_a_shift_with_another_extractor_of_ours_comes_back(table, path):
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler()], ids=str)
-def test_a_pipeline_with_a_scaler_comes_back(scaler, table, path):
+def test_a_pipeline_with_a_scaler_is_restored(scaler, table, path):
     X, y = table
     model = make_pipeline(scaler, RegularizedLDA(2)).fit(X, y)
     save(model, path)
@@ -116,7 +116,7 @@ def test_a_pipeline_with_a_scaler_comes_back(scaler, table, path):
 
 
 @pytest.mark.parametrize("impute", IMPUTATIONS)
-def test_a_pipeline_that_fills_missing_cells_comes_back(impute, table, path):
+def test_a_pipeline_with_an_imputer_is_restored(impute, table, path):
     X, y = table[0].copy(), table[1]
     X[3, 1] = X[5, 0] = np.nan
     X[:, 2] = np.nan
@@ -130,7 +130,7 @@ def test_a_pipeline_that_fills_missing_cells_comes_back(impute, table, path):
     assert (again[0].transform(X)[:, 2] == 0).all()
 
 
-def test_column_names_float32_and_what_was_said_come_back(table, path):
+def test_column_names_float32_and_solver_are_restored(table, path):
     X, y = table
     frame = pd.DataFrame(X.astype(np.float32), columns=[f"c {i}" for i in range(X.shape[1])])
     model = BayesErrorPCA(2, score="bhattacharyya").fit(frame, y)
@@ -172,7 +172,7 @@ JUDGES = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("reduces", [True, False])
 @pytest.mark.parametrize("name", JUDGES)
-def test_every_classifier_comes_back(name, reduces, table, path):
+def test_every_classifier_is_restored(name, reduces, table, path):
     X, codes = table
     y = np.array(["b", "a", "größe ✓"])[codes]
     model = make_pipeline(StandardScaler(), *([PCA(2)] if reduces else []), JUDGES[name]()).fit(X, y)
@@ -188,7 +188,7 @@ def test_every_classifier_comes_back(name, reduces, table, path):
 
 
 @pytest.mark.parametrize("classifier", [SVC(), KNeighborsClassifier(3), LinearSVC(), RandomForestClassifier(3)])
-def test_classifiers_of_sparse_rows_come_back(classifier, table, path):
+def test_classifiers_of_sparse_rows_are_restored(classifier, table, path):
     X, y = sp.csr_matrix(np.maximum(table[0], 0)), table[1]
     model = make_pipeline(MaxAbsScaler(), classifier).fit(X, y)
     save(model, path)
@@ -279,7 +279,7 @@ def test_forests_with_a_foreign_tree_are_refused(table, path):
             load(path)
 
 
-def test_a_predictor_comes_back(table, path):
+def test_a_predictor_is_restored(table, path):
     X, y = table
     model = Predictor(make_pipeline(StandardScaler(), PCA(2), SVC())).fit(X, y)
     save(model, path)
@@ -461,7 +461,7 @@ except OSError as error:
     assert [other.name for other in path.parent.iterdir()] == [path.name]
 
 
-def test_weights_of_classes_that_numpy_named_come_back(path):
+def test_class_weights_with_numpy_labels_are_restored(path):
     X = np.random.default_rng(0).normal(size=(30, 4))
     y = np.array(["a", "b", "c"] * 10)
     model = RegularizedLDA(1, class_weight=dict(zip(np.unique(y), [1.0, 2.0, 3.0], strict=True))).fit(X, y)

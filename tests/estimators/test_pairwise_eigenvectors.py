@@ -54,7 +54,7 @@ def test_pieces_show_a_linear_classifier_what_means_do_not():
 
 
 @pytest.mark.parametrize("centre", [True, False])
-def test_pieces_are_both_halves_and_come_back(centre):
+def test_pieces_are_both_halves_and_invert(centre):
     X, y = labelled(40, 5)
     X = X + 2.0
     plain = PairwiseEigenvectors(3, centre=centre).fit(X, y)

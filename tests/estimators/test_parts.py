@@ -204,7 +204,7 @@ def test_a_gathered_scaler_is_the_fitted_one():
     ],
     ids=["class weights", "balanced, on the sample", "medians, on the sample"],
 )
-def test_a_scaler_asks_for_the_columns_whatever_the_method_asks_for(make, sparse):
+def test_a_scaler_gathers_the_columns_for_every_method(make, sparse):
     X, y = labelled(200, 5)
     X, scaler = X * [1, 10, 100, 1e3, 1e4], partial(StandardScaler, with_mean=not sparse)
     X = sp.csr_array(np.where(X > 0, X, 0.0)) if sparse else X + 3.0
@@ -469,7 +469,7 @@ def test_what_does_not_fit_and_cannot_be_passed_over_again_is_refused_with_both_
     assert fit_parts(PCA(3), iter(parts), max_memory=16 * 120**2).n_components_ == 3
 
 
-def test_the_least_that_passes_take_is_said_and_suffices():
+def test_the_minimal_memory_of_passes_is_reported_and_sufficient():
     _, _, parts = wide_parts()
     with pytest.raises(ValueError, match=r"max_memory.*99,840"):
         fit_parts(PCA(2), parts, max_memory=90_000)

@@ -237,7 +237,7 @@ def test_sparse_rows_are_as_good_as_dense_ones(kernel):
     np.testing.assert_allclose(sparse.transform(X), dense.transform(sp.csr_array(X)), atol=1e-8)
 
 
-def test_single_precision_comes_back_as_such():
+def test_single_precision_is_restored():
     X, y = curved(70)
     single = X.astype(np.float32)
     Z = PosteriorMap(2).fit(single, y).transform(single)
@@ -297,7 +297,7 @@ def test_a_far_row_leaves_the_kernel_candidates_as_they_were(far):
     assert after.temperature_ / before.temperature_ in (0.5, 2**-0.5, 1, 2**0.5, 2)
 
 
-def test_a_row_so_far_that_all_others_are_one_point_beside_it_leaves_numbers():
+def test_one_very_distant_row_leaves_finite_numbers():
     X, y = curved(60)
     X[17] = 1e250
     model = PosteriorMap(2, kernel="rbf").fit(X, y)
@@ -381,7 +381,7 @@ def test_a_linear_one_of_a_table_in_parts_is_that_of_all_rows(make, rng):
         assert parted.n_features_in_ == 4
 
 
-def test_parts_that_come_once_are_fitted_on_a_sample_of_their_rows(monkeypatch):
+def test_parts_from_an_iterator_are_fitted_on_a_sample(monkeypatch):
     X, y = curved(120)
     one = fit_parts(PosteriorMap(2), parts_of(X, y, 3))
     other = fit_parts(PosteriorMap(2), parts_of(X[::-1], y[::-1], 5))

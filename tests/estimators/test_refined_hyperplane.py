@@ -335,7 +335,7 @@ def test_best_is_the_rule_that_wins_the_inner_folds():
     assert seen == {**dict.fromkeys(MERGED_SET, 4), "max": 5}
 
 
-def test_best_with_too_few_rows_to_choose_says_so():
+def test_the_best_rule_warns_if_there_are_too_few_rows():
     X = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 6.0], [6.0, 5.5]])
     with pytest.warns(UserWarning, match="class 0"):
         model = RefinedHyperplane(rule="best").fit(X, [0, 0, 1, 1])

@@ -65,7 +65,7 @@ def test_the_count_by_folds_finds_the_few_columns_that_matter():
     assert fitted.transform(new).shape == (len(y_new), 2)
 
 
-def test_columns_are_screened_anew_in_each_fold():
+def test_columns_are_screened_in_each_fold():
     """Noise alone: held-out accuracy stays near chance, which it does not where test rows help to choose columns."""
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((60, 800)), np.arange(60) % 2
@@ -97,7 +97,7 @@ def test_a_stream_with_a_number():
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_the_rows_of_a_fold_lack_is_not_told():
+def test_a_fold_without_a_class_does_not_warn():
     X, y = labelled(6, 5)
     assert ScreenedPCA(2, cv=2).fit(X, y).n_components_ == 2
 

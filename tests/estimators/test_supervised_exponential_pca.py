@@ -104,6 +104,6 @@ def test_many_rows_are_refused_but_not_many_copies(monkeypatch):
         SupervisedExponentialPCA(2).fit(*labelled(40, 4))
 
 
-def test_too_few_steps_are_told():
+def test_too_few_steps_warn():
     with pytest.warns(ConvergenceWarning, match="1 rounds"):
         SupervisedExponentialPCA(2, max_iter=1, tol=1e-12).fit(*labelled(30, 4))

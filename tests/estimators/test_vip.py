@@ -44,7 +44,7 @@ def test_it_is_the_formula_over_the_fitted_rows(case: Case, shape):
     np.testing.assert_array_equal(VIPValues.of(model, rows, y).vip, model.vip_)
 
 
-def test_every_reducer_that_uses_labels_and_their_spread_has_it_and_says_so():
+def test_every_supervised_reducer_has_it_in_its_docstring():
     assert len(TOLD) >= 18
     for case in LISTED:
         says_so = "    vip_ : array of shape (n_features,)\n" in type(case()).__doc__
@@ -71,7 +71,7 @@ def test_of_a_stream_and_of_other_units_it_is_the_same():
 
 
 @pytest.mark.parametrize("model", [PCA(2), MarginPCA(2), MarginSubspace(2)], ids=lambda one: type(one).__name__)
-def test_where_a_fit_does_not_know_it_the_error_says_who_does(model):
+def test_the_error_of_a_missing_vip_names_the_display(model):
     model.fit(X, Y)
     with pytest.raises(AttributeError, match="vip_"):
         _ = model.vip_
