@@ -7,6 +7,7 @@ and b_k a_i is the hyperplane in the standardised space again.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from sklearn.utils.validation import has_fit_parameter
@@ -36,6 +38,8 @@ Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 CONSTANT = 1e-10  # a deviation below this share of the largest value is rounding, not spread
+LEAST_SCALE = 1e-305  # a weight over a smaller deviation leaves the range of numbers
+QUARTER = 0.25  # of numbers whose difference may leave that range; exact
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class Standard:
         """Mean 0 and variance 1 in the smaller ("minority") or the larger ("majority") class."""
         of_class = _reference(pair, reference_class)
         centre, scale = _centre_and_scale(pair.rows[of_class], pair.weights[of_class])
-        least = CONSTANT * np.abs(pair.rows).max(axis=0)
+        least = np.maximum(CONSTANT * np.abs(pair.rows).max(axis=0), LEAST_SCALE)
         constant = np.flatnonzero(scale <= least)
         overall = _centre_and_scale(pair.rows[:, constant], pair.weights)[1]
         lost = constant[overall > least[constant]]
@@ -100,9 +104,9 @@ class Standard:
         return cls(len(centre), kept, centre[kept], scale[kept], lost)
 
     def __call__(self, rows: Floats) -> Floats:
-        standardised = rows[:, self.features]
-        standardised -= self.centre
-        standardised /= self.scale
+        standardised = QUARTER * rows[:, self.features]
+        standardised -= QUARTER * self.centre
+        standardised /= QUARTER * self.scale
         return standardised
 
     def of_pair(self, pair: Pair) -> Pair:
@@ -151,11 +155,11 @@ def _centre_and_scale(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Mean and population deviation of each column; squares of units, so that no unit overflows."""
     shares = weights / weights.sum()
     centre = shares @ rows
-    away = rows - centre
+    away = QUARTER * rows - QUARTER * centre
     unit = np.maximum(away.max(axis=0), -away.min(axis=0))
     unit[unit == 0] = 1.0
     away /= unit
-    return centre, unit * np.sqrt(shares @ np.square(away, out=away))
+    return centre, unit * np.sqrt(shares @ np.square(away, out=away)) / QUARTER
 
 
 Rule = str | Sequence[Sequence[int]]
@@ -179,15 +183,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Hyperplane:
-    """weightsᵀz + intercept = 0; its margin is 2/‖weights‖."""
+    """weightsᵀz + intercept = 0; its margin is 2/‖weights‖, and 0 if all weights are 0: no hyperplane."""
 
     weights: Floats
     intercept: float
 
     @property
     def margin(self) -> float:
-        with np.errstate(divide="ignore"):  # no weight at all: the classes are not told apart, no limit to 1/0
-            return float(2 / np.linalg.norm(self.weights))
+        length = float(np.linalg.norm(self.weights))
+        return 2 / length if length > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -251,7 +255,9 @@ def linear_svm(rows: Floats, positive: Mask, costs: Floats, settings: Settings) 
         tol=settings.tol,
         max_iter=settings.max_iter,
     )
-    svm.fit(rows @ rows.T if wide else rows, positive, sample_weight=costs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter tells it, and the fit warns once
+        svm.fit(rows @ rows.T if wide else rows, positive, sample_weight=costs)
     weights = svm.dual_coef_[0] @ rows[svm.support_]
     return Hyperplane(weights, best_intercept(rows @ weights, positive, costs)), int(svm.n_iter_[0])
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.doc_links import public_estimator
@@ -29,6 +30,7 @@ from discrim.tables.check_parameters import (
     require,
     whole,
 )
+from discrim.tables.fit_messages import refuse_directions
 from discrim.tables.validation import (
     checked_table,
     labelled_rows,
@@ -223,6 +225,8 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
             final = [new if p.accepted else old for p, old, new in zip(pairs, initial, final, strict=True)]
         self.initial_coef_, self.initial_intercept_ = _stacked(initial)
         self.coef_, self.intercept_ = _stacked(final)
+        if not all(np.isfinite(one).all() for one in (self.initial_coef_, self.coef_, self.intercept_)):
+            refuse_directions(np.dtype(np.float64))
         self.groups_ = _of_pairs([p.groups for p in pairs])
         self.rule_ = _of_pairs([p.rule for p in pairs])
         self.n_iter_ = _of_pairs([p.n_iter for p in pairs])
@@ -231,6 +235,12 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         self.accepted_ = _of_pairs([p.accepted for p in pairs])
         self.dropped_features_ = _of_pairs([np.setdiff1d(np.arange(d), p.standard.features) for p in pairs])
         _warn_of_lost_features(pairs)
+        if any(p.n_iter >= self.max_iter for p in pairs):
+            warn(
+                f"The linear SVM stopped after max_iter={self.max_iter} steps, before it reached tol={self.tol}. "
+                "Increase max_iter or tol, or decrease C.",
+                ConvergenceWarning,
+            )
 
 
 def _different_rows(X: Floats, codes: Indices, weights: Floats | None) -> tuple[Floats, Indices, Floats, Indices]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
@@ -482,3 +483,27 @@ CHECKED = [
 @pytest.mark.parametrize("estimator", CHECKED, ids=str)
 def test_scikit_learns_contract(estimator):
     check_estimator(estimator, on_skip=None)
+
+
+@pytest.mark.parametrize("rule", ["sign", "none", "best"])
+@pytest.mark.filterwarnings("ignore")
+def test_powers_of_small_and_large_numbers_give_finite_coefficients(rule):
+    for exponent in (-29, -28, -26, 28, 20):
+        rng = np.random.default_rng(exponent + 40)
+        X = np.vander(rng.standard_normal(20) * 10.0**exponent, 12).clip(-1e308, 1e308)
+        y = np.arange(20) % 2
+        fitted = RefinedHyperplane(rule=rule, max_iter=5000).fit(X, y)
+        for name in ("coef_", "intercept_", "initial_coef_", "initial_intercept_", "margin_", "margin_initial_"):
+            assert np.isfinite(getattr(fitted, name)).all(), name
+
+
+def test_an_svm_that_stops_early_warns_once():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2") as said:
+        RefinedHyperplane(rule="best", max_iter=2).fit(X, y)
+    assert len(said) == 1
+
+
+def test_no_weights_have_no_margin():
+    fitted = RefinedHyperplane(LinearSVC(), rule="none", C=1e-300, reference_class=None).fit([[0.0], [1.0]], [0, 1])
+    assert fitted.margin_ == 0 or np.isfinite(fitted.margin_)
