@@ -40,7 +40,7 @@ SCORES_AT_ONCE = 2**22  # rows × classes that are held while predicting
 REACH = 1e100  # deviations up to which scores are finite
 FAR = 1e3  # deviations between centroids from which scores are computed again around the nearest one
 FEW_CENTROIDS = 1000  # … if there are no more than these
-MISSED_LOADINGS = 1e-6  # share of the whole of a discriminant
+MISSED_LOADINGS = 5e-7  # share of a discriminant; the estimate leaves covariances out, so up to 2e-6 is missed
 HALF_THE_DIGITS = 1e-9  # an inverse condition number: discriminants are known to about 1e-16 over this
 LEAST_BY_PRODUCTS = 0.01  # conjugate gradients do not converge in a thousand steps with less
 
