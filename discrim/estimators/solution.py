@@ -28,6 +28,7 @@ BEYOND_RANGE = (
     "X must be in larger units: the directions lie beyond the largest {}. Scale the columns first, e.g. with "
     "StandardScaler, or pass float64."
 )
+ROUNDED_MEANS = 1e-10  # deviations between class means along a component, below which they are rounding
 NOTHING_NEW = 1e-6  # of a component's deviation: less than this, beyond earlier components, is rounding
 
 
@@ -45,8 +46,11 @@ def labels_explained(directions: Array, basis: Basis, moments: ClassMoments) -> 
 def importances(directions: Array, explained: Array) -> Array:
     """Compute the VIP of each feature from directions (k×d) and what each of the first of them explains."""
     unit, total = _unit(directions[: len(explained)]), explained.sum()
-    if not total > 0:
-        raise ValueError("The components explain nothing of the labels. Pass the rows and labels that were fitted.")
+    if not total > ROUNDED_MEANS**2:
+        raise ValueError(
+            "vip_ must have class means that differ along the components; here they are equal up to rounding, so that "
+            "the components explain nothing of the labels. Use the loadings, weighted by eigenvalues_."
+        )
     return np.sqrt(unit.shape[1] * (explained / total) @ unit**2)
 
 

@@ -78,6 +78,8 @@ def reproduce(
             if html is not None:
                 write_reproduction(chosen, outcomes, html, command=typed_command(), absent=absent)
                 say(f"The page is in {html}.")
+            elif figure is not None:
+                say("Pass --html FILE for the charts.")
             missing, failed = sum(one.missing for one in outcomes), sum(one.n_failed for one in outcomes)
     if failed:
         say(f"{plural(failed, 'trial')} failed and {are(failed)} missing from these means.")

@@ -29,7 +29,7 @@ from discrim.estimators.embedding import median_square_distance
 from discrim.estimators.factor_models import LogisticPCA, SupervisedExponentialPCA
 from discrim.estimators.margin_pca import MarginPCA
 from discrim.estimators.max_margin_shift import MaxMarginShift
-from discrim.estimators.pca import PCA
+from discrim.estimators.pca import PCA, BayesErrorPCA
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.estimators.shift_search import SHIFTS, seeded
 from discrim.evaluation.baselines import Wrapped, indicators
@@ -165,6 +165,19 @@ class Uncentred(TransformerMixin, BaseEstimator):
         return np.asarray(X) @ self.components_.T
 
 
+class UpToRank(Wrapped):
+    """Reducer with as many components as asked for or, if the rows span fewer, all that there are."""
+
+    def __init__(self, n_components: int = 2, *, reducer: Callable[..., Any] = PCA) -> None:
+        self.n_components = n_components
+        self.reducer = reducer
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> UpToRank:
+        rank = PCA().fit(X).rank_
+        self.fitted_ = self.reducer(min(self.n_components, rank)).fit(X, y)
+        return self
+
+
 class LoadingProducts(Uncentred):
     """PLS with X times its loadings as features, instead of the scores.
 
@@ -237,6 +250,12 @@ PAPER_METHODS: dict[str, Method] = {
     for method in (
         Method("paper/pca", "PCA, rows not centred", partial(_uncentred, PCA)),
         *(
+            Method(
+                f"paper/{name} up to the rank", "all components where the rows span fewer", UpToRank, {"reducer": one}
+            )
+            for name, one in (("pca", PCA), ("bayes-error-pca", BayesErrorPCA))
+        ),
+        *(
             # at most as many pairs as rows, by the paper's text (its figure 3 takes every tie)
             Method(
                 f"paper/margin-pca-{pairs}",
@@ -289,6 +308,8 @@ PAPER_CLASSIFIERS: dict[str, Classifier] = {
         ),
         Classifier("paper/tree", "nodes of 10 rows split", partial(DecisionTreeClassifier, min_samples_split=10)),
         Classifier("paper/lda", "discriminant to be refined", InitialHyperplane, takes_sparse=False),
+        Classifier("paper/unscaled-lda", "discriminant in its own unit", partial(InitialHyperplane, normalize=False)),
+        Classifier("paper/hard-svm", "no row inside the margin", partial(SVC, kernel="linear", C=1e6)),
         Classifier("paper/balanced-svm", "classes cost the same in all", _balanced_svm, takes_sparse=False),
         Classifier("paper/pooled-lda", "as MATLAB's classify scales it", partial(InitialHyperplane, normalize=OVER_98)),
         Classifier(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.statistics import corrected_interval
-from discrim.papers.reproduce import Outcome, fitted_features, summary
+from discrim.papers.reproduce import Outcome, first_direction, fitted_features, fitted_hyperplane, summary
 from discrim.papers.study import PrintedTable, Study
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.page import framed
@@ -56,8 +56,8 @@ def _agreement(outcomes: list[Outcome], title: str, at: int) -> list[Mark]:
 def figure_charts(study: Study, table: PrintedTable, outcomes: Sequence[Outcome]) -> Charts:
     """Yield the charts of one figure."""
     there = [one for one in outcomes if not one.missing]
-    if table.drawn == "embedding":
-        yield from _embeddings(study, table)
+    if table.drawn in _FROM_ROWS:
+        yield from _FROM_ROWS[table.drawn](study, table)
     elif there:
         yield from {"curves": _curves, "splits": _splits, "shifts": _shifts}[table.drawn](there)
 
@@ -66,9 +66,12 @@ def _curves(outcomes: list[Outcome]) -> Charts:
     """Chart accuracy over K with Student's interval of the mean, which assumes independent splits as the paper does."""
     for classifier, group in groupby(outcomes, key=lambda one: one.cell.classifier):
         marks: list[Mark] = []
-        for at, (method, points) in enumerate(groupby(group, key=lambda one: one.cell.method)):
+        marks_of = list(group)
+        for at, (method, points) in enumerate(groupby(marks_of, key=lambda one: one.cell.method)):
             marks += _curve(list(points), method, at)
-        yield classifier, Chart(tuple(marks), Axis("components", whole=True), Axis("accuracy, %"), title=classifier)
+        measure = marks_of[0].cell.measure
+        up = Axis(f"{measure}, %" if marks_of[0].measure.unit else measure)
+        yield classifier, Chart(tuple(marks), Axis("components", whole=True), up, title=classifier)
 
 
 def _curve(points: list[Outcome], method: str, at: int) -> list[Mark]:
@@ -123,16 +126,87 @@ def shift_of(one: Outcome) -> float:
 def _embeddings(study: Study, table: PrintedTable) -> Charts:
     """Chart held-out rows in the plane of each method, by class."""
     for cell in table.cells:
-        features, labels = fitted_features(study, table, cell)
-        marks = [
-            Mark("points", "points", *_columns(features[labels == label]), label, label, at, at, 5, 0.7)
-            for at, label in enumerate(np.unique(labels).tolist())
-        ]
+        marks = _class_points(*fitted_features(study, table, cell))
         yield cell.method, Chart(tuple(marks), Axis("component 1"), Axis("component 2"), title=cell.method, equal=True)
 
 
-def _columns(features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return features[:, 0], features[:, 1]
+def _scatters(study: Study, table: PrintedTable) -> Charts:
+    """Chart all rows in the plane of each method, and the normal distribution of each class along both axes."""
+    for cell in table.cells:
+        features, labels = fitted_features(study, table, cell)
+        names = [f"{'feature' if cell.method == 'Raw' else 'component'} {at}" for at in (1, 2)]
+        axes = Axis(names[0]), Axis(names[1])
+        yield f"{cell.method}, rows", Chart(tuple(_class_points(features, labels)), *axes, cell.method, equal=True)
+        for name, values in zip(names, features.T, strict=False):
+            title = f"{cell.method}, {name}"
+            yield title, Chart(tuple(_bell_curves(values, labels)), Axis(name), Axis("density"), title)
+
+
+def _bell_curves(values: NDArray[np.float64], labels: NDArray[Any]) -> Iterator[Mark]:
+    for at, label in enumerate(np.unique(labels).tolist()):
+        own = values[labels == label]
+        middle, width = own.mean(), own.std()
+        x = np.linspace(middle - 3.5 * width, middle + 3.5 * width, 101)
+        density = np.exp(-0.5 * ((x - middle) / width) ** 2) / (width * np.sqrt(2 * np.pi))
+        yield Mark("line", "lines", x, density, label, label, at, at)
+
+
+def _directions(study: Study, table: PrintedTable) -> Charts:
+    """Chart all rows with the first direction of each method through their mean."""
+    rows = study.rows_of(table)
+    marks = _class_points(rows.X, rows.y)
+    middle, reach = rows.X.mean(axis=0), 1.2 * np.abs(rows.X - rows.X.mean(axis=0)).max()
+    for at, cell in enumerate(table.cells):
+        x, y = (middle + np.outer([-reach, reach], first_direction(study, table, cell))).T
+        marks.append(Mark("line", "lines", x, y, cell.method, cell.method, 2 + at, at, 2))
+    yield "directions", Chart(tuple(marks), Axis("feature 1"), Axis("feature 2"), table.title, equal=True)
+
+
+def _boundaries(study: Study, table: PrintedTable) -> Charts:
+    """Chart all rows with the line of each classifier, and dashed the lines at half the margin from it."""
+    for cell in table.cells:
+        rows, model = fitted_hyperplane(study, table, cell)
+        marks, weights = _class_points(rows.X, rows.y), np.ravel(model.coef_)
+        ends = np.array([rows.X[:, 0].min() - 1, rows.X[:, 0].max() + 1])
+        for level, dash in ((0.0, ""), (1.0, "dash"), (-1.0, "dash")):
+            heights = (level - float(np.ravel(model.intercept_)[0]) - weights[0] * ends) / weights[1]
+            marks.append(Mark("line", "lines", ends, heights, f"{level:+g}", colour="soft", dash=dash, size=1.5))
+        title = f"{cell.classifier}: margin {2 / np.linalg.norm(weights):.2f}"
+        yield cell.classifier, Chart(tuple(marks), Axis("feature 1"), Axis("feature 2"), title, equal=True)
+
+
+def _merged(study: Study, table: PrintedTable) -> Charts:
+    """Chart all rows in the space of two merged terms, with the initial line and, dashed, the refined one."""
+    for cell in table.cells:
+        rows, model = fitted_hyperplane(study, table, cell)
+        U, found = model.merged_features(rows.X), model.refinements_[0]
+        marks, ends = _class_points(U, rows.y), np.array([U[:, 0].min(), U[:, 0].max()])
+        lines = {
+            "LDA": (1.0, 1.0, found.initial.intercept),
+            "refined": (*found.in_merged.weights, found.in_merged.intercept),
+        }
+        for at, (name, (first, second, intercept)) in enumerate(lines.items()):
+            heights = -(intercept + first * ends) / second
+            dash = "dash" if at else "solid"
+            marks.append(Mark("line", "lines", ends, heights, name, name, 2 + at, at, 1.5, dash=dash))
+        yield cell.classifier, Chart(tuple(marks), Axis("u1"), Axis("u2"), cell.classifier)
+
+
+def _class_points(features: NDArray[np.float64], labels: NDArray[Any]) -> list[Mark]:
+    classes = [(label, features[labels == label]) for label in np.unique(labels).tolist()]
+    return [
+        Mark("points", "points", own[:, 0], own[:, 1], label, label, at, at, 5, 0.7)
+        for at, (label, own) in enumerate(classes)
+    ]
+
+
+_FROM_ROWS: dict[str, Callable[[Study, PrintedTable], Charts]] = {
+    "embedding": _embeddings,
+    "scatter": _scatters,
+    "directions": _directions,
+    "boundaries": _boundaries,
+    "merged": _merged,
+}
 
 
 class PrintedLine(NamedTuple):

@@ -22,7 +22,7 @@ from discrim.evaluation.result import Cell, Result
 from discrim.evaluation.run import Progress, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import Difference, ScoreTable, adjusted
-from discrim.papers.conventions import ALL_CLASSIFIERS, ALL_METHODS, any_method
+from discrim.papers.conventions import ALL_CLASSIFIERS, ALL_METHODS, any_classifier, any_method
 from discrim.papers.measures import Measure, measure_of
 from discrim.papers.study import Names, PrintedCell, PrintedTable, Study
 from discrim.tables.labelled_table import LabelledTable
@@ -126,8 +126,24 @@ def fitted_features(study: Study, table: PrintedTable, cell: PrintedCell) -> tup
     """Return the features and labels of the first split's test rows, by the method of a cell."""
     rows = study.rows_of(table)
     train, test = next(iter(table.splitting(rows.n_samples).splits(rows.y)))
-    model = any_method(table.names.methods[cell.method]).estimator(cell.k, 0).fit(rows.X[train], rows.y[train])
+    method = any_method(table.names.methods[cell.method])
+    if method.build is None:
+        return np.asarray(rows.X[test]), rows.y[test]
+    model = method.estimator(cell.k, 0).fit(rows.X[train], rows.y[train])
     return np.asarray(model.transform(rows.X[test])), rows.y[test]
+
+
+def first_direction(study: Study, table: PrintedTable, cell: PrintedCell) -> NDArray[Any]:
+    """Return the unit vector of the first component that the method of a cell finds in all rows."""
+    rows = study.rows_of(table)
+    direction = any_method(table.names.methods[cell.method]).estimator(1, 0).fit(rows.X, rows.y).components_[0]
+    return np.asarray(direction / np.linalg.norm(direction))
+
+
+def fitted_hyperplane(study: Study, table: PrintedTable, cell: PrintedCell) -> tuple[LabelledTable, Any]:
+    """Return all rows, and the linear classifier of a cell fitted to them."""
+    rows = study.rows_of(table)
+    return rows, any_classifier(table.names.classifiers[cell.classifier]).estimator().fit(rows.X, rows.y)
 
 
 def judged(

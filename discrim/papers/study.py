@@ -72,7 +72,8 @@ class PrintedTable:
     """Cells of a table, or points of a figure, on one data set, with the protocol and preparation of its rows.
 
     against : method or classifier that t and sign tests compare a cell with
-    drawn : kind of chart of a figure: "curves" over K, "splits" one by one, "shifts", or "embedding"
+    drawn : kind of chart of a figure: "curves" over K, "splits" one by one, "shifts", "embedding",
+        "scatter", "directions", "boundaries" or "merged" (docs/reproduce.md)
     train, per_class : number of training rows, in total or of each class, if the protocol does not set it
     """
 
@@ -149,7 +150,9 @@ class Study:
         kind = "figure" if figure else "table"
         listed = dict.fromkeys(f"{one.name} ({one.dataset})" for one in self.tables if bool(one.drawn) == bool(figure))
         if not listed:
-            raise ValueError(f"--{kind} must be left out: {self.name} has no {kind} to reproduce.")
+            other = "table" if figure else "figure"
+            names = ", ".join(dict.fromkeys(one.name for one in self.tables))
+            raise ValueError(f"--{other} must be one of {names} or all: {self.name} has no {kind}s.")
         got = ", ".join(f"{name} {value}" for name, value in ((kind, figure or table), ("dataset", dataset)) if value)
         raise ValueError(f"--{kind} and --dataset must be one of {', '.join(listed)} of {self.name}; got {got}.")
 
@@ -337,4 +340,7 @@ def two_normals(seed: int, *, mean: float, covariance: float) -> LabelledTable:
     return LabelledTable(X, np.repeat(["1", "2"], 50), ("x1", "x2"), "class", "made up")
 
 
-MADE_UP: dict[str, Callable[[int], LabelledTable]] = {"artificial": partial(two_normals, mean=0.9, covariance=-0.9)}
+MADE_UP: dict[str, Callable[[int], LabelledTable]] = {
+    "artificial": partial(two_normals, mean=0.9, covariance=-0.9),
+    "two_groups": partial(two_normals, mean=4.0, covariance=-0.3),
+}

@@ -5,7 +5,16 @@ import pytest
 from estimators import LISTED, Case, over, posed_in
 from samples import labelled
 
-from discrim import PCA, FisherLDA, MarginPCA, MarginSubspace, RegularizedLDA
+from discrim import (
+    PCA,
+    FisherLDA,
+    HeteroscedasticLDA,
+    LocalFisherDiscriminant,
+    MarginPCA,
+    MarginSubspace,
+    PairwiseEigenvectors,
+    RegularizedLDA,
+)
 from discrim.core.coordinates.basis import Features
 from discrim.estimators.base import Reducer
 from discrim.estimators.solution import importances, labels_explained
@@ -87,3 +96,17 @@ def test_a_component_that_adds_nothing_explains_nothing():
     np.testing.assert_allclose(labels_explained(mixed, basis, moments), [two[0], 0, 0, two[1], 0], atol=1e-12)
     with pytest.raises(ValueError, match="labels"):
         importances(mixed, np.zeros(5))
+
+
+@pytest.mark.parametrize("kind", [HeteroscedasticLDA, PairwiseEigenvectors, LocalFisherDiscriminant])
+@pytest.mark.parametrize("offset", [0.0, 0.1, 1e3])
+def test_equal_class_means_have_no_importances(kind, offset):
+    """Classes that differ in their covariance alone: what the components explain by means is rounding."""
+    rows = np.random.default_rng(0).integers(-64, 64, (40, 4)) / 64
+    symmetric = np.r_[rows, -rows]
+    X, y = np.r_[symmetric, symmetric * (4, 1, 1, 0.25)] + offset, np.repeat([0, 1], 80)
+    model = kind(2).fit(X, y)
+    with pytest.raises(AttributeError, match="class means"):
+        _ = model.vip_
+    with pytest.raises(ValueError, match="class means"):
+        VIPValues.of(model, X, y)
