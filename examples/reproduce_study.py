@@ -42,6 +42,8 @@ def at_hand(whole: Study, options: argparse.Namespace, kinds: Container[str]) ->
 def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The study's table, a row for each data set, and below it what is left out."""
     tables = [one for one in outcomes if not one.table.drawn and tried(one)]
+    if all(one.drawn for one in whole.tables):
+        return
     if not tables:
         yield "Not run yet."
         return

@@ -6,11 +6,13 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+import discrim
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Holdout
 from discrim.evaluation.result import Cell
@@ -151,11 +153,16 @@ def show(lines: Iterable[str], into: Path | None, name: str = "figures") -> None
         into.write_text(written(into.read_text(encoding="utf-8"), name, text), encoding="utf-8")
 
 
+def stamp() -> str:
+    """Return the line that says which version computed the figures, and when."""
+    return f"*Computed by discrim {discrim.__version__} on {date.today().isoformat()}.*"
+
+
 def written(page: str, name: str, lines: Iterable[str]) -> str:
     """Return the page with the text between the marks of that name replaced."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"The page must have {begin} and {end}, each once.")
-    block = re.sub("\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+    block = re.sub("\n{3,}", "\n\n", "\n".join([*lines, "", stamp()])).strip("\n")
     between = f"{re.escape(begin)}.*{re.escape(end)}"
     return re.sub(between, lambda _: f"{begin}\n\n{block}\n\n{end}", page, flags=re.DOTALL)

@@ -168,7 +168,7 @@ def _boundaries(study: Study, table: PrintedTable) -> Charts:
         rows, model = fitted_hyperplane(study, table, cell)
         marks, weights = _class_points(rows.X, rows.y), np.ravel(model.coef_)
         ends = np.array([rows.X[:, 0].min() - 1, rows.X[:, 0].max() + 1])
-        for level, dash in ((0.0, ""), (1.0, "dash"), (-1.0, "dash")):
+        for level, dash in ((0.0, "solid"), (1.0, "dash"), (-1.0, "dash")):
             heights = (level - float(np.ravel(model.intercept_)[0]) - weights[0] * ends) / weights[1]
             marks.append(Mark("line", "lines", ends, heights, f"{level:+g}", colour="soft", dash=dash, size=1.5))
         title = f"{cell.classifier}: margin {2 / np.linalg.norm(weights):.2f}"

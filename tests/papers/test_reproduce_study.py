@@ -1,4 +1,4 @@
-"""The script behind `make study`: what it writes into the page is what the stores hold."""
+"""The script behind `make evidence`: what it writes into the page is what the stores hold."""
 
 import re
 
