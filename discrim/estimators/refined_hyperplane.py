@@ -30,7 +30,6 @@ from discrim.tables.check_parameters import (
     require,
     whole,
 )
-from discrim.tables.fit_messages import refuse_directions
 from discrim.tables.validation import (
     checked_table,
     labelled_rows,
@@ -226,7 +225,10 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         self.initial_coef_, self.initial_intercept_ = _stacked(initial)
         self.coef_, self.intercept_ = _stacked(final)
         if not all(np.isfinite(one).all() for one in (self.initial_coef_, self.coef_, self.intercept_)):
-            refuse_directions(np.dtype(np.float64))
+            raise ValueError(
+                "X must be in larger units: the coefficients lie beyond the largest float64. Scale the columns first, "
+                "e.g. with StandardScaler."
+            )
         self.groups_ = _of_pairs([p.groups for p in pairs])
         self.rule_ = _of_pairs([p.rule for p in pairs])
         self.n_iter_ = _of_pairs([p.n_iter for p in pairs])
