@@ -41,7 +41,7 @@ test-engines: $(VENV)/installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 DISCRIM_SPARK=1 $(RUN) -m pytest tests/engines
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 DISCRIM_SPARK=connect $(RUN) -m pytest tests/engines/test_spark.py
 
-# Measure all goals and write the page on performance; ROW=cv (or another row) measures only that row.
+# Measure the main table (about ten minutes, with nothing else running) and write docs/performance.md; ROW=cv measures one row.
 bench: $(VENV)/bench-installed
 	$(RUN) -m benchmarks $(ROW) --into docs/performance.md
 

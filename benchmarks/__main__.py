@@ -1,8 +1,8 @@
-"""Print today's ratios beside the goals: `python -m benchmarks [row …]`.
+"""Measure the main table, or the rows that are named: `python -m benchmarks [row …] [--into docs/performance.md]`.
 
-Without a row: the table of goals, the engines, instructions and growth. --into writes what was measured to a page, and
-the figures beside it; those of rows that were not measured now stay as they were.
-Rows of single topics (1 to 13, "bayes error", "refinement") are measured when they are named; `all` is everything.
+--into writes what was measured to a page, and the figures beside it; rows that were not measured stay as they were.
+Without rows: the main table and the growth, in about ten minutes on two idle cores. `all` adds every other topic:
+crammer-singer, engines, files, cells, instructions and those of `benchmarks.topics`.
 """
 
 from __future__ import annotations
@@ -10,58 +10,54 @@ from __future__ import annotations
 import argparse
 import importlib
 import pkgutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import benchmarks
-from benchmarks import growth
 from benchmarks.page import Versions, keep
-from benchmarks.timing import Row
+from benchmarks.timing import Case, Row, measure
 
-GOALS = ("goals", "engines", "instructions")
-NO_ROWS = ("__main__", "timing", "walk", "growth", "page")
-
-
-def modules() -> list[str]:
-    found = (m.name for m in pkgutil.iter_modules(benchmarks.__path__))
-    return [*GOALS, *(name for name in found if name not in (*NO_ROWS, *GOALS))]
+MAIN = ("goals", "growth")
+NO_ROWS = ("__main__", "timing", "tables", "walk", "page")
 
 
 def rows(wanted: set[str]) -> Iterator[Row]:
-    """Those that are wanted; of no names, those of the goals."""
-    for name in modules() if wanted else GOALS:
+    """Yield the rows that are wanted; if none is named, those of the main table."""
+    found = [
+        module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in (*NO_ROWS, *MAIN)
+    ]
+    for name in (*MAIN, *found) if wanted else MAIN:
         module = importlib.import_module(f"benchmarks.{name}")
-        if wanted and "all" not in wanted and not wanted & set(module.ROWS):
-            continue
-        found = module.measure(wanted - {"all"}) if name in GOALS else module.measure()
-        yield from (row for row in found if not wanted or {"all", row["row"]} & wanted)
+        if not wanted or "all" in wanted or wanted & set(module.ROWS):
+            for case in module.cases(wanted - {"all"}):
+                yield measure(case) if isinstance(case, Case) else case
 
 
 def line(row: Row, versions: Versions) -> str:
     goal, ratio = row["goal"], row["ratio"]
-    met = "" if goal is None else ("met" if ratio <= goal else "MISSED")
-    shown = "" if goal is None else f"≤ {goal:.3g}"
-    return f"{row['row']:>12}  {row['work']:<78} {ratio:>8.3g}  {shown:>8}  {met:<6}  {versions.of(row)}"
+    met, shown = ("", "") if goal is None else ("met" if ratio <= goal else "MISSED", f"≤ {goal:.3g}")
+    walls = [row[setting][value] for setting in ("idle", "busy") if setting in row for value in VALUES[setting]]
+    shown_walls = "".join(f"{value:>9.3g}" for value in walls) or " " * 36
+    return f"{row['row']:>9}  {row['work']:<72.72} {ratio:>8.3g} {shown:>8} {met:<6} {shown_walls}  {versions.of(row)}"
+
+
+VALUES = {"idle": ("ratio", "wall of one thread"), "busy": ("ratio", "CPU of one thread")}
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    asked.add_argument("rows", nargs="*", help="which rows; none: the goals")
+    asked.add_argument("rows", nargs="*", help="which rows; none: the main table")
     asked.add_argument("--into", type=Path, help="a page to write")
     given = asked.parse_args()
-    wanted, versions = set(given.rows), Versions()
-    print(f"{'row':>12}  {'work':<78} {'now':>8}  {'goal':>8}  {'':<6}  peer ({versions.ours})")
-    for row in rows(wanted):
+    versions, start = Versions(), time.perf_counter()
+    heads = "".join(f"{head:>9}" for head in ("idle", "÷ one", "busy", "÷ one"))
+    print(f"{'row':>9}  {'work':<72} {'CPU':>8} {'goal':>8} {'':<6} {heads}  peer ({versions.ours})")
+    for row in rows(set(given.rows)):
         print(line(row, versions), flush=True)
         if given.into is not None:
             keep(given.into, {**row, "version": versions.of(row)})
-    for axis in growth.measured() if not wanted or wanted & {"all", "growth"} else ():
-        print(
-            f"{'growth':>12}  seconds over {axis['what']}: slope {axis['slope']:.2f} (theory: {axis['theory']})",
-            flush=True,
-        )
-        if given.into is not None:
-            keep(given.into, {"row": "growth", "work": axis["what"], **axis})
+    print(f"measured in {(time.perf_counter() - start) / 60:.1f} minutes")
 
 
 if __name__ == "__main__":

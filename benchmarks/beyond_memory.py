@@ -41,9 +41,10 @@ fit_parts(BayesErrorLDA(), ((X + number, y) for number in range({n_parts})))
 START, END = "<!-- measured: python -m benchmarks.beyond_memory docs/scale.md -->\n", "<!-- end -->\n"
 
 
-def cost(code: str) -> tuple[float, float]:
-    """CPU seconds of a process that runs this, and its peak memory in MiB."""
-    started = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def cost(code: str, **environment: str) -> tuple[float, float]:
+    """Return the CPU seconds of a process that runs this, and its peak memory in MiB."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": {**os.environ, **environment}}
+    started = subprocess.Popen([sys.executable, "-c", code], **quiet)
     _, status, used = os.wait4(started.pid, 0)
     started.returncode = os.waitstatus_to_exitcode(status)
     if started.returncode:
@@ -120,7 +121,7 @@ def per_worker() -> dict[str, float]:
     return {"row": gathering / 20_000, "MiB": len(sent) / 2**20, "add": adding, "fit": solving}
 
 
-def measure() -> Iterator[Row]:
+def cases(_: set[str]) -> Iterator[Row]:
     for found in files():
         work = f"project a Parquet folder of {found['MiB']:.0f} MiB / pyarrow reading it twice"
         ratio = found["project"] / (2 * found["read"])

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.pca_family import table
+from benchmarks.tables import table
 from benchmarks.timing import Row
 
 ROWS = ("dask", "spark")
@@ -108,7 +108,7 @@ def spark(n: int = 500_000, d: int = 100) -> Iterator[Row]:
     yield {"row": "spark", "work": work, "goal": 0.4, "ratio": ours / theirs, "peer": "pyspark", **times}
 
 
-def measure(wanted: set[str] | None = None) -> Iterator[Row]:
+def cases(wanted: set[str]) -> Iterator[Row]:
     if (not wanted or "dask" in wanted) and importlib.util.find_spec("dask_ml"):
         yield from dask()
     if (not wanted or "spark" in wanted) and importlib.util.find_spec("pyspark") and shutil.which("java"):

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import cpu_seconds
+from benchmarks.timing import Row, cpu_seconds
 from discrim import PCA, FisherLDA, RegularizedLDA
 
 ROWS = ("growth",)
-Growth = dict[str, Any]
 
 
 def over_rows() -> Iterator[tuple[int, Callable[[], Any]]]:
@@ -51,24 +50,22 @@ def over_classes() -> Iterator[tuple[int, Callable[[], Any]]]:
         yield n_classes, lambda X=X, y=y: FisherLDA(2).fit(X, y)
 
 
-AXES = {
-    "n": (over_rows, "rows, RegularizedLDA(shrinkage=0.1) of a stream in 20 columns", "1, beyond what a call costs"),
-    "d": (over_columns, "columns, PCA(5) of 200 rows", "1 beyond 200 columns (n²d)"),
-    "C": (
+AXES = (
+    (over_rows, "rows, RegularizedLDA(shrinkage=0.1) of a stream in 20 columns", "1, beyond what a call costs"),
+    (over_columns, "columns, PCA(5) of 200 rows", "1 beyond 200 columns (n²d)"),
+    (
         over_classes,
         "classes, FisherLDA(2) of 10⁶ rows (2·10⁶ for 10⁶ classes) in 5 columns",
         "0, then that of the class means (C d)",
     ),
-}
+)
 
 
-def measured() -> Iterator[Growth]:
-    """Of each axis the sizes, the seconds, and the slope over the last two decades."""
+def cases(_: set[str]) -> Iterator[Row]:
+    """Yield of each axis the sizes, the seconds, and the slope over the last two decades."""
     warnings.simplefilter("ignore")
-    for axis, (sizes, what, theory) in AXES.items():
-        points = []
-        for size, work in sizes():
-            points.append((size, min(cpu_seconds(work) for _ in range(3 if size < 10**6 else 1))))
-        some = [(s, t) for s, t in points if s >= points[-1][0] / 100]
+    for sizes, what, theory in AXES:
+        points = [(size, min(cpu_seconds(work) for _ in range(3 if size < 10**6 else 1))) for size, work in sizes()]
+        some = [(size, taken) for size, taken in points if size >= points[-1][0] / 100]
         slope = float(np.polyfit(*np.log10(np.array(some)).T, 1)[0])
-        yield {"axis": axis, "what": what, "theory": theory, "points": points, "slope": slope}
+        yield {"row": "growth", "work": what, "theory": theory, "points": points, "ratio": slope, "goal": None}

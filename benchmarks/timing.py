@@ -1,51 +1,101 @@
-"""How the two sides of a ratio are timed."""
+"""Timing of two sides in turns: CPU of one thread, and wall time with default threads on an idle and a busy machine."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
-import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
 Row = dict[str, Any]
+Work = Callable[[], Any]
+SECONDS, LEAST, MOST = 1.2, 3, 15  # a setting is measured for so long, in at least and at most so many turns;
+PATIENCE = 8.0  # seconds after which fewer turns do
+BUSY = "while True: pass"
 
 
-def cpu_seconds(work: Callable[[], Any]) -> float:
-    """CPU time of one call."""
+@dataclass(frozen=True)
+class Case:
+    """Work to be timed beside other work, with the ratio that is wanted of it.
+
+    row : the name by which it is measured alone; goal, wall_goal : of the CPU time of one thread, of the wall time
+    peer : the package of the other side; threads : False for work that is not ours to divide among threads
+    """
+
+    row: str
+    work: str
+    ours: Work
+    theirs: Work
+    goal: float | None = None
+    peer: str = ""
+    wall_goal: float | None = None
+    threads: bool = True
+
+
+def measure(case: Case) -> Row:
+    """Return the ratios of a case in every setting."""
+    ours, theirs = case.ours, case.theirs
+    (_, ours_cpu), (_, theirs_cpu) = in_turns((ours, 1), (theirs, 1))
+    row = {"row": case.row, "work": case.work, "goal": case.goal, "peer": case.peer, "wall_goal": case.wall_goal}
+    row |= {"ratio": ours_cpu / theirs_cpu, "seconds": ours_cpu, "theirs": theirs_cpu}
+    if not case.threads:
+        return row
+    for setting, machine in (("idle", contextlib.nullcontext()), ("busy", busy_core())):
+        with machine:
+            mine, other, limited = in_turns((ours, None), (theirs, None), (ours, 1))
+        row[setting] = {"ratio": mine[0] / other[0], "seconds": mine[0], "theirs": other[0]}
+        row[setting] |= {"wall of one thread": mine[0] / limited[0], "CPU of one thread": mine[1] / limited[1]}
+    return row
+
+
+def in_turns(*sides: tuple[Work, int | None]) -> list[tuple[float, float]]:
+    """Return the median wall and CPU seconds of each side with its limit of threads (None: default), in turns."""
+    controller = ThreadpoolController()
+    taken: list[list[tuple[float, float]]] = [[] for _ in sides]
+    start, n_turns, spent = None, 0, 0.0
+    while not n_turns or spent < (PATIENCE if n_turns < LEAST else SECONDS if n_turns < MOST else 0.0):
+        for (side, limit), of_side in zip(sides, taken, strict=True):
+            with controller.limit(limits=limit):
+                gc.collect()
+                wall, cpu = time.perf_counter(), time.process_time()
+                side()
+                of_side.append((time.perf_counter() - wall, time.process_time() - cpu))
+        if start is None:  # the first turn warms up
+            start, taken = time.perf_counter(), [[] for _ in sides]
+        n_turns, spent = len(taken[0]), time.perf_counter() - start
+    return [tuple(np.median(of_side, axis=0).tolist()) for of_side in taken]
+
+
+@contextlib.contextmanager
+def busy_core() -> Iterator[None]:
+    """Keep one core busy by another process."""
+    other = subprocess.Popen([sys.executable, "-c", BUSY])
+    try:
+        yield
+    finally:
+        other.kill()
+        other.wait()
+
+
+def cpu_seconds(work: Work) -> float:
+    """Return the CPU time of one call."""
     gc.collect()
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
-def medians(*sides: Callable[[], Any], repeats: int = 5) -> list[float]:
-    """Median CPU time of each side, called in turns after one call each to warm up."""
-    for side in sides:
-        side()
-    times = [[cpu_seconds(side) for side in sides] for _ in range(repeats)]
-    return [statistics.median(of_side) for of_side in zip(*times, strict=True)]
-
-
-def ratio_row(
-    row: str,
-    work: str,
-    ours: Callable[[], Any],
-    theirs: Callable[[], Any],
-    goal: float | None,
-    repeats: int = 5,
-    peer: str = "",
-) -> Row:
-    """Our time over theirs, which should be at most the goal; `peer` is the package they are of."""
-    a, b = medians(ours, theirs, repeats=repeats)
-    return {"row": row, "work": work, "goal": goal, "ratio": a / b, "seconds": a, "theirs": b, "peer": peer}
-
-
-def peak_memory(work: Callable[[], Any]) -> int:
-    """Bytes allocated at the peak of one call, over what was there before."""
-    import tracemalloc
-
+def peak_memory(work: Work) -> int:
+    """Return the bytes allocated at the peak of one call, over what was there before."""
     tracemalloc.start()
     work()
     peak = tracemalloc.get_traced_memory()[1]
@@ -54,6 +104,6 @@ def peak_memory(work: Callable[[], Any]) -> int:
 
 
 def write_between(page: Path, start: str, end: str, text: str) -> None:
-    """Put what was measured into a page, between its two marks."""
+    """Write what was measured into a page, between its two marks."""
     before, _, rest = page.read_text(encoding="utf-8").partition(start)
     page.write_text(before + start + text + end + rest.partition(end)[2], encoding="utf-8")
