@@ -229,7 +229,7 @@ from discrim import MarginPCA, CrammerSingerSVC
 X, y = np.random.default_rng(0).normal(size=(4_000, 12)), np.arange(4_000) % 4
 {}.fit(X, y)
 """
-COMMAND = "from discrim.cli import application\napplication()({}, standalone_mode=False)"
+COMMAND = "import sys\nsys.argv[1:] = {}\nfrom discrim.cli import main\nmain()"
 
 
 def start() -> Iterator[Row]:

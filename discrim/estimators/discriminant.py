@@ -287,7 +287,7 @@ class DiscriminantReducer(CentroidClassifier, Reducer):
             structure_coefficients_=ratio.embedded(per_deviation),
             feature_deviations=np.sqrt(basis.feature_variances(moments)),
             _rule=CentroidRule(whitened * unit, means @ whitened.T, log_priors),
-            _centred_means=np.ldexp(means, moments.exponent),
+            _centred_means=means if not moments.exponent else np.ldexp(means, moments.exponent),
             _covariance=None if within is None else moments.in_squared_units(within),
             ridge=float(moments.in_squared_units(np.array(ratio.ridge(gamma)))),
         )

@@ -21,6 +21,7 @@ from discrim.core.eigen import Spectrum, fixed_signs, kept_count
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.problem import Problem, Request
 from discrim.core.spread import Spread
+from discrim.tables.rows import block_slices
 
 Array = NDArray[np.float64]
 Count = Callable[[Request, Spectrum, tuple[int, int]], int]
@@ -37,10 +38,14 @@ def labels_explained(directions: Array, basis: Basis, moments: ClassMoments) -> 
 
     u_h is what is new in component h, with variance 1, and ū_ch its mean in class c.
     """
-    unit = _unit(directions)
-    shares, means = moments.weights / moments.total_weight, moments.centred_means() @ unit.T
-    covariance = basis.within_along(unit, moments) @ unit.T + (means.T * shares) @ means
-    return np.asarray(((shares[:, None] * _decorrelated(means, covariance)) ** 2).sum(axis=0))
+    unit, shares = _unit(directions), moments.weights / moments.total_weight
+    parts = list(block_slices(*moments.pilots.shape))  # of a million classes, no more than a block at a time
+    means, covariance = np.empty((len(shares), len(unit))), basis.within_along(unit, moments) @ unit.T
+    for part in parts:
+        means[part] = moments.centred_means(part) @ unit.T
+        covariance += (means[part].T * shares[part]) @ means[part]
+    explained = ((shares[part, None] * _decorrelated(means[part], covariance)) ** 2 for part in parts)
+    return np.asarray(sum(part.sum(axis=0) for part in explained))
 
 
 def importances(directions: Array, explained: Array) -> Array:

@@ -144,8 +144,11 @@ class Features(Basis):
         if not moments.has_within:  # without rows either, the variances are not known
             known = self.original.shape[0] > 0
             return column_variances(self.original, moments.exponent) if known else np.full(moments.n_features, np.nan)
-        means = moments.centred_means()
-        return (np.diag(moments.within) + np.einsum("c,cd,cd->d", moments.weights, means, means)) / moments.total_weight
+        squares = moments.within.diagonal().copy()
+        for part in block_slices(*moments.pilots.shape):  # of a million classes, no more than a block at a time
+            means = moments.centred_means(part)
+            squares += np.einsum("c,cd,cd->d", moments.weights[part], means, means)
+        return squares / moments.total_weight
 
 
 def column_variances(points: LabelledRows, exponent: int) -> Array:
@@ -159,6 +162,8 @@ def column_variances(points: LabelledRows, exponent: int) -> Array:
         return np.maximum(means - np.ldexp(moments.mean, -exponent) ** 2, 0.0)
     total = np.zeros(points.shape[1])
     for part in block_slices(*points.shape):
-        squares = np.ldexp((points.X[part] - moments.origin) - moments.mean_offset, -exponent) ** 2
-        total += squares.sum(axis=0) if points.weights is None else points.weights[part] @ squares
+        rows = np.subtract(points.X[part], moments.origin, dtype=np.float64)
+        rows -= moments.mean_offset
+        rows = np.ldexp(rows, -exponent, out=rows) if exponent else rows
+        total += np.einsum("ij,ij->j", rows, rows if points.weights is None else rows * points.weights[part, None])
     return total / moments.total_weight

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 LEADING = 1e-6  # the squaring moves the largest directions by 1e-16 / this, and hides what lies below 1e-8
 SAFE = 1e-150, 1e250  # sums of squares that lose nothing
 NEAR = 8.0  # up to here a mean, squared, in variances around it, is taken off the Gram matrix instead of the rows
+DIGITS = 1e-4  # a variance below this share of the squared mean is computed from differences of rows
 GRAM_COLUMNS, GRAM_PARTS = 2_000, 8  # a product over fewer columns, or sums of more products, take longer
 DENSE_CELLS = 2**22  # a sparse table no larger than this may be made dense to resolve small directions
 
@@ -89,11 +90,16 @@ class GramRows(Basis):
         return lifted
 
     def feature_variances(self, moments: ClassMoments) -> Array:
-        if self.shares is not None:
+        if sp.issparse(self.rows):
             return column_variances(self.original, moments.exponent)
         H, weights = self.rows[: self.points.shape[0]], self.points.weights
-        squares = np.einsum("ij,ij->j", H, H if weights is None else H * weights[:, None])
-        return np.ldexp(squares / moments.total_weight, 2 * (self.exponent - moments.exponent))
+        variances = np.einsum("ij,ij->j", H, H if weights is None else H * weights[:, None]) / moments.total_weight
+        if self.shares is not None:  # rows of equal weight, whose mean is still to be taken off
+            variances -= self.centre**2
+            near = np.flatnonzero(variances <= DIGITS * self.centre**2)
+            around = H[:, near] - H[0, near]  # columns that would lose digits; exact for a constant one
+            variances[near] = np.var(around, axis=0)
+        return np.ldexp(variances, 2 * (self.exponent - moments.exponent))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -335,7 +335,9 @@ def _firsts(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
 
 
 def _class_sums(rows: Any, codes: NDArray[np.intp], weights: Array | None, n_classes: int) -> Array:
-    """Weighted sum of the (dense or sparse) rows of each class."""
+    """Return the weighted sum of the (dense or sparse) rows of each class."""
+    if n_classes == 1 and weights is None and not sp.issparse(rows):
+        return rows.sum(axis=0, dtype=rows.dtype, keepdims=True).astype(np.float64, copy=False)
     # one nonzero per column: faster than a dense product, and the rows stay in the cache, as with sums of columns not
     if sp.issparse(rows):  # a whole table: many rows, so summed in doubles, and nothing of that length is held on to
         dtype = np.dtype(np.float64)

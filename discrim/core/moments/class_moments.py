@@ -88,12 +88,14 @@ class ClassMoments:
 
     def __post_init__(self) -> None:
         total = float(self.weights.sum())
+        from_first = self.pilots - self.pilots[0]
+        from_first += self.remainders
         vars(self).update(
             is_labelled=self.classes[0] is not None,
             n_features=self.pilots.shape[1],
             n_rows=int(self.counts.sum()),
             total_weight=total,
-            _overall=(self.weights / (total or 1.0)) @ (self.pilots - self.pilots[0] + self.remainders),
+            _overall=(self.weights / (total or 1.0)) @ from_first,
         )
 
     @classmethod
@@ -322,10 +324,10 @@ class ClassMoments:
         """μ − origin, in the units of the rows."""
         return np.ldexp(self._overall, self.exponent)
 
-    def centred_means(self) -> Array:
-        """μ_c − μ, one row per class, in the moments' own units (like the scatters)."""
-        centred = self.pilots - self.pilots[0]
-        centred += self.remainders
+    def centred_means(self, part: slice = slice(None)) -> Array:
+        """Return μ_c − μ, one row per class (of some classes), in the moments' own units (like the scatters)."""
+        centred = self.pilots[part] - self.pilots[0]
+        centred += self.remainders[part]
         centred -= self._overall
         return centred
 
@@ -338,13 +340,13 @@ class ClassMoments:
 
     def scatter(self, class_weights: Array | float = 1.0) -> Array:
         """Σ_c w_c S_c."""
+        if self.each is None and self.pooled is not None and (self.emphasis == class_weights).all():
+            return self.pooled
         wanted = np.broadcast_to(np.asarray(class_weights, dtype=np.float64), self.weights.shape)
         if self.each is not None:
             return np.tensordot(wanted, self.each, axes=1)
         if self.pooled is None:
             raise ValueError("These moments hold no scatter. Make them with keep='pooled' or keep='each'.")
-        if np.array_equal(wanted, self.emphasis):
-            return self.pooled
         factor = wanted[0] / self.emphasis[0]
         if not np.allclose(wanted, factor * self.emphasis, rtol=1e-14, atol=0):
             raise ValueError(
