@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import KFold, ShuffleSplit
 
-import discrim.core.coordinates.row_space as choose_module
+import discrim.core.coordinates.choose as choose_module
 from discrim import (
     PCALDA,
     ClassMoments,
