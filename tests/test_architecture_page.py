@@ -1,10 +1,12 @@
 """Code of docs/architecture.md: each worked example runs, and its method satisfies the laws."""
 
+import json
 import re
 import sys
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,7 +18,11 @@ from estimators import Case
 from samples import labelled
 from sklearn.utils.estimator_checks import check_estimator
 
+from discrim import FisherLDA
 from discrim.report.payload import Words, as_json, chart_json
+from discrim.tables.formats import KINDS
+from discrim.tables.read import read_table
+from discrim.tables.source import OPENERS
 
 PAGE = Path(__file__).parents[1] / "docs/architecture.md"
 pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="the docs are in the repository only")
@@ -42,10 +48,11 @@ def run():
     """Run the examples in the order of the page, and return the names that each leaves."""
     page, after = ModuleType("architecture_page"), {}
     sys.modules[page.__name__] = page  # where pickle looks for its classes
-    for title, code in EXAMPLES.items():
-        exec(compile(code, str(PAGE), "exec"), vars(page))
-        after[title] = dict(vars(page))
-    yield after
+    with patch.dict(KINDS), patch.dict(OPENERS):
+        for title, code in EXAMPLES.items():
+            exec(compile(code, str(PAGE), "exec"), vars(page))
+            after[title] = dict(vars(page))
+        yield after
     del sys.modules[page.__name__]
 
 
@@ -105,3 +112,19 @@ def test_an_added_chart_is_drawn_by_matplotlib_and_by_the_page(run):
     assert drawn.artists_["counts"][""][0].get_alpha() == 0.5
     assert "{" not in kind.__doc__ + kind.from_labels.__doc__
     assert '"columns"' in as_json(chart_json(drawn.chart_, Words()))
+
+
+@pytest.mark.usefixtures("run")
+def test_an_added_file_format_is_read_and_fitted(tmp_path):
+    X, y = labelled(60, 3)
+    lines = [json.dumps({"a": r[0], "b": r[1], "c": r[2], "kind": f"k{c}"}) for r, c in zip(X, y, strict=True)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    table = read_table(path, "kind")
+    np.testing.assert_array_equal(table.X, X)
+    assert list(table.feature_names) == ["a", "b", "c"]
+    wanted = FisherLDA(2).fit(X, y).components_
+    np.testing.assert_allclose(FisherLDA(2).fit(path, "kind").components_, wanted, atol=1e-10)
+    path.write_text("\n".join([*lines, json.dumps({"b": 1.0, "c": 2.0, "kind": "k1"})]), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"row 61|'a'"):
+        read_table(path, "kind")

@@ -359,20 +359,30 @@ def open_parts(
     parts: list[TablePart] = []
     for file in files:
         keys = folder_keys(file, path) if path.is_dir() else {}
-        parts.append(_open_part(file, next(iter(kinds)), dialect, keys, alone, max_bytes))
+        parts.append(OPENERS[next(iter(kinds))](file, Opening(dialect, keys, alone, max_bytes)))
     return path, parts
 
 
-def _open_part(
-    path: Path, kind: str, dialect: Dialect, keys: dict[str, str | None], alone: bool, max_bytes: int
-) -> TablePart:
-    if kind == "delimited":
-        return DelimitedPart(path, dialect, keys, max_bytes=max_bytes, alone=alone)
-    if kind == "xlsx":
-        return open_sheet(path, dialect.header, max_bytes)
-    if kind == "npy":
-        return ArrayPart(path, keys)
-    return ColumnarPart(path, keys) if kind == "parquet" else open_feather(path, keys, max_bytes)
+@dataclass(frozen=True, eq=False)
+class Opening:
+    """Options for opening a file of a table.
+
+    keys : columns that the names of folders hold; alone : True if a single column is a table
+    """
+
+    dialect: Dialect
+    keys: dict[str, str | None]
+    alone: bool
+    max_bytes: int
+
+
+OPENERS: dict[str, Callable[[Path, Opening], TablePart]] = {
+    "delimited": lambda path, how: DelimitedPart(path, how.dialect, how.keys, max_bytes=how.max_bytes, alone=how.alone),
+    "xlsx": lambda path, how: open_sheet(path, how.dialect.header, how.max_bytes),
+    "npy": lambda path, how: ArrayPart(path, how.keys),
+    "parquet": lambda path, how: ColumnarPart(path, how.keys),
+    "feather": lambda path, how: open_feather(path, how.keys, how.max_bytes),
+}
 
 
 def column_of(part: TablePart, name: str, role: str) -> str:
