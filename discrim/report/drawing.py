@@ -13,8 +13,29 @@ from discrim.docstrings import fill
 from discrim.report.chart import Axis, Chart, Mark, seen_from
 from discrim.tables.formats import MissingExtraError
 
-# Okabe and Ito's colours, a little deeper on white, as in the HTML report
-COLOURS = ("#0072b2", "#d55e00", "#008f68", "#b8589a", "#c98a00", "#3b9fd8", "#5b5b5b", "#7a3b00", "#6a4fb3", "#7d8f00")
+# The first are Okabe and Ito's colours, a little deeper on white; the same as in the HTML report
+COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#008f68",
+    "#b8589a",
+    "#c98a00",
+    "#3b9fd8",
+    "#5b5b5b",
+    "#7a3b00",
+    "#6a4fb3",
+    "#7d8f00",
+    "#c2185b",
+    "#004d73",
+    "#00a3a3",
+    "#8c6d31",
+    "#e377c2",
+    "#2e5e1e",
+    "#9c27b0",
+    "#b71c1c",
+    "#4e79f0",
+    "#a0a8b0",
+)
 NAMED = {"ink": "black", "soft": "#8a8a8a", "line": "#b8bec5"}
 MARKERS = ("o", "s", "D", "^", "P", "X", "*", "v", "p", "h")
 DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}

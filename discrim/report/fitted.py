@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
+FILLED = " (PCA of the rest)"  # after the name of a component that does not separate the classes further
 
 
 def reducer_of(estimator: Any) -> Any:
@@ -66,14 +67,16 @@ def shares_of(estimator: Any) -> Array | None:
 
 
 def maximised_by(estimator: Any) -> str:
-    """What the shares are of."""
-    return "variance" if name_of(estimator) in {"PCA", "IncrementalPCA", "TruncatedSVD"} else "objective"
+    """Return what the shares are of, in a word or two."""
+    if name_of(estimator) in {"PCA", "IncrementalPCA", "TruncatedSVD"}:
+        return "variance"
+    return "class separation" if hasattr(reducer_of(estimator), "n_discriminants_") else "method's criterion"
 
 
 def component_names(estimator: Any, count: int) -> tuple[str, ...]:
-    """Numbers from 1; those beyond the discriminants there are, which only fill up, are called padding."""
+    """Return numbered names; those beyond the discriminants are principal components of what is left."""
     discriminants = getattr(reducer_of(estimator), "n_discriminants_", count)
-    return tuple(f"component {number}{' (padding)' * (number > discriminants)}" for number in range(1, count + 1))
+    return tuple(f"component {number}{FILLED * (number > discriminants)}" for number in range(1, count + 1))
 
 
 def feature_names(X: Any, given: Any = None) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, class_codes, name_of, rows_seen, sampled, scores_of
 
 MOST_ROWS = 1_000
+NO_WIDTH = 0.02  # of a box, where 1 is the distance from the own mean to the border
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -81,6 +82,12 @@ class MarginValues:
         return self.before[mine], self.after[mine]
 
     @property
+    def collapsed(self) -> bool:
+        """True if most boxes on the components have no width: the map lays whole classes on one place."""
+        quarters = [np.quantile(self.of_class(number)[1], (0.25, 0.75)) for number in np.unique(self.codes)]
+        return bool(quarters) and float(np.median(np.ptp(quarters, axis=1))) < NO_WIDTH
+
+    @property
     def shares(self) -> dict[str, tuple[float, float]]:
         """The shares of rows above 0 before and after, for every class that has rows."""
         found = {}
@@ -97,7 +104,7 @@ class MarginValues:
         pairs = [self.of_class(number) for number in numbers]
         names = [self.classes[number] for number in numbers]
         marks = [
-            *_boxes([before for before, _ in pairs], -0.18, "soft", "features"),
+            *_boxes([before for before, _ in pairs], -0.18, "soft", "all features"),
             *_boxes([after for _, after in pairs], 0.18, 0, "components"),
             Mark("upright", "border", [0.0], colour="ink"),
         ]
@@ -109,7 +116,7 @@ class MarginValues:
         marks.append(Mark("text", "above 0", right, rows, texts=["above 0", *told], anchor="end", colour="soft"))
         up = Axis(limits=(len(names) - 0.4, -1.4), ticks=dict(enumerate(names)))
         noun = "rows not fitted" if self.held_out else "fitted rows"
-        across = Axis(f"relative margin of {noun}", limits=(low - 0.04 * width, high + 0.4 * width))
+        across = Axis(f"margin of {noun}", limits=(low - 0.04 * width, high + 0.4 * width))
         shares = [100 * float((part > 0).mean()) if len(part) else np.nan for part in (self.before, self.after)]
         said = f"Above 0: {shares[0]:.1f} % of the rows in the features, {shares[1]:.1f} % on the components"
         said += f"; {len(self.codes)} of {self.n_rows} rows, drawn by chance." if len(self.codes) < self.n_rows else "."

@@ -27,6 +27,7 @@ from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.chart import Chart, shortened
 from discrim.report.confusions import Confusions
 from discrim.report.critical_difference import CriticalDifferenceValues
+from discrim.report.data_facts import DataFacts
 from discrim.report.fitted import natural
 from discrim.report.next_steps import Origin, commands, python_code
 from discrim.report.payload import Charts, Words, as_json, features_json, figure_json
@@ -133,13 +134,14 @@ def _figures(results: JudgedRun, look: Looks) -> dict[str, Charts]:
     """The charts of one data set by figure."""
     found: dict[str, Charts] = {name: {} for name in FIGURES}
     curves, methods = AccuracyCurveValues.of(results), list(dict.fromkeys(line.method for line in results.lines))
-    for at, classifier in enumerate(dict.fromkeys(line.classifier for line in results.lines)):
+    for at, classifier in enumerate(_classifiers(results)):
         found["curves"][at,] = curves.chart(classifier, methods, most_shown=MOST_CURVES)
     for at, one in enumerate(look.maps):
         for view, shown in enumerate(one.views):
             found["map"][at, view] = _map_chart(shown, look)
     for at, fit in enumerate(look.refits):
-        found["margins"][at,] = fit.margins.chart(MOST_CLASSES)
+        if not fit.margins.collapsed:
+            found["margins"][at,] = fit.margins.chart(MOST_CLASSES)
         seen = {k: 1 - mean for k, mean in fit.line.curve.items()} if results.metric == "accuracy" else None
         found["spectrum"][at,] = fit.spectrum.chart(seen)
         components = range(len(fit.loadings.component_names))
@@ -198,15 +200,37 @@ def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
         origin = replace(origin, data=setting.data)
     return {
         "results": results,
+        "headline": verdict and _headline(verdict, results.sizes.get("features")),
         "commands": wanted and commands(wanted, origin),
         "code": wanted and python_code(wanted),
         "rows": list(zip(lines, _tracks(lines), strict=True)),
         "metric": METRICS[results.metric],
-        "classifiers": list(dict.fromkeys(line.classifier for line in lines)),
+        "classifiers": _classifiers(results),
+        "facts": DataFacts.of(results),
+        "collapsed": [fit.line.method for fit in look.refits if fit.margins.collapsed],
         "look": look,
         "confusions": told and Confusions.of(*told),
         "glosses": {name: METHODS[name].gloss for name in {line.method for line in lines} & METHODS.keys()},
     }
+
+
+def _headline(verdict: Any, n_features: int | None) -> str:
+    """Return the verdict in a few words."""
+    if told := getattr(verdict, "headline", ""):
+        return str(told)
+    columns = "all columns" if n_features is None else f"{n_features} column{'s' * (n_features != 1)}"
+    as_good = (
+        f"{in_components(verdict.recommended.k)} {'is' if verdict.recommended.k == 1 else 'are'} as good as {columns}"
+    )
+    by_finding = {"helps": "Reducing helps", "costs": f"Keep your {columns}", "no signal": "No signal can be shown"}
+    return by_finding.get(verdict.finding, as_good)
+
+
+def _classifiers(results: JudgedRun) -> list[str]:
+    """Return the classifiers of the results, the recommended one first."""
+    wanted = results.recommendation
+    found = dict.fromkeys(line.classifier for line in results.lines)
+    return sorted(found, key=lambda name: wanted is None or name != wanted.classifier)
 
 
 def _tracks(lines: Sequence[Line]) -> list[list[float]]:

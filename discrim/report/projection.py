@@ -13,6 +13,7 @@ from discrim.decompositions import eigh
 from discrim.report.chart import Axis, Chart, Mark, lanes, number_of, texts_apart
 from discrim.report.drawing import MOST_IN_LEGEND, Display
 from discrim.report.fitted import (
+    FILLED,
     Array,
     Codes,
     class_codes,
@@ -188,7 +189,7 @@ def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     if shares is None or len(shares) < len(names):
         return names
     told = [f", {100 * share:.0f} % of the {maximised_by(estimator)}" for share in shares[: len(names)]]
-    return tuple(name if "padding" in name else name + share for name, share in zip(names, told, strict=True))
+    return tuple(name if FILLED in name else name + share for name, share in zip(names, told, strict=True))
 
 
 def _largest(values: ProjectionValues, most: int | None) -> list[int]:
@@ -285,7 +286,7 @@ class ProjectionDisplay(Display):
     >>> X, y = load_iris(return_X_y=True)
     >>> shown = ProjectionDisplay.from_estimator(FisherLDA(2).fit(X[::2], y[::2]), X[::2], y[::2], X[1::2], y[1::2])
     >>> shown.ax_.get_xlabel()
-    'component 1, 99 % of the objective'
+    'component 1, 99 % of the class separation'
     """
 
     @classmethod

@@ -88,7 +88,7 @@ class Refit:
 class Looks:
     """All that is fitted again for one data set.
 
-    maps : the best linear one first, then the classifier's view, then the others by accuracy
+    maps : the recommended method's first, then the best linear one, the classifier's view, the others by accuracy
     rows : what the fitted and the new rows are called
     refused : why a method could not be fitted again
     """
@@ -100,15 +100,21 @@ class Looks:
 
 
 def lines_shown(results: JudgedRun, most: int = 8) -> list[Line]:
-    """The best line of each reduction, best first, at most so many; PCA is always among them."""
+    """Return the best line of each reduction, the recommended one first, at most so many; PCA is always among them."""
     best: dict[str, Line] = {}
-    for line in results.lines:
+    for line in sorted(results.lines, key=lambda line: not _is_recommended(line, results)):
         if line.method != RAW.name:
             best.setdefault(line.method, line)
     chosen = list(best.values())[:most]
     if "pca" in best and best["pca"] not in chosen:
         chosen[-1] = best["pca"]
     return chosen
+
+
+def _is_recommended(line: Line, results: JudgedRun) -> bool:
+    """True if the line has the recommended method and classifier."""
+    wanted = results.recommendation
+    return wanted is not None and (line.method, line.classifier) == (wanted.method, wanted.classifier)
 
 
 def looks_of(results: JudgedRun, allotment: Allotment = ALONE) -> Looks:
@@ -131,7 +137,8 @@ def looks_of(results: JudgedRun, allotment: Allotment = ALONE) -> Looks:
             maps.append(_map(CLASSIFIERS_VIEW, view, allotment, most=2))
     names = np.arange(1, results.data.n_samples + 1) if results.data.ids is None else np.asarray(results.data.ids)
     train, test = ([str(name) for name in names[part].tolist()] for part in results.grid.splits[0])
-    return Looks(refits, _in_order(maps), (train, test), refused)
+    first = refits[0].line.method if refits else ""
+    return Looks(refits, _in_order(maps, first), (train, test), refused)
 
 
 @contextmanager
@@ -184,12 +191,12 @@ def _view(model: Any, k: int, data: SplitData, name: str, points: int) -> MapVie
     return MapView(values, tuple(str(label) for label in predicted.tolist()), Confusions(values.classes, matrix))
 
 
-def _in_order(maps: list[MethodMap]) -> list[MethodMap]:
+def _in_order(maps: list[MethodMap], recommended: str) -> list[MethodMap]:
+    """Return the recommended method's map first, then the best linear one, the classifier's view, and the others."""
     ranked = sorted(maps, key=lambda one: -one.flat.confusions.accuracy)
-    first = next((one for one in ranked if one.linear), None)
-    second = next((one for one in ranked if one.method == CLASSIFIERS_VIEW), None)
-    ahead = [one for one in (first, second) if one is not None]
-    return ahead + [one for one in ranked if one not in ahead]
+    linear = next((one.method for one in ranked if one.linear), "")
+    ahead = [recommended, linear, CLASSIFIERS_VIEW]
+    return sorted(ranked, key=lambda one: ahead.index(one.method) if one.method in ahead else len(ahead))
 
 
 @dataclass

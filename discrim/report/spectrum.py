@@ -14,6 +14,7 @@ from discrim.estimators.pca import apparent_errors
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.drawing import Display
 from discrim.report.fitted import (
+    FILLED,
     Array,
     class_codes,
     component_names,
@@ -25,7 +26,7 @@ from discrim.report.fitted import (
 )
 
 MOST_COMPONENTS = 50
-SHARE_TIP = "component {x}: {y:.1f} % of what is maximised"
+SHARE_TIP = "component {x}: {y:.1f} % of what the method maximises"
 SCORE_TIP = "component {x}: {y:.1f} % of its variance lies between classes"
 INDEPENDENT = 1e-9  # a component whose part that is new lies below this share of its length adds nothing
 
@@ -51,7 +52,7 @@ class SpectrumValues:
     predicted_error: Array
     chosen: int | None = None
     padding: int | None = None
-    worth: str = "objective"
+    worth: str = "method's criterion"
 
     @classmethod
     def of(
@@ -84,7 +85,7 @@ class SpectrumValues:
             scores,
             errors,
             chosen,
-            next((at for at, name in enumerate(component_names(estimator, k)) if "padding" in name), None),
+            next((at for at, name in enumerate(component_names(estimator, k)) if FILLED in name), None),
             maximised_by(estimator),
         )
 
@@ -114,7 +115,10 @@ class SpectrumValues:
         if self.chosen is not None:
             chosen = f"chosen: {self.chosen}"
             marks.append(Mark("upright", "chosen", [self.chosen + 0.5], legend=chosen, colour="soft", dash="dash"))
-        told = "" if self.padding is None else f"Components from {self.padding + 1} on are padding: PCA of what is left"
+        told = ""
+        if self.padding is not None:
+            first = self.padding + 1
+            told = f"Components from {first} on (grey) separate the classes no further: they are PCA of what is left"
         across = Axis("component", limits=(0.4, max(len(k), *counts) + 0.6), whole=True)
         top = 1.06 * max(float(np.nanmax(mark.y)) for mark in marks if np.size(mark.y)) or 1.0
         return Chart(tuple(marks), across, Axis("%", limits=(0, top)), self.method, told=told)

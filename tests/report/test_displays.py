@@ -83,7 +83,7 @@ def test_points_are_the_rows_on_the_components_pale_where_fitted(parts):
         assert shown.ax_.collections.index(fitted) < shown.ax_.collections.index(points)  # drawn first, so behind
     assert [text.get_text() for text in shown.legend_.get_texts()] == NAMES.tolist()
     share = 100 * model.explained_variance_ratio_[1]
-    assert shown.ax_.get_ylabel() == f"component 2, {share:.0f} % of the objective"
+    assert shown.ax_.get_ylabel() == f"component 2, {share:.0f} % of the class separation"
     assert shown.ax_.get_aspect() == 1.0
 
 
@@ -97,16 +97,16 @@ def test_the_legend_hides_no_point(parts):
     assert shown.legend_.get_window_extent().x1 <= shown.figure_.bbox.x1 + 1
 
 
-def test_a_share_is_of_the_variance_for_pca_and_padding_is_called_so(parts):
+def test_a_share_is_of_the_variance_for_pca_and_components_beyond_the_discriminants_are_called_so(parts):
     X, y, *_ = parts
     shown = ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y)
     assert shown.ax_.get_xlabel().endswith("% of the variance")
     two = y != "cedar"
     shown = ProjectionDisplay.from_estimator(FisherLDA(2).fit(X[two], y[two]), X[two], y[two])
-    assert shown.ax_.get_xlabel() == "component 1, 100 % of the objective"
-    assert shown.ax_.get_ylabel() == "component 2 (padding)"
+    assert shown.ax_.get_xlabel() == "component 1, 100 % of the class separation"
+    assert shown.ax_.get_ylabel() == "component 2 (PCA of the rest)"
     worth = SpectrumDisplay.from_estimator(FisherLDA(2).fit(X[two], y[two]), X[two], y[two])
-    assert worth.chart_.told.startswith("Components from 2 on are padding")
+    assert worth.chart_.told.startswith("Components from 2 on (grey)")
     hues = [to_hex(bar.get_facecolor()) for bar in worth.artists_["shares"][""]]
     assert hues == [COLOURS[5], to_hex(NAMED["line"])]
 
@@ -325,7 +325,7 @@ def test_boxes_are_quartiles_of_the_margins_and_shares_those_above_0(parts):
     X, y, X_test, y_test = parts
     shown = drawn(MarginDisplay.from_estimator(FisherLDA(2).fit(X, y), X, y, X_test, y_test))
     for at, name in enumerate(NAMES):
-        for margins, side in zip(shown.values.of_class(at), ("features", "components"), strict=True):
+        for margins, side in zip(shown.values.of_class(at), ("all features", "components"), strict=True):
             found = {part: shown.artists_[part][side] for part in ("boxes", "medians", "whiskers")}
             low, first, middle, third, high = np.quantile(margins, [0.05, 0.25, 0.5, 0.75, 0.95])
             box = found["boxes"][at]
@@ -502,7 +502,8 @@ def test_what_displays_have_in_common_is_in_each_docstring(name):
 def test_no_two_classes_look_alike_and_neighbours_differ_in_both():
     looks = [(colour(at), marker(at)) for at in range(100)]
     assert len(set(looks)) == 100
-    assert len({marker(at) for at in range(10)}) == len(COLOURS) == 10
+    assert len({marker(at) for at in range(10)}) == 10
+    assert len({colour(at) for at in range(20)}) == len(COLOURS) == 20
 
 
 def test_a_classifiers_view_of_a_class_that_was_not_fitted():

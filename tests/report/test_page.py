@@ -20,7 +20,9 @@ from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.report import page as page_module
 from discrim.report.confusions import Confusions
+from discrim.report.data_facts import DataFacts
 from discrim.report.loadings import LoadingsValues
+from discrim.report.margin_distribution import MarginValues
 from discrim.report.page import MOST_CLASSES, Origin, content_policy, write_report
 from discrim.report.page import page as page_of
 from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, short_numbers
@@ -231,12 +233,13 @@ def test_a_map_speaks_of_ellipses_and_units_only_where_it_has_them(parsed):
     assert told.startswith(expected)
 
 
-def test_the_best_linear_map_comes_first_and_then_the_classifiers_view():
+def test_the_recommended_map_comes_first_then_the_best_linear_one_and_the_classifiers_view():
     def one(method, linear, right):
         return MethodMap(method, linear, SimpleNamespace(confusions=SimpleNamespace(accuracy=right)), None)
 
     maps = [one("pca", True, 0.5), one("umap", False, 0.9), one("lda", True, 0.8), one(CLASSIFIERS_VIEW, False, 0.6)]
-    assert [each.method for each in _in_order(maps)] == ["lda", CLASSIFIERS_VIEW, "umap", "pca"]
+    assert [each.method for each in _in_order(maps, "pca")] == ["pca", "lda", CLASSIFIERS_VIEW, "umap"]
+    assert [each.method for each in _in_order(maps, "")] == ["lda", CLASSIFIERS_VIEW, "umap", "pca"]
     assert maps[0].label == "pca: 50.0 %"
 
 
@@ -385,8 +388,8 @@ def test_where_nothing_is_shown_to_help_no_method_is_the_headline():
     without_signal = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], n_splits=3, n_jobs=1)
     assert without_signal.verdict.finding == "no signal"
     text = page_of([without_signal], Origin())
-    assert re.findall(r"<h1>(.*?)</h1>", text, re.S) == ["None that can be shown"]
-    assert "The simplest of those that scored alike: pca with 1 component" in text
+    (headline,) = re.findall(r"<h1>(.*?)</h1>", text, re.S)
+    assert headline.startswith("No signal")
 
 
 def test_one_split_has_no_interval(found):
@@ -420,3 +423,42 @@ def test_the_policy_changes_with_the_scripts():
     assert content_policy(["a"]) != content_policy(["b"])
     digest = base64.b64encode(hashlib.sha256(b"a").digest()).decode()
     assert f"script-src 'sha256-{digest}';" in content_policy(["a"])
+
+
+# ---------------------------------------------------------------------- the answer first
+
+
+def test_sections_are_numbered_one_after_the_other_and_open_on_the_recommended_method(found):
+    text = page_of([found], Origin())
+    numbers = re.findall(r'(?:<h2><span>|<span class="section-number">)(\d+)</span>', text)
+    assert numbers == [str(at) for at in range(1, 11)]
+    wanted = found.recommendation
+    menus = re.findall(r'<select data-control="(\w+)">\n<option value="0">(.*?)</option>', text)
+    assert dict(menus)["classifier"] == wanted.classifier
+    opened = [shown.partition(":")[0] for name, shown in menus if name == "method"]
+    assert set(opened) == ({wanted.method} if wanted.reduces else set(opened))
+
+
+def test_the_block_of_the_data_has_rows_columns_classes_and_missing_cells():
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.repeat(["few", "<b>many", "some"], [10, 30, 20])
+    X[[3, 7], 1] = np.nan
+    answer = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], n_splits=2, n_jobs=1, impute="median")
+    facts = DataFacts.of(answer)
+    assert (facts.rows, facts.columns, facts.missing, facts.in_columns) == (60, 3, 2, 1)
+    assert dict(facts.counts) == {"few": 10, "<b>many": 30, "some": 20}
+    text = page_of([answer], Origin())
+    assert "<dd>2 in 1 column, filled by the median of the training rows</dd>" in text
+    assert re.findall(r'<td class="bar"><span style="width:([\d.]+)%">', text) == ["100.0", "33.3", "66.7"]
+    assert "<b>many" not in text
+    many = compare(
+        X, np.arange(60) % 30, methods="pca", classifiers="1-nn", n_components=[1], n_splits=2, impute="mean"
+    )
+    assert (len(DataFacts.of(many).counts), DataFacts.of(many).more) == (20, 10)
+    without = Results(answer.setting, answer.rows, answer.metric, facts=answer.facts, label="wood")
+    assert (DataFacts.of(without).missing, dict(DataFacts.of(without).counts)) == (None, dict(facts.counts))
+
+
+def test_margins_without_width_are_not_drawn(found):
+    values = MarginValues("map", ("a", "b"), np.arange(40) % 2, np.linspace(-1, 1, 40), np.ones(40), 40, True)
+    assert values.collapsed
+    assert not replace(values, after=values.before).collapsed

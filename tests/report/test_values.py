@@ -49,7 +49,9 @@ def test_projection_holds_the_rows_not_fitted_beside_those_fitted(parts):
     np.testing.assert_array_equal(found.test.scores, model.transform(X_test))
     assert np.array(found.classes)[found.test.codes].tolist() == y_test.tolist()
     shares = model.explained_variance_ratio_
-    assert found.labels == tuple(f"component {at + 1}, {100 * shares[at]:.0f} % of the objective" for at in range(2))
+    assert found.labels == tuple(
+        f"component {at + 1}, {100 * shares[at]:.0f} % of the class separation" for at in range(2)
+    )
     birch = model.transform(X_test)[y_test == "birch"]
     np.testing.assert_allclose(found.test.means[1], birch.mean(axis=0))
     np.testing.assert_allclose(found.test.covariances[1], np.cov(birch.T, bias=True))

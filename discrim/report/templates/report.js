@@ -3,10 +3,12 @@
 const values = JSON.parse(document.getElementById("values").textContent);
 const root = document.documentElement;
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
-// Okabe and Ito's colours, a little deeper on white and lighter on black, so that all readers can tell them apart
+// The first colours are Okabe and Ito's, a little deeper on white and lighter on black, for readers of any colour vision
 const COLOURS = {
-  light: ["#0072b2", "#d55e00", "#008f68", "#b8589a", "#c98a00", "#3b9fd8", "#5b5b5b", "#7a3b00", "#6a4fb3", "#7d8f00"],
-  dark: ["#56a8e0", "#f0824a", "#3cc79a", "#e39ccb", "#f0b93a", "#9bd3f7", "#b5b5b5", "#c99a6b", "#b29cf0", "#c5d44a"],
+  light: ["#0072b2", "#d55e00", "#008f68", "#b8589a", "#c98a00", "#3b9fd8", "#5b5b5b", "#7a3b00", "#6a4fb3", "#7d8f00",
+    "#c2185b", "#004d73", "#00a3a3", "#8c6d31", "#e377c2", "#2e5e1e", "#9c27b0", "#b71c1c", "#4e79f0", "#a0a8b0"],
+  dark: ["#56a8e0", "#f0824a", "#3cc79a", "#e39ccb", "#f0b93a", "#9bd3f7", "#b5b5b5", "#c99a6b", "#b29cf0", "#c5d44a",
+    "#ff6f9f", "#2f86b8", "#3fd6d6", "#d6bd7f", "#ffb3e6", "#7fc061", "#d67be8", "#ff6b6b", "#8fa8ff", "#dfe4ea"],
 };
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down", "pentagon", "hexagram"];
 // The only buttons a chart has. None of them leaves the page: a picture goes to a file, the others change the view.
@@ -19,20 +21,30 @@ let printing = false;
 // writing are shut in with the name they came with.
 function text(name, most = 26) {
   const signs = Array.from(name);
-  const cut = signs.length > most ? signs.slice(0, most - 1).join("") + "…" : name;
+  const tail = Math.floor(most / 4); // long names often differ at their end
+  const cut = signs.length > most ? signs.slice(0, most - 1 - tail).join("") + "…" + signs.slice(-tail).join("") : name;
   const safe = cut.replace(/[\r\n\t]+/g, " ").replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   return /[\u200e\u200f\u202a-\u202e\u2066-\u2069\u0590-\u08ff]/.test(safe) ? "\u2068" + safe + "\u2069" : safe;
 }
 const word = (number, most) => text(values.words[number], most);
+// A long name on two lines, broken at the blank that is nearest to its middle; each line is cut by itself.
+function twoLines(number, most) {
+  const name = values.words[number];
+  if (Array.from(name).length <= most) return text(name, most);
+  const blanks = [...name.matchAll(/\s+/g)].map((found) => found.index);
+  if (!blanks.length) return text(name, most);
+  const at = blanks.reduce((best, one) => (Math.abs(one - name.length / 2) < Math.abs(best - name.length / 2) ? one : best));
+  return `${text(name.slice(0, at), most)}<br>${text(name.slice(at).trim(), most)}`;
+}
 function theme() {
   if (printing) return "light";
   return root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
 const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-const colour = (at) => (typeof at === "number" ? COLOURS[theme()][at % 10] : css(`--${at}`));
+const colour = (at) => (typeof at === "number" ? COLOURS[theme()][at % 20] : css(`--${at}`));
 const colours = (given) => (Array.isArray(given) ? given.map(colour) : colour(given));
 // where colours come again, symbols differ
-const symbol = (at) => (at === "|" ? "line-ns" : SYMBOLS[(at + Math.floor(at / 10)) % 10]);
+const symbol = (at) => (at === "|" ? "line-ns" : SYMBOLS[(at + Math.floor(at / 20)) % 10]);
 
 // ------------------------------------------------------------------ a chart, as described, for plotly
 
@@ -65,7 +77,7 @@ const TRACES = {
   bars: (mark) => ({ type: "bar", orientation: "h", width: mark.size, base: mark.base, x: mark.base ? mark.x.map((one, at) => one - mark.base[at]) : mark.x,
     marker: { color: colours(mark.colour), opacity: mark.opacity } }),
   columns: (mark) => ({ type: "bar", width: mark.size, marker: { color: colours(mark.colour), opacity: mark.opacity } }),
-  text: (mark, narrow) => ({ mode: "text", text: mark.texts.map((one) => word(one, narrow ? 16 : 24)), textposition: ANCHORS[mark.anchor] ?? "middle center",
+  text: (mark, narrow) => ({ mode: "text", text: mark.texts.map((one) => word(one, narrow ? 22 : 30)), textposition: ANCHORS[mark.anchor] ?? "middle center",
     textfont: { size: narrow ? 10 : 12, color: colour(mark.colour) }, cliponaxis: false }),
 };
 function faint(hex, alpha) {
@@ -73,7 +85,7 @@ function faint(hex, alpha) {
   return `rgba(${parts.join(",")},${alpha})`;
 }
 function trace(mark, narrow) {
-  return { type: "scatter", x: mark.x, y: mark.y, name: "legend" in mark ? word(mark.legend, 28) : "", legendgroup: "name" in mark ? String(mark.name) : undefined,
+  return { type: "scatter", x: mark.x, y: mark.y, name: "legend" in mark ? word(mark.legend, 36) : "", legendgroup: "name" in mark ? String(mark.name) : undefined,
     showlegend: "legend" in mark, visible: mark.hidden ? "legendonly" : true, ...pointing(mark), ...TRACES[mark.kind](mark, narrow) };
 }
 function rule(mark) {
@@ -87,11 +99,12 @@ function arrows(mark) {
     arrowhead: 2, arrowwidth: mark.size, arrowcolor: colour(mark.colour) }));
 }
 function axis(given, narrow) {
-  const found = { title: { text: word(given.title, narrow ? 44 : 90), standoff: 8, font: { size: 13 } }, gridcolor: css("--line"), linecolor: css("--line"), zeroline: false, ticks: "",
+  const found = { title: { text: narrow ? twoLines(given.title, 26) : word(given.title, 90), standoff: 8, font: { size: 13 } }, gridcolor: css("--line"), linecolor: css("--line"), zeroline: false, ticks: "",
     automargin: true, visible: !given.hidden };
   if (given.log) found.type = "log";
   if (given.limits) found.range = given.log ? given.limits.map(Math.log10) : given.limits;
-  if (given.ticks) Object.assign(found, { tickvals: given.ticks[0], ticktext: given.ticks[1].map((one) => word(one, narrow ? 16 : 30)), showgrid: false });
+  if (given.ticks) Object.assign(found, { tickvals: given.ticks[0], ticktext: given.ticks[1].map((one) => twoLines(one, narrow ? 20 : 36)), showgrid: false });
+  if (found.ticktext?.some((one) => one.includes("<br>"))) found.tickfont = { size: 10 };
   if (given.whole) {
     const most = given.limits ? given.limits[1] - given.limits[0] : 10;
     Object.assign(found, { dtick: most > 12 ? Math.ceil(most / 8) : 1, showgrid: false });
