@@ -179,11 +179,6 @@ class Problem:
             raise ValueError(EQUAL_MEANS)
         return self.ratio
 
-    @property
-    def column_deviations(self) -> Array:
-        """The standard deviation of every feature; NaN where the statistics do not have it."""
-        return np.ldexp(np.sqrt(self.basis.feature_variances(self.moments)), self.moments.exponent)
-
     def class_covariances(self, gamma: float) -> Array:
         """Return (1−γ) S_c/n_c + γ τ I of every class, in the ratio's coordinates; their mean is the ratio's Σ_γ."""
         assert self.moments.each is not None

@@ -216,7 +216,8 @@ class BayesErrorLDA(DiscriminantReducer):
         k = discriminant_count(problem.request, found.values, ratio.rank, shape, ties_settled=True)
         q = len(classes.directions)
         pairing = self._pair(moments, known if seen is None else seen, inflation(known), min(k, q))
-        found = replace(found, count=k, found=PairedShrinkage(gamma, path, pairing.inflation, pairing))
+        extra = PairedShrinkage(gamma, path, pairing.inflation, pairing)
+        found = replace(found, count=k, found=extra, whitened=classes.directions)
         if k >= q and not self.nested:
             return found
         rotation = self._rotation(classes.means, ratio.shares, pairing)

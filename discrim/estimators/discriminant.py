@@ -158,15 +158,14 @@ class DiscriminantSolution(Solution):
 
     n_discriminants_: int
     structure_coefficients_: Array  # in a problem's coordinates: components times S_t/n, each over its own deviation
-    feature_deviations: Array
     _rule: CentroidRule
     _centred_means: Array
     _covariance: Array | None  # in a problem's coordinates: without the ridge, which is on every feature
     ridge: float
 
-    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
         covariances = basis.lift(self.structure_coefficients_) * signs[:, None]
-        scale = np.broadcast_to(self.feature_deviations, covariances.shape)
+        scale = np.broadcast_to(deviations, covariances.shape)
         correlations = np.divide(covariances, scale, out=np.zeros_like(covariances), where=scale > 0)
         covariance = None
         if self._covariance is not None:
@@ -266,7 +265,8 @@ class DiscriminantReducer(CentroidClassifier, Reducer):
         values = np.zeros(k)
         values[:q] = found.values[:k]
         unit = 0.5**moments.exponent  # from the moments' units to the rows'
-        whitened, most = whitened_span(found, ratio), len(ratio.shares) - 1
+        whitened = whitened_span(found, ratio) if found.whitened is None else found.whitened
+        most = len(ratio.shares) - 1
         if len(whitened) > most:  # only the directions in which the class means lie: no score needs the others
             whitened = principal(ratio.means @ whitened.T)[1][:most] @ whitened
         whitened, means = ratio.embedded(whitened), moments.centred_means()
@@ -285,7 +285,6 @@ class DiscriminantReducer(CentroidClassifier, Reducer):
             found=found.found,
             n_discriminants_=min(q, k),
             structure_coefficients_=ratio.embedded(per_deviation),
-            feature_deviations=np.sqrt(basis.feature_variances(moments)),
             _rule=CentroidRule(whitened * unit, means @ whitened.T, log_priors),
             _centred_means=means if not moments.exponent else np.ldexp(means, moments.exponent),
             _covariance=None if within is None else moments.in_squared_units(within),

@@ -108,7 +108,7 @@ class ClassifiedFactors(FactorSolution):
     class_coef_: Array
     class_intercept_: Array
 
-    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
         if not np.isfinite(self.class_coef_).all():
             raise ValueError(BEYOND_RANGE.format(np.dtype(np.float64)))
         return {"class_coef_": self.class_coef_ * signs}

@@ -40,7 +40,7 @@ class MaxMarginSolution(Solution):
     objective_curve_: Array
     n_iter_: int
 
-    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
         return {"class_coef_": self.class_coef_ * signs}
 
 
@@ -181,7 +181,7 @@ class MarginSolution(Solution):
     duality_gap_: float
     n_iter_: int
 
-    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
         return {"class_coef_": basis.lift(self.class_coef_)}
 
 

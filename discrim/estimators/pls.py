@@ -44,7 +44,7 @@ class PLSSolution(Solution):
     r2y_: Array
     _rule: CentroidRule
 
-    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
+    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
         return {
             "x_weights_": basis.lift(self.x_weights_.T).T * signs,
             "x_loadings_": basis.lift(self.x_loadings_.T).T * signs,

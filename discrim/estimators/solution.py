@@ -126,6 +126,7 @@ class Solution:
         if not np.isfinite(components).all():
             raise ValueError(BEYOND_RANGE.format(dtype))
         is_explained = needs.supervised and needs.tells_labels
+        deviations = np.sqrt(basis.feature_variances(moments))
         return replace(
             self,
             components_=components,
@@ -134,12 +135,15 @@ class Solution:
             n_samples_seen_=moments.n_rows,
             _total_weight=moments.total_weight,
             _labels_explained=labels_explained(self.components_, basis, moments) if is_explained else None,
-            _column_deviations=problem.column_deviations,
-            **self._others_in_features(basis, signs),
+            _column_deviations=np.ldexp(deviations, moments.exponent),
+            **self._others_in_features(basis, signs, deviations),
         )
 
-    def _others_in_features(self, basis: Basis, signs: Array) -> dict[str, Any]:
-        """Return what else is lifted, or turns with the components (each by its sign), by name."""
+    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
+        """Return what else is lifted, or turns with the components (each by its sign), by name.
+
+        deviations : of the features, in the moments' units
+        """
         return {}
 
     def attributes(self) -> dict[str, Any]:

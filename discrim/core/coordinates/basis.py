@@ -27,9 +27,10 @@ from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio, ratio_of
 from discrim.core.spread import Spread
-from discrim.tables.rows import LabelledRows, block_slices, projected
+from discrim.tables.rows import LabelledRows, block_slices, dense_block, projected
 
 Array = NDArray[np.float64]
+FAR_FROM_MEAN = 100.0  # of a row, squared, in variances: two digits of the variance are lost
 RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
 
 
@@ -152,18 +153,35 @@ class Features(Basis):
 
 
 def column_variances(points: LabelledRows, exponent: int) -> Array:
-    """Weighted variance of each column of the rows times 2^−exponent."""
-    moments = ClassMoments.of_rows(points.unlabelled(), keep="means")
+    """Compute the weighted variance of each column of the rows times 2^−exponent; exactly 0 for constant columns."""
+    weights = np.ones(points.shape[0]) if points.weights is None else points.weights
+    total = float(weights.sum())
     if points.is_sparse:
+        moments = ClassMoments.of_rows(points.unlabelled(), keep="means")
         scaled = points.X.astype(np.float64) * 0.5**exponent
-        squares = scaled.multiply(scaled).tocsr()
-        sums = squares.sum(axis=0) if points.weights is None else squares.T @ points.weights
-        means = np.asarray(sums, dtype=np.float64).ravel() / moments.total_weight
-        return np.maximum(means - np.ldexp(moments.mean, -exponent) ** 2, 0.0)
-    total = np.zeros(points.shape[1])
+        squares = np.asarray(scaled.multiply(scaled).tocsr().T @ weights)
+        return np.maximum(squares / total - np.ldexp(moments.mean, -exponent) ** 2, 0.0)
+    first = dense_block(points.X, slice(1))[0].astype(np.float64)  # of constant columns, differences to it are 0
+    offset, squares = _column_sums(points, weights, first, None, exponent)
+    offset /= total
+    variances = squares / total - offset**2
+    if (offset**2 > FAR_FROM_MEAN * variances).any():  # the first row is an outlier: around the mean, no digits cancel
+        variances = _column_sums(points, weights, first, offset, exponent)[1] / total
+    return variances
+
+
+def _column_sums(
+    points: LabelledRows, weights: Array, first: Array, offset: Array | None, exponent: int
+) -> tuple[Array, Array]:
+    """Sum the differences of dense rows to a point, first + offset, and their squares, in units of 2^exponent."""
+    sums, squares = np.zeros((2, points.shape[1]))
     for part in block_slices(*points.shape):
-        rows = np.subtract(points.X[part], moments.origin, dtype=np.float64)
-        rows -= moments.mean_offset
-        rows = np.ldexp(rows, -exponent, out=rows) if exponent else rows
-        total += np.einsum("ij,ij->j", rows, rows if points.weights is None else rows * points.weights[part, None])
-    return total / moments.total_weight
+        apart = np.subtract(points.X[part], first, dtype=np.float64)
+        if exponent:
+            np.ldexp(apart, -exponent, out=apart)
+        if offset is not None:
+            apart -= offset
+        sums += weights[part] @ apart
+        np.multiply(apart, apart, out=apart)
+        squares += weights[part] @ apart
+    return sums, squares

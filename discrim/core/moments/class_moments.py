@@ -367,7 +367,8 @@ class ClassMoments:
     @property
     def within(self) -> Array:
         """S_w = Σ_c S_c."""
-        return self.scatter(1.0)
+        is_plain = self.pooled is not None and self.each is None and bool((self.emphasis == 1).all())
+        return self.pooled if is_plain and self.pooled is not None else self.scatter(1.0)
 
     @property
     def has_within(self) -> bool:
