@@ -102,7 +102,7 @@ def test_the_spread_of_columns_is_that_of_all_rows_whichever_way_they_come(model
 def test_wide_tables_and_scatters_with_class_weights_have_the_same_spread():
     X, y = labelled(30, 60, seed=2)
     for case in EXPLAINED:
-        if case.linear:
+        if case.laws.linear:
             model = case(1).fit(X, y)
             there = np.arange(60) if case.name != "screened-pca" else model.selected_
             np.testing.assert_allclose(model._column_deviations[there], X.std(axis=0)[there], err_msg=case.name)
