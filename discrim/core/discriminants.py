@@ -43,7 +43,6 @@ class Discriminants:
     directions: Array
     values: Array
     cost: Cost | None = None
-    whitened: Array | None = None  # rows of the same span with unit cost, where the method computed them
     count: int | None = None  # how many of them to keep, where the method itself chose that
     found: Any = None  # what else the method found, its fields named as the fitted attributes they become
     orthonormal: bool = False  # unit directions, whose values carry the rows' unit squared

@@ -216,8 +216,7 @@ class BayesErrorLDA(DiscriminantReducer):
         k = discriminant_count(problem.request, found.values, ratio.rank, shape, ties_settled=True)
         q = len(classes.directions)
         pairing = self._pair(moments, known if seen is None else seen, inflation(known), min(k, q))
-        extra = PairedShrinkage(gamma, path, pairing.inflation, pairing)
-        found = replace(found, count=k, found=extra, whitened=classes.directions)
+        found = replace(found, count=k, found=PairedShrinkage(gamma, path, pairing.inflation, pairing))
         if k >= q and not self.nested:
             return found
         rotation = self._rotation(classes.means, ratio.shares, pairing)

@@ -265,8 +265,7 @@ class DiscriminantReducer(CentroidClassifier, Reducer):
         values = np.zeros(k)
         values[:q] = found.values[:k]
         unit = 0.5**moments.exponent  # from the moments' units to the rows'
-        whitened = whitened_span(found, ratio) if found.whitened is None else found.whitened
-        most = len(ratio.shares) - 1
+        whitened, most = whitened_span(found, ratio), len(ratio.shares) - 1
         if len(whitened) > most:  # only the directions in which the class means lie: no score needs the others
             whitened = principal(ratio.means @ whitened.T)[1][:most] @ whitened
         whitened, means = ratio.embedded(whitened), moments.centred_means()
