@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.classifier_states import CLASSIFIERS, plain_state, restore
+from discrim.core.classifier_rule import ClassifierRule
 from discrim.core.cross_validation import PathScores
 from discrim.core.generalisation import HeldOut
 from discrim.core.kernel_choice import Candidate, Choice, ChosenKernel, HeldOutScores, TriedKernel
@@ -123,7 +124,7 @@ _LINEAR = (
     RowSample,
     RowLimits,
 )
-_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, HeldOutRows, LandmarkKernel)
+_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, ClassifierRule, HeldOutRows, LandmarkKernel)
 _OF_LOOKS = (Look, Choice, Candidate, HeldOutScores, FeatureSpace)  # of a map that was fitted on a stream
 # what the refined hyperplane holds, which is in a room above this one
 _OF_REFINEMENT = (

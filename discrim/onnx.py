@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import RBFSampler
 
 try:
@@ -30,6 +31,7 @@ except ImportError as error:
     ) from error
 
 from discrim.core.calibration import any_class
+from discrim.core.classifier_rule import ClassifierRule
 from discrim.core.landmarks import LandmarkKernel
 from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder
 from discrim.estimators.discriminant import CentroidClassifier
@@ -246,8 +248,54 @@ def _scores(at: Graph, model: Any, rows: Node) -> Node:
 
 def _posterior_scores(at: Graph, model: PosteriorMap, rows: Node) -> Node:
     rule = model._rule
+    if isinstance(rule, ClassifierRule):
+        return _forest_scores(at, rule, rows)
     seen = at.plus(rows, -rule.centre) if rule.kernel is None else _kernel(at, rule.kernel, rows)
     return at.plus(at.times(seen, rule.coefficients), rule.offsets)
+
+
+def _forest_scores(at: Graph, rule: ClassifierRule, rows: Node) -> Node:
+    """Return log((1 − 1/n) p + 1/(nC)) of a forest's mean leaf shares p."""
+    forest = rule.classifier
+    if not isinstance(forest, RandomForestClassifier) or len(rule.known) < rule.n_classes:
+        raise NotImplementedError(
+            f"A PosteriorMap of {type(forest).__name__} cannot be exported to ONNX. Use classifier='rule' or a "
+            "RandomForestClassifier that knows all classes."
+        )
+    if rule.centre is not None:
+        rows = at.scaled(at.plus(rows, -rule.centre), np.ldexp(1.0, -rule.exponent))
+    single = at("Cast", rows, to=TensorProto.FLOAT)
+    shares = onnx_ops.OnnxTreeEnsembleRegressor_3(single, op_version=3, **_tree_table(forest))
+    share = any_class(rule.total_weight)
+    mixed = at.plus(at.scaled(at("Cast", shares, to=TensorProto.DOUBLE), 1 - share), share / rule.n_classes)
+    return at("Log", mixed)
+
+
+def _tree_table(forest: RandomForestClassifier) -> dict[str, Any]:
+    """Return the nodes of all trees as ONNX lists them; thresholds are rounded down to single precision."""
+    table: dict[str, list[Any]] = {}
+    for number, one in enumerate(forest.estimators_):
+        tree = one.tree_
+        inner = tree.children_left >= 0
+        single = tree.threshold.astype(np.float32)
+        single = np.where(single > tree.threshold, np.nextafter(single, np.float32(-np.inf)), single)
+        values, n_classes = tree.value[~inner, 0], len(forest.classes_)
+        columns = {
+            "nodes_treeids": np.full(tree.node_count, number),
+            "nodes_nodeids": np.arange(tree.node_count),
+            "nodes_featureids": np.where(inner, tree.feature, 0),
+            "nodes_modes": np.where(inner, "BRANCH_LEQ", "LEAF"),
+            "nodes_values": np.where(inner, single, 0.0),
+            "nodes_truenodeids": np.where(inner, tree.children_left, 0),
+            "nodes_falsenodeids": np.where(inner, tree.children_right, 0),
+            "target_treeids": np.full(values.size, number),
+            "target_nodeids": np.repeat(np.flatnonzero(~inner), n_classes),
+            "target_ids": np.tile(np.arange(n_classes), len(values)),
+            "target_weights": (values / values.sum(axis=1, keepdims=True) / len(forest.estimators_)).ravel(),
+        }
+        for name, column in columns.items():
+            table.setdefault(name, []).extend(column.tolist())
+    return {**table, "n_targets": len(forest.classes_), "aggregate_function": "SUM"}
 
 
 def _votes(at: Graph, values: Node, n_classes: int) -> Node:

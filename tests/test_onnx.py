@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.decomposition import TruncatedSVD
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -87,6 +88,16 @@ def test_options_that_make_another_map_are_in_the_graph(model, iris):
     model.fit(X, y)
     (found,) = outputs(model, new)
     assert_same(found, model.transform(new), "float64")
+
+
+def test_a_map_of_a_forest_is_in_the_graph_and_one_without_probabilities_is_refused(iris):
+    X, y, new = iris
+    model = PosteriorMap(2, classifier=RandomForestClassifier(20, random_state=0)).fit(X, y)
+    (found,) = outputs(model, new)
+    np.testing.assert_allclose(found, model.transform(new), atol=1e-5)  # a graph's trees are in single precision
+    refused = PosteriorMap(2, classifier=RidgeClassifier()).fit(X, y)
+    with pytest.raises(NotImplementedError, match="RidgeClassifier"):
+        outputs(refused, new)
 
 
 @pytest.mark.parametrize("reducer", [FisherLDA(2), BayesErrorLDA(2, shrinkage=0.1), PosteriorMap(2)], ids=repr)

@@ -13,6 +13,7 @@ from scipy.special import softmax
 
 Array = NDArray[np.float64]
 TEMPERATURES = 2.0 ** np.arange(-1, 8.25, 0.5)
+ANY_TEMPERATURES = 2.0 ** np.arange(-12, 8.25, 0.5)  # for scores in any unit
 
 
 def calibrated(scores: Array, temperature: float, total_weight: float) -> Array:
@@ -21,18 +22,20 @@ def calibrated(scores: Array, temperature: float, total_weight: float) -> Array:
     return (1 - share) * softmax(scores / temperature, axis=1) + share / scores.shape[1]
 
 
-def best_temperature(scores: Array, codes: NDArray[np.intp], weights: Array) -> tuple[float, float]:
+def best_temperature(
+    scores: Array, codes: NDArray[np.intp], weights: Array, temperatures: Array = TEMPERATURES
+) -> tuple[float, float]:
     """The temperature of least log loss and that loss; n×C scores, the rows' classes and weights."""
     below = scores - scores.max(axis=1, keepdims=True)
     of_own = below[np.arange(len(codes)), codes]
     total = float(weights.sum())
     share = any_class(total)
     losses = []
-    for temperature in TEMPERATURES:
+    for temperature in temperatures:
         own = np.exp(of_own / temperature) / np.exp(below / temperature).sum(axis=1)
         losses.append(-(weights @ np.log((1 - share) * own + share / scores.shape[1])) / total)
     best = int(np.argmin(losses))
-    return float(TEMPERATURES[best]), float(losses[best])
+    return float(temperatures[best]), float(losses[best])
 
 
 def standard_error(share: float, weight: float) -> float:

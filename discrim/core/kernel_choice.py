@@ -138,10 +138,10 @@ class ChosenKernel:
     tried: tuple[TriedKernel, ...]
 
     @classmethod
-    def of(cls, kernel: LandmarkKernel | None, first: Choice) -> ChosenKernel:
-        """Describe the kernel of a rule (None: linear) that was chosen so."""
+    def of(cls, kernel: LandmarkKernel | None, first: Choice, otherwise: str = "linear") -> ChosenKernel:
+        """Describe the kernel of a rule that was chosen so; without one, the rule has another name."""
         if kernel is None:
-            return cls("linear", {}, False, 0, first.why, first.tried)
+            return cls(otherwise, {}, False, 0, first.why, first.tried)
         params = {"gamma": kernel.gamma} if kernel.name == "rbf" else dict(kernel.params)
         scaled, size = kernel.scales is not None, kernel.landmarks.shape[0]
         return cls(kernel.name, params, scaled, size, first.why, first.tried)

@@ -82,6 +82,10 @@ class PosteriorRule:
         """True if the scores can be differentiated."""
         return self.kernel is None or self.kernel.name in GRADIENTS
 
+    def effects(self, X: Any, weights: Sequence[Array], spread: Array) -> list[Array]:
+        """Compute Σ_c w_nc ∂a_c(x_n)/∂x times the spread of each column, n×d, for each of the weights (n×C)."""
+        return [self.gradients(X, one) * spread for one in weights]
+
     def gradients(self, X: Any, weights: Array) -> Array:
         """Compute Σ_c w_nc ∂a_c(x_n)/∂x for every row (n×d), where `weights` is n×C."""
         if self.kernel is None:

@@ -22,7 +22,7 @@ from discrim.core.landmark_rule import Look, landmark_count
 from discrim.core.landmarks import content_priorities
 from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
 from discrim.core.moments.row_sample import SAMPLE_ROWS
-from discrim.core.posterior_rule import HeldOutRows, PosteriorRule, column_deviations
+from discrim.core.posterior_rule import HeldOutRows, column_deviations
 from discrim.core.problem import Needs
 from discrim.estimators.fitting import record_columns, rows_of_sample, warn_of_new_stream
 from discrim.tables.check_parameters import require_unnumbered, seed_number
@@ -48,6 +48,7 @@ class MapOfStatistics(BaseEstimator, ABC):
     kernel: str
     kernel_params: dict[str, Any] | None
     n_landmarks: int | None
+    classifier: Any
     cv: Any
     random_state: Any
     solver_: str
@@ -71,7 +72,7 @@ class MapOfStatistics(BaseEstimator, ABC):
 
     @abstractmethod
     def _publish(
-        self, classes: NDArray[Any], total_weight: float, first: Choice, choice: Choice, rule: PosteriorRule, seed: int
+        self, classes: NDArray[Any], total_weight: float, first: Choice, choice: Choice, rule: Any, seed: int
     ) -> None:
         """Set the fitted attributes."""
 
@@ -156,7 +157,7 @@ class MapOfStatistics(BaseEstimator, ABC):
         self, total: Statistics, max_memory: int, units: tuple[Array, Array] | None = None
     ) -> Gathering | None:
         assert total.sample is not None
-        if self._is_linear or total.sample.is_whole:
+        if not self._has_landmarks or total.sample.is_whole:
             return None
         self._look_at(total, max_memory, units)
         return self._gathering()
@@ -190,8 +191,14 @@ class MapOfStatistics(BaseEstimator, ABC):
         self.solver_ = look.how(total, choice, rule)
 
     @property
+    def _has_landmarks(self) -> bool:
+        """True if moments of landmarks' features are what many rows are fitted on."""
+        return not self._is_linear and (self.classifier is None or isinstance(self.classifier, str))
+
+    @property
     def _is_linear(self) -> bool:
-        return self.kernel == "linear" and not self.kernel_params
+        is_own = self.classifier is None or isinstance(self.classifier, str)
+        return self.kernel == "linear" and not self.kernel_params and is_own
 
     def _gathering(self) -> Gathering:
         """What a fit needs of every part of a table: moments of folds and a sample, or the sample alone."""
@@ -255,6 +262,11 @@ class MapOfStatistics(BaseEstimator, ABC):
             The estimator with the rows so far.
         """
         self._check_parameters()
+        if not (self._is_linear or self._has_landmarks):
+            raise ValueError(
+                f"classifier must be None or 'rule' for partial_fit; got {type(self.classifier).__name__}, which needs "
+                "all rows at once."
+            )
         so_far = self._statistics
         if so_far is None and self.__sklearn_is_fitted__():
             warn_of_new_stream(self)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, is_classifier
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 from sklearn.utils import Tags
 
 from discrim.core.calibration import calibrated
 from discrim.core.class_places import class_places, on_principal_axes
+from discrim.core.classifier_rule import FOREST_ROWS, ClassifierRule, choose_classifier, choose_forest
 from discrim.core.cross_validation import Folds, hash_splitter, splits_of
 from discrim.core.explanation import Explanation, two_classes
 from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, ChosenKernel, require_known_kernel_params
@@ -73,6 +75,11 @@ class _Missing:
         raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
 
 
+def _scores_classes(given: Any) -> bool:
+    """Return True for a scikit-learn classifier."""
+    return not isinstance(given, type) and hasattr(given, "get_params") and is_classifier(given)
+
+
 @public_estimator
 class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapOfStatistics):
     """Posterior map: every row at the mean of its classes' places, weighted by how probable a classifier finds them.
@@ -108,6 +115,11 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     random_state : int, RandomState or None, default=None
         Seed of the landmarks and the random starts of the places, which also shuffles the folds; None for 0 and
         scikit-learn's unshuffled ones.
+    classifier : estimator, "rule" or None, default=None
+        Any scikit-learn classifier, whose view is drawn: with probabilities or a decision function, calibrated by a
+        temperature on held-out folds. "rule" for the rule of the kernels alone. None lets a random forest of 100 trees
+        compete with it on dense tables of up to 5,000 rows, if `kernel` is "auto" and `cv` a number: held-out rows of
+        the forest are those that a tree has not seen.
 
     Attributes
     ----------
@@ -117,9 +129,10 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     confusions_ : ndarray of shape (n_classes, n_classes)
         Mean probability of each class (column) on held-out rows of each class (row).
     kernel_ : ChosenKernel
-        What was chosen and why, with the held-out accuracy and log loss of every candidate tried.
+        What was chosen and why, with the held-out accuracy and log loss of every candidate tried. Its name is that of a
+        kernel, or of a classifier.
     shrinkage_ : float
-        γ.
+        γ; 0 for a forest or a given classifier.
     temperature_ : float
         T.
     sharpness_ : float
@@ -163,6 +176,11 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         "kernel": named("auto", *KERNEL_PARAMS),
         "sharpness": (*POSITIVE, *named("tempered")),
         "n_landmarks": LANDMARKS_WANTED,
+        "classifier": (
+            *named("rule"),
+            Possible("a scikit-learn classifier", _scores_classes),
+            Possible("or None to choose among the rule and a forest", lambda given: given is None),
+        ),
     }
 
     def __init__(
@@ -175,6 +193,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         n_landmarks: int | None = None,
         cv: Any = 5,
         random_state: Any = None,
+        classifier: Any = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -183,6 +202,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self.n_landmarks = n_landmarks
         self.cv = cv
         self.random_state = random_state
+        self.classifier = classifier
 
     # ------------------------------------------------------------------ fitting
 
@@ -229,31 +249,54 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
 
     def _fit_rows(self, rows: LabelledRows) -> None:
         require_rows_to_hold_out(rows)
-        if rows.shape[0] > LARGE_ROWS and not self._is_linear and hash_splitter(self.cv, self.random_state):
+        if rows.shape[0] > LARGE_ROWS and self._has_landmarks and hash_splitter(self.cv, self.random_state):
             self._fit_many_rows(rows)
             return
         folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
         seed = self._seed
         priorities = content_priorities(rows.X, seed)
-        first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
-        rule = fitted_rule(folds.points, priorities, choice, self.n_landmarks)
+        first, choice, rule = self._chosen_rule(folds, priorities, seed)
         self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
         self._held_out = HeldOutRows.from_folds(folds, choice)
         self._column_deviations = column_deviations(rows)
         self._importances = self._mean_effects(rows, priorities)
         self.solver_ = f"{rule.name} on {rows.shape[0]} rows, chosen by {len(folds.splits.pairs)} folds"
 
+    def _chosen_rule(
+        self, folds: Folds, priorities: NDArray[np.intp], seed: int
+    ) -> tuple[Choice, Choice, PosteriorRule | ClassifierRule]:
+        """Return what was chosen first, what was chosen at last, and the rule of all rows."""
+        if self._is_given:
+            choice, given = choose_classifier(self.classifier, folds)
+            return choice, choice, given
+        rows = folds.points
+        first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
+        tries_forest = self.classifier is None and self.kernel == "auto" and isinstance(self.cv, int | np.integer)
+        if tries_forest and not rows.is_sparse and rows.shape[0] <= FOREST_ROWS:
+            winner, forest = choose_forest(folds, priorities, seed, replace(choice, tried=first.tried))
+            if forest is not None:
+                return winner, winner, forest
+            first = replace(first, tried=winner.tried)
+        return first, choice, fitted_rule(rows, priorities, choice, self.n_landmarks)
+
+    @property
+    def _is_given(self) -> bool:
+        """True if the classifier is the user's."""
+        return self.classifier is not None and not isinstance(self.classifier, str)
+
     def _mean_effects(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
         """Compute the mean absolute effect of each column over distinct rows; None for a rule without gradients."""
         if not self._rule.has_gradients:
-            return None
+            own = getattr(getattr(self._rule, "classifier", None), "feature_importances_", None)
+            return None if own is None else np.asarray(own)
         picked = drawn_landmarks(priorities, np.arange(rows.shape[0]), IMPORTANCE_ROWS)
         weights = np.bincount(priorities, rows.weights)[priorities[picked]]
         total = np.zeros(rows.shape[1])
         for part in block_slices(len(picked), rows.shape[1]):
             table = rows.X[picked[part]]
             pair = two_classes(self._rule.scores(table), self.classes_, None)
-            total += weights[part] @ np.abs(self._log_odds_effects(table, *pair))
+            (effects,) = self._rule.effects(table, [self._pair_weights(*pair)], self._column_deviations)
+            total += weights[part] @ np.abs(effects)
         return total / weights.sum()
 
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
@@ -271,7 +314,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         total_weight: float,
         first: Choice,
         choice: Choice,
-        rule: PosteriorRule,
+        rule: PosteriorRule | ClassifierRule,
         seed: int,
     ) -> None:
         self.classes_ = classes
@@ -280,7 +323,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self._total_weight = total_weight
         self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
         self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
-        self.kernel_ = ChosenKernel.of(rule.kernel, first)
+        name = rule.name if isinstance(rule, ClassifierRule) else "linear"
+        self.kernel_ = ChosenKernel.of(rule.kernel, first, name)
         self.confusions_ = class_confusions(choice.held_out, choice.temperature, self._total_weight)
         self._seed_of_places = seed
         places = self._unrotated_places()
@@ -385,20 +429,18 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
             raise ValueError("This model was saved by an older version, without column deviations. Fit it again.")
         table, spread = checked_table(self, X), self._column_deviations
         first, second = two_classes(scores, self.classes_, between)
-        log_odds = self._log_odds_effects(table, first, second)
         steepness = self.sharpness_ / self.temperature_
         q = softmax(scores * steepness, axis=1)
         z = q @ self.places_
-        moved = [
-            self._rule.gradients(table, steepness * q * (place - z[:, [axis]])) * spread
-            for axis, place in enumerate(self.places_.T)
-        ]
+        weights = [self._pair_weights(first, second)]
+        weights += [steepness * q * (place - z[:, [axis]]) for axis, place in enumerate(self.places_.T)]
+        log_odds, *moved = self._rule.effects(table, weights, spread)
         return Explanation(self.classes_[first], self.classes_[second], log_odds, np.stack(moved, axis=1))
 
-    def _log_odds_effects(self, table: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
-        """Compute the effect of one standard deviation of each column on log p(first) − log p(second)."""
+    def _pair_weights(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
+        """Return weights of the scores that make log p(first) − log p(second)."""
         chosen = np.eye(len(self.classes_)) / self.temperature_
-        return self._rule.gradients(table, chosen[first] - chosen[second]) * self._column_deviations
+        return chosen[first] - chosen[second]
 
     @property
     def feature_importances_(self) -> Array:

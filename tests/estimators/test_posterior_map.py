@@ -135,7 +135,7 @@ def test_it_is_the_definition(name, k):
     new = labelled(20, 4, seed=9)[0]
     splits = list(StratifiedKFold(5).split(X, y))
     wanted = literal_map(X, y, new, splits, k)
-    model = PosteriorMap(k).fit(X, y)
+    model = PosteriorMap(k, classifier="rule").fit(X, y)
     assert all(tried.n_folds == 5 for tried in model.kernel_.tried) or name != "lines"
     kernel, _, scaled = wanted["candidate"]
     assert (model.kernel_.name, model.kernel_.scaled) == (kernel, scaled)
