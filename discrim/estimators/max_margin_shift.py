@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from discrim.core.svm.shift import margin_shift
+from discrim.core.svm.shift import Shift, corrupted_rows, iterated_shift, margin_shift
 from discrim.doc_links import public_estimator
 from discrim.estimators.embedding import embedded, fitted_embedding, require_embedding
 from discrim.estimators.pca import PCA
@@ -33,6 +33,7 @@ from discrim.tables.check_parameters import (
     check_parameters,
     number,
     require_transformer,
+    whole,
 )
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
@@ -80,6 +81,12 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         σ² itself, for those who follow the paper: T[X] = X + sigma2 · dual_coef_ @ class_coef_, whatever `shift` is.
     C : float, default=1.0
         Weight of the hinge losses; the SVM sees centred rows divided by one number (mean square length 1).
+    n_rounds : int, default=1
+        Rounds of the paper's problem (7): each fits the SVM to the rows as the round before has shifted them. 1 is the
+        closed form. The shifted rows are formed, also for PCA.
+    copies : int or None, default=None
+        Explicit corruption instead of the shift: so many copies of each row with Gaussian noise of variance sigma2_ (in
+        units of the rows' mean square length), each weighted by exp(−C·hinge). The extractor must take sample_weight.
     embedding : {"rff", "nystroem"}, transformer or None, default=None
         The rows are embedded first: 500 random Fourier features, or the kernel seen from 500 of the rows, both with the
         width by the median rule; or a transformer such as RBFSampler(gamma=0.1). RFF, shift, PCA is a supervised kernel
@@ -136,7 +143,8 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     References
     ----------
-    J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", equations 3 and 9.
+    J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", equations 3 and 9; 4 and 5
+    for `copies`, 7 for `n_rounds`.
 
     Examples
     --------
@@ -151,6 +159,8 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         "shift": SHIFT,
         "sigma2": (number("a finite number ≥ 0", lambda value: 0 <= value < np.inf), NOTHING),
         "C": POSITIVE,
+        "n_rounds": (whole(1),),
+        "copies": (whole(1), NOTHING),
         "tol": POSITIVE,
         "max_iter": PASSES,
     }
@@ -162,6 +172,8 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         shift: float | str = 1.0,
         sigma2: float | None = None,
         C: float = 1.0,
+        n_rounds: int = 1,
+        copies: int | None = None,
         embedding: Any = None,
         unlabeled: Any = None,
         cv: Any = 5,
@@ -173,6 +185,8 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.shift = shift
         self.sigma2 = sigma2
         self.C = C
+        self.n_rounds = n_rounds
+        self.copies = copies
         self.embedding = embedding
         self.unlabeled = unlabeled
         self.cv = cv
@@ -195,13 +209,35 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             wanted = best_shift(self.shift_scores_)
         found = margin_shift(rows, len(classes), **svm)
         shift = float(wanted) if self.sigma2 is None else self.sigma2 * found.strength
-        self.extractor_ = next(trained_extractors(extractor, rows, classes, found, [shift]))
+        sigma2 = found.sigma2(shift)
+        found, training = self._training_rows(rows, len(classes), found, sigma2, extractor)
+        formed = training is not rows
+        self.extractor_ = next(trained_extractors(extractor, training, classes, found, [0.0 if formed else shift]))
         self._n_features_out = _features(self.extractor_, rows.X[:1]).shape[1]
         self.classes_ = classes
-        self.shift_, self.sigma2_ = shift, found.sigma2(shift)
+        self.shift_, self.sigma2_ = shift, sigma2
         self.class_coef_, self.duality_gap_, self.n_iter_ = found.class_coef, found.gap, found.n_iter
         self.dual_coef_ = rows.for_all(found.duals)
         return self
+
+    def _training_rows(
+        self, rows: LabelledRows, n_classes: int, found: Shift, sigma2: float, extractor: Any
+    ) -> tuple[Shift, LabelledRows]:
+        """Return the rows to train on, if they must be formed: shifted in rounds, or copies with noise; else `rows`."""
+        training = rows
+        if self.n_rounds > 1:
+            svm = self._svm_parameters()
+            found, shifted = iterated_shift(rows, n_classes, found, sigma2, int(self.n_rounds), **svm)
+            training = rows.moved(shifted)
+        if self.copies is not None:
+            if not has_fit_parameter(extractor, "sample_weight"):
+                raise ValueError(
+                    f"extractor must take sample_weight in fit if copies is given; got {type(extractor).__name__}. "
+                    "Pass discrim.PCA, KMeans or copies=None."
+                )
+            rng = check_random_state(0 if self.random_state is None else self.random_state)
+            training = corrupted_rows(rows, n_classes, found, sigma2, float(self.C), int(self.copies), rng)
+        return found, training
 
     def _extractor(self) -> Any:
         return PCA() if self.extractor is None else self.extractor

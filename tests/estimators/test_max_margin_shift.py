@@ -23,10 +23,12 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from discrim import PCA, MarginPCA, RegularizedLDA
+from discrim.core.svm.shift import corrupted_rows, margin_shift
 from discrim.estimators.autoencoder import Autoencoder
 from discrim.estimators.embedding import median_square_distance
 from discrim.estimators.max_margin_shift import MaxMarginShift, max_margin_shift
 from discrim.estimators.shift_search import SHIFTS, best_shift
+from discrim.tables.rows import LabelledRows
 
 PeerPCA = decomposition.PCA
 EXTRACTORS = [
@@ -536,3 +538,48 @@ def test_numpy_warns_in_a_users_code_as_the_user_has_it(options, rows):
         MaxMarginShift(**options).fit(*rows)
     with pytest.raises(FloatingPointError), np.errstate(divide="raise"):
         MaxMarginShift(**options).fit(*rows)
+
+
+# ---------------------------------------------------------------------- the paper's model beyond the closed form
+
+
+def test_rounds_fit_the_svm_to_the_rows_as_shifted_before():
+    X, y = labelled(40, 4, seed=2)
+    one = MaxMarginShift(PCA(2), shift=0.5).fit(X, y)
+    two = MaxMarginShift(PCA(2), shift=0.5, n_rounds=2).fit(X, y)
+    shifted = X + one.sigma2_ * one.dual_coef_ @ one.class_coef_
+    svm = MaxMarginShift(PCA(2), shift=0.5).fit(shifted, y)
+    again = X + one.sigma2_ * svm.dual_coef_ @ svm.class_coef_
+    np.testing.assert_allclose(np.abs(two.components_), np.abs(PCA(2).fit(again).components_), atol=1e-6)
+    assert two.sigma2_ == one.sigma2_
+    formed = MaxMarginShift(PCA(2), shift=0.5, n_rounds=1).fit(X, y)
+    np.testing.assert_allclose(formed.components_, one.components_)
+
+
+def test_the_weighted_copies_have_the_mean_that_the_shift_approximates():
+    """Two classes, a row inside the margin: the mean of its copies moves by σ²C(η_own − η_other), to first order."""
+    X, y = labelled(30, 3, 2, seed=1)
+    C, sigma2 = 0.05, 1e-3
+    model = MaxMarginShift(PCA(1), sigma2=sigma2, C=C).fit(X, y)
+    rows = LabelledRows(X, y, np.array([0, 1]), None)
+    found = margin_shift(rows, 2, C=C, tol=1e-10, max_iter=10_000)
+    many = corrupted_rows(rows, 2, found, sigma2, C, 100_000, np.random.RandomState(0))
+    assert many.weights.sum() == pytest.approx(len(X))
+    copies, weights = many.X.reshape(-1, 30, 3), many.weights.reshape(-1, 30)
+    np.testing.assert_allclose(weights.sum(axis=0), 1.0)
+    means = np.einsum("sn,snd->nd", weights, copies)
+    inside = np.abs(model.dual_coef_).max(axis=1) > C * (1 - 1e-9)
+    wanted = X + sigma2 * model.dual_coef_ @ model.class_coef_
+    noise = np.sqrt(sigma2) * np.sqrt(((X - X.mean(axis=0)) ** 2).sum(axis=1).mean()) / np.sqrt(100_000)
+    assert inside.sum() > 10
+    assert np.abs(means - wanted)[inside].max() < 5 * noise
+
+
+def test_copies_need_an_extractor_with_weights_and_are_drawn_by_the_seed():
+    X, y = labelled(30, 4, seed=3)
+    with pytest.raises(ValueError, match="extractor must take sample_weight"):
+        MaxMarginShift(FastICA(2), copies=3).fit(X, y)
+    first, again, other = (MaxMarginShift(PCA(2), copies=4, random_state=seed).fit(X, y) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.components_, again.components_)
+    assert np.abs(first.components_ - other.components_).max() > 1e-6
+    assert first.transform(X).shape == (30, 2)

@@ -27,6 +27,7 @@ from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.tables.validation import require_finite
 
 Array = NDArray[np.float64]
+SETTLED = 1e-8  # relative change of the shifted rows, below which rounds end
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +148,47 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
     duals[order[labelled]] = svm.dual_coef
     eta = np.ldexp(unit.scale * svm.class_coef, unit.exponent)
     return Shift(duals, weights_given, eta, _strength(svm, weights, rows), svm.gap, svm.n_iter)
+
+
+def iterated_shift(
+    rows: LabelledRows, n_classes: int, first: Shift, sigma2: float, n_rounds: int, **svm: Any
+) -> tuple[Shift, NDArray[Any]]:
+    """Return shift and shifted rows after rounds that fit the SVM to the rows as shifted before (equation 7)."""
+    found = first
+    shifted = found.shifted(rows.X, sigma2 * found.strength)
+    for _ in range(n_rounds - 1):
+        found = margin_shift(rows.moved(shifted), n_classes, **svm)
+        before, shifted = shifted, found.shifted(rows.X, sigma2 * found.strength)
+        if la.norm(shifted - before) <= SETTLED * la.norm(shifted):
+            break
+    return found, shifted
+
+
+def corrupted_rows(
+    rows: LabelledRows, n_classes: int, found: Shift, sigma2: float, C: float, copies: int, rng: np.random.RandomState
+) -> LabelledRows:
+    """Return noisy copies of the labelled rows, weighted by exp(−C·hinge) of the SVM (equations 4 and 5).
+
+    The weights of the copies of a row sum to its own. Rows without a label stay as they are.
+    """
+    unit, labelled = UnitRows.of(rows.near_origin()[0]), rows.codes < n_classes
+    scale = float(np.ldexp(unit.scale, unit.exponent))  # in which the noise has variance σ²
+    points = dense_block(rows.X, slice(None))[labelled].astype(np.float64)
+    centre, codes = np.average(dense_block(rows.X, slice(None)), axis=0, weights=rows.weights), rows.codes[labelled]
+    noise = rng.standard_normal((copies, *points.shape)) * (np.sqrt(sigma2) * scale)
+    copied = points + noise
+    scores = (copied - centre) @ (found.class_coef / scale**2).T
+    own = np.take_along_axis(scores, codes[None, :, None], axis=2)
+    wrong = (np.arange(n_classes) != codes[:, None])[None]
+    hinge = (scores - own + wrong).max(axis=2)
+    shares = np.exp(-C * (hinge - hinge.min(axis=0)))
+    shares /= shares.sum(axis=0)
+    weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
+    of_copies = (shares * weights[labelled]).ravel()
+    X = np.concatenate([copied.reshape(-1, points.shape[1]), dense_block(rows.X, slice(None))[~labelled]])
+    return LabelledRows(
+        X, np.r_[np.tile(codes, copies), rows.codes[~labelled]], rows.classes, np.r_[of_copies, weights[~labelled]]
+    )
 
 
 def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> float:
