@@ -1,4 +1,4 @@
-"""What the tests share: tables of labelled rows, and the folder of real data sets where there is one."""
+"""Shared fixtures: labelled tables, the folder of real data sets, and the option --method for the laws of a method."""
 
 import os
 from pathlib import Path

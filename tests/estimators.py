@@ -1,6 +1,6 @@
-"""The estimators over which every law file is parametrised: the registry's, and options that make them other methods.
+"""Estimators that the laws are parametrised with: those of the registry, and options that make them other methods.
 
-A new method comes here by its entry in the registry, which also says what a law may not ask of it.
+The entry of a method in the registry adds it here, and gives its `Laws`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from discrim.registry import DISCRIMINANTS, OUR_METHODS, Laws
 
 @dataclass(frozen=True)
 class Case:
-    """A method by name: `case(k)` makes the estimator that keeps k components."""
+    """Method by its name; `case(k)` returns an estimator with k components."""
 
     name: str
     build: Callable[..., Any]
@@ -80,7 +80,7 @@ SUPERVISED = [case for case in CASES if case.laws.supervised]
 STREAMED = [case for case in CASES if case.laws.streams]
 
 
-# what some methods rightly say of some tables, which is not what the laws are about
+# warnings of some methods on some tables, which are no part of the laws
 QUIET = pytest.mark.filterwarnings(
     "ignore:The null space of the within-class scatter:UserWarning",
     "ignore:The within-class scatter is singular:UserWarning",
@@ -89,12 +89,12 @@ QUIET = pytest.mark.filterwarnings(
 
 
 def over(cases: list[Case]) -> pytest.MarkDecorator:
-    """A test for each of the cases, called by its name."""
+    """Parametrise a test with cases, named by their methods."""
     return pytest.mark.parametrize("case", cases, ids=str)
 
 
 def posed_in(basis: str | None, estimator: Any) -> Any:
-    """The estimator, to pose its problem in the coordinates of that name whatever the decision table says."""
+    """Return the estimator with the coordinates of that name instead of its own choice."""
     plan = None if basis is None else Plan(basis, f"{basis}, as the caller wished")
     needs = estimator._needs
 

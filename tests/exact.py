@@ -1,4 +1,4 @@
-"""Rational arithmetic on the doubles as they are stored: what a sum would be if nothing were ever rounded."""
+"""Sums of float64 numbers in rational arithmetic, without rounding."""
 
 from fractions import Fraction
 

@@ -47,7 +47,7 @@ class Command:
         return self.returncode
 
     def communicate(self, timeout=None):
-        """What it said, to its end; it is ended where that does not come in time."""
+        """Return the whole output, or kill the process after the timeout."""
         with ThreadPoolExecutor() as readers:
             said = [readers.submit(end.read) for end in (self.stdout, self.stderr)]
             try:

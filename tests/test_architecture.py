@@ -93,7 +93,7 @@ def own_imports(module, *, top_only=False):
 
 @cache
 def needs_numba(module):
-    """Whether importing it imports numba."""
+    """Return True if importing the module imports numba."""
     names = {name for name, top in imports(module) if top}
     return any(name.split(".")[0] == "numba" for name in names) or any(
         needs_numba(name) for name in own_imports(module, top_only=True)

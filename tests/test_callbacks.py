@@ -15,7 +15,7 @@ X, Y = labelled(60, 5)
 
 
 class Listener:
-    """What was heard, in order."""
+    """Calls in order."""
 
     def __init__(self):
         self.heard = []

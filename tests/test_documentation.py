@@ -1,4 +1,4 @@
-"""What the documentation shows is what one gets, in a form that tools can read."""
+"""The code of the documentation runs, and docstrings follow numpydoc."""
 
 import ast
 import inspect

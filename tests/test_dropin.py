@@ -63,7 +63,7 @@ DIFFERENCES = {
 
 
 def outcomes(folder):
-    """What became of each of scikit-learn's tests."""
+    """Return the outcome of each of scikit-learn's tests."""
     written = folder / "outcomes"
     paths = [str(Path(__file__).parent), str(Path(discrim.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     run = subprocess.run(

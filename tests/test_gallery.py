@@ -106,7 +106,7 @@ def test_the_sheet_of_displays_ranks_least_error_before_pca_and_keeps_wine_apart
 
 @pytest.fixture
 def ran(monkeypatch):
-    """What a script leaves behind, in its quick form; it must have drawn a figure."""
+    """Run a script in its quick form and return its names; it must draw a figure."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     monkeypatch.setenv("DISCRIM_QUICK", "1")

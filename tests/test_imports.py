@@ -1,4 +1,4 @@
-"""What `import discrim` brings, and what it leaves alone until it is used."""
+"""Modules that `import discrim` loads, and modules that are loaded on first use."""
 
 import json
 import re

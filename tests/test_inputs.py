@@ -1,4 +1,4 @@
-"""Whatever comes in: read rightly, or refused with what came, what is possible and what to do."""
+"""Input of every kind: read correctly, or refused with an error that names the parameter or the cell."""
 
 import itertools
 
@@ -355,7 +355,7 @@ def test_all_directions_of_a_large_sparse_table_are_refused_clearly():
 
 
 def lazy_tables():
-    """What looks like a table and is not in memory, made where its library is installed."""
+    """Yield tables that are not in memory, if their library is installed."""
     table = dict(zip("abcd", X.T, strict=True))
     yield "polars.LazyFrame", "X.collect", lambda: pytest.importorskip("polars").LazyFrame(table)
     yield "duckdb.DuckDBPyRelation", r"X.df\(\)", lambda: pytest.importorskip("duckdb").from_df(frame("pandas"))

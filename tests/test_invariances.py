@@ -1,4 +1,4 @@
-"""What must not matter: the order of rows and columns, names, origin, axes, unit, repetition. For every estimator."""
+"""Invariances of every estimator: order of rows and columns, names, origin, axes, unit, repetition."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def assert_same(one, other, X, scores=None):
 
 
 def by_products(case, k):
-    """Whether products with the rows are enough."""
+    """Return True if products with the rows are enough."""
     return case.laws.by_products and (k <= 2 or case.laws.by_products_beyond_classes)
 
 

@@ -1,4 +1,4 @@
-"""However the rows come and whichever way is chosen, the answer is one: the same subspace and the same values."""
+"""Every container, solver and stream gives the same subspace and the same values."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What a published package says of itself: addresses in its metadata, links of the README, links to the reference."""
+"""Metadata of a published package: addresses, links of the README, links to the reference."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""What a model knows and when: from statistics as from rows, nothing later, and as before where a fit fails."""
+"""State of a model: the same from statistics and rows, unchanged by use, and unchanged by a fit that fails."""
 
 import contextlib
 import warnings

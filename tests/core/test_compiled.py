@@ -1,4 +1,4 @@
-"""Where compiled code is kept, what is said of it, and that a first fit in a fresh installation does not take long."""
+"""Cache of compiled code, its warnings, and the time of the first fit of an installation."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ for model in {models}:
 
 
 def fitted(models, folder, **environment):
-    """What is said of fits one after the other in a new process."""
+    """Return the output of consecutive fits in a new process."""
     ran = subprocess.run(
         [sys.executable, "-c", FITS.format(models=models)],
         capture_output=True,

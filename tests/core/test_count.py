@@ -1,4 +1,4 @@
-"""How many directions are kept, from an int, a fraction or None."""
+"""Number of directions to keep."""
 
 import numpy as np
 

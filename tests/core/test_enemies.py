@@ -49,7 +49,7 @@ def small_tiles(monkeypatch):
 
 @pytest.fixture
 def sharpenings(monkeypatch):
-    """How often tiles went from float32 to float64."""
+    """Count how often tiles changed from float32 to float64."""
     done = []
     store = enemy_search.DenseRows._store
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""What held-out rows show, against loops over rows, folds and pairs; what statistics foretell, against fresh rows."""
+"""Errors on held-out rows, compared with loops over rows, folds and pairs; analytic estimates, with new rows."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_weights_that_add_up_to_one_give_finite_errors(rng):
 
 
 def foretold(ratio, gamma, sigma=None):
-    """What is expected along the discriminants, and these."""
+    """Return the estimates along the discriminants, and the discriminants."""
     sigma = ratio.covariance(gamma) if sigma is None else sigma
     G = discriminants(ratio.means, sigma).directions
     trained = (ratio.means @ G.T) / np.sqrt(ratio.shares)[:, None]

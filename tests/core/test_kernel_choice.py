@@ -1,4 +1,4 @@
-"""What is chosen of given held-out scores: one standard error, then the least log loss, never by fewer folds."""
+"""Choice by held-out scores: within one standard error of the best accuracy, the least log loss."""
 
 import numpy as np
 import pytest

@@ -85,7 +85,7 @@ def test_a_fit_without_gaps_is_the_plain_one(case):
 @over([*DISCRIMINANTS])
 @pytest.mark.filterwarnings("ignore")
 def test_a_few_gaps_turn_little(case):
-    """Of the whole table's span, which hardly any cells are taken from."""
+    """Few missing cells turn the components little."""
     gaps = with_gaps(X, 0.01)
     fitted = case().set_params(missing="pairwise").fit(gaps, Y)
     assert most_turned(fitted.components_, case().fit(X, Y).components_) < 0.2

@@ -1,4 +1,4 @@
-"""The walk all reducers share: lazily solved streams, projection in blocks, attributes by name."""
+"""Steps that all reducers share: streams solved on first use, projection in blocks, attributes."""
 
 import numpy as np
 import pytest

@@ -368,7 +368,7 @@ def few_rows_of_many_columns(seed, n=60, d=200, n_classes=4):
 
 
 def true_error(fitted, X, y, centres):
-    """Of the nearest training mean of two, in the components, for fresh rows N(centre, I)."""
+    """Return the error of the nearest of two training means along the components, for new rows N(centre, I)."""
     G = fitted.components_
     trained = np.stack([X[y == c].mean(axis=0) for c in range(len(centres))]) @ G.T
     errors = []

@@ -1,4 +1,4 @@
-"""What the laws do not say of heteroscedastic discriminants: their folds, their limits, what they are good for."""
+"""Heteroscedastic discriminants beyond the laws: folds, limits, use."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Where linear discriminant analysis meets data at the edge of its definition."""
+"""Linear discriminant analysis of unusual tables."""
 
 import warnings
 

@@ -199,17 +199,6 @@ def test_fisher_on_singular_within_scatter_spans_ulda_and_warns_once():
     np.testing.assert_allclose(np.diag(model.components_ @ total @ model.components_.T), 1.0, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "model", [FisherLDA(), RegularizedLDA(shrinkage=0.2), UncorrelatedLDA(), OrthogonalLDA(), PCALDA()], ids=str
-)
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8])
-def test_a_constant_column_changes_nothing(model, value):
-    X, y = load_wine(return_X_y=True)
-    plain = model.fit(X, y).transform(X)
-    more = model.fit(np.c_[X, np.full(len(y), value)], y).transform(np.c_[X, np.full(len(y), value)])
-    assert np.abs(more - plain).max() <= 1e-10 * max(1.0, np.abs(plain).max())
-
-
 @pytest.mark.parametrize("columns", ["doubled", "sum"])
 def test_collinear_columns_are_harmless(columns):
     X, y = load_wine(return_X_y=True)
@@ -422,11 +411,6 @@ def test_priors_and_class_weight():
     np.testing.assert_allclose(
         balanced.predict_proba(X), FisherLDA().fit(X[repeated], y[repeated]).predict_proba(X), atol=1e-9
     )
-    for wrong in ([0.5, 0.6], [1.0], "same", [1.5, -0.5]):
-        with pytest.raises(ValueError, match="priors"):
-            FisherLDA(priors=wrong).fit(X, y)
-    with pytest.raises(AttributeError, match="class_weight"):
-        _ = FisherLDA(class_weight="balanced").partial_fit
 
 
 def test_streams_exist_where_statistics_suffice():
@@ -434,8 +418,6 @@ def test_streams_exist_where_statistics_suffice():
     assert hasattr(RegularizedLDA(shrinkage="oas"), "partial_fit")
     assert hasattr(RegularizedLDA(), "partial_fit")
     assert hasattr(RegularizedLDA("cv", shrinkage=0.1), "partial_fit")
-    with pytest.raises(AttributeError, match="partial_fit"):
-        _ = RegularizedLDA(shrinkage="ledoit_wolf").partial_fit
 
 
 def test_large_sparse_tables_are_solved_by_products(monkeypatch):

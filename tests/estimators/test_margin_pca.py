@@ -56,7 +56,7 @@ def test_whole_weights_of_nearest_enemies_are_multiplicities_of_their_pairs(enem
 
 
 def finds(X, y, i, j, enemies):
-    """Whether j is the nearest enemy of row i (of its class, or of all)."""
+    """Return True if j is the nearest enemy of row i (of its class, or of all)."""
     candidates = [k for k in range(len(X)) if (y[k] == y[j] if enemies == "each" else y[k] != y[i])]
     return literal.nearest_row(X, i, candidates) == j
 

@@ -133,7 +133,7 @@ def test_no_higher_than_where_pca_and_the_shift_lead(shape, C):
 
 
 def test_turns_of_the_svm_by_itself_would_end_too_high():
-    """Where rows lie on the margin, neither Z nor ν can move alone: the reason why Z follows ν."""
+    """If rows lie on the margin, neither Z nor ν can move alone, so Z follows ν."""
     X, y = labelled(60, 6, 3, seed=7)
     problem, W = problem_of(X, y, 1.0), PCA(2).fit(X).components_
     svm = {"C": 1.0, "fit_intercept": False, "tol": 1e-8, "max_iter": 10_000, "random_state": 0}

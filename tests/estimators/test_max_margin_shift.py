@@ -256,7 +256,7 @@ def test_other_extractors_get_dense_shifted_rows(rows):
 
 
 def held_out_hits(extractor, X, y, train, test, without):
-    """How many test rows a linear SVM gets right on features learnt from training rows and rows without a label."""
+    """Return the test accuracy of a linear SVM on features from training rows and unlabelled rows."""
     right = {}
     part = np.r_[train, without]
     labels = np.where(np.isin(part, without), -1, y[part])

@@ -1,4 +1,4 @@
-"""What must not matter to the shift and to the SVM's subspace: order, names, origin, axes, unit, repetition."""
+"""Invariances of the shift and of the SVM's subspace: order, names, origin, axes, unit, repetition."""
 
 import numpy as np
 import pytest
