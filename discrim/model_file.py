@@ -186,7 +186,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def trusted_types() -> list[str]:
-    """The types that a fitted estimator of discrim is made of, for readers that ask before they load one.
+    """Return the types that a fitted estimator of discrim is made of, for readers that ask before they load one.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def trusted_types() -> list[str]:
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What was kept with the model."""
+    """Return what was kept with the model."""
     return FORMAT.about(Path(path).read_bytes(), path)
 
 

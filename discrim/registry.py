@@ -35,7 +35,7 @@ def never(sizes: Sizes) -> float:
 
 
 def directions_of_rows(sizes: Sizes) -> int:
-    """As many as the centred rows can span."""
+    """Return how many directions the centred rows can span."""
     return min(sizes.n_rows - 1, sizes.n_features)
 
 
@@ -141,7 +141,7 @@ class Method:
     written: str = ""
 
     def estimator(self, n_components: int, seed: int) -> Any:
-        """An unfitted transformer with that many components."""
+        """Return an unfitted transformer with that many components."""
         assert self.build is not None
         build = found(self.build) if isinstance(self.build, str) else self.build
         seeds = {"random_state": seed} if self.seeded else {}
@@ -153,11 +153,11 @@ class Method:
         return self.laws.linear
 
     def counts(self, asked: Iterable[int], n_features: int) -> tuple[int, ...]:
-        """The numbers of components to try; the features as they are have one number only."""
+        """Return the numbers of components to try; the features as they are have one number only."""
         return (n_features,) if self.build is None else tuple(asked)
 
     def judges(self, classifiers: Iterable[str]) -> tuple[str, ...]:
-        """Names of the classifiers that judge its features."""
+        """Return names of the classifiers that judge its features."""
         return tuple(classifiers)
 
     @property
@@ -167,7 +167,7 @@ class Method:
 
 
 def found(target: str) -> Any:
-    """What "module:name" names."""
+    """Return what "module:name" names."""
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)
 
@@ -189,7 +189,7 @@ class Entry:
 
 
 def _reducer(target: str, gloss: str, *methods: Method) -> Entry:
-    """A class "file:name" in discrim.estimators, which builds its methods unless they say what does."""
+    """Return a class "file:name" in discrim.estimators, which builds its methods unless they say what does."""
     module, _, name = f"discrim.estimators.{target}".partition(":")
     own = tuple(replace(one, build=one.build or f"{module}:{name}") for one in methods)
     return Entry(name, module, gloss, own, saved=True)

@@ -57,16 +57,16 @@ class CentredRows:
         return cls(X, offset, weights / weights.sum(), points.codes, points.n_classes, factor)
 
     def dense(self) -> Array:
-        """X itself."""
+        """Compute X itself."""
         return np.asarray(self.X) if self.offset is None else self.X.toarray() - self.offset
 
     def along(self, W: Array) -> Array:
-        """XWᵀ."""
+        """Compute XWᵀ."""
         found = np.asarray(self.X @ W.T)
         return found if self.offset is None else found - self.offset @ W.T
 
     def pulled(self, Z: Array) -> Array:
-        """ZᵀX."""
+        """Compute ZᵀX."""
         found = np.asarray((self.X.T @ Z).T)
         return found if self.offset is None else found - np.outer(Z.sum(axis=0), self.offset)
 
@@ -75,17 +75,17 @@ class Loss(Protocol):
     """What a wrong label costs; scores are n×C, and the loss is convex and smooth in them."""
 
     def of(self, scores: Array, codes: Codes) -> Array:
-        """The loss of each row."""
+        """Return the loss of each row."""
 
     def slopes(self, scores: Array, codes: Codes) -> Array:
-        """Its derivatives, n×C."""
+        """Return its derivatives, n×C."""
 
     def curvatures(self, scores: Array, codes: Codes) -> tuple[Array, Array]:
-        """D and O (n×C) of its second derivatives diag(D_i) − O_iO_iᵀ."""
+        """Compute D and O (n×C) of its second derivatives diag(D_i) − O_iO_iᵀ."""
 
 
 def label_scores(Z: Array, V: Array) -> Array:
-    """ZV + v_0."""
+    """Compute ZV + v_0."""
     return Z @ V[:-1] + V[-1]
 
 
@@ -103,7 +103,7 @@ class Factors:
 def alternated(
     rows: CentredRows, W: Array, loss: Loss, alpha: float, beta: float, *, tol: float, max_iter: int
 ) -> Factors:
-    """From given directions downhill until a round gains less than `tol` of F."""
+    """Descend from given directions until a round gains less than `tol` of F."""
     P = rows.along(W)
     Z, V = P, np.zeros((len(W) + 1, rows.n_classes))
     ridge = np.append(np.full(len(W), beta), 0.0)  # the intercept v_0 is free
@@ -134,7 +134,7 @@ def alternated(
 
 
 def _turned(rows: CentredRows, Z: Array) -> Array:
-    """The orthonormal W that carries Z nearest to the rows (Procrustes)."""
+    """Return the orthonormal W that carries Z nearest to the rows (Procrustes)."""
     left, _, right = svd(rows.pulled(rows.weights[:, None] * Z))
     return np.asarray(left @ right)
 
@@ -158,7 +158,7 @@ def _nearer(P: Array, Z: Array, V: Array, codes: Codes, alpha: float, loss: Loss
 
 
 def _downhill(P: Array, Z: Array, V: Array, codes: Codes, alpha: float, loss: Loss, step: Array) -> Array:
-    """Each row's step, halved until its value does not rise; none where it still would."""
+    """Return each row's step, halved until its value does not rise; none where it still would."""
 
     def value(Z: Array) -> Array:
         return ((P - Z) ** 2).sum(axis=1) + alpha * loss.of(label_scores(Z, V), codes)

@@ -25,7 +25,7 @@ def calibrated(scores: Array, temperature: float, total_weight: float) -> Array:
 def best_temperature(
     scores: Array, codes: NDArray[np.intp], weights: Array, temperatures: Array = TEMPERATURES
 ) -> tuple[float, float]:
-    """The temperature of least log loss and that loss; n×C scores, the rows' classes and weights."""
+    """Return the temperature of least log loss and that loss; n×C scores, the rows' classes and weights."""
     below = scores - scores.max(axis=1, keepdims=True)
     of_own = below[np.arange(len(codes)), codes]
     total = float(weights.sum())
@@ -44,5 +44,5 @@ def standard_error(share: float, weight: float) -> float:
 
 
 def any_class(total_weight: float) -> float:
-    """The share that every class has of any row's probability, 1/n."""
+    """Return the share that every class has of any row's probability, 1/n."""
     return 1 / max(total_weight, 2.0)

@@ -70,7 +70,7 @@ def simplex(n_classes: int) -> Array:
 
 
 def energy(V: Array, S: Array) -> tuple[float, Array]:
-    """What is minimised, and its gradient Σ_{b≠a} (−2/‖·‖⁴ + 2C·S_ab/‖·‖)(v_a−v_b) at each v_a."""
+    """Return what is minimised, and its gradient Σ_{b≠a} (−2/‖·‖⁴ + 2C·S_ab/‖·‖)(v_a−v_b) at each v_a."""
     gaps = V[:, None] - V[None]
     squares = np.einsum("abk,abk->ab", gaps, gaps)
     np.fill_diagonal(squares, 1.0)
@@ -85,7 +85,7 @@ def energy(V: Array, S: Array) -> tuple[float, Array]:
 
 
 def sphere(S: Array, k: int, seed: int) -> Array:
-    """Unit vectors of least energy, from the similarity's own axes and from random starts; the best of them.
+    """Return unit vectors of least energy, the best from the similarity's own axes and from random starts.
 
     Turned so that the first class lies on the first axis, the second in the plane of the first two, and so on.
     """
@@ -104,14 +104,14 @@ def laplacian_vectors(S: Array, k: int) -> Array:
 
 
 def _separated(V: Array, rng: np.random.Generator) -> Array:
-    """A start in which no two classes share a place: their repulsion would be infinite."""
+    """Return a start in which no two classes share a place: their repulsion would be infinite."""
     lengths = la.norm(V, axis=1, keepdims=True)
     units = V / np.maximum(lengths, 1e-12)
     return units + 1e-2 * rng.standard_normal(V.shape)
 
 
 def _descended(start: Array, S: Array, most_steps: int, slope_left: float) -> Array:
-    """The minimum near a start: L-BFGS over u, v = u/‖u‖, whose gradient is the one projected on the sphere."""
+    """Find the minimum near a start: L-BFGS over u, v = u/‖u‖, whose gradient is the one projected on the sphere."""
 
     def on_sphere(flat: Array) -> tuple[float, Array]:
         U = flat.reshape(start.shape)
@@ -128,7 +128,7 @@ def _descended(start: Array, S: Array, most_steps: int, slope_left: float) -> Ar
 
 
 def _oriented(V: Array) -> Array:
-    """The same places, turned: of V = L Qᵀ the triangle L, positive where a class first leaves the axes before."""
+    """Rotate the places: of V = L Qᵀ the triangle L, positive where a class first leaves the axes before."""
     turned = la.qr(V.T, mode="economic")[1].T
     for axis in turned.T:
         leaving = axis[np.abs(axis) > 1e-6]
@@ -158,7 +158,7 @@ def cost_of_order(order: NDArray[np.intp], S: Array) -> float:
 
 
 def _moved(order: NDArray[np.intp], S: Array) -> NDArray[np.intp]:
-    """Moves of one class to another place, the best first, until none helps."""
+    """Move one class at a time to another place, the best move first, until none helps."""
     while True:
         gains = gains_of_moves(S[np.ix_(order, order)])
         one, place = np.unravel_index(gains.argmax(), gains.shape)
@@ -168,13 +168,13 @@ def _moved(order: NDArray[np.intp], S: Array) -> NDArray[np.intp]:
 
 
 def gains_of_moves(S: Array) -> Array:
-    """What moving the class at position i to position j takes off the cost; S in the order of the positions."""
+    """Return how much moving the class at position i to position j lowers the cost; S in the order of positions."""
     mirrored = _gains_upwards(S[::-1, ::-1])[::-1, ::-1]
     return _gains_upwards(S) + mirrored
 
 
 def _gains_upwards(S: Array) -> Array:
-    """The same for j > i: past one neighbour after the other."""
+    """Return the same for j > i: past one neighbour after the other."""
     upto = np.pad(np.cumsum(S, axis=1), ((0, 0), (1, 0)))  # upto[i, p]: similarity of i to all at positions below p
     balance = upto[:, :-1] + upto[:, 1:] - upto[:, -1:]  # to those below p less those above
     # i passes p: i goes away from those below p (itself aside) and nearer to those above; p the other way round

@@ -57,7 +57,7 @@ class TrainingSet:
         return ratio_of(self.training, has_ridge=True)
 
     def along(self, directions: Array) -> ClassMoments:
-        """Statistics of the rows held out in the coordinates (x − mean in training)ᵀ directions."""
+        """Return statistics of the rows held out in the coordinates (x − mean in training)ᵀ directions."""
         mean = self.training.mean
         if self.tested is not None:
             return self.tested.along(mean, directions)
@@ -66,14 +66,14 @@ class TrainingSet:
 
 
 def _of_the_others(parts: list[ClassMoments]) -> list[ClassMoments]:
-    """For each part the sum of all other parts."""
+    """Return the sum of all other parts for each part."""
     before = list(accumulate(parts[:-1], operator.add))  # of all folds up to one, and from one on
     after = list(accumulate(parts[:0:-1], operator.add))[::-1]
     return [after[0], *map(operator.add, before[:-1], after[1:]), before[-1]]
 
 
 def gathered_folds(statistics: Statistics) -> list[TrainingSet]:
-    """Folds of a table whose rows are gone: their statistics are exact, of the test rows there is a sample."""
+    """Return folds of a table whose rows are gone: their statistics are exact, of the test rows there is a sample."""
     sample, asked = statistics.sample, statistics.gathering
     parts = [part.among(statistics.moments.classes) for part in statistics.folds]
     tests = [LabelledRows(np.empty((0, part.n_features)), np.empty(0, np.intp), part.classes) for part in parts]
@@ -93,7 +93,7 @@ class Folds:
         return iter(self._sets)
 
     def some(self, sample: Indices) -> Folds:
-        """The same splits of some of the rows; those that leave no row on a side are none."""
+        """Return the same splits of some of the rows; those that leave no row on a side are none."""
         position = np.full(self.points.shape[0], -1)
         position[sample] = np.arange(len(sample))
         sides = [[position[side][position[side] >= 0] for side in pair] for pair in self.splits.pairs]
@@ -171,7 +171,7 @@ def splits_of(points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[
 
 
 def _fold_numbers(points: LabelledRows, n_folds: int, random_state: Any) -> Indices:
-    """A fold for each row: each class divided evenly; copies of a row stay together, so that weights are repetition."""
+    """Return a fold for each row, each class divided evenly; copies of a row stay together: weights are repetition."""
     prints = points.fingerprints()
     if (np.diff(np.sort(prints)) > 0).all():
         return _dealt(points.codes, n_folds, random_state)
@@ -185,7 +185,7 @@ def _fold_numbers(points: LabelledRows, n_folds: int, random_state: Any) -> Indi
 
 
 def _dealt(codes: Indices, n_folds: int, random_state: Any) -> Indices:
-    """StratifiedKFold's fold of each row, but where classes are too small to be in every fold.
+    """Compute StratifiedKFold's fold of each row, but where classes are too small to be in every fold.
 
     Rows are dealt class by class there, so that a fold takes one row of a class.
     """
@@ -213,7 +213,7 @@ def _dealt(codes: Indices, n_folds: int, random_state: Any) -> Indices:
 
 
 def _by_hash(points: LabelledRows, cv: HashKFold) -> list[tuple[Indices, Indices]]:
-    """Folds by the rows' content; test rows in the order of their hashes, as a sample of them would come."""
+    """Return folds by the rows' content; test rows in the order of their hashes, as a sample of them would come."""
     hashes = row_hashes(points.X)
     folds = hash_folds(hashes, cv.get_n_splits(), seed_number(cv.random_state))
     order = np.argsort(hashes, kind="stable")
@@ -228,7 +228,7 @@ def by_content(cv: Any) -> bool:
 
 
 def hash_splitter(cv: Any, random_state: Any) -> HashKFold | None:
-    """The folds that parts of a table can agree on, None for other ones."""
+    """Return the folds that parts of a table can agree on, None for other ones."""
     if not by_content(cv) or isinstance(cv, HashKFold):
         return cv if isinstance(cv, HashKFold) else None
     return HashKFold(5 if cv is None else int(cv), random_state=random_state)  # 5 as in scikit-learn
@@ -255,7 +255,7 @@ class PathScores:
     total_weight: float
 
     def best(self) -> tuple[float, int]:
-        """A shrinkage and a number of discriminants.
+        """Return a shrinkage and a number of discriminants.
 
         The number of highest accuracy, among ties the fewest. With so many, of all shrinkages within one standard error
         of that accuracy the one of least log loss: accuracy alone hardly tells them apart, and the classifiers behind
@@ -273,7 +273,7 @@ class PathScores:
 
 
 def score_path(folds: Iterable[TrainingSet], shrinkages: Array, priors: Any, *, every_count: bool) -> PathScores:
-    """Scores of the nearest-centroid rule; `every_count`: after 1, 2, … discriminants, else after all."""
+    """Return scores of the nearest-centroid rule; `every_count`: after 1, 2, … discriminants, else after all."""
     found, weight, distinct = [], 0.0, 0.0
     for fold in folds:
         if fold.test.shape[0] == 0:
@@ -292,7 +292,7 @@ def score_path(folds: Iterable[TrainingSet], shrinkages: Array, priors: Any, *, 
 
 
 def _drawn(test: LabelledRows) -> LabelledRows:
-    """The rows, or some of many: at even steps of the weight, so that a weight is repetition here too."""
+    """Return the rows, or some of many: at even steps of the weight, so that a weight is repetition here too."""
     ends = np.arange(1, test.shape[0] + 1) if test.weights is None else np.cumsum(test.weights)
     if not len(ends) or ends[-1] <= JUDGED_ROWS:
         return test
@@ -302,7 +302,7 @@ def _drawn(test: LabelledRows) -> LabelledRows:
 
 
 def _judged(rules: RidgeRules | _CentroidRules, test: LabelledRows) -> Array:
-    """Weight of the rows predicted rightly, and their log loss, for every shrinkage and count (2×γ×counts)."""
+    """Return weight of the rows predicted rightly, and their log loss, for every shrinkage and count (2×γ×counts)."""
     found: Any = 0.0
     step = min(BLOCK_ROWS, max(rules.least_rows, SCORES_AT_ONCE // rules.offsets.size))
     for first in range(0, test.shape[0], step):
@@ -350,6 +350,6 @@ class _CentroidRules:
         return cls(moments, axes, centres, offsets)
 
     def scores(self, X: Any) -> Array:
-        """Scores of classes and rows, γ×q×C×n."""
+        """Return scores of classes and rows, γ×q×C×n."""
         along = self.axes @ self.moments.centred(np.asarray(X, dtype=np.float64)).T
         return np.cumsum(self.centres[..., None] * along[:, :, None], axis=1) + self.offsets[..., None]

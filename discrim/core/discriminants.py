@@ -51,7 +51,7 @@ class Discriminants:
 
 
 def discriminants(means: Array, cost: Cost) -> Discriminants:
-    """All q eigenvectors of cost⁻¹ meansᵀmeans with a positive eigenvalue, G cost Gᵀ = I.
+    """Return all q eigenvectors of cost⁻¹ meansᵀmeans with a positive eigenvalue, G cost Gᵀ = I.
 
     With W cost Wᵀ = I they are VW, V the principal axes of the whitened means HWᵀ. (From Y = cost⁻¹Hᵀ alone, as where
     there are products only, the whitened means are known up to a rotation: they are those of HY = QΛQᵀ.)
@@ -63,7 +63,7 @@ def discriminants(means: Array, cost: Cost) -> Discriminants:
 
 
 def of_gain(whitened: Array, back: Callable[[Array], Array], cost: Cost, precision: float) -> Discriminants:
-    """All eigenvectors of cost⁻¹ gain with a positive eigenvalue, of any symmetric gain.
+    """Return all eigenvectors of cost⁻¹ gain with a positive eigenvalue, of any symmetric gain.
 
     whitened : the gain in coordinates in which the cost is I, from which `back` carries directions (rows)
     """
@@ -75,7 +75,7 @@ def of_gain(whitened: Array, back: Callable[[Array], Array], cost: Cost, precisi
 
 
 def principal(rows: Array) -> tuple[Array, Array]:
-    """Eigenvalues and orthonormal eigenvectors (rows) of rowsᵀrows, of numerical rank, largest first."""
+    """Return eigenvalues and orthonormal eigenvectors (rows) of rowsᵀrows, of numerical rank, largest first."""
     if len(rows) <= rows.shape[1]:
         _, singular, directions = svd(rows)
         kept = singular > RANK * singular.max(initial=0.0)
@@ -87,7 +87,7 @@ def principal(rows: Array) -> tuple[Array, Array]:
 
 
 def classical(ratio: Ratio, cost: Cost | None = None) -> Discriminants:
-    """Eigenvectors of N⁻¹S_b, N the cost (None: S_w/n), or of S_t⁺S_b in the scale of S_w/n where that is singular."""
+    """Return eigenvectors of N⁻¹S_b, N the cost (None: S_w/n), or of S_t⁺S_b scaled by S_w/n if that is singular."""
     cost = ratio.within_classes if cost is None else cost
     if cost.is_nonsingular:
         return discriminants(ratio.means, cost)
@@ -120,14 +120,14 @@ def uncorrelated(ratio: Ratio) -> Discriminants:
 
 
 def orthogonal(ratio: Ratio) -> Discriminants:
-    """OLDA: an orthonormal basis of ULDA's span, ordered by the between-class spread along it."""
+    """Compute OLDA: an orthonormal basis of ULDA's span, ordered by the between-class spread along it."""
     directions = uncorrelated(ratio).directions
     lengths = np.linalg.norm(directions, axis=1)[:, None]
     return by_between_spread(la.qr((directions / lengths).T, mode="economic")[0].T, ratio.means)
 
 
 def by_between_spread(orthonormal: Array, means: Array) -> Discriminants:
-    """The same span, rotated to the principal axes of the class means in it."""
+    """Return the same span, rotated to the principal axes of the class means in it."""
     along = means @ orthonormal.T
     values, vectors = eigh(along.T @ along)
     return Discriminants(vectors.T[::-1] @ orthonormal, np.maximum(values[::-1], 0.0), orthonormal=True)
@@ -147,7 +147,7 @@ def null_space(ratio: Ratio) -> Discriminants:
 
 
 def collapsed_share(ratio: Ratio) -> float:
-    """A share of the variance within classes up to this is rounding, of numbers of the given precision."""
+    """Return the share of the variance within classes up to which it is rounding, in the given precision."""
     return max(COLLAPSED, float(10 * np.sqrt(ratio.rank) * ratio.precision))
 
 
@@ -162,14 +162,14 @@ def within_shares(within: Array, total: Array) -> tuple[Array, Array]:
 
 
 def standardised(directions: Array, ratio: Ratio) -> Array:
-    """Directions (rows) of unit deviation within classes, or in total where they have none within."""
+    """Return directions (rows) of unit deviation within classes, or in total where they have none within."""
     of_within = np.einsum("dk,kd->k", ratio.within @ directions.T, directions)
     of_total = np.einsum("kd,kd->k", ratio.total_along(directions), directions)
     return directions / np.sqrt(np.where(of_within > COLLAPSED * of_total, of_within, of_total))[:, None]
 
 
 def whitened_span(found: Discriminants, ratio: Ratio) -> Array:
-    """Rows of the same span with A cost Aᵀ = I; where the cost vanishes in it, the total takes its place."""
+    """Return rows of the same span with A cost Aᵀ = I; where the cost vanishes in it, the total takes its place."""
     directions = found.directions
     cost = ratio.within_classes if found.cost is None else found.cost
     of_cost = directions @ cost.times(directions.T)

@@ -36,7 +36,7 @@ class Spectrum:
 
 
 def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, definite: bool = True) -> Spectrum:
-    """All eigenpairs (wanted=None), or the first few and the rank."""
+    """Return all eigenpairs (wanted=None), or the first few and the rank."""
     size = len(A)
     total = float(np.trace(A))
     if wanted is not None and definite and size > SMALL and wanted < size // 3:
@@ -62,7 +62,7 @@ def _rank_by_cholesky(A: Array, rounding: float) -> int:
 
 
 def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spectrum:
-    """From A = ZᵀZ without squaring: small directions keep their digits."""
+    """Return the spectrum of A = ZᵀZ without squaring: small directions keep their digits."""
     _, singular, directions = svd(Z)
     largest = singular.max(initial=0.0)
     rank = int((singular > max(Z.shape) * precision * largest).sum())
@@ -72,7 +72,7 @@ def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spe
 
 
 def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) -> Spectrum:
-    """The first few eigenpairs by Lanczos iterations; the rank counts those found."""
+    """Return the first few eigenpairs by Lanczos iterations; the rank counts those found."""
     # a fixed start, so that a refit gives the same digits; in the range of A, so that what A never touches stays 0
     start = A @ np.random.default_rng(0).standard_normal(A.shape[0])
     if not start.any():
@@ -87,7 +87,7 @@ def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) ->
 
 
 def spectrum_of_passes(product: Callable[[Array], Array], size: int, wanted: int, most: int) -> Spectrum:
-    """The first few eigenpairs where products are dear: block Krylov, each product with a block of vectors.
+    """Return the first few eigenpairs where products are dear: block Krylov, each product with a block of vectors.
 
     At most so many products, and no more once one of them adds next to nothing; the next would add far less. The total
     is not known here.
@@ -114,7 +114,7 @@ def spectrum_of_passes(product: Callable[[Array], Array], size: int, wanted: int
 
 
 def _beside(blocks: list[Array], image: Array) -> Array:
-    """An orthonormal basis of what an image adds to the blocks; twice, as once is not enough for rounding."""
+    """Return an orthonormal basis of what an image adds to the blocks; twice, as once is not enough for rounding."""
     for _ in range(2):
         for block in blocks:
             image = image - block @ (block.T @ image)
@@ -123,12 +123,12 @@ def _beside(blocks: list[Array], image: Array) -> Array:
 
 
 def with_fixed_signs(directions: Array) -> Array:
-    """Each row with its first loading within 1e-6 of the largest absolute one positive."""
+    """Return each row with its first loading within 1e-6 of the largest absolute one positive."""
     return directions * fixed_signs(directions)[:, None]
 
 
 def fixed_signs(directions: Array) -> Array:
-    """1 or −1 for each row: what makes its first loading within 1e-6 of the largest absolute one positive."""
+    """Compute 1 or −1 for each row: what makes its first loading within 1e-6 of the largest absolute one positive."""
     sizes = np.abs(directions)
     near = sizes >= (1 - 1e-6) * sizes.max(axis=1, keepdims=True, initial=0.0)
     first = np.argmax(near, axis=1)
@@ -195,7 +195,7 @@ def discriminant_count(
     shape: tuple[int, int],
     ties_settled: bool = False,
 ) -> int:
-    """Like `kept_count`, but None means all discriminants, and an int may go on past them, up to the rank."""
+    """Return the count as `kept_count` does, but all discriminants for None, and up to the rank for an int."""
     if isinstance(request, int) and request >= len(values):
         return limit_count(request, rank, shape)
     return kept_count(request, values, float(values.sum()), len(values), shape, ties_settled)
@@ -211,7 +211,7 @@ def default_count(request: int | float | None, n_classes: int, rank: int, shape:
 
 
 def descending(values: Array) -> NDArray[np.intp]:
-    """An order from large to small in which values that are equal but for rounding of the largest stay as they came."""
+    """Return an order from large to small in which values that are equal but for rounding keep their order."""
     order = np.argsort(-values, kind="stable")
     drops = -np.diff(values[order], prepend=values[order[:1]])
     level = np.cumsum(drops > TIE * np.abs(values).max(initial=0.0))
@@ -227,7 +227,7 @@ def descending(values: Array) -> NDArray[np.intp]:
 
 
 def likeliest_count(values: Array, rank: int, n_rows: float) -> int:
-    """The k of the largest evidence, fewer than there are eigenvalues (descending, `rank` of them not rounding)."""
+    """Return the k of the largest evidence, fewer than the eigenvalues (descending, `rank` of them not rounding)."""
     most = min(rank, len(values) - 1)
     if most < 1:
         return 1
@@ -236,7 +236,7 @@ def likeliest_count(values: Array, rank: int, n_rows: float) -> int:
 
 
 def log_evidence(values: Array, n_rows: float) -> Array:
-    """Of k = 1, …, d−1 components; every k in d² steps together."""
+    """Compute the log evidence of k = 1, …, d−1 components; all of them in d² steps."""
     d, logs = len(values), np.log(values)
     k = np.arange(1, d)
     noise = (np.cumsum(values[::-1])[::-1][1:]) / (d - k)  # v
@@ -252,7 +252,7 @@ def log_evidence(values: Array, n_rows: float) -> Array:
 
 
 def _log(differences: Array) -> Array:
-    """Equal eigenvalues differ by rounding at least: a tie is no certainty."""
+    """Return equal eigenvalues differ by rounding at least: a tie is no certainty."""
     return np.log(np.maximum(differences, EPS))
 
 
@@ -260,7 +260,7 @@ DEPENDENT = 1e-8  # what is left of a unit vector that lies in the span of other
 
 
 def independent(first: Array, others: Array, most: int) -> tuple[NDArray[np.intp], Array]:
-    """At most so many of the others that leave the span before them: their places, and what each adds at length 1.
+    """Return the places of at most `most` others outside the span before them, and what each adds, at length 1.
 
     first : orthonormal rows that come before all others
     """

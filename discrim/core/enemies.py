@@ -23,7 +23,7 @@ TIES = ("share", "all", "lowest")
 
 
 def nearest_enemies(X: Any, codes: Ints, n_classes: int, *, enemies: str = "each") -> Ints:
-    """The nearest row of each other class, or of any other class; ties go to the lowest row.
+    """Return the nearest row of each other class, or of any other class; ties go to the lowest row.
 
     X : dense float64 or float32 array of any layout, never written to, or a scipy CSR matrix, never made dense.
     codes : class number 0..n_classes − 1 of each row.
@@ -48,7 +48,7 @@ def enemy_pairs(
     ties: str = "share",
     most: int | None = None,
 ) -> Pairs:
-    """The pairs {i, j} in which j is a nearest enemy of i or i one of j, each once; of equal rows the lowest stands.
+    """Return the pairs {i, j} in which one is a nearest enemy of the other, each once; of equal rows the lowest.
 
     weights : w, how often each row occurs, above 0; for ties="lowest" whole numbers.
     ties : what a row with t equally near enemies (each as often as it occurs) gives them: "share", 1/t each, and a pair
@@ -76,7 +76,7 @@ def enemy_pairs(
 
 
 def _pairs(found: Found, w: Floats, codes: Ints, n_classes: int, ties: str, *, each: bool) -> Pairs:
-    """What faces each other, from whichever side it was found, with the weights of `enemy_pairs`."""
+    """Return what faces each other, from whichever side it was found, with the weights of `enemy_pairs`."""
     if ties == "lowest":
         lowest = _lowest(found, codes, n_classes, each=each)
         finder, enemy = found.finder[lowest], found.enemy[lowest]
@@ -103,7 +103,7 @@ def _pairs(found: Found, w: Floats, codes: Ints, n_classes: int, ties: str, *, e
 
 
 def _lowest(found: Found, codes: Ints, n_classes: int, *, each: bool) -> Ints:
-    """Of each row and class the nearest; among equally near ones the lowest row."""
+    """Return the nearest of each row and class; among equally near ones the lowest row."""
     slot = codes[found.enemy] if each else np.zeros(len(found.enemy), dtype=np.intp)
     order = np.lexsort((found.enemy, found.D, slot, found.finder))
     finder, slot = found.finder[order], slot[order]

@@ -101,7 +101,7 @@ class _Group(NamedTuple):
 
 
 def _class_order(codes: Ints, n_classes: int) -> tuple[Ints, Ints]:
-    """Rows by class, and the classes' sizes: first those that fill blocks, then those that share blocks."""
+    """Return rows by class, and the classes' sizes: first those that fill blocks, then those that share blocks."""
     sizes = np.bincount(codes, minlength=n_classes)
     large_first = np.argsort(sizes <= TILE, kind="stable")
     rank = np.empty(n_classes, dtype=np.intp)
@@ -185,7 +185,7 @@ class _Side:
         return len(new.cell) - int(np.count_nonzero(least <= limit)) if bounds.width else 0
 
     def _within(self, values: NDArray, minima: NDArray, limit: NDArray, cells: Ints, others: _Block) -> _Candidates:
-        """The pairs within the limits, looked for only in chunks whose minimum is."""
+        """Return the pairs within the limits, looked for only in chunks whose minimum is."""
         item, chunk = np.nonzero(minima <= limit)
         width = min(CHUNK, values.shape[1])
         start = np.minimum(others.chunks[chunk], values.shape[1] - width)
@@ -238,7 +238,7 @@ def _have_rivals(cell: Ints) -> NDArray[np.bool_]:
 
 
 def _minima(values: NDArray, chunks: Ints) -> NDArray:
-    """The least of each row in each chunk of columns."""
+    """Return the least of each row in each chunk of columns."""
     if values.flags.c_contiguous:
         return np.minimum.reduceat(values, chunks[:-1], axis=1)
     return np.stack([values[:, low:high].min(axis=1) for low, high in pairwise(chunks.tolist())], axis=1)
@@ -258,7 +258,7 @@ class Bounds(NamedTuple):
 
 
 def _bounds(norms: Floats, n_terms: int, dtype: np.dtype, floor: float, unit: float) -> tuple[NDArray, Bounds]:
-    """Offsets low(i) to be added to the products −2 a_i·a_j, a_i the row as stored in the tile's precision.
+    """Return offsets low(i) to be added to the products −2 a_i·a_j, a_i the row as stored in the tile's precision.
 
     With u the unit round-off and N = norm(i) + norm(j) ≥ 2‖a_i‖‖a_j‖: the product and the two offsets, n + 2 terms of
     sizes that add up to at most 2N, summed in any order, err by at most 1.01·2(n + 2)u·N; storing a_i by 4u·N, offsets
@@ -271,12 +271,12 @@ def _bounds(norms: Floats, n_terms: int, dtype: np.dtype, floor: float, unit: fl
 
 
 def _exact_bounds(norms: Floats, dtype: np.dtype, unit: float) -> tuple[NDArray, Bounds]:
-    """Tile values that are never rounded, and so are D itself."""
+    """Return tile values that are never rounded, and so are D itself."""
     return norms.astype(dtype), Bounds(norms, 0.0, 0.0, unit)
 
 
 def _never_rounded(norms: Floats, dtype: np.dtype) -> bool:
-    """Whether sums of products of integers stay integers that the precision holds, whatever their order."""
+    """Return whether sums of products of integers stay integers that the precision holds, whatever their order."""
     return bool(4 * norms.max() <= 2 / np.finfo(dtype).eps)
 
 
@@ -332,7 +332,7 @@ class DenseRows:
         return np.matmul(self.stored[r_start:r_stop], self.held.T, out=room)
 
     def distances(self, left: Ints, right: Ints) -> Floats:
-        """D of pairs of rows of X: Σ_k (x_ik − x_jk)², summed in feature order in float64."""
+        """Compute D of pairs of rows of X: Σ_k (x_ik − x_jk)², summed in feature order in float64."""
         chunk = max(1, 2**16 // self.X.shape[1])
         D = np.empty(len(left))
         for start in range(0, len(left), chunk):
@@ -342,14 +342,14 @@ class DenseRows:
         return D
 
     def sharpen(self) -> None:
-        """Narrow the bounds if that is possible, since too many pairs are in doubt."""
+        """Return narrow the bounds if that is possible, since too many pairs are in doubt."""
         if self.stored.dtype == np.float32:
             del self.stored, self.held
             self._store(np.dtype(np.float64))
 
 
 def _in_safe_range(X: NDArray) -> tuple[NDArray, Floats, int]:
-    """X, the least value of each column, and the exponent of the largest half spread.
+    """Compute X, the least value of each column, and the exponent of the largest half spread.
 
     If squared differences would overflow or vanish, X times a power of two instead: D is then in that unit.
     """
@@ -362,7 +362,7 @@ def _in_safe_range(X: NDArray) -> tuple[NDArray, Floats, int]:
 
 
 def _grid_step(values: Floats) -> float:
-    """The coarsest of 1, 1/2 … 1/64 of which all values are multiples, or 0 if there is none."""
+    """Return the coarsest of 1, 1/2 … 1/64 of which all values are multiples, or 0 if there is none."""
     step = 0.0
     for finer in 2.0 ** -np.arange(6, -1, -1):  # the finest first: most data are on no grid at all
         with np.errstate(over="ignore"):  # an infinity is off the grid

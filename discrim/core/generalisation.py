@@ -46,7 +46,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, trained: Array, features: ClassMoments) -> HeldOut:
-        """From held-out rows in the fit's coordinates."""
+        """Build from held-out rows in the fit's coordinates."""
         seen = features.weights > 0
         means = np.where(seen[:, None], features.means, np.nan)
         scatter = np.ldexp(features.within, 2 * features.exponent)
@@ -56,7 +56,7 @@ class HeldOut:
     def expected(
         cls, trained: Array, within: Array, trace: float, shares: Array, n: float, gamma: float
     ) -> HeldOut | None:
-        """What statistics foretell of more rows; None where they are of too few (weights count as numbers of rows).
+        """Return what statistics predict for more rows; None if they hold too few (weights count as rows).
 
         within : G (S_w/n) Gᵀ; trace : tr(Q S_w/n); shares : n_c/n
         """
@@ -70,12 +70,12 @@ class HeldOut:
         return cls(trained, means, n * shares, n * within * (n / freedom / left**2), n)
 
     def among(self, classes: NDArray[np.intp]) -> HeldOut:
-        """For some classes only."""
+        """Return the part of some classes."""
         return HeldOut(self.trained[classes], self.means[classes], self.weights[classes], self.scatter, self.freedom)
 
 
 def inflation(held_out: Sequence[HeldOut]) -> float:
-    """κ² = max(1, mean over held-out rows and dimensions of (z − training class mean)²)."""
+    """Compute κ² = max(1, mean over held-out rows and dimensions of (z − training class mean)²)."""
     total = weight = 0.0
     for part in held_out:
         gaps = part.means - part.trained
@@ -87,7 +87,7 @@ def inflation(held_out: Sequence[HeldOut]) -> float:
 
 
 def held_out_pair_errors(held_out: Sequence[HeldOut], subspace: Callable[[HeldOut], Array], classes: int) -> Array:
-    """Error between each two classes in a subspace (C×C; NaN where too few rows were held out to tell).
+    """Return error between each two classes in a subspace (C×C; NaN where too few rows were held out to tell).
 
     Along the unit vector u from training mean b to training mean a, in each part's own subspace:
 
@@ -140,7 +140,7 @@ class _PairSums:
 
 
 def _distances(points: Array, metric: Array) -> Array:
-    """√((x_a − x_b)ᵀ metric (x_a − x_b)) of all pairs."""
+    """Compute √((x_a − x_b)ᵀ metric (x_a − x_b)) of all pairs."""
     products = points @ metric @ points.T
     norms = np.diag(products)
     return np.sqrt(np.maximum(norms[:, None] + norms - (products + products.T), 0.0))
@@ -158,7 +158,7 @@ class WhitenedClasses:
 
     @classmethod
     def of(cls, found: Discriminants, ratio: Ratio) -> WhitenedClasses:
-        """From the discriminants of a ratio."""
+        """Build from the discriminants of a ratio."""
         span = whitened_span(found, ratio)
         axes = principal(ratio.means @ span.T)[1] @ span
         roots = np.sqrt(np.where(ratio.shares > 0, ratio.shares, np.nan))[:, None]
@@ -166,7 +166,7 @@ class WhitenedClasses:
 
 
 def seen_in_folds(basis: Basis, folds: Iterable[TrainingSet], gamma: float) -> Iterator[HeldOut]:
-    """What each fold's test rows show along the discriminants of its training rows."""
+    """Return what each fold's test rows show along the discriminants of its training rows."""
     for fold, ratio in basis.trained(folds, gamma):
         if not ratio.means_differ:
             continue
@@ -179,7 +179,7 @@ def seen_in_folds(basis: Basis, folds: Iterable[TrainingSet], gamma: float) -> I
 def expected_of_statistics(
     found: Discriminants, classes: WhitenedClasses, ratio: Ratio, gamma: float
 ) -> tuple[HeldOut, ...]:
-    """What statistics let expect; nothing where Σ_γ is singular (S_w/n itself is the metric then)."""
+    """Return what statistics let expect; nothing where Σ_γ is singular (S_w/n itself is the metric then)."""
     if found.cost is None:
         return ()
     within = classes.directions @ (ratio.within @ classes.directions.T)

@@ -112,7 +112,7 @@ class JointFactors:
         return cls(s, values, vectors, noise, deviance, slope)
 
     def features_of_rows(self, r: int) -> Array:
-        """k×r: x ↦ E[z | x] = (W_xᵀW_x/σ_x² + I)⁻¹ W_xᵀ x/σ_x²."""
+        """Compute k×r: x ↦ E[z | x] = (W_xᵀW_x/σ_x² + I)⁻¹ W_xᵀ x/σ_x²."""
         strengths = np.sqrt(np.maximum(self.values - self.noise, FAINTEST * self.noise) / self.noise)
         W = strengths[:, None] * self.vectors[:, :r]  # W_xᵀ/σ_x
         left, singular, right = svd(W)
@@ -120,12 +120,12 @@ class JointFactors:
 
 
 def _changes(values: Array, of_labels: Array) -> Array:
-    """dλ/d ln s, from the labels' parts of the eigenvectors."""
+    """Compute dλ/d ln s, from the labels' parts of the eigenvectors."""
     return 2 * values * (of_labels**2).sum(axis=1)
 
 
 def fitted_factors(covariance: JointCovariance, k: int) -> JointFactors:
-    """Those of highest likelihood: of a grid of s the best, and where the slope vanishes beside it."""
+    """Return those of highest likelihood: of a grid of s the best, and where the slope vanishes beside it."""
     q, r = len(covariance.of_labels), len(covariance.of_rows)
     centre = 0.5 * np.log(covariance.of_rows.sum() / r / (np.trace(covariance.of_labels) / q))
     grid = centre + np.linspace(-np.log(WIDEST), np.log(WIDEST), STEPS)
@@ -157,7 +157,7 @@ class SharedFactors:
     beta: float
 
     def value_and_slope(self, values: Array, vectors: Array, start: Array | None) -> tuple[float, Array, Array]:
-        """F, dF/dM and the classifier's dual rows, at M = vectors diag(values) vectorsᵀ."""
+        """Compute F, dF/dM and the classifier's dual rows, at M = vectors diag(values) vectorsᵀ."""
         inverse = 1 / (values + self.beta)
         turned = vectors.T @ self.gram @ vectors
         of_rows = -0.5 * float(np.diag(turned) @ (values * inverse))
@@ -168,7 +168,7 @@ class SharedFactors:
         return of_rows + of_labels, slope, duals
 
     def _classifier(self, values: Array, vectors: Array, start: Array | None) -> tuple[float, Array]:
-        """Least loss with a ridge, and Y − P, the rows from which V = (α/β) Zᵀ diag(√w)(Y − P)."""
+        """Return least loss with a ridge, and Y − P, the rows from which V = (α/β) Zᵀ diag(√w)(Y − P)."""
         kept = values > NOTHING
         Z = vectors[:, kept] * np.sqrt(values[kept])
         design, loss = Z / self.roots[:, None], LogisticLoss()
@@ -193,7 +193,7 @@ class LeastFactors:
 
 
 def least_factors(problem: SharedFactors, k: int, *, tol: float, max_iter: int) -> LeastFactors:
-    """From the rows' own principal factors downhill by projected steps, none of which lets F rise."""
+    """Descend from the rows' own principal factors by projected steps, none of which lets F rise."""
     values, vectors = _eigenpairs(problem.gram)
     values = np.where(np.arange(len(values)) < k, 1.0, 0.0)
     at, slope, duals = problem.value_and_slope(values, vectors, None)
@@ -233,6 +233,6 @@ def nearest_feasible(matrix: Array, k: int) -> tuple[Array, Array]:
 
 
 def _eigenpairs(matrix: Array) -> tuple[Array, Array]:
-    """Largest first, eigenvectors as columns."""
+    """Return largest first, eigenvectors as columns."""
     values, vectors = eigh(matrix)
     return values[::-1], vectors[:, ::-1]

@@ -57,7 +57,7 @@ class Candidate:
         return self.kernel + (f"({given})" if given else "") + width + (", scaled columns" if self.scaled else "")
 
     def seen_from(self, base: LandmarkKernel) -> LandmarkKernel:
-        """The kernel with these landmarks and scales."""
+        """Return the kernel with these landmarks and scales."""
         if self.width is not None:
             return base.with_gamma(2 * self.width / base.median_square)
         params = dict(self.params)
@@ -212,7 +212,7 @@ def _kernel_scores(
 
 
 def linear_scores(folds: Iterable[TrainingSet]) -> Iterator[HeldOutScores]:
-    """The same for the rows themselves, fold after fold."""
+    """Return the same for the rows themselves, fold after fold."""
     for fold in folds:
         if fold.test.shape[0] == 0:
             continue

@@ -37,7 +37,7 @@ FARTHEST = 1e150  # coordinates beyond are as far as these: their squares are fi
 
 
 def content_priorities(X: Any, random_state: Any) -> Indices:
-    """A number for each row, drawn at random by its content: equal rows have the same, whatever their places."""
+    """Return a number for each row, drawn at random by its content: equal rows have the same, in any order."""
     groups = equal_rows(X, np.zeros(X.shape[0], dtype=np.intp))
     seed = 0 if random_state is None else random_state
     return check_random_state(seed).permutation(len(groups.first))[groups.group]
@@ -125,7 +125,7 @@ class LandmarkKernel:
 
     @computed_once
     def median_square(self) -> float:
-        """The median squared distance between two landmarks, in units of unit²; 1 where there is one only."""
+        """Return the median squared distance between two landmarks, in units of unit²; 1 if there is only one."""
         pairs = squareform(self.landmark_squares, checks=False)
         median = float(np.median(pairs)) if len(pairs) else 1.0
         return median if median > 0 else float(pairs.mean()) or 1.0
@@ -139,7 +139,7 @@ class LandmarkKernel:
 
     @computed_once
     def origin(self) -> Array | float:
-        """A point amid the landmarks, so that distances far from 0 keep their digits; one far row does not move it."""
+        """Return a point amid the landmarks, so that distances far from 0 keep their digits; robust to one far row."""
         if sp.issparse(self.landmarks):
             return 0.0
         return np.median(self.landmarks.astype(np.float64) / 2, axis=0) * 2  # of two of the largest numbers, too

@@ -33,7 +33,7 @@ class LocalScatter:
 
     @classmethod
     def of(cls, points: LabelledRows, moments: ClassMoments, neighbors: int, embedding: Array | None) -> LocalScatter:
-        """In the moments' coordinates, or in those that an embedding (orthonormal rows) leads to."""
+        """Compute in the moments' coordinates, or in those of an embedding (orthonormal rows)."""
         size = points.shape[1] if embedding is None else len(embedding)
         within, within_of_others, scatter_of_others = np.zeros((3, size, size))
         others = 1 - moments.weights / moments.total_weight
@@ -50,14 +50,14 @@ class LocalScatter:
 
 
 def _class_centred(points: LabelledRows, index: NDArray[np.intp], moments: ClassMoments, code: int) -> Array:
-    """Rows of a class around its mean, in the moments' units."""
+    """Return rows of a class around its mean, in the moments' units."""
     block = points.X[index].toarray() if points.is_sparse else points.X[index]
     scaled = np.ldexp(block.astype(np.float64, copy=False), -moments.exponent)
     return (scaled - moments.pilots[code]) - moments.remainders[code]
 
 
 def _local(Z: Array, weights: Array, neighbors: int) -> Array:
-    """L_c of the rows of a class, which lie around their mean."""
+    """Compute L_c of the rows of a class, which lie around their mean."""
     scales = np.concatenate([_scales(squares, weights, neighbors) for _, squares in _squares(Z)])
     lengths = np.einsum("ij,ij->i", Z, Z)
     floor = NEAREST * np.sqrt(float(weights @ lengths / weights.sum()))
@@ -72,7 +72,7 @@ def _local(Z: Array, weights: Array, neighbors: int) -> Array:
 
 
 def _squares(Z: Array) -> Iterator[tuple[slice, Array]]:
-    """Squared distances of a block of rows to all rows, those of equal rows exactly 0."""
+    """Return squared distances of a block of rows to all rows, those of equal rows exactly 0."""
     lengths = np.einsum("ij,ij->i", Z, Z)
     least = EQUAL * lengths.max(initial=0.0)
     step = max(1, AFFINITIES // max(1, len(Z)))
@@ -84,7 +84,7 @@ def _squares(Z: Array) -> Iterator[tuple[slice, Array]]:
 
 
 def _scales(squares: Array, weights: Array, neighbors: int) -> Array:
-    """Distance to the k-th neighbour, each row counted as often as it weighs and once less by itself."""
+    """Return distance to the k-th neighbour, each row counted as often as it weighs and once less by itself."""
     order = np.argsort(squares, axis=1)
     reached = np.cumsum(weights[order], axis=1) - 1 >= neighbors - 1e-9
     place = np.where(reached.any(axis=1), reached.argmax(axis=1), squares.shape[1] - 1)

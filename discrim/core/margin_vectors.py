@@ -37,14 +37,14 @@ class Margins:
     n_iter: int = 0
 
     def moved(self, pilot: Array | None) -> Margins:
-        """The same where `pilot` is taken off the rows."""
+        """Return the same where `pilot` is taken off the rows."""
         if pilot is None or self.landmarks is None:
             return self
         return replace(self, landmarks=self.landmarks - pilot)
 
 
 def class_medians(rows: LabelledRows) -> Array:
-    """C×d; weighted so that a weight of 2 is a row that stands twice."""
+    """Compute C×d; weighted so that a weight of 2 is a row that stands twice."""
     n, d = rows.shape
     order = np.argsort(rows.codes, kind="stable")
     starts = np.searchsorted(rows.codes[order], np.arange(rows.n_classes + 1))
@@ -63,7 +63,7 @@ def class_medians(rows: LabelledRows) -> Array:
 
 
 def _medians(values: Array, weights: Array | None) -> Array:
-    """Median of each column: the middle of the values at which half of the weight is reached and passed."""
+    """Return median of each column: the middle of the values at which half of the weight is reached and passed."""
     if weights is None:
         return np.median(values, axis=0)
     order = np.argsort(values, axis=0, kind="stable")

@@ -46,7 +46,7 @@ class MaxMarginState:
     objective: float
 
     def rotated(self, turn: Array) -> MaxMarginState:
-        """The same in other coordinates of the subspace: W → RW, and all that refers to it."""
+        """Return the same in other coordinates of the subspace: W → RW, and all that refers to it."""
         along, coef, latent = (part @ turn.T for part in (self.along, self.class_coef, self.latent))
         return replace(self, directions=turn @ self.directions, along=along, class_coef=coef, latent=latent)
 
@@ -65,11 +65,11 @@ class MaxMarginProblem:
         return 2.0 if self.n_classes == 2 else 1.0
 
     def begun(self, directions: Array, class_coef: Array) -> MaxMarginState:
-        """The state at given W and ν."""
+        """Return the state at given W and ν."""
         return self._settled(directions, class_coef, self._own(1.0))
 
     def downhill(self, state: MaxMarginState) -> MaxMarginState:
-        """ν's turn, with Z."""
+        """Compute ν's turn, with Z."""
         reached = [state]
 
         def objective(flat: Array) -> tuple[float, Array]:
@@ -93,7 +93,7 @@ class MaxMarginProblem:
     def _settled(
         self, directions: Array, class_coef: Array, shares: Array, along: Array | None = None
     ) -> MaxMarginState:
-        """Z's turn."""
+        """Compute Z's turn."""
         from discrim.core.svm.compiled import settle_rows  # loads numba, which `import discrim` must not
 
         along = self.rows.along(directions) if along is None else along
@@ -105,7 +105,7 @@ class MaxMarginProblem:
         return MaxMarginState(directions, along, class_coef, latent, shares, value)
 
     def objective(self, along: Array, latent: Array, class_coef: Array) -> float:
-        """Σ v‖x̃‖² is Σv, and ½‖x − Wᵀz‖² + ½‖z‖² = ½‖x‖² + z·(z − Wx)."""
+        """Compute Σ v‖x̃‖² is Σv, and ½‖x − Wᵀz‖² + ½‖z‖² = ½‖x‖² + z·(z − Wx)."""
         scores = self._scores(latent, class_coef)
         hinges = scores.max(axis=1) - scores[self._rows_own]
         of_rows = np.einsum("nk,nk->n", latent, latent - along) + self.C * hinges
@@ -116,11 +116,11 @@ class MaxMarginProblem:
         return self.rho * state.class_coef - self._duals(state.shares).T @ self.rows.weighted(state.latent)
 
     def _scores(self, latent: Array, class_coef: Array) -> Array:
-        """1[y ≠ y_n] + ν_y·z_n."""
+        """Compute 1[y ≠ y_n] + ν_y·z_n."""
         return latent @ class_coef.T + 1.0 - self._own(1.0)
 
     def _duals(self, shares: Array) -> Array:
-        """A, of rows of weight 1."""
+        """Return a, of rows of weight 1."""
         return self.C * (self._own(1.0) - shares)
 
     @property
@@ -134,7 +134,7 @@ class MaxMarginProblem:
 
 
 def descent(problem: MaxMarginProblem, start: MaxMarginState, *, tol: float, max_iter: int) -> Iterator[MaxMarginState]:
-    """The states after each turn, until a round of turns lowers the objective by no more than tol of it."""
+    """Return the states after each turn, until a round of turns lowers the objective by no more than tol of it."""
     state, reach = start, 1.0
     yield state
     for _ in range(max_iter):
@@ -148,6 +148,6 @@ def descent(problem: MaxMarginProblem, start: MaxMarginState, *, tol: float, max
 
 
 def _polar(matrix: Array) -> Any:
-    """The nearest matrix with orthonormal rows."""
+    """Return the nearest matrix with orthonormal rows."""
     left, _, right = svd(matrix)
     return left @ right

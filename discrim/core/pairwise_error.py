@@ -32,7 +32,7 @@ HELD_DIFFERENCES = 2**16  # up to this many numbers the differences d are held; 
 
 
 def pair_error(distances: Array) -> Array:
-    """Error between two Gaussians of unit covariance at a distance, equal priors."""
+    """Return error between two Gaussians of unit covariance at a distance, equal priors."""
     return 0.5 * erfc(distances / UNIT)
 
 
@@ -51,7 +51,7 @@ class PairwiseError:
         vars(self).update(pair_shares=self.shares[a] * self.shares[b], _differences=held)
 
     def __call__(self, B: Array) -> tuple[Array, Array]:
-        """log F of each of S subspaces (B is S×q×k), and its gradients (S×q×k)."""
+        """Compute log F of each of S subspaces (B is S×q×k), and its gradients (S×q×k)."""
         if self._differences is None:
             parts = [self._of_many_pairs(one) for one in B]
             return np.array([value for value, _ in parts]), np.stack([gradient for _, gradient in parts])
@@ -63,14 +63,14 @@ class PairwiseError:
         return logs, gradients.transpose(1, 2, 0)
 
     def _of_many_pairs(self, B: Array) -> tuple[float, Array]:
-        """The same for one subspace, from numbers per pair only: Σ w d dᵀ = MᵀLM with the Laplacian L of the w."""
+        """Compute the same for one subspace, from numbers per pair: Σ w d dᵀ = MᵀLM with the Laplacian L of the w."""
         along = self.means @ B
         logs, weights = self._logs_and_weights(pdist(along)[None])
         pulls = squareform(weights[0])
         return float(logs[0]), self.means.T @ (pulls.sum(axis=1)[:, None] * along - pulls @ along)
 
     def _logs_and_weights(self, distances: Array) -> tuple[Array, Array]:
-        """log F from the pairs' distances (S×pairs), and the weights of d dᵀB in its gradient.
+        """Compute log F from the pairs' distances (S×pairs), and the weights of d dᵀB in its gradient.
 
         With x = D/(2√2): erfc(x) = erfcx(x) e^{−x²}, where erfcx does not underflow, and e^{−x²} is taken relative to
         the nearest pair's.
@@ -85,11 +85,11 @@ class PairwiseError:
         return np.log(totals) - nearest, weights
 
     def value(self, B: Array) -> float:
-        """F of one subspace (q×k)."""
+        """Compute F of one subspace (q×k)."""
         return float(np.exp(self(B[None])[0][0]))
 
     def loog_spread(self) -> Array:
-        """Σ_{a<b} ω_ab d dᵀ, ω = p_a p_b erf(Δ/(2√2))/(2Δ²): far pairs count less than in LDA's spread (q×q).
+        """Compute Σ_{a<b} ω_ab d dᵀ, ω = p_a p_b erf(Δ/(2√2))/(2Δ²): far pairs count less than in LDA's spread (q×q).
 
         Loog, Duin and Haeb-Umbach, "Multiclass linear dimension reduction by weighted pairwise Fisher criteria" (2001).
         """
@@ -103,7 +103,7 @@ PAIRS_WEIGHED = 2**14  # … or as many as make so many pairs of classes
 
 
 def error_subspace(means: Array, shares: Array, k: int, n_random: int, seed: int) -> Array:
-    """B (q×k) of least pairwise error; means (C×q) in the coordinates of LDA's directions, the widest first.
+    """Compute B (q×k) of least pairwise error; means (C×q) in the coordinates of LDA's directions, the widest first.
 
     Downhill from LDA's own first k directions, from Loog's (pairs weighted by how near they are), and from the best of
     many random ones.
@@ -185,7 +185,7 @@ class SubspaceDescent:
 
 
 def least(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple[float, Array]:
-    """The lowest minimum found downhill from the starts: its value and its B (q×k)."""
+    """Return the lowest minimum found downhill from the starts: its value and its B (q×k)."""
     state = SubspaceDescent.at(objective, starts)
     for steps, survivors in RACE:
         state = descended(objective, state, steps)
@@ -196,7 +196,7 @@ def least(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple
 
 
 def descended(objective: Objective, state: SubspaceDescent, max_iter: int) -> SubspaceDescent:
-    """Downhill for some steps, or until the slopes vanish; where f would rise, half the step the next time."""
+    """Return downhill for some steps, or until the slopes vanish; where f would rise, half the step the next time."""
     for turn in range(max_iter):
         lengths = np.linalg.norm(state.slopes, axis=(1, 2))
         if (lengths <= SETTLED).all():
@@ -219,15 +219,15 @@ def descended(objective: Objective, state: SubspaceDescent, max_iter: int) -> Su
 
 
 def tangent(B: Array, gradients: Array) -> Array:
-    """The part of the gradients that moves the subspace: rotations inside it change nothing."""
+    """Return the part of the gradients that moves the subspace: rotations inside it change nothing."""
     return gradients - B @ (B.mT @ gradients)
 
 
 def orthonormal(W: Array) -> Array:
-    """Q of W = QR, by the Cholesky factor of WᵀW: a step along a tangent never makes W ill-conditioned."""
+    """Compute Q of W = QR, by the Cholesky factor of WᵀW: a step along a tangent never makes W ill-conditioned."""
     return W @ np.linalg.inv(cholesky(W.mT @ W)).mT
 
 
 def random_subspaces(count: int, widths: Array, k: int, rng: np.random.Generator) -> Array:
-    """Spans of `count` times k normal vectors with deviations `widths` along the q axes (count×q×k)."""
+    """Return spans of `count` times k normal vectors with deviations `widths` along the q axes (count×q×k)."""
     return np.linalg.qr(widths[:, None] * rng.standard_normal((count, len(widths), k)))[0]

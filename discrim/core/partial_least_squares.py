@@ -74,7 +74,7 @@ class LeastSquaresComponents:
         return self.variances * np.einsum("kc,kc->k", self.label_loadings, self.label_loadings)
 
     def extended(self, keep: int | None = None) -> LeastSquaresComponents:
-        """One component more, with at most `keep` weights that are not 0 (None: all)."""
+        """Return one component more, with at most `keep` weights that are not 0 (None: all)."""
         weight = leading_weight(self.left, keep, DEFLATED * float(np.abs(self.whole).max()))
         rotation = weight.copy()
         for _ in range(2):  # the second time for what rounding left of the first
@@ -93,7 +93,7 @@ class LeastSquaresComponents:
         )
 
     def centroids(self) -> Array:
-        """The classes' mean scores, C×k."""
+        """Return the classes' mean scores, C×k."""
         return self.ratio.means @ self.rotations.T / np.sqrt(self.ratio.shares)[:, None]
 
 
@@ -145,7 +145,7 @@ TRIED = 12  # counts of kept features, in geometric steps
 
 
 def counts_to_try(n_features: int) -> Indices:
-    """From one feature to all."""
+    """Return the numbers of features to try, from one to all."""
     return np.unique(np.geomspace(1, n_features, TRIED).round().astype(np.intp))
 
 
@@ -217,13 +217,13 @@ class KeptFeatures:
     keep_tried_: Indices | None
 
     def first(self, k: int) -> KeptFeatures:
-        """Those of the first k components."""
+        """Return those of the first k components."""
         accuracies = None if self.keep_accuracies_ is None else self.keep_accuracies_[:k]
         return KeptFeatures(self.keep_[:k], self.stability_[:k], accuracies, self.keep_tried_)
 
 
 def fewest_within_one_error(accuracies: Array) -> int:
-    """Number of the first column (folds are rows) whose mean is within one standard error of the highest mean."""
+    """Return the first column (folds are rows) whose mean is within one standard error of the highest mean."""
     means = accuracies.mean(axis=0)
     best = int(means.argmax())
     error = accuracies[:, best].std(ddof=1) / np.sqrt(len(accuracies)) if len(accuracies) > 1 else 0.0
@@ -233,7 +233,7 @@ def fewest_within_one_error(accuracies: Array) -> int:
 def kept_features(
     whole: LeastSquaresComponents, folds: list[Fold], wanted: int, given: list[int] | None, counts: Indices
 ) -> tuple[LeastSquaresComponents, KeptFeatures]:
-    """The components of the whole table with as many features as were given for each, or as held-out rows choose."""
+    """Return the components of the whole table, with numbers of features as given or as held-out rows choose."""
     accuracies, keep = [], []
     while len(whole.weights) < wanted and not whole.is_exhausted:
         if given is None:

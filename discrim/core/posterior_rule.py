@@ -137,7 +137,7 @@ def is_too_large(n: int, d: int) -> bool:
 
 
 def choose_kernel(folds: Folds, priorities: Indices, candidates: Sequence[Candidate], most: int) -> Choice:
-    """What some rows choose, with few landmarks."""
+    """Return what some rows choose, with few landmarks."""
     sample = _sample(folds, priorities)
     rows = folds if sample is None else folds.some(sample)
     known = priorities if sample is None else priorities[sample]
@@ -150,7 +150,7 @@ def choose_kernel(folds: Folds, priorities: Indices, candidates: Sequence[Candid
 def choose_rule(
     folds: Folds, priorities: Indices, candidates: Sequence[Candidate], n_landmarks: int | None
 ) -> tuple[Choice, Choice]:
-    """What is chosen on few rows and landmarks, and then the ridge and temperature on all."""
+    """Return what is chosen on few rows and landmarks, and then the ridge and temperature on all."""
     most = FINAL_LANDMARKS if n_landmarks is None else n_landmarks
     first = choose_kernel(folds, priorities, candidates, most)
     linear = first.candidate.is_linear
@@ -174,7 +174,7 @@ def linear_rule(basis: Basis, moments: ClassMoments, shrinkage: float) -> Poster
 
 
 def fitted_rule(points: LabelledRows, priorities: Indices, choice: Choice, n_landmarks: int | None) -> PosteriorRule:
-    """The chosen rule of all rows."""
+    """Return the chosen rule of all rows."""
     if choice.candidate.is_linear:
         basis = _basis(points)
         return linear_rule(basis, ClassMoments.of_rows(basis.points), choice.shrinkage)
@@ -240,7 +240,7 @@ def weight_covariance(choice: Choice) -> Array:
 
 
 def tempered_sharpness(choice: Choice, places: Array) -> float:
-    """The sharpness at which the median held-out row is so far out, by bisection of its logarithm."""
+    """Return the sharpness at which the median held-out row is so far out, by bisection of its logarithm."""
     if places.shape[1] == 1:  # inner places of a line lie far in: as sharp as if there were room for all
         places = simplex(len(places))
     scores = choice.held_out.scores[0] / choice.temperature

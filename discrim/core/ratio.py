@@ -36,7 +36,7 @@ SINGULAR = 1e-11  # a pivot below this share of a column's own variance is round
 
 
 def numerical_rank(scatter: Array, precision: float) -> int:
-    """Of a scatter summed in that precision."""
+    """Return the rank of a scatter summed in that precision."""
     largest = float(np.diag(scatter).max(initial=0.0))
     share = rounding_share(len(scatter), precision)
     return int(la.lapack.dpstrf(scatter, tol=share * largest)[2]) if largest > 0 else 0
@@ -78,7 +78,7 @@ class Covariance:
         return vectors[:, kept] / np.sqrt(values[kept])
 
     def whitened(self, rows: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """Rows times Wᵀ, and what carries directions found there back (times W)."""
+        """Return rows times Wᵀ, and what carries directions found there back (times W)."""
         if not self.is_nonsingular:
             root = self._scales[:, None] * self._root
             return rows @ root, lambda directions: directions @ root.T
@@ -90,27 +90,27 @@ class Covariance:
         )
 
     def whitened_matrix(self, symmetric: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """WSWᵀ, and what carries directions found there back."""
+        """Compute WSWᵀ, and what carries directions found there back."""
         half, back = self.whitened(symmetric)
         whole = self.whitened(half.T)[0]
         return (whole + whole.T) / 2, back
 
     def whitening(self) -> Array:
-        """W (r×d)."""
+        """Compute W (r×d)."""
         rows, back = self.whitened(np.empty((0, len(self.matrix))))
         return back(np.eye(rows.shape[1]))
 
     def times(self, V: Array) -> Array:
-        """ΣV."""
+        """Compute ΣV."""
         return self.matrix @ V
 
     def solve(self, B: Array) -> Array:
-        """Σ⁻¹B, of least length in the columns' units where Σ is singular."""
+        """Compute Σ⁻¹B, of least length in the columns' units where Σ is singular."""
         whitened, back = self.whitened(B.T)
         return back(whitened).T
 
     def trace_of_quotient(self, scatter: Array) -> float:
-        """tr(Σ⁻¹S)."""
+        """Compute tr(Σ⁻¹S)."""
         scaled = scatter * self._scales[:, None] * self._scales
         if not self.is_nonsingular:
             return float(np.vdot(self._root, scaled @ self._root))
@@ -159,7 +159,7 @@ class Ratio:
         return Covariance(self.within, self.precision, self.variances)
 
     def covariance(self, gamma: float) -> Covariance:
-        """Σ_γ = (1−γ) S_w/n + γ τ I ,    τ = tr(S_w/n) / rank."""
+        """Compute Σ_γ = (1−γ) S_w/n + γ τ I ,    τ = tr(S_w/n) / rank."""
         if not gamma:
             return self.within_classes
         sigma = (1 - gamma) * self.within
@@ -167,25 +167,25 @@ class Ratio:
         return Covariance(sigma, self.precision, self.variances)
 
     def ridge(self, gamma: float) -> float:
-        """γ τ."""
+        """Compute γ τ."""
         return gamma * self.trace / max(self.rank, 1)
 
     def total_along(self, directions: Array) -> Array:
-        """Directions (rows) times S_t/n, without forming it: classes far apart would drown the rest."""
+        """Return directions (rows) times S_t/n, without forming it: classes far apart would drown the rest."""
         return (self.within @ directions.T).T + (directions @ self.means.T) @ self.means
 
     def projected(self, directions: Array) -> Ratio:
-        """The same of the rows projected on directions that are orthonormal."""
+        """Return the same of the rows projected on directions that are orthonormal."""
         within, means = directions @ self.within @ directions.T, self.means @ directions.T
         return _ratio(within, means, self.shares, self.weight, self.precision)
 
     def embedded(self, directions: Array) -> Array:
-        """Directions (rows) in the moments' coordinates."""
+        """Return directions (rows) in the moments' coordinates."""
         return directions if self.embedding is None else directions @ self.embedding
 
 
 def ratio_of(moments: ClassMoments, *, has_ridge: bool = False) -> Ratio:
-    """The ratio of given statistics, in the range of their total scatter.
+    """Return the ratio of given statistics, in the range of their total scatter.
 
     has_ridge : the cost will have one, so that of the range only its dimension matters
     """
@@ -239,14 +239,14 @@ def _range_of(ratio: Ratio) -> tuple[Array | None, Array | None, float]:
 
 
 def oas(within: Array, n: float, p: int) -> float:
-    """Oracle approximating shrinkage (Chen et al. 2010, equation 23), g of a covariance over n rows of p columns."""
+    """Compute g of oracle approximating shrinkage (Chen et al. 2010, equation 23) for n rows of p columns."""
     squared, of_trace = float(np.vdot(within, within)), float(np.trace(within)) ** 2
     spread = (n + 1 - 2 / p) * (squared - of_trace / p)
     return 1.0 if spread <= 0 else min(1.0, ((1 - 2 / p) * squared + of_trace) / spread)
 
 
 def ledoit_wolf(within: Array, fourth: float, n: float, p: int) -> float:
-    """Ledoit and Wolf (2004), g from Σ_i w_i ‖x_i − μ_{y_i}‖⁴ = `fourth`."""
+    """Return ledoit and Wolf (2004), g from Σ_i w_i ‖x_i − μ_{y_i}‖⁴ = `fourth`."""
     squared, trace = float(np.vdot(within, within)), float(np.trace(within))
     apart = squared - trace**2 / p
     noise = (fourth / n - squared) / n
@@ -254,12 +254,12 @@ def ledoit_wolf(within: Array, fourth: float, n: float, p: int) -> float:
 
 
 def in_our_unit(g: float, rank: int, p: int) -> float:
-    """γ with γ/(1−γ) = g/(1−g) · rank/p."""
+    """Compute γ with γ/(1−γ) = g/(1−g) · rank/p."""
     return g * rank / (g * rank + (1 - g) * p) if g > 0 else 0.0
 
 
 def chosen_shrinkage(rule: str, ratio: Ratio, moments: ClassMoments, points: LabelledRows, n_columns: int) -> float:
-    """γ by a rule; `n_columns` counts the features that vary."""
+    """Compute γ by a rule; `n_columns` counts the features that vary."""
     unit = float(np.trace(ratio.within)) or 1.0  # g has none, and fourth powers leave the range of the numbers early
     if rule == "oas":
         g = oas(ratio.within / unit, ratio.weight, n_columns)
@@ -269,7 +269,7 @@ def chosen_shrinkage(rule: str, ratio: Ratio, moments: ClassMoments, points: Lab
 
 
 def fourth_moment(points: LabelledRows, moments: ClassMoments, unit: float = 1.0) -> float:
-    """Σ_i w_i (‖x_i − μ_{y_i}‖² / unit)², in the moments' own units."""
+    """Compute Σ_i w_i (‖x_i − μ_{y_i}‖² / unit)², in the moments' own units."""
     total = 0.0
     for part in block_slices(*points.shape):
         codes = points.codes[part]

@@ -35,7 +35,7 @@ class RidgeRules:
     def of(
         cls, moments: ClassMoments, shrinkages: Array, priors: Any = None, ridged: Ratio | None = None
     ) -> RidgeRules:
-        """From statistics, and their ratio where it is known; priors as `log_priors` takes them."""
+        """Build from statistics, and their ratio if it is known; priors as `log_priors` takes them."""
         ridged = ratio_of(moments, has_ridge=True) if ridged is None else ridged
         bare = without_ridge(ridged) if (shrinkages == 0).any() else None
         weights = np.zeros((len(shrinkages), len(moments.weights), moments.n_features))
@@ -47,7 +47,7 @@ class RidgeRules:
         return cls(moments, weights, offsets)
 
     def scores(self, X: Any) -> Array:
-        """a_c(x), γ×C×n."""
+        """Compute a_c(x), γ×C×n."""
         rows = self.moments.centred(np.asarray(X, dtype=np.float64))
         np.clip(rows, -FARTHEST, FARTHEST, out=rows)
         scores = (self.weights.reshape(-1, rows.shape[1]) @ rows.T).reshape(*self.offsets.shape, len(rows))
@@ -56,7 +56,7 @@ class RidgeRules:
 
 
 def without_ridge(ridged: Ratio) -> Ratio | None:
-    """The ratio for a cost without a ridge: in the range of the rows; None where classes do not vary all over it."""
+    """Return the ratio for a cost without a ridge, in the range of the rows; None if classes do not vary on it all."""
     if ridged.rank == len(ridged.variances):
         return ridged if ridged.within_classes.is_nonsingular else None
     if numerical_rank(ridged.within, ridged.precision) < ridged.rank:
@@ -75,7 +75,7 @@ def log_priors(moments: ClassMoments, priors: Any = None) -> Array:
 
 
 def _ridge_rules(ratio: Ratio, shrinkages: Array) -> Array:
-    """Σ_γ⁻¹ m_c for every γ > 0, γ×C×d."""
+    """Compute Σ_γ⁻¹ m_c for every γ > 0, γ×C×d."""
     means = ratio.class_means
     trace = ratio.trace or float(ratio.variances.sum())  # where no class varies that of S_t/n
     d, target = means.shape[1], trace / max(ratio.rank, 1)
@@ -92,7 +92,7 @@ def _ridge_rules(ratio: Ratio, shrinkages: Array) -> Array:
 
 
 def _turned(reduced: Array, reflectors: Array, columns: Array, transposed: str) -> Array:
-    """Q or Qᵀ times the columns; Q leaves the first coordinate as it is."""
+    """Compute Q or Qᵀ times the columns; Q leaves the first coordinate as it is."""
     result = np.array(columns, dtype=np.float64, order="F")
     if len(reflectors):
         block = np.asfortranarray(reduced[1:, :-1])

@@ -39,7 +39,7 @@ class Spread:
         return bool((self.class_weights >= 0).all())
 
     def matrix(self, moments: ClassMoments, points: LabelledRows | None = None) -> Array:
-        """A as a d×d matrix, from the statistics (and the rows themselves where pairs are part of it)."""
+        """Return A as a d×d matrix, from the statistics (and from the rows if pairs are part of it)."""
         A = self.rows.T @ self.rows
         if self.class_weights.any():
             A += moments.scatter(self.class_weights)
@@ -50,7 +50,7 @@ class Spread:
         return A
 
     def factor(self, moments: ClassMoments, points: LabelledRows) -> Array:
-        """Z with A = ZᵀZ: one row per sample, extra row and pair that counts."""
+        """Compute Z with A = ZᵀZ: one row per sample, extra row and pair that counts."""
         parts = [self.rows]
         if self.class_weights.any():
             scales = np.sqrt(self._row_weights(points))[:, None]
@@ -60,7 +60,7 @@ class Spread:
         return np.concatenate(parts)
 
     def operator(self, moments: ClassMoments, points: LabelledRows) -> LinearOperator:
-        """A as v ↦ Av."""
+        """Return A as the operator v ↦ Av."""
         product = (self._sparse_product if points.is_sparse else self._dense_product)(moments, points)
         d = points.shape[1]
         return LinearOperator((d, d), matvec=lambda v: product(v).ravel(), matmat=product, dtype=np.float64)
@@ -106,7 +106,7 @@ class Spread:
         return product
 
     def trace(self, moments: ClassMoments, points: LabelledRows) -> float:
-        """tr A without forming it."""
+        """Compute tr A without forming it."""
         total = float(np.vdot(self.rows, self.rows))
         if self.class_weights.any():
             total += self._trace_of_rows(moments, points)
@@ -143,26 +143,26 @@ class Spread:
 
 
 def total_spread(moments: ClassMoments) -> Spread:
-    """S_t, what PCA maximises, also where statistics of classes came."""
+    """Compute S_t, what PCA maximises, also where statistics of classes came."""
     rows = moments.between_rows() if moments.is_labelled else np.empty((0, moments.n_features))
     return Spread(np.ones(len(moments.weights)), rows)
 
 
 def _centred(points: LabelledRows, part: slice, moments: ClassMoments) -> Array:
-    """Dense rows around their classes' means, in the moments' units."""
+    """Return dense rows around their classes' means, in the moments' units."""
     codes = points.codes[part]
     scaled = np.ldexp(points.X[part].astype(np.float64, copy=False), -moments.exponent)
     return (scaled - moments.pilots[codes]) - moments.remainders[codes]
 
 
 def _membership(points: LabelledRows) -> sp.csr_array:
-    """C×n: entry (c, i) is 1 where row i is of class c."""
+    """Compute C×n: entry (c, i) is 1 where row i is of class c."""
     n = points.shape[0]
     return sp.csr_array((np.ones(n), (points.codes, np.arange(n))), shape=(points.n_classes, n))
 
 
 def _incidence(pairs: Pairs, n_rows: int) -> sp.csr_array:
-    """One row √v (e_i − e_j) per pair."""
+    """Return one row √v (e_i − e_j) per pair."""
     m = len(pairs.weight)
     values = np.sqrt(pairs.weight)
     where = np.tile(np.arange(m), 2), np.concatenate([pairs.left, pairs.right])

@@ -138,7 +138,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """The hidden units φ(Wx + b)."""
+        """Return the hidden units φ(Wx + b)."""
         check_is_fitted(self)
         table = self._checked(X)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -147,7 +147,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return hidden.astype(table.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """What the hidden units stand for, in the units of the columns."""
+        """Return what the hidden units stand for, in the units of the columns."""
         check_is_fitted(self)
         hidden = np.asarray(X)
         if hidden.ndim != 2 or hidden.shape[1] != len(self.components_):
@@ -173,7 +173,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return table
 
     def _scaled(self, table: NDArray[Any]) -> Array:
-        """Columns in [0.1, 0.9], constant ones at 0.5."""
+        """Return columns in [0.1, 0.9], constant ones at 0.5."""
         varies = self.data_range_ > 0
         share = (table - self.data_min_) / np.where(varies, self.data_range_, 1.0)
         return LOW + (HIGH - LOW) * np.where(varies, share, 0.5)
@@ -201,7 +201,7 @@ def _require_finite_range(smallest: Array, largest: Array) -> None:
 
 
 def _start(X: Array, k: int, random: np.random.RandomState) -> Layer:
-    """Small random weights, hidden units half on at the mean row, and the mean row as the output."""
+    """Return small random weights, hidden units half on at the mean row, and the mean row as the output."""
     d = X.shape[1]
     W = random.uniform(-1, 1, (k, d)) * 4 * np.sqrt(6 / (k + d))
     mean = X.mean(axis=0)
@@ -209,7 +209,7 @@ def _start(X: Array, k: int, random: np.random.RandomState) -> Layer:
 
 
 def loss_and_gradient(flat: Array, X: Array, k: int, alpha: float) -> tuple[float, Array]:
-    """(1/n) Σ‖x̂ − x‖² + alpha ‖W‖² and its derivatives by W, b and c."""
+    """Compute (1/n) Σ‖x̂ − x‖² + alpha ‖W‖² and its derivatives by W, b and c."""
     layer = Layer.of(flat, k, X.shape[1])
     Z = layer.hidden(X)
     output = layer.output(Z)

@@ -220,7 +220,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         *,
         part: str = "",
     ) -> Statistics:
-        """What a part of a table has to say to a fit; the statistics of parts add up, in any order.
+        """Return what a part of a table has to say to a fit; the statistics of parts add up, in any order.
 
         Parameters
         ----------
@@ -426,7 +426,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         return explain_linear(effects, coefficients * fitted_deviations(self), scores, self.classes_, between)
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """(x − mean_)ᵀ components_ for every row.
+        """Compute (x − mean_)ᵀ components_ for every row.
 
         Parameters
         ----------
@@ -449,7 +449,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         return as_given(self._features(scores), X)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """The points of the feature space, nearest to mean_, that have these components (least squares).
+        """Return the points of the feature space, nearest to mean_, that have these components (least squares).
 
         Parameters
         ----------
@@ -479,7 +479,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         return as_given(points.astype(components.dtype, copy=False), X)
 
     def _fitted_table(self, X: ArrayLike) -> Any:
-        """Checked rows for a fitted model; cells that may be missing are the mean's."""
+        """Return checked rows for a fitted model; cells that may be missing are the mean's."""
         self._require_solution()
         table = checked_table(self, X)
         if not self._allows_gaps or sp.issparse(table) or not np.isnan(table).any():

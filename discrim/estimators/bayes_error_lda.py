@@ -51,12 +51,12 @@ class Pairing:
     seed: int
 
     def subspace(self, means: Array, priors: Array, n_random: int) -> Array:
-        """The k best of q dimensions (q×k), all where there are no more."""
+        """Return the k best of q dimensions (q×k), all where there are no more."""
         q = means.shape[1]
         return error_subspace(means, priors, self.size, n_random, self.seed) if self.size < q else np.eye(q)
 
     def errors(self) -> Array:
-        """Error between each two of the classes, each fold in a subspace of its own."""
+        """Return error between each two of the classes, each fold in a subspace of its own."""
 
         def subspace(part: HeldOut) -> Array:
             known = np.isfinite(part.trained[:, 0])  # the classes among the training rows
@@ -238,7 +238,7 @@ class BayesErrorLDA(DiscriminantReducer):
         return Pairing(classes, priors[classes], tuple(held_out), float(np.sqrt(squared_inflation)), k, seed)
 
     def _rotation(self, means: Array, shares: Array, pairing: Pairing) -> Array:
-        """q×q: first the chosen directions, then the others, as combinations of LDA's."""
+        """Compute q×q: first the chosen directions, then the others, as combinations of LDA's."""
         k, paired = pairing.size, means[pairing.classes] / pairing.inflation
         B = pairing.subspace(paired, pairing.priors, self.n_init)
         axes = completed(B, (means.T * shares) @ means)

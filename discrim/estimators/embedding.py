@@ -28,7 +28,7 @@ MOST_ROWS = 1000  # among which distances are taken; of more rows a sample
 
 
 def fitted_embedding(embedding: Any, X: Any, weights: NDArray[np.float64] | None, random_state: Any) -> Any:
-    """A copy of the given transformer, or the named one with the width that suits the rows, fitted to them."""
+    """Return a copy of the given transformer, or the named one with the width that suits the rows, fitted to them."""
     _require_finite_squares(X)
     if not isinstance(embedding, str):
         return clone(embedding).fit(X)
@@ -59,7 +59,7 @@ def _require_finite_squares(X: Any) -> None:
 
 
 def embedded(embedding: Any, X: Any) -> Any:
-    """Features of the rows by a fitted embedding; equal rows get equal features, to the last digit.
+    """Return features of the rows by a fitted embedding; equal rows get equal features, to the last digit.
 
     Matrix products may round a row by its place in the table, and rows that are no longer equal would each get duals of
     their own, which are not unique.
@@ -71,12 +71,12 @@ def embedded(embedding: Any, X: Any) -> Any:
 
 
 def _equal(X: Any) -> Any:
-    """Groups of equal rows."""
+    """Return groups of equal rows."""
     return equal_rows(X, np.zeros(X.shape[0], dtype=np.intp))
 
 
 def median_square_distance(X: Any, weights: NDArray[np.float64] | None = None, random_state: Any = None) -> float:
-    """Median of ‖x − x'‖² over pairs of rows that differ, each as often as its rows count; 1 where none differ."""
+    """Compute the median of ‖x − x'‖² over pairs of different rows, weighted by their counts; 1 if none differ."""
     weights = np.ones(X.shape[0]) if weights is None else weights
     if X.shape[0] > MOST_ROWS:
         chosen = check_random_state(random_state).choice(X.shape[0], MOST_ROWS, replace=False)

@@ -67,7 +67,7 @@ class FactorReducer(Reducer):
 
     @abstractmethod
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
-        """k of them, of rows of mean square length 1 with these class means and principal axes (unit rows)."""
+        """Compute k of them, of rows of mean square length 1 with these class means and principal axes (unit rows)."""
 
     def _needs(self) -> Needs:
         rows = "each row has factors of its own, so that a fit needs all rows at once. Use fit."
@@ -123,7 +123,7 @@ class AlternatingReducer(FactorReducer):
         """What a wrong label costs."""
 
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
-        """From the principal axes, and from those of the class means before them: the lower of both."""
+        """Descend from the principal axes, and from those of the class means before them; keep the lower."""
         _, rest = independent(means, axes, max(0, k - len(means)))
         starts = [axes[:k], np.concatenate([means, rest])[:k]]
         tried = [self._descended(rows, start) for start in starts if len(start) == k]
@@ -377,7 +377,7 @@ class SupervisedProbabilisticPCA(Reducer):
 
 
 def _joint_covariance(moments: ClassMoments, span: Array, values: Array) -> JointCovariance:
-    """Of rows along the principal directions and of labels in contrasts."""
+    """Return the covariance of rows along the principal directions and of labels in contrasts."""
     shares = moments.weights / moments.total_weight
     contrasts = helmert(len(shares)).T  # C×(C−1): u_c
     centred = contrasts - shares @ contrasts

@@ -213,7 +213,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def _exact_axes(kernel: LandmarkKernel, rows: LabelledRows, priorities: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-    """A and b of the coordinates k(x, L) A − b, from the centred Gram matrix of the distinct rows; and variances."""
+    """Return A and b of the coordinates k(x, L) A − b, from the centred Gram matrix of distinct rows; and variances."""
     weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
     shares = np.bincount(priorities, weights) / weights.sum()  # the landmarks are in the order of their priorities
     gram = kernel(kernel.landmarks)
@@ -227,7 +227,7 @@ def _exact_axes(kernel: LandmarkKernel, rows: LabelledRows, priorities: NDArray[
 
 
 def _axes_from_landmarks(kernel: LandmarkKernel, rows: LabelledRows) -> tuple[Array, Array, Array]:
-    """The same from the rows in the Nyström features; where every row is a landmark, the same axes."""
+    """Return the same from the rows in the Nyström features; if every row is a landmark, the same axes."""
     space = FeatureSpace.of(kernel, kernel(kernel.landmarks))
     (moments,) = FeatureSpaces(kernel, [space]).moments(rows.unlabelled())
     values, vectors = _spanned(moments.within / moments.total_weight, rows)

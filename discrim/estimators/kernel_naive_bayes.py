@@ -56,12 +56,12 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable label of each row."""
+        """Return the most probable label of each row."""
         most_probable = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Log probability of every class (n×C)."""
+        """Return log probability of every class (n×C)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         total = np.tile(np.log(self.class_prior_), (len(rows), 1))
@@ -73,12 +73,12 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
         return log_softmax(total, axis=1)
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of every class (n×C)."""
+        """Return probability of every class (n×C)."""
         return np.exp(self.predict_log_proba(X))
 
 
 def kernel_widths(rows: Array) -> Array:
-    """The width of the bumps for each feature of one class."""
+    """Return the width of the bumps for each feature of one class."""
     deviation = np.median(np.abs(rows - np.median(rows, axis=0)), axis=0) / 0.6745
     spread = np.where(deviation > 0, deviation, np.ptp(rows, axis=0))
     return np.where(spread > 0, spread * (4 / (3 * len(rows))) ** 0.2, 1.0)
@@ -86,7 +86,7 @@ def kernel_widths(rows: Array) -> Array:
 
 @lru_cache(KNOWN_DENSITIES)
 def log_density(at: bytes, among: bytes, width: float) -> Array:
-    """Log of the mean of normal densities around the values `among`, at the points `at`; equal values are one.
+    """Return log of the mean of normal densities around the values `among`, at the points `at`; equal values are one.
 
     Both as the bytes of float64: what is known of a feature is known for all numbers of nested components, of which it
     is one.

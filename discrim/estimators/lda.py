@@ -152,7 +152,7 @@ class FisherLDA(DiscriminantReducer):
 
 
 def estimated_covariance(estimator: Any, rows: LabelledRows) -> Array:
-    """Σ_c n_c/n · estimator's covariance of class c, in the rows' units."""
+    """Compute Σ_c n_c/n · estimator's covariance of class c, in the rows' units."""
     require_unweighted(estimator, rows.weights)
     require_finite(rows.X, rows.numbers)
     total = np.zeros((rows.shape[1], rows.shape[1]))
@@ -479,7 +479,7 @@ class HeteroscedasticLDA(DiscriminantReducer):
 
 
 def chernoff_gain(means: Array, covariances: Array, shares: Array) -> Array:
-    """C from class means and covariances in coordinates in which the pooled covariance is I."""
+    """Compute C from class means and covariances in coordinates in which the pooled covariance is I."""
     shapes = [_mapped(one, np.asarray) for one in covariances]
     logs = [_mapped(one, np.log) for one in shapes]
     gain = np.zeros_like(covariances[0])
@@ -494,6 +494,6 @@ def chernoff_gain(means: Array, covariances: Array, shares: Array) -> Array:
 
 
 def _mapped(matrix: Array, function: Callable[[Array], Array]) -> Array:
-    """A function of a symmetric matrix, whose eigenvalues count as at least `LEAST`."""
+    """Return a function of a symmetric matrix, whose eigenvalues count as at least `LEAST`."""
     values, vectors = eigh(matrix)
     return np.asarray((vectors * function(np.maximum(values, LEAST))) @ vectors.T)

@@ -55,7 +55,7 @@ class LinearMap(TransformerMixin, BaseEstimator):
 
     @classmethod
     def of(cls, fitted: Any, n_features: int, name: str = "component") -> LinearMap:
-        """The map of a fitted transformer, such as scikit-learn's LDA, by the features it gives to unit vectors."""
+        """Return the map of a fitted transformer, such as scikit-learn's LDA, by its features of unit vectors."""
         found = cls(name)
         found.n_features_in_ = n_features
         found.offset_ = np.asarray(fitted.transform(np.zeros((1, n_features))), dtype=np.float64)[0]
@@ -71,7 +71,7 @@ class LinearMap(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The features of rows."""
+        """Return the features of rows."""
         check_is_fitted(self)
         rows = check_array(X, accept_sparse="csr", dtype=np.float64)
         if rows.shape[1] != self.n_features_in_:
@@ -79,5 +79,5 @@ class LinearMap(TransformerMixin, BaseEstimator):
         return np.asarray(safe_sparse_dot(rows, self.components_.T) + self.offset_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the features: name0, name1, …"""
+        """Return names of the features: name0, name1, …"""
         return np.array([f"{self.name}{at}" for at in range(len(self.components_))], dtype=object)

@@ -135,7 +135,7 @@ class LocalFisherDiscriminant(Reducer):
         )
 
     def _cost(self, within: Array, ratio: Ratio) -> Covariance:
-        """Σ̃_γ; where no class varies, distances as they are."""
+        """Compute Σ̃_γ; where no class varies, distances as they are."""
         gamma, trace = float(self.shrinkage), float(np.trace(within))
         identity = np.eye(ratio.rank)
         if trace <= NOTHING * float(ratio.variances.sum()):
@@ -291,12 +291,12 @@ class PairwiseEigenvectors(Reducer):
 
 
 def _origin(rows: LabelledRows) -> Margins:
-    """The origin, where moments are taken around it: it may lie outside the span of the centred rows."""
+    """Return the origin, where moments are taken around it: it may lie outside the span of the centred rows."""
     return Margins(landmarks=np.zeros((1, rows.shape[1])))
 
 
 def _second_moments(moments: ClassMoments, origin: Array | None) -> Array:
-    """C_c = S_c/n_c + (μ_c − o)(μ_c − o)ᵀ of every class, o the mean of all rows or the given point."""
+    """Compute C_c = S_c/n_c + (μ_c − o)(μ_c − o)ᵀ of every class, o the mean of all rows or the given point."""
     assert moments.each is not None
     means = moments.centred_means() if origin is None else moments.centred_means() - moments.centred(origin)
     return moments.each / moments.weights[:, None, None] + means[:, :, None] * means[:, None, :]
@@ -313,7 +313,7 @@ class PairEigenvectors:
 
     @classmethod
     def of(cls, seconds: Array, ridge: float, per_pair: int) -> PairEigenvectors:
-        """Of every pair its first few with a λ that is not rounding: all firsts by their size, all seconds, …"""
+        """Return the first few of every pair with a λ that is not rounding: all firsts by size, then all seconds, …"""
         traces = np.trace(seconds, axis1=1, axis2=2)
         ridges = ridge * np.maximum(traces, NOTHING * traces.max()) / seconds.shape[1]
         triangles = [cholesky(second + one * np.eye(len(second))) for second, one in zip(seconds, ridges, strict=True)]
@@ -334,7 +334,7 @@ class PairEigenvectors:
 
     @classmethod
     def independent(cls, seconds: Array, ridge: float, wanted: int) -> PairEigenvectors:
-        """So many, none in the span of those before it."""
+        """Return so many, none in the span of those before it."""
         rank, n_pairs = seconds.shape[1], len(seconds) * (len(seconds) - 1)
         for per_pair in sorted({min(rank, -(-wanted // n_pairs) + 1), rank}):
             found = cls.of(seconds, ridge, per_pair)
@@ -344,5 +344,5 @@ class PairEigenvectors:
         return found.some(kept)
 
     def some(self, places: Any) -> PairEigenvectors:
-        """Those at some places."""
+        """Return those at some places."""
         return replace(self, directions=self.directions[places], values=self.values[places], pairs=self.pairs[places])

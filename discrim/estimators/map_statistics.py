@@ -201,7 +201,7 @@ class MapOfStatistics(BaseEstimator, ABC):
         return self.kernel == "linear" and not self.kernel_params and is_own
 
     def _gathering(self) -> Gathering:
-        """What a fit needs of every part of a table: moments of folds and a sample, or the sample alone."""
+        """Return what a fit needs of every part of a table: moments of folds and a sample, or the sample alone."""
         self._check_parameters()
         require_unnumbered(self.cv)
         asked = Gathering(type(self).__name__, keep="means", sample_rows=SAMPLE_ROWS)

@@ -162,7 +162,7 @@ class MarginPCA(Reducer):
             ) from None
 
     def _class_weights(self, totals: Array) -> Array:
-        """w_c, how often a row of class c takes part."""
+        """Compute w_c, how often a row of class c takes part."""
         if self.pairs == "all":
             return totals.sum() - totals
         return np.full(len(totals), 0.0 if self.pairs == "nearest" else len(totals) - 1.0)
@@ -188,7 +188,7 @@ class MarginPCA(Reducer):
 
 
 def _median_rows(n_c: Array, means: Array, medians: Array) -> Array:
-    """Rows whose Gram matrix is Σ_{a≠b} n_a (μ_a − m_b)(μ_a − m_b)ᵀ.
+    """Return rows whose Gram matrix is Σ_{a≠b} n_a (μ_a − m_b)(μ_a − m_b)ᵀ.
 
     As Σ n_a μ_a = 0 it is Σ_a [(C−1) n_a μ_a μ_aᵀ + n_a (μ_a m_aᵀ + m_a μ_aᵀ) + (n − n_a) m_a m_aᵀ]: two rows for each
     class, unless one has more than (C−1)/C of the weight, where its own share is negative and only the sum is not.
@@ -204,7 +204,7 @@ def _median_rows(n_c: Array, means: Array, medians: Array) -> Array:
 
 
 def _laplacian_factor(n_c: Array) -> Array:
-    """F with FᵀF the 2C×2C Laplacian of Σ_{a≠b} n_a (μ_a − m_b)(μ_a − m_b)ᵀ on [means; medians]."""
+    """Compute F with FᵀF the 2C×2C Laplacian of Σ_{a≠b} n_a (μ_a − m_b)(μ_a − m_b)ᵀ on [means; medians]."""
     C = len(n_c)
     edges = np.repeat(n_c[:, None], C, axis=1) * (1 - np.eye(C))
     laplacian = np.block([[np.diag(edges.sum(axis=1)), -edges], [-edges.T, np.diag(edges.sum(axis=0))]])
@@ -319,7 +319,7 @@ class ShiftedPCA(Reducer):
         )
 
     def fitted_to(self, rows: LabelledRows, found: Shift, shifts: Iterable[float]) -> Iterator[ShiftedPCA]:
-        """A fitted copy for each shift of rows whose SVM is solved; they share it, the coordinates and the scatter.
+        """Yield a fitted copy for each shift of rows whose SVM is solved; they share it, coordinates and scatter.
 
         The last of the rows' classes may hold rows without a label.
         """
@@ -340,7 +340,7 @@ def unit_shift(found: Shift) -> Margins:
 
 
 def shifted_spread(moments: ClassMoments, basis: Basis, duals: Array) -> Spread:
-    """The scatter of T[X] = X + σ²Aη from σA."""
+    """Return the scatter of T[X] = X + σ²Aη from σA."""
     eta = class_pulls(basis.points, moments.exponent, duals)
     rows = [moments.between_rows(), added_rows(eta, duals, basis.points.weights)]
     return Spread(np.ones(len(moments.weights)), np.concatenate(rows))

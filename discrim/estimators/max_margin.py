@@ -168,7 +168,7 @@ class MaxMarginPCA(Reducer):
 
 
 def _ordered(problem: MaxMarginProblem, state: MaxMarginState) -> tuple[MaxMarginState, Array]:
-    """The state with directions by descending variance of the rows, and Σ v (x̃ᵀw)² along each."""
+    """Return the state with directions by descending variance of the rows, and Σ v (x̃ᵀw)² along each."""
     values, vectors = eigh(state.along.T @ problem.rows.weighted(state.along))
     return state.rotated(vectors[:, ::-1].T), values[::-1]
 

@@ -49,7 +49,7 @@ Array = NDArray[np.float64]
 
 
 def _of_extractor(name: str, doc: str) -> Any:
-    """A fitted attribute that is the extractor's."""
+    """Return a fitted attribute that is the extractor's."""
     return property(lambda self: getattr(self._fitted_extractor(), name), doc=doc)
 
 
@@ -247,7 +247,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return {name: getattr(self, name) for name in ("C", "tol", "max_iter")}
 
     def _embedded(self, rows: LabelledRows) -> LabelledRows:
-        """The rows in the features that are shifted."""
+        """Return the rows in the features that are shifted."""
         self.embedding_ = None
         if self.embedding is None:
             if rows.is_sparse and not self._takes_sparse():
@@ -266,7 +266,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return isinstance(first, str) or input_tags(first).sparse
 
     def transform(self, X: ArrayLike) -> Any:
-        """The extractor's features of the rows as they are."""
+        """Return the extractor's features of the rows as they are."""
         extractor = self._fitted_extractor()
         table = checked_table(self, X)
         require_finite(table)
@@ -276,7 +276,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @available_if(_can_go_back)
     def inverse_transform(self, X: ArrayLike) -> Any:
-        """What the extractor makes of its features."""
+        """Return what the extractor makes of its features."""
         return _table(self._fitted_extractor().inverse_transform(X))
 
     def _fitted_extractor(self) -> Any:
@@ -313,7 +313,7 @@ def max_margin_shift(
     tol: float = 1e-10,
     max_iter: int = 10_000,
 ) -> NDArray[Any]:
-    """The shifted rows T[X] = X + σ²Aη themselves (dense), as `MaxMarginShift` trains its extractor on them.
+    """Return the shifted rows T[X] = X + σ²Aη themselves (dense), as `MaxMarginShift` trains its extractor on them.
 
     Rows without a label, and rows of weight 0, stay where they are.
 
@@ -363,7 +363,7 @@ def max_margin_shift(
 
 
 def shifted_pca(n_components: int) -> MaxMarginShift:
-    """PCA of the shifted rows, as comparisons build it."""
+    """Compute PCA of the shifted rows, as comparisons build it."""
     return MaxMarginShift(PCA(n_components))
 
 
@@ -373,5 +373,5 @@ def _features(extractor: Any, X: Any) -> Any:
 
 
 def _table(X: Any) -> Any:
-    """What a transformer gave, without the names of a frame."""
+    """Return what a transformer gave, without the names of a frame."""
     return X.tocsr() if sp.issparse(X) else np.asarray(X)

@@ -35,7 +35,7 @@ class Terms:
 
 
 def groupings(rule: str, terms: Terms) -> Iterator[Grouping]:
-    """The groupings a rule proposes, at least one."""
+    """Return the groupings a rule proposes, at least one."""
     d = len(terms.weights)
     if rule in MERGED_SET:
         yield one_merged(MERGED_SET[rule](terms), d)
@@ -46,7 +46,7 @@ def groupings(rule: str, terms: Terms) -> Iterator[Grouping]:
 
 
 def heavier_sign(terms: Terms) -> Indices:
-    """sign: the terms a_i(μ_−i − μ_+i) of one sign, the sign of the larger sum (Algorithm 2).
+    """Compute sign: the terms a_i(μ_−i − μ_+i) of one sign, the sign of the larger sum (Algorithm 2).
 
     With rows standardised to T+ this is a_i μ_−i; the difference of the means makes it free of that. A feature whose
     class means are equal but for rounding speaks for no class and stays alone.
@@ -71,7 +71,7 @@ RULES = (*MERGED_SET, "exhaustive-splits", "exhaustive-pairs")
 
 
 def discriminant(values: Floats, positive: NDArray[np.bool_], row_weights: Floats) -> Floats:
-    """D = (μ₊ − μ₋)² / (σ₊² + σ₋²) of each column; infinite where both classes are constant and apart.
+    """Compute D = (μ₊ − μ₋)² / (σ₊² + σ₋²) of each column; infinite where both classes are constant and apart.
 
     Free of the column's scale and origin (the paper's equation 6 says it grows with |s|; it does not).
     """
@@ -89,7 +89,7 @@ def discriminant(values: Floats, positive: NDArray[np.bool_], row_weights: Float
 
 
 def one_merged(merged: Indices, d: int) -> Grouping:
-    """The merged features as group 0, every other one a group of its own, in order."""
+    """Return the merged features as group 0, every other one a group of its own, in order."""
     grouping = np.zeros(d, dtype=np.intp)
     alone = np.ones(d, dtype=bool)
     alone[merged] = len(merged) < 2
@@ -99,7 +99,7 @@ def one_merged(merged: Indices, d: int) -> Grouping:
 
 
 def two_group_splits(d: int) -> Iterator[Grouping]:
-    """All 2^(d−1) − 1 ways to part d features into two groups."""
+    """Return all 2^(d−1) − 1 ways to part d features into two groups."""
     if d == 1:
         yield np.zeros(1, dtype=np.intp)
     for code in range(1, 2 ** (d - 1)):
@@ -107,7 +107,7 @@ def two_group_splits(d: int) -> Iterator[Grouping]:
 
 
 def merged_pairs(d: int) -> Iterator[Grouping]:
-    """All d(d−1)/2 ways to merge two of d features."""
+    """Return all d(d−1)/2 ways to merge two of d features."""
     if d == 1:
         yield np.zeros(1, dtype=np.intp)
     for pair in itertools.combinations(range(d), 2):
@@ -115,7 +115,7 @@ def merged_pairs(d: int) -> Iterator[Grouping]:
 
 
 def grouping_of(groups: Sequence[Sequence[int]], d: int) -> Grouping:
-    """The grouping of given lists of features; a feature in none of them stays alone."""
+    """Return the grouping of given lists of features; a feature in none of them stays alone."""
     grouping = np.full(d, -1, dtype=np.intp)
     for number, group in enumerate(groups):
         for feature in group:
@@ -130,12 +130,12 @@ def grouping_of(groups: Sequence[Sequence[int]], d: int) -> Grouping:
 
 
 def renumbered(grouping: Grouping) -> Grouping:
-    """The same groups numbered 0, 1, … without gaps."""
+    """Return the same groups numbered 0, 1, … without gaps."""
     return np.unique(grouping, return_inverse=True)[1].astype(np.intp)
 
 
 def groups_of(grouping: Grouping, features: Indices) -> list[list[int]]:
-    """The groups as lists of features, `features` naming each place of the grouping."""
+    """Return the groups as lists of features, `features` naming each place of the grouping."""
     order = np.argsort(grouping, kind="stable")
     cuts = [0, *(np.flatnonzero(np.diff(grouping[order])) + 1).tolist(), len(order)]
     named = features[order].tolist()
@@ -143,7 +143,7 @@ def groups_of(grouping: Grouping, features: Indices) -> list[list[int]]:
 
 
 def merged(values: Floats, grouping: Grouping) -> Floats:
-    """Columns added up group by group: u_k = Σ_{i∈I_k} values_i."""
+    """Return columns added up group by group: u_k = Σ_{i∈I_k} values_i."""
     n_groups = int(grouping.max()) + 1
     order = np.argsort(grouping, kind="stable")
     if n_groups == len(grouping):
@@ -153,13 +153,13 @@ def merged(values: Floats, grouping: Grouping) -> Floats:
 
 
 def _sizes(weights: Floats) -> Floats:
-    """|a_i| to ten digits: twin columns share their weight up to rounding, and that is a tie."""
+    """Compute |a_i| to ten digits: twin columns share their weight up to rounding, and that is a tie."""
     sizes = np.abs(weights)
     return np.round(sizes / sizes.max(), 10)
 
 
 def _two_first(sizes: Floats) -> Indices:
-    """Indices of the two smallest, ties to the lower index, in one pass each."""
+    """Return indices of the two smallest, ties to the lower index, in one pass each."""
     first = int(np.argmin(sizes))
     others = sizes.copy()
     others[first] = np.inf
@@ -172,7 +172,7 @@ def _class_mean(terms: Terms, of_class: NDArray[np.bool_]) -> Floats:
 
 
 def _discriminating_run(terms: Terms, order: Indices) -> Indices:
-    """The longest start of `order` along which D(Σ_{i∈I} a_i x_i) ≥ D(x_i) for all i in I, at every step.
+    """Return the longest start of `order` along which D(Σ_{i∈I} a_i x_i) ≥ D(x_i) for all i in I, at every step.
 
     Running sums make it one pass over the rows. Weights of zero are left out: they add nothing.
     """

@@ -61,7 +61,7 @@ class Pair:
         return np.bincount(self.positive, self.weights, minlength=2).astype(np.float64)
 
     def costs(self, class_weight: Any) -> Floats:
-        """The weight of each row times that of its class."""
+        """Return the weight of each row times that of its class."""
         if class_weight is None:
             return self.weights
         if class_weight == "balanced":
@@ -83,12 +83,12 @@ class Standard:
 
     @classmethod
     def none(cls, d: int) -> Standard:
-        """Features as they are."""
+        """Return features as they are."""
         return cls(d, np.arange(d), np.zeros(d), np.ones(d), np.arange(0))
 
     @classmethod
     def of(cls, pair: Pair, reference_class: str, constant_features: str) -> Standard:
-        """Mean 0 and variance 1 in the smaller ("minority") or the larger ("majority") class."""
+        """Return mean 0 and variance 1 in the smaller ("minority") or the larger ("majority") class."""
         of_class = _reference(pair, reference_class)
         centre, scale = _centre_and_scale(pair.rows[of_class], pair.weights[of_class])
         least = np.maximum(CONSTANT * np.abs(pair.rows).max(axis=0), LEAST_SCALE)
@@ -113,7 +113,7 @@ class Standard:
         return replace(pair, rows=self(pair.rows))
 
     def undone(self, weights: Floats, intercept: float) -> tuple[Floats, float]:
-        """A hyperplane in z as the same hyperplane in all features of x."""
+        """Return a hyperplane in z as the same hyperplane in all features of x."""
         coef = np.zeros(self.n_features)
         coef[self.features] = weights / self.scale
         return coef, float(intercept - coef[self.features] @ self.centre)
@@ -128,7 +128,7 @@ def _refuse_equal_rows(pair: Pair) -> NoReturn:
 
 
 def _all_constant(constant: Indices, pair: Pair, of_class: Mask) -> bool:
-    """Whether nothing is left to standardise to the class; then both classes give the scale, which is said."""
+    """Return whether nothing is left to standardise to the class; then both classes give the scale, which is said."""
     if all_of_them := len(constant) == pair.rows.shape[1]:
         warn(
             f"All features are constant in class {pair.labels.tolist()[int(pair.positive[of_class][0])]!r}, to "
@@ -139,7 +139,7 @@ def _all_constant(constant: Indices, pair: Pair, of_class: Mask) -> bool:
 
 
 def _reference(pair: Pair, which: str) -> Mask:
-    """Rows of the smaller (or larger) class; of equal ones that of wider spread, whatever the names."""
+    """Return rows of the smaller (or larger) class; of equal ones that of wider spread, whatever the names."""
     negative, positive = pair.class_totals() * (1 if which == "minority" else -1)
     if negative != positive:
         return pair.positive == (positive < negative)
@@ -152,7 +152,7 @@ def _reference(pair: Pair, which: str) -> Mask:
 
 
 def _centre_and_scale(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and population deviation of each column; squares of units, so that no unit overflows."""
+    """Return mean and population deviation of each column; squares of units, so that no unit overflows."""
     shares = weights / weights.sum()
     centre = shares @ rows
     away = QUARTER * rows - QUARTER * centre
@@ -219,7 +219,7 @@ class Refinement:
 
 
 def refinement(pair: Pair, settings: Settings) -> Refinement:
-    """The refinement by the rule of the settings, or by the best rule if so asked."""
+    """Return the refinement by the rule of the settings, or by the best rule if so asked."""
     if settings.rule == "best":
         settings = replace(settings, rule=best_rule(pair, settings))
     standard = _standard(pair, settings)
@@ -228,7 +228,7 @@ def refinement(pair: Pair, settings: Settings) -> Refinement:
 
 
 def initial_hyperplane(pair: Pair, settings: Settings) -> Hyperplane:
-    """a and −c of the linear classifier, fitted to the standardised rows."""
+    """Compute a and −c of the linear classifier, fitted to the standardised rows."""
     # Fisher's discriminant by default; classes that cost the same have the same prior
     default = FisherLDA(priors="equal" if settings.class_weight == "balanced" else None)
     estimator = default if settings.estimator is None else clone(settings.estimator)
@@ -247,7 +247,7 @@ def initial_hyperplane(pair: Pair, settings: Settings) -> Hyperplane:
 
 
 def linear_svm(rows: Floats, positive: Mask, costs: Floats, settings: Settings) -> tuple[Hyperplane, int]:
-    """min ½‖b‖² + C Σ_i cost_i max(0, 1 − y_i(bᵀu_i − c̃)), the intercept −c̃ not penalised."""
+    """Compute min ½‖b‖² + C Σ_i cost_i max(0, 1 − y_i(bᵀu_i − c̃)), the intercept −c̃ not penalised."""
     wide = rows.shape[1] > rows.shape[0]  # then the n×n products are all it needs: one matrix product
     svm = SVC(
         C=settings.C,
@@ -263,7 +263,7 @@ def linear_svm(rows: Floats, positive: Mask, costs: Floats, settings: Settings) 
 
 
 def best_intercept(values: Floats, positive: Mask, costs: Floats) -> float:
-    """The middle of all t that minimise Σ_i cost_i max(0, 1 − y_i(values_i + t)).
+    """Return the middle of all t that minimise Σ_i cost_i max(0, 1 − y_i(values_i + t)).
 
     Where no row lies on its margin the SVM's intercept is free within an interval, and what a solver returns
     then depends on the order of the rows.
@@ -278,7 +278,7 @@ def best_intercept(values: Floats, positive: Mask, costs: Floats) -> float:
 
 
 def best_rule(pair: Pair, settings: Settings) -> str:
-    """The rule most often right in cross-validation, rows counted as they cost; the first among equals."""
+    """Return the rule most often right in cross-validation, rows counted as they cost; the first among equals."""
     right = dict.fromkeys(MERGED_SET, 0.0)
     for train, test in _inner_folds(pair, settings.n_folds):
         standard = _standard(pair.part(train), settings)
@@ -299,7 +299,7 @@ def _standard(pair: Pair, settings: Settings) -> Standard:
 
 
 def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, initial: Hyperplane) -> Refinement:
-    """Of the groupings the rule proposes for a standardised pair, the one of largest margin."""
+    """Return the grouping of largest margin that the rule proposes for a standardised pair."""
     costs = pair.costs(settings.class_weight)
     if isinstance(settings.rule, str):
         proposed = groupings(settings.rule, Terms(initial.weights, pair.rows, pair.positive, pair.weights))
@@ -318,7 +318,7 @@ def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, init
 
 
 def _inner_folds(pair: Pair, n_folds: int) -> Iterator[tuple[Indices, Indices]]:
-    """Folds of different rows, so that no row is on both sides; none where a class has too few for it."""
+    """Return folds of different rows, so that no row is on both sides; none where a class has too few for it."""
     different = np.bincount(pair.positive, minlength=2)
     if different.min() < 3:
         label, first = pair.labels.tolist()[different.argmin()], next(iter(MERGED_SET))

@@ -103,7 +103,7 @@ def _seen(
     y: Any = None,
     weights: Any = None,
 ) -> Any:
-    """What a function gives for the rows of a part, their classes numbered among all."""
+    """Return what a function gives for the rows of a part, their classes numbered among all."""
     if not np.shape(X)[0] or (weights is not None and not np.any(weights)):
         return None
     table = checked_table(asked.method, X)
@@ -206,7 +206,7 @@ def _as_tuple(part: Any) -> tuple[Any, ...]:
 
 
 def _part(given: Any) -> tuple[Any, ...]:
-    """(X, y, …) of what was given for a part."""
+    """Compute (X, y, …) of what was given for a part."""
     part = _as_tuple(given() if callable(given) else given)
     if not 1 <= len(part) <= 3 or np.ndim(part[0]) == 0:
         kinds = ", ".join(type(one).__name__ for one in part)
@@ -224,7 +224,7 @@ def _looked_at(look: Look, given: Any) -> Any:
 
 
 def fit_in_parts(model: Any, parts: TableInParts, max_memory: int) -> Any:
-    """The model, fitted on a table in parts wherever they are, in the given memory."""
+    """Return the model, fitted on a table in parts wherever they are, in the given memory."""
     scaler, reducer = _steps(model)
     scaled = (
         None if scaler is None else Scaled(partial(_behind, scaler), partial(_applied, scaler), partial(_units, scaler))
@@ -234,18 +234,18 @@ def fit_in_parts(model: Any, parts: TableInParts, max_memory: int) -> Any:
 
 
 def gathering_of(model: Any) -> Gathering:
-    """What a fit of a reducer, or of a scaler and a reducer, needs of every part."""
+    """Return what a fit of a reducer, or of a scaler and a reducer, needs of every part."""
     scaler, reducer = _steps(model)
     return replace(reducer._gathering(), columns=scaler is not None)
 
 
 def _behind(scaler: Any, total: Statistics) -> Statistics:
-    """Of what a scaler gives, which has no names, as in a fit of the pipeline; the scaler is fitted."""
+    """Return the statistics behind a scaler, which is fitted; they have no names, as in a fit of the pipeline."""
     return replace(_scaled(scaler, total), gathering=replace(total.gathering, columns=False), names=None)
 
 
 def _applied(scaler: Any, X: Any) -> Any:
-    """What the scaler makes of a table without names."""
+    """Return what the scaler makes of a table without names."""
     nameless = copy(scaler)
     vars(nameless).pop("feature_names_in_", None)
     return nameless.transform(X)
@@ -278,7 +278,7 @@ def _steps(model: Any) -> tuple[Any, Any]:
 
 
 def _scaled(scaler: Any, total: Statistics) -> Statistics:
-    """A fitted scaler, and the statistics of the rows it would give."""
+    """Return a fitted scaler, and the statistics of the rows it would give."""
     scaler.n_features_in_ = total.n_features
     if total.names is not None:
         scaler.feature_names_in_ = np.array(total.names, dtype=object)
@@ -316,7 +316,7 @@ def _require_comparable_units(columns: ColumnTotals, names: tuple[str, ...] | No
 
 
 def _standard(scaler: Any, columns: ColumnTotals, n_rows: int) -> tuple[Array, Array]:
-    """Means and deviations; weighted, where the rows are."""
+    """Return means and deviations; weighted, where the rows are."""
     scaler.mean_ = columns.mean if scaler.with_mean or scaler.with_std else None
     scaler.var_ = scaler.scale_ = None
     if scaler.with_std:

@@ -52,7 +52,7 @@ class PrincipalSolution(Solution):
 
 
 def others(directions: NDArray[Any], wanted: int) -> Array:
-    """Orthonormal rows, orthogonal to given orthonormal ones: of the axes, those that these leave most of."""
+    """Return orthonormal rows, orthogonal to given orthonormal ones: of the axes, those that these leave most of."""
     given = directions.astype(np.float64)
     pivots = la.qr(given, mode="r", pivoting=True)[1]
     axes = np.eye(given.shape[1])[np.sort(pivots[len(given) : len(given) + wanted])]
@@ -200,7 +200,7 @@ class PCA(PrincipalVariances):
         return features * self._units() if self.whiten else features
 
     def _units(self) -> NDArray[Any]:
-        """Deviation along each component, 1 where there is none."""
+        """Return deviation along each component, 1 where there is none."""
         deviations = np.sqrt(self.explained_variance_)
         return np.where(deviations > 0, deviations, deviations.dtype.type(1))
 
@@ -216,12 +216,12 @@ class PCA(PrincipalVariances):
         return kept * (1 / share - 1) / others
 
     def _model_variances(self) -> Array:
-        """λ_i, nowhere below the noise."""
+        """Compute λ_i, nowhere below the noise."""
         n = self._counted
         return np.maximum(self.eigenvalues_ * (n / max(n - 1, 1)), self.noise_variance_)
 
     def get_covariance(self) -> NDArray[Any]:
-        """The covariance of the Gaussian model.
+        """Return the covariance of the Gaussian model.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class PCA(PrincipalVariances):
         return self._spectral(self._model_variances(), self.noise_variance_)
 
     def get_precision(self) -> NDArray[Any]:
-        """The inverse of that covariance.
+        """Return the inverse of that covariance.
 
         Returns
         -------
@@ -243,12 +243,12 @@ class PCA(PrincipalVariances):
         return self._spectral(_inverse(self._model_variances()), float(_inverse(np.array(self.noise_variance_))))
 
     def _spectral(self, along: Array, elsewhere: float) -> NDArray[Any]:
-        """The matrix with these eigenvalues along the components, and one along all other directions."""
+        """Return the matrix with these eigenvalues along the components, and one along all other directions."""
         W = self.components_.astype(np.float64)
         return ((W.T * (along - elsewhere)) @ W + elsewhere * np.eye(W.shape[1])).astype(self.components_.dtype)
 
     def score_samples(self, X: ArrayLike) -> NDArray[Any]:
-        """Log likelihood of each row under the Gaussian model.
+        """Return log likelihood of each row under the Gaussian model.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class PCA(PrincipalVariances):
         return result.astype(table.dtype)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Mean log likelihood of the rows under the Gaussian model.
+        """Return mean log likelihood of the rows under the Gaussian model.
 
         Parameters
         ----------
@@ -387,7 +387,7 @@ class BayesErrorPCA(PrincipalVariances):
         self.__dict__["score"] = value
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return {"n_components": self.n_components, "score": self.__dict__["score"]}
 
     def _needs(self) -> Needs:
@@ -432,12 +432,12 @@ class BayesErrorPCA(PrincipalVariances):
 
 
 def correlation_ratios(means: Array, variances: Array, shares: Array) -> Array:
-    """s_i = Σ_c p_c w̄_ci² / λ_i, from centred class means along the components."""
+    """Compute s_i = Σ_c p_c w̄_ci² / λ_i, from centred class means along the components."""
     return np.minimum(shares @ means**2 / variances, 1.0)
 
 
 def bhattacharyya_scores(means: Array, variances: Array, class_variances: Array, shares: Array) -> Array:
-    """Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))] for every component."""
+    """Compute Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))] for every component."""
     floored = np.maximum(class_variances, LEAST_DEVIATION**2 * variances)
     scores = np.zeros_like(variances)
     for a in range(len(shares) - 1):
@@ -449,7 +449,7 @@ def bhattacharyya_scores(means: Array, variances: Array, class_variances: Array,
 
 
 def _class_variances(moments: ClassMoments, directions: Array) -> Array:
-    """Variance of each class along each direction."""
+    """Return variance of each class along each direction."""
     if moments.each is None:
         raise ValueError("Bhattacharyya's score needs every class's own scatter. Make the moments with keep='each'.")
     return np.stack(
@@ -461,7 +461,7 @@ def _class_variances(moments: ClassMoments, directions: Array) -> Array:
 
 
 def apparent_errors(standardised_means: Array, shares: Array) -> Array:
-    """Σ_{a<b} p_a p_b Q(r_ab/2) / Σ_{a<b} p_a p_b after each component.
+    """Compute Σ_{a<b} p_a p_b Q(r_ab/2) / Σ_{a<b} p_a p_b after each component.
 
     r_ab² = (u_a−u_b)ᵀ(I − Σ_c p_c u_c u_cᵀ)⁻¹(u_a−u_b), the within-class Mahalanobis distance, u the class means along
     the components in units of their deviation. With √p u = Q diag(ρ) Rᵀ it is the squared distance of rows of

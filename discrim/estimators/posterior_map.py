@@ -345,7 +345,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         return class_places(self.confusions_, k, self._seed_of_places)
 
     def with_components(self, n_components: int | None) -> Self:
-        """The map that a fit to the same rows would give with another number of components, without the fit.
+        """Return the map that a fit to the same rows would give with another number of components.
 
         Parameters
         ----------
@@ -462,7 +462,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable class."""
+        """Predict the most probable class."""
         best = self._scores(X)[0].argmax(axis=1)  # which asks first whether there was a fit
         return self.classes_[best]
 
@@ -476,7 +476,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         return np.log(self.predict_proba(X))
 
     def _scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
-        """a of all classes (n×C), and what kind of numbers the rows are."""
+        """Return a of all classes (n×C), and the type of the rows' numbers."""
         self._require_solution()
         table = checked_table(self, X)
         require_finite(table)

@@ -191,12 +191,12 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         return values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row."""
+        """Return the class of each row."""
         values = self.decision_function(X)
         return self.classes_[values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.intp)]
 
     def merged_features(self, X: ArrayLike) -> Floats:
-        """The space of u in which the SVM was fitted, one column for each of `groups_`; for two classes."""
+        """Return the space of u in which the SVM was fitted, one column for each of `groups_`; for two classes."""
         rows = self._checked_rows(X)
         if len(self.classes_) != 2:
             raise ValueError(
@@ -216,7 +216,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         return rows.astype(np.float64, copy=False)
 
     def _publish(self) -> None:
-        """The attributes users read, from the refinements."""
+        """Return the attributes users read, from the refinements."""
         pairs, d = self.refinements_, self.n_features_in_
         initial = [p.standard.undone(p.initial.weights, p.initial.intercept) for p in pairs]
         final = [p.standard.undone(p.refined.weights, p.refined.intercept) for p in pairs]
@@ -246,7 +246,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
 
 
 def _different_rows(X: Floats, codes: Indices, weights: Floats | None) -> tuple[Floats, Indices, Floats, Indices]:
-    """Rows, class codes, weights and counts with equal rows of one class merged, in an order of their own.
+    """Return rows, class codes, weights and counts with equal rows of one class merged, in an order of their own.
 
     So a weight of 2 is the same as a row that came twice, and the order of the rows changes nothing.
     """
@@ -259,7 +259,7 @@ def _different_rows(X: Floats, codes: Indices, weights: Floats | None) -> tuple[
 
 
 def _votes(values: Floats, n_classes: int) -> Floats:
-    """Won pairs of each class, plus its summed decision values squeezed into (−½, ½) to settle ties."""
+    """Return won pairs of each class, plus its summed decision values squeezed into (−½, ½) to settle ties."""
     votes, confidence = np.zeros((2, len(values), n_classes))
     for column, (low, high) in enumerate(combinations(range(n_classes), 2)):
         for label, value in ((low, -values[:, column]), (high, values[:, column])):
@@ -296,7 +296,7 @@ def _refuse_sparse(X: Any) -> None:
 
 
 def checked_settings(model: Any) -> Settings:
-    """What bears on one pair of classes, from a model that has seen its classes and columns."""
+    """Return what bears on one pair of classes, from a model that has seen its classes and columns."""
     check_parameters(model)
     class_factors(model.class_weight, model.classes_, np.ones(len(model.classes_)))
     _require_classifier(model.estimator)
@@ -305,7 +305,7 @@ def checked_settings(model: Any) -> Settings:
 
 
 def _checked_rule(rule: Any, d: int) -> str | list[list[int]]:
-    """The name of a rule, or groups of feature numbers as lists."""
+    """Return the name of a rule, or groups of feature numbers as lists."""
     if not isinstance(rule, str):
         groups = _groups(rule)
         grouping_of(groups, d)

@@ -28,7 +28,7 @@ from discrim.tables.validation import numpy_as_the_caller_has_it, require_repres
 def trained_extractors(
     extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: Shift, shifts: Sequence[float]
 ) -> Iterator[Any]:
-    """A fitted copy of the extractor for each shift; shift 0 is the extractor on the rows as they are."""
+    """Return a fitted copy of the extractor for each shift; shift 0 is the extractor on the rows as they are."""
     if not has_closed_form(extractor):
         yield from (_trained(extractor, rows, classes, found, shift) for shift in shifts)
         return
@@ -38,7 +38,7 @@ def trained_extractors(
 
 
 def seeded(extractor: Any, random_state: Any) -> Any:
-    """A copy that draws from random_state where it has no seed of its own."""
+    """Return a copy that draws from random_state where it has no seed of its own."""
     copied = clone(extractor)
     if random_state is not None:
         unset = [k for k, v in copied.get_params().items() if v is None and k.split("__")[-1] == "random_state"]
@@ -51,7 +51,7 @@ def has_closed_form(extractor: Any) -> bool:
 
 
 def input_tags(transformer: Any) -> InputTags:
-    """What a transformer takes; a Pipeline takes what its first step takes."""
+    """Return what a transformer takes; a Pipeline takes what its first step takes."""
     if hasattr(transformer, "steps") and transformer.steps:
         first = input_tags(transformer.steps[0][1])
         first.sparse = first.sparse and get_tags(transformer).input_tags.sparse
@@ -82,7 +82,7 @@ def _trained(extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: S
 
 
 def _labels(extractor: Any, rows: LabelledRows, classes: NDArray[Any]) -> tuple[NDArray[Any] | None, Any]:
-    """Labels where every row has one, and which rows to take: only those of them for an extractor that needs labels."""
+    """Return labels if every row has one, and which rows to take: labelled ones for an extractor that needs labels."""
     known = rows.codes < len(classes)
     if known.all():
         return classes[rows.codes], slice(None)
@@ -92,7 +92,7 @@ def _labels(extractor: Any, rows: LabelledRows, classes: NDArray[Any]) -> tuple[
 
 
 def _repeated(X: Any, labels: Any, weights: NDArray[np.float64], extractor: str) -> tuple[Any, Any]:
-    """Rows as often as they count, for an extractor that takes no weights."""
+    """Return rows as often as they count, for an extractor that takes no weights."""
     counts = np.round(weights).astype(np.intp)
     if (counts != weights).any():
         raise ValueError(
@@ -112,7 +112,7 @@ Rows = NDArray[np.intp]
 def held_out_accuracies(
     extractor: Any, rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: Any, **svm: Any
 ) -> dict[float, float]:
-    """Accuracy for each of SHIFTS: one SVM per split, with our PCA one scatter per split too."""
+    """Return accuracy for each of SHIFTS: one SVM per split, with our PCA one scatter per split too."""
     right, total = np.zeros(len(SHIFTS)), 0.0
     unlabelled = np.flatnonzero(rows.codes == len(classes))
     for training, test in _splits(rows, classes, cv, random_state):
@@ -134,13 +134,13 @@ def held_out_accuracies(
 
 
 def best_shift(accuracies: dict[float, float]) -> float:
-    """The shift of highest accuracy, the smallest among equals; sums of weights are equal but for rounding."""
+    """Return the shift of highest accuracy, the smallest among equals; sums of weights are equal but for rounding."""
     highest = max(accuracies.values())
     return min(shift for shift, accuracy in accuracies.items() if accuracy >= highest - 1e-12)
 
 
 def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: Any) -> Iterator[tuple[Rows, Rows]]:
-    """(training, test) numbers of labelled rows; folds are shuffled only if there is a seed for it."""
+    """Compute (training, test) numbers of labelled rows; folds are shuffled only if there is a seed for it."""
     labelled = np.flatnonzero(rows.codes < len(classes))
     codes = rows.codes[labelled]
     _require_splitter(cv)
@@ -179,20 +179,20 @@ def _require_rows_on_both_sides(training: Rows, test: Rows) -> None:
 
 
 def _labelled_rows(rows: LabelledRows, numbers: Any, labelled: Rows) -> Rows:
-    """Where the labelled ones among numbered rows of the table that came are now."""
+    """Return the positions of the labelled rows among numbered rows of the original table."""
     came = labelled if rows.numbers is None else rows.numbers[labelled]
     return labelled[np.isin(came, np.asarray(numbers))]
 
 
 def _part(rows: LabelledRows, index: Rows, present: Rows) -> LabelledRows:
-    """Some of the rows; their classes renumbered, so that none is empty."""
+    """Return some of the rows; their classes renumbered, so that none is empty."""
     codes = np.searchsorted(present, rows.codes[index])
     weights = None if rows.weights is None else rows.weights[index]
     return LabelledRows(rows.X[index], codes, np.arange(codes.max() + 1), weights)
 
 
 def _weight_right(fitted: Any, rows: LabelledRows, training: Rows, test: Rows) -> float:
-    """Weight of the test rows that a linear SVM, trained on the features of the training rows, gets right."""
+    """Return weight of the test rows that a linear SVM, trained on the features of the training rows, gets right."""
     features, others = _features(fitted, rows.X[training]), _features(fitted, rows.X[test])
     exponent = np.frexp(np.abs(features).max(initial=0.0))[1]  # so that sums and squares of the largest are finite
     features, others = np.ldexp(features, -exponent), np.ldexp(others, -exponent)

@@ -47,11 +47,11 @@ class MeansFirstReducer(Reducer):
 
     @abstractmethod
     def _mean_rows(self, ratio: Ratio) -> Array:
-        """U/√n, made of the class means √(n_c/n) (μ_c − μ) that the ratio holds."""
+        """Compute U/√n, made of the class means √(n_c/n) (μ_c − μ) that the ratio holds."""
 
     @abstractmethod
     def _rest(self, basis: Basis, ratio: Ratio, moments: ClassMoments, first: Array, wanted: int) -> Array:
-        """`wanted` unit rows in the moments' coordinates, orthogonal to one another and to the first (the ratio's)."""
+        """Return `wanted` orthonormal rows in the moments' coordinates, orthogonal to the first (the ratio's)."""
 
     def _solve(self, problem: Problem) -> Solution:
         basis, moments, request, shape = problem.basis, problem.moments, problem.request, problem.shape
@@ -329,7 +329,7 @@ class ScreenedPCA(Reducer):
 
 
 def _in_all_columns(found: Solution, screening: Screening) -> Solution:
-    """Directions of the selected columns, 0 in the others."""
+    """Return directions of the selected columns, 0 in the others."""
     directions = np.zeros((len(found.components_), len(screening.f_scores_)), found.components_.dtype)
     directions[:, screening.selected_] = found.components_
     deviations = found._column_deviations
@@ -341,7 +341,7 @@ def _in_all_columns(found: Solution, screening: Screening) -> Solution:
 
 
 def _shares_of_rows(rows: LabelledRows) -> tuple[Array, Array]:
-    """η²_j, the share of each column's variance between the classes (a rising function of F), and the columns' mean."""
+    """Return η²_j, the share of each column's variance between the classes (it rises with F), and the columns' mean."""
     near, pilot = rows.near_origin()
     moments = ClassMoments.of_rows(near, keep="means")
     variances = column_variances(near, moments.exponent)
@@ -350,7 +350,7 @@ def _shares_of_rows(rows: LabelledRows) -> tuple[Array, Array]:
 
 
 def _shares(moments: ClassMoments, variances: Array | None = None) -> Array:
-    """From the columns' variances, or from statistics that tell them."""
+    """Compute η²_j from the columns' variances, or from statistics that hold them."""
     rows = moments.between_rows()
     between = np.einsum("cd,cd->d", rows, rows) / moments.total_weight
     if variances is None:
@@ -375,7 +375,7 @@ def _screening(
 def _right(
     training: LabelledRows, test: LabelledRows, counts: Columns, request: int | float | None
 ) -> Iterator[NDArray[np.bool_]]:
-    """For every m which test rows are classified rightly by a linear discriminant on the training rows' components."""
+    """Yield for every m which test rows a linear discriminant on the training rows' components classifies correctly."""
     shares = _shares_of_rows(training)[0]
     order, varying = np.argsort(-shares, kind="stable"), int((shares > 0).sum())
     for count in counts:

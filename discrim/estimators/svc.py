@@ -151,7 +151,7 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row."""
+        """Return the class of each row."""
         scores = self.decision_function(X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]
 
@@ -178,7 +178,7 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
 
 
 def _row_costs(data: LabelledRows, class_weight: Any) -> Floats | None:
-    """What each row counts: its weight times that of its class."""
+    """Return what each row counts: its weight times that of its class."""
     if class_weight is None:
         return data.weights
     rows = class_factors(class_weight, data.classes, data.class_totals)[data.codes]

@@ -48,47 +48,47 @@ class Basis(ABC):
     folds: Folds | None = None  # of the points, where a choice is made by them
 
     def to_choose_in(self) -> Basis:
-        """Where a choice by folds is made: here, where folds are cheap."""
+        """Return the basis in which a choice by folds is made: this one, if folds are cheap."""
         return self
 
     @abstractmethod
     def mean(self, moments: ClassMoments) -> Array:
-        """Mean of the rows in their features."""
+        """Return mean of the rows in their features."""
 
     @abstractmethod
     def lift(self, directions: Array) -> Array:
-        """Directions (rows) in the features."""
+        """Return directions (rows) in the features."""
 
     @abstractmethod
     def feature_variances(self, moments: ClassMoments) -> Array:
-        """Variance of each feature, in the moments' units squared (like the scatters)."""
+        """Return variance of each feature, in the moments' units squared (like the scatters)."""
 
     def moments(self, keep: str, emphasis: Callable[[Array], Array | None] | None = None) -> ClassMoments:
-        """Statistics of the points; `emphasis` weighs the classes' scatters by the classes' totals, where pooled."""
+        """Return statistics of the points; `emphasis` gives weights of the pooled scatters by the classes' totals."""
         if self.folds is not None and keep == "pooled" and self.folds.moments is not None:
             return self.folds.moments
         weights = emphasis(self.points.class_totals) if emphasis is not None and keep == "pooled" else None
         return ClassMoments.of_rows(self.points, keep=keep, emphasis=weights, doubles=False)
 
     def spectrum(self, spread: Spread, moments: ClassMoments, wanted: int | None) -> Spectrum:
-        """The leading eigenpairs of a spread (None: all)."""
+        """Return the leading eigenpairs of a spread (None: all)."""
         A = spread.matrix(moments, self.points)
         return spectrum_of_matrix(A, wanted, precision=moments.precision, definite=spread.is_definite)
 
     def ratio(self, moments: ClassMoments) -> Ratio:
-        """What the discriminant methods maximise."""
+        """Return what the discriminant methods maximise."""
         return ratio_of(moments)
 
     def within_along(self, directions: Array, moments: ClassMoments) -> Array:
-        """Directions (rows) times S_w/n."""
+        """Return directions (rows) times S_w/n."""
         return directions @ moments.within / moments.total_weight
 
     def cost(self, ratio: Ratio, gamma: float) -> Cost:
-        """Σ_γ of a ratio, as something that solves, multiplies, and has a trace of its quotient."""
+        """Compute Σ_γ of a ratio, as something that solves, multiplies, and has a trace of its quotient."""
         return ratio.covariance(gamma)
 
     def complement(self, ratio: Ratio, directions: Array, wanted: int) -> Array:
-        """PCA of what is orthogonal to the directions: `wanted` unit rows."""
+        """Compute PCA of what is orthogonal to the directions: `wanted` unit rows."""
         Q, total = la.qr(directions.T, mode="economic")[0], ratio.total
         along = total @ Q
         rest = total - Q @ along.T - along @ Q.T + Q @ (Q.T @ along) @ Q.T
@@ -97,11 +97,11 @@ class Basis(ABC):
         return found / np.linalg.norm(found, axis=1)[:, None]
 
     def shows(self, values: Array) -> bool:
-        """Whether directions of these eigenvalues of a spread (descending) are there to nearly all digits."""
+        """Return whether directions of these eigenvalues of a spread (descending) are there to nearly all digits."""
         return self.keeps_leading and bool(values[-1] >= RESOLVED**2 * values[0])
 
     def hides_spread(self, ratio: Ratio, moments: ClassMoments) -> bool:
-        """Whether rows do vary, beyond their own digits, where the squares of their statistics show nothing."""
+        """Return whether rows do vary, beyond their own digits, where the squares of their statistics show nothing."""
         if ratio.left_out is None or not self.points.shape[0]:
             return False
         directions, X = ratio.left_out * 0.5**moments.exponent, self.points.X
@@ -110,7 +110,7 @@ class Basis(ABC):
         return bool((np.sqrt(np.mean(along**2, axis=0)) > 2 * digits).any())
 
     def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
-        """Folds with the ratio of their training rows, for a cost with that ridge."""
+        """Return folds with the ratio of their training rows, for a cost with that ridge."""
         return ((fold, fold.ratio if gamma else ratio_of(fold.training)) for fold in folds)
 
 
@@ -122,7 +122,7 @@ class Features(Basis):
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> Features:
-        """Rows in their features."""
+        """Return rows in their features."""
         if not points.is_sparse:
             return cls(points=points, margins=margins, original=points, how=how)
         near, pilot = points.near_origin()
@@ -130,7 +130,7 @@ class Features(Basis):
 
     @classmethod
     def of_moments(cls, moments: ClassMoments, how: str | None = None) -> Features:
-        """Features of which there are statistics only."""
+        """Return features of which there are statistics only."""
         rows = LabelledRows(np.empty((0, moments.n_features)), np.empty(0, np.intp), moments.classes)
         how = how or f"a stream of {moments.n_rows} rows: statistics of the features"
         return cls(points=rows, margins=Margins(), original=rows, how=how)

@@ -28,7 +28,7 @@ class Plan:
     passes: int = field(default=0, kw_only=True)  # products at most, where each goes through all parts
 
     def build(self, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
-        """The rows in these coordinates; `resolve` asks for directions below 1e-3 of the largest too."""
+        """Return the rows in these coordinates; `resolve` asks for directions below 1e-3 of the largest too."""
         if self.basis == "features":
             return Features.of(points, margins, self.reason)
         if self.basis == "products":
@@ -47,7 +47,7 @@ def choose(
     why_all: str | None = None,
     can_sample: bool = False,
 ) -> Plan:
-    """The plan for n×d rows.
+    """Return the plan for n×d rows.
 
     stored : how many numbers a sparse table stores; None for a dense one
     wanted : how many directions, None for all there are (`why_all`: the method needs them all)
@@ -73,7 +73,7 @@ def choose(
 
 
 def choose_in_parts(d: int, *, scatters: int, wanted: int | None, max_memory: int, why_not: str | None) -> Plan:
-    """The plan for parts of d columns, of which nobody knows how many rows will come.
+    """Return the plan for parts of d columns, of which nobody knows how many rows will come.
 
     scatters : how many d×d matrices statistics hold; wanted : how many directions
     why_not : why the parts cannot be gone through several times, None where they can
@@ -104,7 +104,7 @@ def choose_in_parts(d: int, *, scatters: int, wanted: int | None, max_memory: in
 
 
 def _is_cheaper_by_products(n: int, d: int, stored: int | None, wanted: int) -> bool:
-    """By far, in rough seconds: a matrix product makes 1e10 steps in one, a product with a vector fewer."""
+    """Return whether products are far cheaper, in rough seconds: a matrix product makes 1e10 steps in one."""
     side, other = min(n, d), max(n, d)
     gram = side * side * other / 1e10
     if stored is not None and n < d:  # of sparse rows: pairs of numbers in one column

@@ -41,7 +41,7 @@ class Products(Basis):
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> Products:
-        """Rows in their features."""
+        """Return rows in their features."""
         near, pilot = points.near_origin()
         how = f"{how} (Lanczos iterations, conjugate gradients)"
         return cls(points=near, margins=margins.moved(pilot), original=near, how=how, pilot=pilot)
@@ -99,7 +99,7 @@ class Products(Basis):
         return spectrum_of_operator(rest, wanted, None).directions
 
     def to_choose_in(self) -> Basis:
-        """In the span of some rows, of each class its share: every fold of all rows would cost a fit for every try."""
+        """Return the span of some rows, of each class its share: folds of all rows would cost a fit for every try."""
         hashes, codes = row_hashes(self.original.X), self.original.codes
         order = np.lexsort((hashes, codes))
         counts = np.bincount(codes, minlength=self.original.n_classes)
@@ -113,7 +113,7 @@ class Products(Basis):
         return GramRows.of(self.original.some(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
     def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
-        """Of the first split only, as each costs a fit."""
+        """Yield the first split only, as each costs a fit."""
         assert isinstance(folds, Folds)
         training, test = (folds.points.some(index) for index in folds.splits.pairs[0])
         inner = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
@@ -122,7 +122,7 @@ class Products(Basis):
 
 
 def within_spread(moments: ClassMoments) -> Spread:
-    """S_w/n."""
+    """Compute S_w/n."""
     return Spread(np.full(len(moments.weights), 1 / moments.total_weight), np.empty((0, moments.n_features)))
 
 
@@ -138,15 +138,15 @@ class RidgeProducts:
     inverse_condition: float = 1.0  # not known; conjugate gradients say themselves where they do not get there
 
     def times(self, V: Array) -> Array:
-        """Σ_γV."""
+        """Compute Σ_γV."""
         return (1 - self.gamma) * self.within.matmat(V) + self.ridge * V
 
     def solve(self, B: Array) -> Array:
-        """Σ_γ⁻¹B by conjugate gradients."""
+        """Compute Σ_γ⁻¹B by conjugate gradients."""
         return conjugate_gradients(self.times, B, self.diagonal)
 
     def whitened(self, rows: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """Rows in coordinates of their own in which Σ_γ is I, and what carries directions found there back.
+        """Return rows in coordinates of their own in which Σ_γ is I, and what carries directions found there back.
 
         With Y = Σ_γ⁻¹Hᵀ and HY = QΛQᵀ they are QΛ^½, and a direction v there is v Λ^−½ Qᵀ Yᵀ.
         """
@@ -157,7 +157,7 @@ class RidgeProducts:
         return vectors * roots, lambda directions: (directions / roots) @ vectors.T @ Y.T
 
     def trace_of_quotient(self, scatter: LinearOperator) -> float:
-        """tr(Σ_γ⁻¹S): to all digits for few columns, else from random signs, the same at every call."""
+        """Compute tr(Σ_γ⁻¹S): to all digits for few columns, else from random signs, the same at every call."""
         size = len(self.diagonal)
         if size <= FEW_COLUMNS:
             probes = np.eye(size)
@@ -169,7 +169,7 @@ class RidgeProducts:
 def conjugate_gradients(
     product: Callable[[Array], Array], B: Array, diagonal: Array, *, tol: float = 1e-10, max_iter: int = 1000
 ) -> Array:
-    """X with A X = B for a positive definite A given by its products and its diagonal (the preconditioner).
+    """Compute X with A X = B for a positive definite A given by its products and its diagonal (the preconditioner).
 
     All columns advance together, so that each step is one product with a block: the rows are read once for all of them.
     """

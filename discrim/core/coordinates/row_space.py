@@ -43,7 +43,7 @@ class GramRows(Basis):
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str, *, leading: bool = False) -> GramRows:
-        """Of dense rows, or of sparse ones, which stay so; `leading`: the largest directions are all that is wanted."""
+        """Build from dense or sparse rows, which stay so; `leading`: only the largest directions are wanted."""
         near, pilot = points.near_origin()
         margins = margins.moved(pilot)
         rows, shares, mean, exponent = _rows_and_shares(near, margins.landmarks, leading)
@@ -111,7 +111,7 @@ class SingularRows(Basis):
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> SingularRows:
-        """Of rows that are made dense."""
+        """Build from rows that are made dense."""
         near, pilot = points.near_origin()
         margins = margins.moved(pilot)
         H, mean, exponent = _centred_rows(near, margins.landmarks)
@@ -170,7 +170,7 @@ def _rows_and_shares(
 
 
 def _centred_rows(points: LabelledRows, landmarks: Array | None) -> tuple[Array, Array, int]:
-    """Rows (and landmarks), made dense, around the mean, times 2^−exponent; that mean, and the exponent."""
+    """Return rows (and landmarks), made dense, around the mean, times 2^−exponent; that mean, and the exponent."""
     X, n = dense_block(points.X, slice(None)), points.shape[0]
     stacked = X if landmarks is None else np.concatenate([X, landmarks])
     counted = np.ones(n) if points.weights is None else points.weights
@@ -224,7 +224,7 @@ def _pivoted(gram: Array, squared: float) -> tuple[NDArray[np.intp], Array, Arra
 
 
 def _in_units(Y: Array, points: LabelledRows, exponent: int) -> tuple[Array, Array]:
-    """Coordinates of the rows and of the landmarks, in the units of the features."""
+    """Return coordinates of the rows and of the landmarks, in the units of the features."""
     n_rows = points.shape[0]
     if exponent:
         with np.errstate(over="ignore"):

@@ -121,7 +121,7 @@ class ClassSums:
     # ------------------------------------------------------------------ where the pilots are
 
     def _pilots(self) -> Array:
-        """A mean of each class that is known, or that of some of its rows, or one of them; 0 where that is as good."""
+        """Return a known mean of each class, or that of some of its rows, or one of them; 0 if that is as good."""
         rows, known = self.rows, self.known
         shape = (rows.n_classes, rows.shape[1])
         if rows.shape[0] == 0:
@@ -174,7 +174,7 @@ class ClassSums:
         return np.ldexp(rows, -self.exponent) if self.exponent else rows
 
     def _was_near(self) -> bool:
-        """Whether what the pilots were off takes no digits from the scatter."""
+        """Return whether what the pilots were off takes no digits from the scatter."""
         scatter = self.each if self.pooled is None else self.pooled
         if scatter is None:
             return True
@@ -242,7 +242,7 @@ class ClassSums:
         return np.empty((self._blocks[0].stop if self._blocks else 0, self.rows.shape[1]), self.dtype)
 
     def _take_off_means(self, triangle: Any) -> None:
-        """The pooled scatter, of which there is one triangle, less Σ W b bᵀ, and what that was in each column."""
+        """Subtract Σ W b bᵀ from the pooled scatter, of which there is one triangle; return that in each column."""
         factors = np.sqrt(self.weights if self._even else self.weights * self.emphasis)[:, None]
         self._of_means = np.zeros(len(triangle))
         for part in block_slices(*self.remainders.shape):
@@ -280,7 +280,7 @@ class ClassSums:
         return np.multiply(block, factors, out=buffer[: len(block)])
 
     def _sum_sparse(self) -> None:
-        """Class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
+        """Return class means of sparse rows, which stay sparse: seen from the origin, as no pilot can be taken off."""
         X, codes, n_classes = self.rows.X, self.rows.codes, self.rows.n_classes
         largest = float(np.abs(X.data).max(initial=0.0))
         if not np.isfinite(largest):
@@ -328,7 +328,7 @@ class ClassSums:
 
 
 def _firsts(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.intp]:
-    """The place of the first row of each class (0 where there is none)."""
+    """Return the place of the first row of each class (0 where there is none)."""
     first = np.zeros(n_classes, dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     return first
@@ -354,7 +354,7 @@ def _class_sums(rows: Any, codes: NDArray[np.intp], weights: Array | None, n_cla
 
 @lru_cache(maxsize=16)
 def _one_of_each(n_classes: int, n_rows: int, dtype: np.dtype[Any]) -> sp.csc_array:
-    """A class for each row, all of the first: to be copied, as making one anew takes as long as a product of it."""
+    """Return a class for each row, all of the first: to be copied, as making one takes as long as a product."""
     where = np.zeros(n_rows, dtype=np.intp), np.arange(n_rows + 1)
     return sp.csc_array((np.ones(n_rows, dtype), *where), shape=(n_classes, n_rows))
 
@@ -398,13 +398,13 @@ def _add_each(scatters: Any, rows: NDArray[Any], codes: NDArray[np.intp], weight
 
 
 def log_deviation(pooled: Array | None, each: Array | None) -> float:
-    """log₂ of the largest deviation within classes."""
+    """Compute log₂ of the largest deviation within classes."""
     trace = np.trace(pooled) if pooled is not None else 0.0 if each is None else np.einsum("cdd->", each)
     return float(np.log2(trace) / 2) if trace > 0 else -np.inf
 
 
 def safe_exponent(means: Array, log_deviation: float, exponent: int) -> int:
-    """The exponent, or another one where what is squared would leave the range of the numbers in its unit.
+    """Return the exponent, or another one where what is squared would leave the range of the numbers in its unit.
 
     Squared are deviations within classes and, when classes are merged or compared, differences of their means.
     """

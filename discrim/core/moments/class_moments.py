@@ -103,7 +103,7 @@ class ClassMoments:
     def of(
         cls, X: Any, y: Any, sample_weight: Any = None, *, keep: str = "pooled", emphasis: Array | None = None
     ) -> ClassMoments:
-        """Statistics of a table and its labels.
+        """Return statistics of a table and its labels.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class ClassMoments:
         doubles: bool = True,
         near: ClassMoments | None = None,
     ) -> ClassMoments:
-        """Statistics of rows that were checked before.
+        """Return statistics of rows that were checked before.
 
         doubles=False: single-precision rows are squared as such, twice as fast, where no direction is lost by it.
         near: other rows of the same classes, whose means tell where these are.
@@ -163,14 +163,14 @@ class ClassMoments:
         return found
 
     def with_rows(self, rows: LabelledRows) -> ClassMoments:
-        """These statistics and those of more rows, which are taken around the class means so far."""
+        """Return these statistics and those of more rows, which are taken around the class means so far."""
         keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
         if rows.shape[0] == 0 and np.isin(rows.classes, self.classes).all():
             return self
         return self + self.of_rows(rows, keep=keep, near=self)
 
     def _foreknown(self, classes: NDArray[Any]) -> Foreknown | None:
-        """What is known of these classes beforehand: their weights, their means, and how far all rows spread."""
+        """Return what is known of these classes beforehand: their weights, their means, and how far all rows spread."""
         if self.exponent != 0 or self.pooled is None or not (self.emphasis == 1).all():
             return None
         weights, means = np.zeros(len(classes)), np.zeros((len(classes), self.n_features))
@@ -182,7 +182,7 @@ class ClassMoments:
         return Foreknown(weights, means, np.diag(self.pooled).copy())
 
     def _shows_every_direction(self) -> bool:
-        """Whether rounding hides no direction in which the rows vary."""
+        """Return whether rounding hides no direction in which the rows vary."""
         scatter = self.scatter(self.emphasis)
         varying = np.diag(scatter) > 0
         scatter = scatter[np.ix_(varying, varying)]
@@ -239,7 +239,7 @@ class ClassMoments:
             )
 
     def _exponent_with(self, other: ClassMoments) -> int:
-        """The unit both can be counted in, that of the wider one where it will do."""
+        """Return the unit both can be counted in, that of the wider one where it will do."""
         deviations = [log_deviation(part.pooled, part.each) + part.exponent for part in (self, other)]
         wider = self if deviations[0] >= deviations[1] else other
         return safe_exponent(np.concatenate([self.means, other.means]), max(deviations), wider.exponent)
@@ -247,7 +247,7 @@ class ClassMoments:
     def _mapped(
         self, points: Callable[[Array], Array], scatters: Callable[[Array], Array], **also: Any
     ) -> ClassMoments:
-        """With pilots and remainders, and the scatters there are, put through functions."""
+        """Return moments with functions applied to pilots and remainders, and to the scatters."""
         return replace(
             self,
             pilots=points(self.pilots),
@@ -264,11 +264,11 @@ class ClassMoments:
         return self._mapped(lambda rows: np.ldexp(rows, change), lambda S: np.ldexp(S, 2 * change), exponent=exponent)
 
     def _moved(self, point: Array) -> ClassMoments:
-        """Of the rows less a point of the feature space."""
+        """Return the moments of the rows minus a point of the feature space."""
         return replace(self, pilots=self.pilots - np.ldexp(point, -self.exponent))
 
     def among(self, classes: NDArray[Any]) -> ClassMoments:
-        """The same with a place for each of these classes, of which there may be no rows here."""
+        """Return the same with a place for each of these classes, of which there may be no rows here."""
         if not self.is_labelled or np.array_equal(classes, self.classes):
             return self
         at = np.searchsorted(classes, self.classes)
@@ -292,16 +292,16 @@ class ClassMoments:
         )
 
     def along(self, mean: Array, directions: Array) -> ClassMoments:
-        """Of the rows' coordinates (x − mean)ᵀ directions, for rows that are gone."""
+        """Return the moments of the coordinates (x − mean)ᵀ directions, without the rows."""
         axes = np.ldexp(directions, self.exponent)
         return self._moved(mean)._mapped(lambda rows: rows @ axes.T, lambda S: axes @ S @ axes.T, exponent=0)
 
     def some_columns(self, columns: NDArray[np.intp]) -> ClassMoments:
-        """Of the rows in these columns alone."""
+        """Return the moments of these columns alone."""
         return self._mapped(lambda rows: rows[:, columns], lambda S: S[..., columns[:, None], columns])
 
     def standardised(self, shift: Array, scale: Array) -> ClassMoments:
-        """Of the rows (x − shift) / scale, column by column."""
+        """Return the moments of (x − shift) / scale, column by column."""
         return self._moved(shift)._mapped(lambda rows: rows / scale, lambda S: S / np.outer(scale, scale))
 
     @property
@@ -332,14 +332,14 @@ class ClassMoments:
         return centred
 
     def centred(self, points: Array) -> Array:
-        """Points of the feature space minus μ, in the moments' own units."""
+        """Return points of the feature space minus μ, in the moments' own units."""
         scaled = np.ldexp(points, -self.exponent) if self.exponent else points
         centred = scaled - self.pilots[0]
         centred -= self._overall
         return centred
 
     def scatter(self, class_weights: Array | float = 1.0) -> Array:
-        """Σ_c w_c S_c."""
+        """Compute Σ_c w_c S_c."""
         if self.each is None and self.pooled is not None and (self.emphasis == class_weights).all():
             return self.pooled
         wanted = np.broadcast_to(np.asarray(class_weights, dtype=np.float64), self.weights.shape)
@@ -356,11 +356,11 @@ class ClassMoments:
         return factor * self.pooled
 
     def per_weight(self, values: Array) -> Array:
-        """Eigenvalues of a scatter per unit of weight, in the units of the rows squared."""
+        """Return eigenvalues of a scatter per unit of weight, in the units of the rows squared."""
         return self.in_squared_units(values / self.total_weight)
 
     def in_squared_units(self, values: Array) -> Array:
-        """Variances in the units of the rows squared (which may lie beyond the largest number: inf)."""
+        """Return variances in the units of the rows squared (which may lie beyond the largest number: inf)."""
         with np.errstate(over="ignore", under="ignore"):
             return np.ldexp(values, 2 * self.exponent)
 
@@ -376,7 +376,7 @@ class ClassMoments:
         return self.each is not None or (self.pooled is not None and bool((self.emphasis == 1).all()))
 
     def between_rows(self) -> Array:
-        """Rows √W_c (μ_c − μ): their Gram matrix is S_b."""
+        """Return rows √W_c (μ_c − μ): their Gram matrix is S_b."""
         rows = self.centred_means()
         rows *= np.sqrt(self.weights)[:, None]
         return rows

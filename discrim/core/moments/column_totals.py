@@ -29,7 +29,7 @@ class ColumnTotals:
 
     @classmethod
     def of(cls, rows: LabelledRows) -> ColumnTotals:
-        """A block of rows at a time."""
+        """Return a block of rows at a time."""
         parts = [slice(None)] if rows.is_sparse else block_slices(*rows.shape)
         found = (cls._of(rows.X[at], None if rows.weights is None else rows.weights[at]) for at in parts)
         return functools.reduce(operator.add, found)

@@ -62,7 +62,7 @@ class Gathering:
         return self.n_folds > 0 or self.sample_rows > 0
 
     def sufficing_for(self, wanted: Gathering) -> Gathering:
-        """This, where what it gathers is all that is wanted; an error where it is not."""
+        """Return this, where what it gathers is all that is wanted; an error where it is not."""
         # without folds, where none are needed for a choice, errors are what statistics let expect
         unfolded = 0 in (self.n_folds, wanted.n_folds)
         suffices = {
@@ -84,11 +84,11 @@ class Gathering:
         return self
 
     def _said(self, names: Iterable[str]) -> str:
-        """What these fields are, each as short as a message may have it."""
+        """Return what these fields are, each as short as a message may have it."""
         return ", ".join(f"{name}={reprlib.repr(getattr(self, name))}" for name in names)
 
     def weighted(self, rows: LabelledRows) -> LabelledRows:
-        """The rows with the class weights on them."""
+        """Return the rows with the class weights on them."""
         if self.class_weight is None:
             return rows
         known = np.array([*self.class_weight, *rows.classes.tolist()], dtype=object)  # others may be in other parts
@@ -183,7 +183,7 @@ class Statistics:
         )
 
     def standardised(self, shift: Array, scale: Array) -> Statistics:
-        """Of the rows (x − shift) / scale, column by column; folds and sample stay those of the rows that came."""
+        """Return the statistics of (x − shift) / scale by column; folds and sample are those of the original rows."""
         sample = self.sample
         if sample is not None:
             X = sample.X.toarray() if sp.issparse(sample.X) and shift.any() else sample.X
@@ -193,12 +193,12 @@ class Statistics:
         return replace(self, folds=folds, sample=sample, columns=None)
 
     def to_bytes(self) -> bytes:
-        """As bytes: versioned, with a checksum, the same on every machine."""
+        """Return the statistics as bytes: versioned, with a checksum, the same on every machine."""
         return FORMAT.to_bytes(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Statistics:
-        """What `to_bytes` made bytes of; an error where a bit of them is wrong."""
+        """Return what `to_bytes` made bytes of; an error where a bit of them is wrong."""
         return FORMAT.from_bytes(data, "What came")
 
     def __repr__(self) -> str:
@@ -229,7 +229,7 @@ def statistics_of_rows(
     so_far: Statistics | None = None,
     beside: RowSample | None = None,
 ) -> Statistics:
-    """Statistics of checked rows, and of those before them, around whose class means these are taken.
+    """Return statistics of checked rows, and of those before them, around whose class means these are taken.
 
     beside : a sample of other rows that will be added to that of these
     """
@@ -265,7 +265,7 @@ def _with_rows(gathering: Gathering, moments: ClassMoments | None, rows: Labelle
 
 
 def _joint(one: Any, other: Any) -> Any:
-    """The sum, where both were gathered."""
+    """Return the sum, where both were gathered."""
     return None if one is None or other is None else one + other
 
 
@@ -338,13 +338,13 @@ class Gatherer:
         return self._so_far is None
 
     def statistics(self) -> Statistics:
-        """What was gathered."""
+        """Return what was gathered."""
         if self._so_far is None:
             raise ValueError(f"{self.part or 'The part'} has no rows, so there are no statistics of it. Leave it out.")
         return replace(self._so_far, parts=self._identity(self._so_far.folds))
 
     def _identity(self, folds: tuple[ClassMoments, ...]) -> Hashes:
-        """By name, labels, counts and some rows: the same on every machine, whatever the size of the batches."""
+        """Return an identifier by name, labels, counts and some rows: the same on every machine and for any batches."""
         told = [self.part, self.n_given, self._shown]
         told += [label for fold in folds for label in zip(fold.classes.tolist(), fold.counts.tolist(), strict=True)]
         digest = hashlib.blake2b(repr(told).encode(), digest_size=8).digest()
@@ -352,7 +352,7 @@ class Gatherer:
 
 
 def part_statistics(gathering: Gathering, part: str, X: Any, y: Any = None, weights: Any = None) -> Statistics | None:
-    """The statistics of one part, None where it has no rows."""
+    """Return the statistics of one part, None where it has no rows."""
     gatherer = Gatherer(gathering, part)
     gatherer.add(X, y, weights)
     return None if gatherer.is_empty else gatherer.statistics()
@@ -361,7 +361,7 @@ def part_statistics(gathering: Gathering, part: str, X: Any, y: Any = None, weig
 def require_same_columns(
     before: tuple[str, ...] | None, n_before: int, now: tuple[str, ...] | None, n_now: int
 ) -> None:
-    """Two parts of a table have the same columns, by the same names in the same order."""
+    """Return two parts of a table have the same columns, by the same names in the same order."""
     if n_before != n_now:
         raise ValueError(f"A part with {n_now} columns came after one with {n_before}. {_named_apart(before, now)}")
     if (before is None) != (now is None):
@@ -387,7 +387,7 @@ def _named_apart(before: tuple[str, ...] | None, now: tuple[str, ...] | None) ->
 
 
 def gathered_total(parts: list[Any]) -> Any:
-    """The sum of statistics (or arrays), in a tree: every addition is of about equals."""
+    """Return the sum of statistics (or arrays), in a tree: every addition is of about equals."""
     while len(parts) > 1:
         paired = [parts[i] + parts[i + 1] for i in range(0, len(parts) - 1, 2)]
         parts = paired + parts[len(paired) * 2 :]

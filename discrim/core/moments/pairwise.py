@@ -24,12 +24,12 @@ LEAST = 1e-10  # of the largest eigenvalue of the correlations: what is smaller 
 
 
 def has_gaps(rows: LabelledRows) -> bool:
-    """Whether a cell of a dense table is NaN."""
+    """Return whether a cell of a dense table is NaN."""
     return not rows.is_sparse and any(np.isnan(rows.X[part]).any() for part in block_slices(*rows.shape))
 
 
 def pairwise_moments(rows: LabelledRows) -> ClassMoments:
-    """Class moments of dense rows, NaN where a cell is missing."""
+    """Return class moments of dense rows, NaN where a cell is missing."""
     rows = rows.moved(np.asarray(rows.X))
     require_no_infinity(rows.X, rows.numbers)
     weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
@@ -68,7 +68,7 @@ def pairwise_moments(rows: LabelledRows) -> ClassMoments:
 
 
 def _in_safe_units(rows: LabelledRows) -> tuple[LabelledRows, int]:
-    """The rows times 2^−exponent: as they are, unless squares of them would be beyond numbers."""
+    """Return the rows times 2^−exponent: as they are, unless squares of them would be beyond numbers."""
     exponent = int(np.frexp(np.nanmax(np.abs(rows.X), initial=0.0))[1])
     if abs(exponent) < SAFE:
         return rows, 0
@@ -76,12 +76,12 @@ def _in_safe_units(rows: LabelledRows) -> tuple[LabelledRows, int]:
 
 
 def _members(codes: NDArray[np.intp], n_classes: int) -> sp.csr_array:
-    """C×n: entry (c, i) is 1 where row i is of class c."""
+    """Compute C×n: entry (c, i) is 1 where row i is of class c."""
     return sp.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=(n_classes, len(codes)))
 
 
 def _centred(rows: LabelledRows, part: slice, pilots: Array, remainders: Array, weights: Array) -> tuple[Array, Array]:
-    """Rows around their classes' means so far, 0 where a cell is missing; and each cell's weight, 0 there."""
+    """Return rows around their classes' means so far, 0 where a cell is missing; and each cell's weight, 0 there."""
     codes = rows.codes[part]
     centred = (rows.X[part] - pilots[codes]) - remainders[codes]
     gaps = np.isnan(centred)
@@ -90,7 +90,7 @@ def _centred(rows: LabelledRows, part: slice, pilots: Array, remainders: Array, 
 
 
 def without_negative_part(scatter: Array) -> Array:
-    """The scatter itself where it is one; else with the same variances and correlations that rows could have."""
+    """Return the scatter itself where it is one; else with the same variances and correlations that rows could have."""
     deviations = np.sqrt(np.diag(scatter))
     scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
     values, vectors = eigh(scatter * scales[:, None] * scales)

@@ -36,7 +36,7 @@ class RowSample:
 
     @classmethod
     def of(cls, rows: LabelledRows, hashes: Hashes, most: int, others: Sequence[RowSample] = ()) -> RowSample:
-        """Of rows with their hashes; `most` is lowered for long dense rows.
+        """Build from rows with their hashes; `most` is lowered for long dense rows.
 
         others : of other rows, which this will be added to: what these have for less is left before rows are copied
         """
@@ -49,7 +49,7 @@ class RowSample:
         return sample._least()
 
     def _least(self) -> RowSample:
-        """In order, equal rows as one, and no more than `most`."""
+        """Return the sample in order, with equal rows as one, and no more than `most`."""
         order = np.lexsort((self.codes, self.hashes))
         hashes, codes = self.hashes[order], self.codes[order]
         first = np.ones(len(order), dtype=bool)
@@ -85,7 +85,7 @@ class RowSample:
         )._least()
 
     def _up_to(self, bound: np.uint64) -> RowSample:
-        """Without the rows beyond; they are in order."""
+        """Return the sample without the rows beyond the limit; they are in order."""
         end = int(np.searchsorted(self.hashes, bound, side="right"))
         if end == len(self):
             return self
@@ -102,13 +102,13 @@ class RowSample:
         return len(self.hashes)
 
     def among(self, classes: NDArray[Any]) -> LabelledRows:
-        """The rows, with their class numbers among all classes of the table."""
+        """Return the rows, with their class numbers among all classes of the table."""
         codes = np.searchsorted(classes, self.classes)[self.codes] if classes[0] is not None else self.codes
         return LabelledRows(self.X, codes.astype(np.intp), classes, self.weights)
 
 
 def _bound(hashes: Hashes, most: int) -> np.uint64:
-    """The `most`-th of the different hashes; the largest where there are fewer."""
+    """Return the `most`-th of the different hashes; the largest where there are fewer."""
     if len(hashes) <= most:
         return np.uint64(2**64 - 1)
     least = np.partition(hashes, most - 1)[:most]

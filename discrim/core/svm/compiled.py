@@ -29,7 +29,7 @@ event.register("numba:compile", _SayWhatIsCompiled())
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function when it is first called.
+    """Return compile a function when it is first called.
 
     The code is kept beside the package, or in the user's cache folder, or (in a container, say) nowhere: where neither
     can be written to, every process compiles for itself. A shared folder such as /tmp is no place for code to be loaded
@@ -42,7 +42,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def part(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A part of compiled functions, never called from outside: without what that would need, it compiles sooner."""
+    """Decorate a part of compiled functions that is never called from outside, so that it compiles sooner."""
     only_inside: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(error_model="numpy", **only_inside, **options)
 
@@ -77,7 +77,7 @@ FEW = 3  # fewer than one class in so many: one by one; otherwise all classes at
 
 @part(fastmath=ANY_ORDER)
 def dense_products(values, i, weights, classes, start, count, out):  # type: ignore[no-untyped-def]
-    """out[k] = x_i · weights of classes[start + k] for k < count, two classes for each reading of the row."""
+    """Compute out[k] = x_i · weights of classes[start + k] for k < count, two classes for each reading of the row."""
     width = np.uint64(weights.shape[1])
     base = np.uint64(i) * width
     for k in range(0, count, 2):
@@ -94,7 +94,7 @@ def dense_products(values, i, weights, classes, start, count, out):  # type: ign
 
 @part(fastmath=ANY_ORDER)
 def dense_add(values, i, weights, classes, start, count, steps):  # type: ignore[no-untyped-def]
-    """Weights of classes[start + k] += steps[k] · x_i for k < count."""
+    """Return weights of classes[start + k] += steps[k] · x_i for k < count."""
     width = np.uint64(weights.shape[1])
     base = np.uint64(i) * width
     for k in range(count):
@@ -107,7 +107,7 @@ def dense_add(values, i, weights, classes, start, count, steps):  # type: ignore
 
 @part(fastmath=ANY_ORDER)
 def sparse_products(values, indices, indptr, i, weights, classes, start, count, out, spare):  # type: ignore[no-untyped-def]
-    """The same for a sparse row. `spare` has room for a number of each class."""
+    """Return the same for a sparse row. `spare` has room for a number of each class."""
     t, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     width = np.uint64(weights.shape[1])
@@ -137,7 +137,7 @@ def sparse_products(values, indices, indptr, i, weights, classes, start, count, 
 
 @part(fastmath=ANY_ORDER)
 def sparse_add(values, indices, indptr, i, weights, classes, start, count, steps, spare):  # type: ignore[no-untyped-def]
-    """Weights of classes[start + k] += steps[k] · x_i for k < count, four neighbouring classes at a time."""
+    """Return weights of classes[start + k] += steps[k] · x_i for k < count, four neighbouring classes at a time."""
     low, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     for y in range(np.uint64(weights.shape[1])):
@@ -157,7 +157,7 @@ def sparse_add(values, indices, indptr, i, weights, classes, start, count, steps
 
 @part()
 def shared_level(pulls, count, own_at, top, total, sharing):  # type: ignore[no-untyped-def]
-    """The depth below the top of which the shares, with what others take of it, add up to the total.
+    """Return the depth below the top of which the shares, with what others take of it, add up to the total.
 
     t·(taken + sharing) = total + Σ_taken depth_y, depth_y = top − B_y, taken those that are no deeper than t: from all
     of them on, those that lie deeper are left out, and the level sinks, until none does (Michelot 1986).
@@ -177,7 +177,7 @@ def shared_level(pulls, count, own_at, top, total, sharing):  # type: ignore[no-
 
 @part()
 def look_at_row(A, k, code, bound, classes, start, count, gradient):  # type: ignore[no-untyped-def]
-    """The largest gradient, the smallest among classes that can rise, the own one, the row's gap, classes that matter.
+    """Return the largest gradient, the smallest of classes that can rise, the own one, the gap, classes that matter.
 
     gap_n = Σ_{y≠y_n} α_n^y (top − G_y) + (C_n − Σα_n)(top − G_{y_n}). Classes without α and below the floor are moved
     behind the others.
@@ -212,7 +212,7 @@ def look_at_row(A, k, code, bound, classes, start, count, gradient):  # type: ig
 
 @part()
 def solve_row(A, k, code, bound, square, classes, start, count, gradient, pulls, steps):  # type: ignore[no-untyped-def]
-    """Put row k at the optimum of its subproblem; its steps are kept, and the dual's gain returned.
+    """Return put row k at the optimum of its subproblem; its steps are kept, and the dual's gain returned.
 
     min ½q‖A − A_old‖² + G·(A − A_old) subject to Σ_y A_y = 0, A_y ≤ C_n 1[y = y_n]. With B = G − qA_old it is
     qα_y = max(0, t − depth_y), depth_y = top − B_y of the classes y ≠ y_n, and either qΣα = top − t − B_{y_n}, if that
@@ -253,7 +253,7 @@ def solve_row(A, k, code, bound, square, classes, start, count, gradient, pulls,
 
 @compiled
 def add_rows(values, indices, indptr, rows, steps, weights):  # type: ignore[no-untyped-def]
-    """weights += Σ_k x_{rows[k]} steps_kᵀ, of sparse rows."""
+    """Compute weights += Σ_k x_{rows[k]} steps_kᵀ, of sparse rows."""
     for k in range(len(rows)):
         moves = False
         for y in range(steps.shape[1]):
@@ -266,7 +266,7 @@ def add_rows(values, indices, indptr, rows, steps, weights):  # type: ignore[no-
 
 @part()
 def shuffle(order, count, seed):  # type: ignore[no-untyped-def]
-    """order[:count] in random order: Fisher and Yates, by xorshift."""
+    """Compute order[:count] in random order: Fisher and Yates, by xorshift."""
     state = seed[0]
     for k in range(count - 1, 0, -1):
         state ^= state << np.uint64(13)
@@ -344,7 +344,7 @@ def sweep(  # type: ignore[no-untyped-def]
 
 @compiled
 def settle_rows(scores, shares, gram, enough, most):  # type: ignore[no-untyped-def]
-    """Each row's share of every class, so that only classes of the highest score have one; both are changed in place.
+    """Set each row's share of every class, so that only classes of the highest score have one, in place.
 
     A step takes from the class of least score, among those with a share, and gives to that of most as much as makes
     them equal; moving m from j to i lowers the score of y by m (g_iy − g_jy)/2. `enough` is a duality gap.

@@ -55,7 +55,7 @@ def solve_crammer_singer(
     offset: Floats | None = None,
     scale: float = 1.0,
 ) -> CrammerSinger:
-    """Weights and duals with (primal − dual)/primal ≤ tol, or a ConvergenceWarning that names what was reached.
+    """Return weights and duals with (primal − dual)/primal ≤ tol, or a ConvergenceWarning that names what was reached.
 
     X : dense or sparse, never written to; float64 or float32, C-contiguous or CSR, is taken without a copy.
     codes : class number 0..n_classes − 1 of each row, n_classes ≥ 2.
@@ -97,7 +97,7 @@ def solve_crammer_singer(
 
 
 def _feasible_start(given: Floats, groups: Groups, problem: DualProblem) -> Floats:
-    """The nearest thing to the given duals that fits these rows: one row for each group, within its bound."""
+    """Return the nearest thing to the given duals that fits these rows: one row for each group, within its bound."""
     alpha = np.zeros((len(problem.rows), given.shape[1]))
     np.add.at(alpha, groups.group, -given)
     own = np.arange(len(alpha)), problem.codes
@@ -120,7 +120,7 @@ def _require_finite_squares(square: Floats, rows: NDArray[np.intp]) -> None:
 
 
 def _require_finite_objective(square: Floats, bound: Floats, C: float) -> None:
-    """No weight is longer than Σ_n C_n‖x_n‖, and the objective holds its square."""
+    """Return no weight is longer than Σ_n C_n‖x_n‖, and the objective holds its square."""
     with np.errstate(over="ignore"):
         largest = np.square(np.sqrt(square.max(initial=0.0)) * bound.sum())
     if not np.isfinite(largest):

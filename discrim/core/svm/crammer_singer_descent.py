@@ -61,7 +61,7 @@ class Table(NamedTuple):
 
     @classmethod
     def of(cls, X: Any) -> Table:
-        """X without a copy where it is so already; converted once otherwise."""
+        """Compute X without a copy where it is so already; converted once otherwise."""
         dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.float64
         if not sp.issparse(X):
             X = np.ascontiguousarray(X, dtype=dtype)
@@ -80,7 +80,7 @@ class Table(NamedTuple):
         return max(1, self.X.nnz // max(1, self.X.shape[0]) if self.is_sparse else self.X.shape[1])
 
     def parts(self, rows: Ints) -> list[slice]:
-        """Slices of a list of rows that are looked at together: the same wherever X lists them."""
+        """Return slices of a list of rows that are looked at together: the same wherever X lists them."""
         step = max(1, BLOCK // self.width)
         return [slice(start, start + step) for start in range(0, len(rows), step)]
 
@@ -90,11 +90,11 @@ class Table(NamedTuple):
         return np.zeros((n_classes, self.X.shape[1]))
 
     def class_major(self, weights: Floats, n_classes: int) -> Floats:
-        """Weights as (classes × features)."""
+        """Return weights as (classes × features)."""
         return weights[:, :n_classes].T if self.is_sparse else weights
 
     def products(self, rows: Ints, weights: Floats, n_classes: int) -> Floats:
-        """x_i·V_y for all classes."""
+        """Compute x_i·V_y for all classes."""
         by_feature = self.class_major(weights, n_classes).T
         out = np.empty((len(rows), n_classes))
         for part in self.parts(rows):
@@ -102,7 +102,7 @@ class Table(NamedTuple):
         return out
 
     def combined(self, rows: Ints, steps: Floats, out: Floats) -> None:
-        """Σ_i steps_iᵀx_i."""
+        """Compute Σ_i steps_iᵀx_i."""
         out[:] = 0.0
         if self.is_sparse:
             from discrim.core.svm.compiled import add_rows  # loads numba, which `import discrim` must not
@@ -114,14 +114,14 @@ class Table(NamedTuple):
 
 
 def _lined_up(n_rows: int, n_columns: int) -> Floats:
-    """Zeros that begin with a cache line, so that a row touches no more of these than it fills."""
+    """Return zeros that begin with a cache line, so that a row touches no more of these than it fills."""
     room = np.zeros(n_rows * n_columns + LINE)
     start = -room.ctypes.data // room.itemsize % LINE
     return room[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view: one type, and so one compilation, for writable and read-only input."""
+    """Return a read-only view: one type, and so one compilation, for writable and read-only input."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -166,7 +166,7 @@ class DualProblem(NamedTuple):
         return self._replace(**{name: getattr(self, name)[chosen] for name in names})
 
     def gram(self) -> Floats:
-        """x̃_i·x̃_j, with the 1 of the intercept."""
+        """Compute x̃_i·x̃_j, with the 1 of the intercept."""
         X = self.table.X[self.rows].astype(np.float64, copy=False)
         products = (X @ X.T).toarray() if self.table.is_sparse else X @ X.T
         products -= self.along
@@ -188,13 +188,13 @@ class Weights(NamedTuple):
         return cls(table.no_weights(n_classes), np.zeros(n_classes), np.zeros(n_classes))
 
     def become(self, problem: DualProblem, steps: Floats) -> None:
-        """What these steps of the rows add up to."""
+        """Return what these steps of the rows add up to."""
         problem.table.combined(problem.rows, steps, self.table)
         self.totals[:] = steps.sum(axis=0)
         self.offset[:] = problem.along @ steps
 
     def scores(self, problem: DualProblem) -> Floats:
-        """η_y·x̃_n of all rows and classes."""
+        """Compute η_y·x̃_n of all rows and classes."""
         products = problem.table.products(problem.rows, self.table, len(self.totals))
         constants = problem.constant - problem.unit * problem.along
         return problem.unit * (products - self.offset) + constants[:, None] * self.totals
@@ -244,13 +244,13 @@ class Descent:
         self._warm = True
 
     def _place_zero_rows(self) -> None:
-        """A row x̃ = 0 has the same loss under any weights: α = C_n, shared evenly, once and for all."""
+        """Return a row x̃ = 0 has the same loss under any weights: α = C_n, shared evenly, once and for all."""
         zero = np.flatnonzero(self.problem.square == 0)
         self.A[zero] = -self.problem.bound[zero, None] / (self.n_classes - 1)
         self.A[zero, self.problem.codes[zero]] = self.problem.bound[zero]
 
     def run(self, tol: float, max_iter: int) -> State:
-        """Rounds until the relative gap is at most tol, with weights made anew, or max_iter passes are spent."""
+        """Return rounds until the relative gap is at most tol, with weights made anew, or max_iter passes are spent."""
         state = self.look() if self._warm else self._look_at_start()
         anew = self._warm
         while not (anew and state.is_within(tol)) and not (anew and self.passes >= max_iter):
@@ -270,7 +270,7 @@ class Descent:
         return State(C_total, dual, C_total - dual)
 
     def look(self) -> State:
-        """Both objectives over all rows; opens the rows and classes that matter."""
+        """Return both objectives over all rows; opens the rows and classes that matter."""
         self.counts[:] = self.n_classes
         self.order[:] = self.as_listed
         self.n_open = len(self.order)
@@ -291,13 +291,13 @@ class Descent:
         return found
 
     def _square(self) -> float:
-        """‖η‖² with the intercepts."""
+        """Compute ‖η‖² with the intercepts."""
         table, totals, offset = self.weights
         plain = float(np.vdot(table, table)) - 2 * float(totals @ offset)
         return self.problem.unit * plain + self.problem.constant * float(totals @ totals)
 
     def _round(self, goal: float, max_iter: int) -> None:
-        """Sweeps and walks until the gap met on the way is down to the goal, or it is time to look again."""
+        """Return sweeps and walks until the gap met on the way is down to the goal, or it is time to look again."""
         last = min(self.passes + ROUND_SWEEPS, max_iter)
         while self.passes < last:
             most = min(last - self.passes, self._wait - self._since)
@@ -313,7 +313,7 @@ class Descent:
         )  # after many sweeps, what rounding has added to the weights may show in the gap
 
     def _walk_face(self, sweep_rate: float, max_iter: int) -> None:
-        """A walk on the face; sooner again if it gained more for its work than the last sweep did."""
+        """Return a walk on the face; sooner again if it gained more for its work than the last sweep did."""
         free = (self.upper > self.A) & ((self.A[self.own] > 0) & (self.problem.square > 0))[:, None]
         rows = np.flatnonzero(free.sum(axis=1) >= 2)
         to_end = 3 + 2 * len(rows).bit_length()  # passes that the search along the walk takes at most
@@ -332,7 +332,7 @@ class Descent:
         self._since = 0
 
     def weights_and_intercepts(self, mu: Floats | None) -> tuple[Floats, Floats]:
-        """η and the intercepts."""
+        """Compute η and the intercepts."""
         coef = self.problem.table.class_major(self.weights.table, self.n_classes).copy()
         totals = self.weights.totals.copy()
         if mu is not None:
@@ -362,7 +362,7 @@ class Face:
         return self.free * (gradient - np.einsum("ny,ny->n", self.shares, gradient)[:, None])
 
     def _curved(self, steps: Floats) -> Floats:
-        """What steps add to the gradient. (Products with it are squares without a difference of large numbers.)"""
+        """Return what steps add to the gradient. (Products with it are squares without large differences.)"""
         self.passes += 1
         if self.gram is not None:
             return self._centred(self.gram @ steps)
@@ -370,7 +370,7 @@ class Face:
         return self._centred(self.image.scores(self.problem))
 
     def _scaling(self) -> Callable[[Floats], Floats]:
-        """An inverse of the curvature: nearly exact on a small face, of its diagonal on a large one."""
+        """Return an inverse of the curvature: nearly exact on a small face, of its diagonal on a large one."""
         nearly_exact = None if self.gram is None else self.differences.inverse(self.gram)
         return nearly_exact or (lambda residual: residual / self.problem.square[:, None])
 
@@ -381,7 +381,7 @@ class Face:
         return 2 * self.passes * int(self.free.sum()) + solving
 
     def walk(self, most: int) -> None:
-        """Conjugate gradients towards the optimum of the face, bounds ignored."""
+        """Return conjugate gradients towards the optimum of the face, bounds ignored."""
         scaled = self._scaling()
         residual = -self.gradient
         direction = scaled(residual)
@@ -401,7 +401,7 @@ class Face:
             direction = onward + (size / before) * direction
 
     def step(self) -> float:
-        """Follow the way, each row up to its bounds, as far as the dual rises; the gain."""
+        """Return follow the way, each row up to its bounds, as far as the dual rises; the gain."""
         steps = self._steps()
         square, slope = float(np.vdot(steps, self._curved(steps))), float(np.vdot(self.gradient, steps))
         if slope >= 0.0:
@@ -414,7 +414,7 @@ class Face:
         return -length * slope - 0.5 * length**2 * square
 
     def _steps(self) -> Floats:
-        """The way up to where the dual is largest, rows that meet a bound before that stopping there.
+        """Return the way up to where the dual is largest, rows that meet a bound before that stopping there.
 
         Between two such stops the dual is a quadratic in the share of the way. Its slope where the rows stop is looked
         at by bisection.
@@ -484,7 +484,7 @@ class Differences(NamedTuple):
 
 
 def on_grid(A: Floats, codes: Ints, bound: Floats) -> Floats:
-    """Duals rounded to multiples of twice the last digit of their sum Σ α_n.
+    """Return duals rounded to multiples of twice the last digit of their sum Σ α_n.
 
     Such multiples add up without rounding, in any order, as long as the result is at most twice that sum: so each row
     sums to 0 exactly, and A[n, y_n] ≤ C_n, A[n, y] ≤ 0 hold exactly. Rows within rounding of C_n are put there.

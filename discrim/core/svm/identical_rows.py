@@ -28,7 +28,7 @@ class Groups(NamedTuple):
 
 
 def equal_rows(X: Any, codes: Ints) -> Groups:
-    """The groups of rows with equal numbers and equal class. −0 equals 0, and a stored zero a missing one."""
+    """Return the groups of rows with equal numbers and equal class. −0 equals 0, and a stored zero a missing one."""
     if sp.issparse(X):
         X = without_zeros(X)
     hashes = row_hashes(X)
@@ -36,13 +36,13 @@ def equal_rows(X: Any, codes: Ints) -> Groups:
 
 
 def order_of_data(X: Any, codes: Ints, weights: NDArray[np.float64] | None) -> Ints:
-    """An order of the rows that depends on what they hold, not on where they are listed (equal rows aside)."""
+    """Return an order of the rows that depends on what they hold, not on where they are listed (equal rows aside)."""
     hashes = row_hashes(X)
     return np.lexsort((codes, hashes) if weights is None else (weights, codes, hashes))
 
 
 def without_zeros(X: Any) -> Any:
-    """CSR with sorted columns, each once, and no stored zero; X itself if it is so."""
+    """Compute CSR with sorted columns, each once, and no stored zero; X itself if it is so."""
     X = entries_once(X)
     if not X.data.all():
         X = X.copy()
@@ -70,7 +70,7 @@ def _grouped(X: Any, codes: Ints, hashes: NDArray[np.uint64], order: Ints) -> Gr
 
 
 def _are_equal(X: Any, left: Any, right: Any) -> NDArray[np.bool_]:
-    """Row by row whether two lists of rows hold the same numbers."""
+    """Return row by row whether two lists of rows hold the same numbers."""
     equal = np.empty(len(left), dtype=bool)
     step = max(1, BLOCK // max(1, X.shape[1])) if not sp.issparse(X) else 2**12
     for start in range(0, len(equal), step):

@@ -42,7 +42,7 @@ class UnitRows:
 
     @classmethod
     def of(cls, rows: LabelledRows) -> UnitRows:
-        """Of rows near the origin, where they are sparse."""
+        """Build from rows, near the origin if they are sparse."""
         X, offset, exponent = _near_unit(rows)
         mean_square = _mean_square(X, offset, rows.weights)
         require_directions(int(mean_square > 0), rows.shape)
@@ -54,16 +54,16 @@ class UnitRows:
         return float(self.X.shape[0] if self.weights is None else self.weights.sum())
 
     def weighted(self, values: Array) -> Array:
-        """One row of values for each row, times its weight."""
+        """Return one row of values for each row, times its weight."""
         return values if self.weights is None else values * self.weights[:, None]
 
     def along(self, directions: Array) -> Array:
-        """x̃ᵀw for every row and direction."""
+        """Compute x̃ᵀw for every row and direction."""
         products = np.asarray(self.X @ directions.T)
         return (products if self.offset is None else products - directions @ self.offset) / self.scale
 
     def gathered(self, values: Array) -> Array:
-        """Σ_n values_n x̃_nᵀ."""
+        """Compute Σ_n values_n x̃_nᵀ."""
         sums = np.asarray(self.X.T @ values).T
         return (sums if self.offset is None else sums - np.outer(values.sum(axis=0), self.offset)) / self.scale
 
@@ -80,7 +80,7 @@ def _near_unit(rows: LabelledRows) -> tuple[Any, Array | None, int]:
 
 
 def _mean_square(X: Any, offset: Array | None, weights: Array | None) -> float:
-    """Weighted mean of ‖x − offset‖²."""
+    """Return weighted mean of ‖x − offset‖²."""
     if offset is None:
         return float(np.average(np.einsum("nd,nd->n", X, X), weights=weights))
     of_mean = float(offset @ offset)
@@ -101,11 +101,11 @@ class Shift:
     n_iter: int
 
     def sigma2(self, shift: float) -> float:
-        """σ² at which the rows move by `shift` times their spread."""
+        """Compute σ² at which the rows move by `shift` times their spread."""
         return shift / self.strength if self.strength > 0 else 0.0
 
     def shifted(self, X: Any, shift: float) -> NDArray[Any]:
-        """T[X], made dense."""
+        """Compute T[X], made dense."""
         pulls = self.duals if self.weights is None else self.duals / self.weights[:, None]
         result = np.empty(X.shape, X.dtype)
         for part in block_slices(*X.shape):
@@ -114,7 +114,7 @@ class Shift:
 
 
 def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, max_iter: int) -> Shift:
-    """The shift of rows, of which those with class numbers from n_classes on have no label.
+    """Return the shift of rows, of which those with class numbers from n_classes on have no label.
 
     The SVM sees the centred rows divided by one scalar, so that their mean square length is 1 and C has a unit. Where
     more rows lie on the margin than there are dimensions (whole numbers do that), the duals are not unique, and the
@@ -192,7 +192,7 @@ def corrupted_rows(
 
 
 def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> float:
-    """‖Aη‖/‖X − μ‖, each row as often as it counts; in the SVM's units the latter is the root of the weight."""
+    """Compute ‖Aη‖/‖X − μ‖, each row as often as it counts; in the SVM's units the latter is the root of the weight."""
     A = svm.dual_coef if weights is None else svm.dual_coef / np.sqrt(weights)[:, None]
     values, vectors = eigh(A.T @ A)  # so that no n×d array is formed
     moves = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ svm.class_coef)
@@ -201,7 +201,7 @@ def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> 
 
 
 def class_pulls(points: LabelledRows, exponent: int, duals: Array) -> Array:
-    """η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse ones, near the origin, stay sparse."""
+    """Compute η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse ones, near the origin, stay sparse."""
     v = _weights(points.weights, len(duals))
     # centred duals do the same: their columns sum to 0, so that any point near the rows can be taken off
     duals = duals - np.outer(v, duals.sum(axis=0) / v.sum())
