@@ -61,6 +61,17 @@ def test_good_rows_are_rarely_unusual_and_other_rows_are(split):
         assert (model.unusual(X_new + 20 * X.std(axis=0)) != "no").all()
 
 
+def test_t2_is_of_the_directions_in_the_model_and_q_of_the_others():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 1)) * [10.0, 10.0, 0.0, 0.0] + rng.normal(size=(200, 4)) * 0.1 + y[:, None] * [5, 5, 0, 0]
+    model = Predictor(make_pipeline(PCA(1), KNeighborsClassifier())).fit(X, y)
+    centre = X.mean(axis=0)
+    rows = centre + np.array([[0, 0, 0, 0], [90, 90, 0, 0], [0, 0, 5, 0], [90, 90, 0, 9]])
+    assert model.unusual(rows).tolist()[:3] == ["no", "T2", "Q"]
+    assert model.unusual(rows)[3] == "T2 and Q"
+
+
 def test_missing_cells_and_kernels_go_through():
     X, y = load_wine(return_X_y=True)
     X[::7, 2] = np.nan

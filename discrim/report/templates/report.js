@@ -169,9 +169,14 @@ function offer(figure) {
   });
 }
 
+// Long names at arrows leave no space for the arrows on a narrow screen; the bars above them tell the same.
+const crowded = (chart) => chart.marks.some((mark) => mark.kind === "arrows")
+  && chart.marks.some((mark) => mark.texts?.some((one) => values.words[one].trim().length > 18));
+
 function draw(element) {
-  const chart = chartsOf(element)[choiceOf(element)];
   const figure = element.closest("figure");
+  const chosen = chartsOf(element)[choiceOf(element)];
+  const chart = chosen && figure.clientWidth < 560 && crowded(chosen) ? undefined : chosen;
   element.hidden = !chart;
   figure.querySelectorAll(`[data-of="${element.dataset.chart}"]`).forEach((said) => { said.hidden = !chart; });
   if (!chart) return;
