@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from torture import damage, estimators, ill_conditioned, kills, pages, tables
+from torture import damage, estimators, ill_conditioned, kills, layouts, pages, tables
 from torture.outcome import Outcome
 
 TRIALS = {
     "estimators": (estimators.fuzzed, 0.3),
     "ill-conditioned": (ill_conditioned.against_many_digits, 0.2),
     "tables": (tables.malformed, 0.15),
+    "layouts": (layouts.ways_in, 0.1),
     "models": (damage.flipped_models, 0.03),
     "forged": (damage.forged_models, 0.1),
     "stores": (damage.flipped_stores, 0.1),

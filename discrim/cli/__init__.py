@@ -20,6 +20,7 @@ except ModuleNotFoundError as missing:
 # name → where it is, and what it does
 COMMANDS = {
     "compare": ("discrim.cli.comparing", "Which reduction helps, with how many components, and does it really?"),
+    "check": ("discrim.cli.checking", "Missing cells, text, identifiers, equal rows: what settles each."),
     "report": ("discrim.cli.reporting", "The results of a store as one HTML page."),
     "project": ("discrim.cli.projecting", "Fit one reduction and write its features, its model, or both."),
     "apply": ("discrim.cli.projecting", "Features of new rows by a saved model."),

@@ -47,20 +47,23 @@ def ending_cleanly(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(*arguments: Any, **options: Any) -> None:
-        previous = signal.signal(signal.SIGTERM, _terminate)
+        ends = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+        previous = {number: signal.signal(number, _terminate) for number in ends}
         try:
             command(*arguments, **options)
         except KeyboardInterrupt as stop:
             _end(stop, "Stopped.", INTERRUPTED)
         except TerminatedError as stop:
-            _end(stop, "Ended by SIGTERM.", TERMINATED)
+            name = signal.Signals(stop.args[0]).name
+            _end(stop, f"Ended by {name}.", 128 + stop.args[0])
         except (BrokenPipeError, SystemExit) as gone:  # the reader of our output; rich makes a SystemExit of it
             _tell_notes(gone)
             raise
         except EXPECTED as error:
             _end(error, f"discrim: {in_words(error, _options_of(command))}", REFUSED)
         finally:
-            signal.signal(signal.SIGTERM, previous)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
 
     return wrapped
 
@@ -101,7 +104,7 @@ def _options_of(command: Callable[..., None]) -> dict[str, str]:
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    raise TerminatedError
+    raise TerminatedError(number)
 
 
 def _tell_notes(error: BaseException) -> None:

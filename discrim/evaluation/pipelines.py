@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -15,6 +16,7 @@ from discrim.evaluation.methods import METHODS, Method, Sizes, named
 from discrim.evaluation.recommendation import Recommendation
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.preprocessing import preprocessing
+from discrim.tables.warn_once import columns_in_order
 
 
 def build_pipeline(
@@ -61,4 +63,8 @@ def fit_pipeline(wanted: Recommendation, table: LabelledTable) -> Any:
         at = len(preprocessing(wanted.scale, wanted.impute))
         kept = LinearMap.of(model[at], table.n_features, reduction.name.replace("-", ""))
         model.steps[at] = ("linearmap", kept)
-    return Predictor(pipeline).set_fitted(model, table.X, table.y) if wanted.classifier else model
+    model[0].feature_names_in_ = np.array(table.feature_names, dtype=object)  # as a fit of a data frame sets them
+    if not wanted.classifier:
+        return model
+    with columns_in_order():
+        return Predictor(pipeline).set_fitted(model, table.X, table.y)

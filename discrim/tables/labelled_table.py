@@ -187,7 +187,7 @@ def notes_on(X: Any, y: np.ndarray, names: Sequence[str], target: str) -> list[s
         return notes
     with np.errstate(invalid="ignore"):
         whole = np.flatnonzero((X[:_A_FEW] == np.floor(X[:_A_FEW])).all(axis=0))
-    numbered = [names[at] for at in whole.tolist() if _is_numbering(X[:, at], names[at])]
+    numbered = [names[at] for at in whole.tolist() if is_numbering(X[:, at], names[at])]
     for these, what, use in (
         (numbered, "row numbers or identifiers", "used as features"),
         (_tell_the_class(X, y, names), f"the target {target!r} in other words", "used"),
@@ -197,8 +197,9 @@ def notes_on(X: Any, y: np.ndarray, names: Sequence[str], target: str) -> list[s
     return notes
 
 
-def _is_numbering(column: np.ndarray, name: str) -> bool:
-    """Whole numbers, each once (the first rows tell most that are not), in a row or under the name of an identifier."""
+def is_numbering(column: np.ndarray, name: str) -> bool:
+    """Return whether a column holds whole numbers, each once, in a row or under the name of an identifier."""
+    # the first rows tell most that do not
     if any(len(np.unique(part)) < len(part) for part in (column[:_A_FEW], column)):
         return False
     if not np.isfinite(column).all() or (column != np.floor(column)).any():

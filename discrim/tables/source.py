@@ -130,7 +130,7 @@ class TableSource:
             notes = require_names(parts, read, label, dialect.cells)
         opened._require_equal_columns(is_open=features is not None)
         if features is None:
-            _require_own_names(parts[0], [name for name, _ in sources])
+            opened._require_own_names()
         opened = replace(
             opened,
             dtype=opened._feature_type(),
@@ -282,6 +282,27 @@ class TableSource:
             )
         return next(iter(kinds), "text")
 
+    def _require_own_names(self) -> None:
+        """Raise if a column has no name of its own, or no column is left; text and infinite cells are named with it."""
+        part, names = self.parts[0], [name for name, _ in self.sources]
+        if not names:
+            raise TableError(f"{part.path} has no feature columns besides the target and those left out.")
+        errors = [
+            TableError(
+                f"{part.path}: column {part.names.index(name) + 1} has no name of its own ({name!r}); it may be a row "
+                "number that some tool added.",
+                "name it",
+                Advice("leave it out with", drop=[name]),
+                Advice("keep it as the name of each row with", id_column=name),
+            )
+            for name in names
+            if is_unnamed(name)
+        ]
+        if errors:
+            named = replace(self, sources=tuple(one for one in self.sources if not is_unnamed(one[0])))
+            others = named.scan(keep=False).errors("keep") if named.sources else []
+            raise join_errors([*errors, *others])
+
     def _begins_with_text(self) -> bool:
         """Return whether the first labels already show that not all labels are whole numbers."""
         if self.target is None or self.label_kind in ("bool", "text"):
@@ -415,15 +436,7 @@ def is_unnamed(name: str) -> bool:
     return not name or _UNNAMED.fullmatch(name) is not None
 
 
-def _require_own_names(part: TablePart, features: Sequence[str]) -> None:
-    if not features:
-        raise TableError(f"{part.path} has no feature columns besides the target and those left out.")
-    for name in features:
-        if is_unnamed(name):
-            raise TableError(
-                f"{part.path}: column {part.names.index(name) + 1} has no name of its own ({name!r}); it may be a row "
-                "number that some tool added.",
-                "name it",
-                Advice("leave it out with", drop=[name]),
-                Advice("keep it as the name of each row with", id_column=name),
-            )
+def unnamed_columns(data: Any, dialect: Dialect) -> tuple[str, ...]:
+    """Return the columns, but the last one, whose names some tool made up."""
+    names = open_parts(data, dialect, alone=True)[1][0].names
+    return tuple(name for name in names[:-1] if is_unnamed(name))

@@ -100,6 +100,7 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     X = on_host(X)
     if hasattr(X, "columns"):
         _require_unique_names(X.columns)
+        _refuse_categories(X)
     if np.ma.is_masked(X):
         raise ValueError(
             f"A masked array with {np.ma.count_masked(X)} masked cells came, and these cannot be left out one by one. "
@@ -111,7 +112,8 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
             check_array(X, **taken) if isinstance(estimator, str) else validate_data(estimator, X, reset=reset, **taken)
         )
     except (ValueError, TypeError) as error:
-        if "could not convert string to float" in str(error) or "promoted" in str(error):  # text, or dates and times
+        texts = "could not convert string to float", "promoted", "Cannot cast object"  # text, or dates and times
+        if any(text in str(error) for text in texts):
             _refuse_text(X, error)
         raise
 
@@ -174,8 +176,28 @@ def _refuse_text(X: Any, error: Exception) -> None:
             where = repr(names[column]) if names else column
             raise ValueError(
                 f"could not convert string to float: {value!r} in row {row}, column {where}. Only numbers can be "
-                "reduced: leave the column out, or encode it first, e.g. with sklearn.preprocessing.OneHotEncoder."
+                f"reduced: leave the column out, or encode it first: {_encoder([where])}."
             ) from error
+
+
+def _refuse_categories(X: Any) -> None:
+    """Raise if columns of a data frame are categories of text: those that look like numbers would be read as such."""
+    kinds: Any = getattr(X, "dtypes", None)
+    named = kinds.items() if hasattr(kinds, "items") else ()
+    worded = [
+        repr(name) for name, kind in named if str(kind) == "category" and kind.categories.dtype.kind not in "biuf"
+    ]
+    if worded:
+        raise ValueError(
+            f"Columns of X must hold numbers; got categories of text in {', '.join(worded[:5])} "
+            f"({len(worded)} of {X.shape[1]} columns). Leave them out, or encode them first: {_encoder(worded)}."
+        )
+
+
+def _encoder(columns: Sequence[Any]) -> str:
+    """Return the code of a transformer that encodes text columns."""
+    listed = ", ".join(map(str, columns))
+    return f"ColumnTransformer([('text', OneHotEncoder(), [{listed}])], remainder='passthrough'), of sklearn.compose"
 
 
 def _require_unique_names(names: Any) -> None:
@@ -288,7 +310,7 @@ def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     if not WEIGHT_RANGE[0] <= (largest := float(weights.max())) <= WEIGHT_RANGE[1]:
         raise ValueError(
             f"The largest sample_weight is {largest}; possible are {WEIGHT_RANGE[0]} to {WEIGHT_RANGE[1]}. Divide the "
-            "weights by their mean: only their ratios choose directions."
+            "weights by a power of ten."
         )
     return weights
 

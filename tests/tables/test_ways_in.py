@@ -382,3 +382,183 @@ def test_arrays_are_one_table_as_a_file_and_in_parts(tmp_path, labels, expected,
     }
     expected = [bool(one) for one in expected] if dtype == "?" else expected
     same(ways, expected if expected == REFUSED else expected * 3)
+
+
+# --- many parts -----------------------------------------------------------------------------------------------------
+
+
+def parquet_parts(folder, *tables):
+    folder.mkdir(exist_ok=True)
+    for number, table in enumerate(tables):
+        pq.write_table(table, folder / f"p{number}.parquet")
+    return folder
+
+
+def first(**columns):
+    return pa.table({"a": pa.array([0.5, 2.0, 1.0]), "t": pa.array(["x", "y", "x"])} | columns)
+
+
+def both(a, b):
+    """Return two parts whose column a is of two types."""
+    return first(a=a), first(a=b)
+
+
+TWO_TYPES = {
+    "bool then double": both(pa.array([True, False, True]), pa.array([4.5, 7.25, 0.5])),
+    "bool then int": both(pa.array([True, False, True]), pa.array([7, 2, 0])),
+    "decimal then double": both(pa.array(list(map(Decimal, ["0.25", "1", "2"]))), pa.array([1.23456789, 123.0, 5.0])),
+    "single then double": both(pa.array([0.5, 1, 2], pa.float32()), pa.array([0.1, 1 / 3, 2])),
+    "int8 then int64": both(pa.array([1, 2, 3], pa.int8()), pa.array([1000, 2**40, 7])),
+    "int then double": both(pa.array([1, 2, 3]), pa.array([0.5, 1.5, 2.5])),
+    "double then int": both(pa.array([0.5, 1.5, 2.5]), pa.array([1, 2, 3])),
+    "half then single": both(pa.array(np.array([1, 2, 3], np.float16)), pa.array([0.1, 0.2, 0.3], pa.float32())),
+    "numbers as text then double": both(pa.array(["1", "2.5", "3"]), pa.array([0.5, 1.5, 2.5])),
+}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("tables", TWO_TYPES.values(), ids=TWO_TYPES)
+def test_features_of_two_types_are_joined_as_doubles(tmp_path, tables, order):
+    tables = tables[::order]
+    wanted = np.concatenate(
+        [
+            [float(str(one).replace("True", "1").replace("False", "0")) for one in table["a"].to_pylist()]
+            for table in tables
+        ]
+    )
+    parts = parquet_parts(tmp_path / "parts", *tables)
+    for found in (in_memory(parts, "t"), in_batches(parts, "t")):
+        np.testing.assert_array_equal(np.ravel(found[1]), wanted)
+    mean = model_of(lambda m: m.fit(parts, "t"))
+    assert mean == model_of(
+        lambda m: fit_parts(m, [(wanted[:3, None], ["x", "y", "x"]), (wanted[3:, None], ["x", "y", "x"])])
+    )
+
+
+LABELS_IN_PARTS = {
+    "integers": ([1, 2, 1], [2, 10, 1], [1, 2, 1, 2, 10, 1]),
+    "small and large integers": (pa.array([1, 2, 1], pa.int8()), [300, 2, 1], [1, 2, 1, 300, 2, 1]),
+    "integers and whole doubles": ([0, 1, 0], [0.0, 1.0, 1.0], [0, 1, 0, 0, 1, 1]),
+    "integers and fractions": ([0, 1, 0], [0.5, 1.0, 1.0], ["0.0", "1.0", "0.0", "0.5", "1.0", "1.0"]),
+    "truth values": ([True, False, True], [False, True, True], [True, False, True, False, True, True]),
+    "texts": (["x", "y", "x"], ["z", "1", "x"], ["x", "y", "x", "z", "1", "x"]),
+    "categories and texts": (
+        pa.array(["x", "y", "x"]).dictionary_encode(),
+        ["z", "y", "x"],
+        ["x", "y", "x", "z", "y", "x"],
+    ),
+    "truth values and integers": ([True, False, True], [0, 1, 2], REFUSED),
+    "integers and texts": ([1, 2, 1], ["01", "2", "1"], REFUSED),
+    "truth values and texts": ([True, False, True], ["True", "x", "x"], REFUSED),
+    "doubles and texts": ([1.5, 2.5, 1.5], ["1.5", "x", "x"], REFUSED),
+    "a missing one in the second part": (["x", "y", "x"], ["x", None, "y"], REFUSED),
+    "nothing but nulls in the second part": (["x", "y", "x"], pa.nulls(3), REFUSED),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), LABELS_IN_PARTS.values(), ids=LABELS_IN_PARTS)
+def test_labels_of_parts_are_of_one_type(tmp_path, one, other, expected):
+    parts = parquet_parts(tmp_path / "parts", first(t=pa.array(one) if isinstance(one, list) else one), first(t=other))
+    same({"memory": lambda: in_memory(parts, "t"), "batches": lambda: in_batches(parts, "t")}, expected)
+    if expected == REFUSED and None not in (other if isinstance(other, list) else [None]):
+        with pytest.raises(ValueError, match=r"(?s)p0\.parquet.*p1\.parquet"):
+            read_table(parts, "t")
+
+
+CSV_LABELS = {
+    "whole": (["1", "2"], ["10", "2"], [1, 2, 10, 2]),
+    "late text": (["1", "2"], ["a", "2"], ["1", "2", "a", "2"]),
+    "late zero": (["1", "2"], ["01", "2"], ["1", "2", "01", "2"]),
+    "late fraction": (["1", "2"], ["1.0", "2"], ["1", "2", "1.0", "2"]),
+    "early text": (["a", "2"], ["1", "2"], ["a", "2", "1", "2"]),
+    "blank and quote": ([" 1", '"2"'], ["1", "2"], [1, 2, 1, 2]),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), CSV_LABELS.values(), ids=CSV_LABELS)
+def test_a_late_text_makes_all_labels_text(tmp_path, one, other, expected):
+    contents = ["a,t\n" + "".join(f"{at},{label}\n" for at, label in enumerate(some)) for some in (one, other)]
+    parts = folder_of(tmp_path / "parts", *(content.encode() for content in contents))
+    whole = tmp_path / "t.csv"
+    whole.write_text(contents[0] + contents[1].partition("\n")[2])
+    ways = {"memory": lambda: in_memory(parts, "t"), "batches": lambda: in_batches(parts, "t")}
+    same(ways | {"file": lambda: in_memory(whole, "t")}, expected)
+    assert model_of(lambda m: m.fit(parts, "t"))[1] == sorted(set(expected))
+
+
+def seen(folder, target="t"):
+    found = same({"memory": lambda: in_memory(folder, target), "batches": lambda: in_batches(folder, target)})
+    return found if found == REFUSED else (found[0], len(found[1]), sorted({label for _, label in found[2]}))
+
+
+HIDDEN = [".ipynb_checkpoints/p-checkpoint", "_temporary/0/p", ".snap/p", ".p", "_p", "sub/.git/p", "sub/_x/p"]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_files_in_hidden_places_are_no_rows(tmp_path, hidden):
+    parts = parquet_parts(tmp_path / "ck", first())
+    (parts / f"{hidden}.parquet").parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(first(a=[7.0, 8.0, 9.0]), parts / f"{hidden}.parquet")
+    assert seen(parts) == (("a",), 3, ["x", "y"])
+
+
+def test_a_link_to_a_part_does_not_double_it(tmp_path):
+    parts = parquet_parts(tmp_path / "parts", first(), first(a=[7.0, 8.0, 9.0]))
+    (parts / "latest.parquet").symlink_to(parts / "p1.parquet")
+    outside = tmp_path / "outside.parquet"
+    pq.write_table(first(a=[4.0, 5.0, 6.0]), outside)
+    for name in ("p2.parquet", "p3.parquet"):
+        (parts / name).symlink_to(outside)
+    assert seen(parts) == (("a",), 9, ["x", "y"])
+
+
+@pytest.mark.parametrize("above", ["run=5", "a=5", "t=q", "x=1/y=2"])
+def test_keys_above_the_folder_are_no_columns(tmp_path, above):
+    (tmp_path / above).mkdir(parents=True)
+    assert seen(parquet_parts(tmp_path / above / "tab", first())) == (("a",), 3, ["x", "y"])
+
+
+def test_keys_below_the_folder_are_columns(tmp_path):
+    for key in ("t=01", "t=1", "t=a%2Fb"):
+        (tmp_path / "text").mkdir(exist_ok=True)
+        parquet_parts(tmp_path / "text" / key, first().drop_columns("t"))
+    assert seen(tmp_path / "text") == (("a",), 9, ["01", "1", "a/b"])
+    for key in ("t=1", "t=2", "t=10"):
+        (tmp_path / "whole").mkdir(exist_ok=True)
+        parquet_parts(tmp_path / "whole" / key, first().drop_columns("t"))
+    assert seen(tmp_path / "whole") == (("a",), 9, [1, 2, 10])
+    for key in ("year=2020", "year=2021"):
+        (tmp_path / "year").mkdir(exist_ok=True)
+        parquet_parts(tmp_path / "year" / key, first())
+    assert seen(tmp_path / "year") == (("a", "year"), 6, ["x", "y"])
+    (tmp_path / "twice").mkdir()
+    parquet_parts(tmp_path / "twice" / "a=5", first())  # a column and a key of one name
+    assert seen(tmp_path / "twice") == REFUSED
+
+
+COLUMNS_OF_PARTS = {
+    "another order": (first().select(["t", "a"]), 6),
+    "a column more": (first(b=[1.0, 2.0, 3.0]), REFUSED),
+    "a column less": (first().drop_columns("a"), REFUSED),
+    "other names": (first().rename_columns(["A", "t"]), REFUSED),
+    "blanks around names": (first().rename_columns([" a", "t "]), 6),
+    "no rows": (first().slice(0, 0), 3),
+    "text": (first(a=["1", "oops", "2"]), REFUSED),
+    "a missing cell": (first(a=[1.0, None, 2.0]), REFUSED),
+    "an infinite cell": (first(a=[1.0, np.inf, 2.0]), REFUSED),
+}
+
+
+@pytest.mark.parametrize(("second", "n_rows"), COLUMNS_OF_PARTS.values(), ids=COLUMNS_OF_PARTS)
+def test_parts_have_the_same_columns_in_any_order(tmp_path, second, n_rows):
+    found = seen(parquet_parts(tmp_path / "parts", first(), second))
+    assert (found if found == REFUSED else found[1]) == n_rows
+
+
+def test_truth_values_and_numbers_do_not_meet_in_a_column(tmp_path):
+    names, rows = lines(cells=["true", "false"], everywhere=True)
+    words = "\n".join([names, *rows, ""]).encode()
+    numbers = "\n".join([names, *lines()[1], ""]).encode()
+    assert seen(folder_of(tmp_path / "parts", words, numbers)) == REFUSED
+    assert seen(folder_of(tmp_path / "swapped", numbers, words)) == REFUSED
+    assert seen(folder_of(tmp_path / "words", words, words.replace(b"8,", b"9,")))[1] == 12

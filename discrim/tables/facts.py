@@ -1,0 +1,166 @@
+"""Facts about a table: missing cells, text, identifiers, constant columns, equal rows, rare classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from discrim.tables.cells import ABSENT, INFINITE, TEXT
+from discrim.tables.labelled_table import LabelledTable, is_numbering
+from discrim.tables.scan import Scan
+from discrim.tables.source import TableSource
+from discrim.tables.table_error import MAX_BYTES
+
+FEW_ROWS = 10  # of a class, below which its scores say little
+FEWEST_ROWS = 2  # of a class that can be split into training and test rows
+FEW_LEVELS = 20
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """Facts about a table, whether it can be used as it is or not.
+
+    classes : number of rows of each class; missing, infinite : number of such cells by column
+    text : number of different texts by column; stray : number of text cells in columns of numbers
+    identifiers, constant, unnamed : names of columns; equal_rows : number of rows that equal an earlier one
+    unlabelled : number of rows without a label; notes : what was decided in reading
+    """
+
+    source: str
+    target: str
+    n_rows: int
+    n_features: int
+    classes: dict[Any, int]
+    missing: dict[str, int] = field(default_factory=dict)
+    infinite: dict[str, int] = field(default_factory=dict)
+    text: dict[str, int] = field(default_factory=dict)
+    stray: dict[str, int] = field(default_factory=dict)
+    identifiers: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
+    equal_rows: int = 0
+    unlabelled: int = 0
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_source(cls, source: TableSource, unnamed: tuple[str, ...] = (), max_bytes: int = MAX_BYTES) -> TableFacts:
+        """Read all rows of a source and state the facts about it; nothing is refused but what is no table."""
+        assert source.target is not None
+        scan = source.scan(max_bytes=max_bytes)
+        surveys = {name: scan.survey(name) for name in scan.kinds}
+        worded = {name: len(_texts(scan, name)) for name, one in surveys.items() if one.count(TEXT) and one.categorical}
+        free = {name for name, count in worded.items() if count > max(FEW_LEVELS, scan.n_rows // 2)}
+        X = np.concatenate(scan.blocks)
+        of_text = {name: scan.texts_of(name)[1] for name in worded}
+        for at, name in enumerate(source.features):
+            if name in of_text:
+                X[:, at] = of_text[name]
+        values, codes = scan.typed_labels()
+        counts = np.bincount(codes, minlength=len(values))
+        numeric = [(at, name) for at, name in enumerate(source.features) if name not in worded]
+        return cls(
+            str(source.path),
+            source.target,
+            scan.n_rows,
+            len(source.features),
+            dict(zip(values, counts.tolist(), strict=True)),
+            {name: count for name, one in surveys.items() if (count := one.count(ABSENT))},
+            {name: count for name, one in surveys.items() if (count := one.count(INFINITE))},
+            {name: count for name, count in worded.items() if name not in free},
+            {name: one.count(TEXT) for name, one in surveys.items() if one.count(TEXT) and name not in worded},
+            (*sorted(free), *(name for at, name in numeric if is_numbering(X[:, at], name))),
+            tuple(name for at, name in enumerate(source.features) if _is_constant(X[:, at])),
+            unnamed,
+            _equal_rows(X),
+            int(scan.unlabelled.sum()),
+            source.notes,
+        )
+
+    @classmethod
+    def of_table(cls, table: LabelledTable) -> TableFacts:
+        """State the facts about a table that is in memory."""
+        X = table.X
+        shape = (str(table.source), table.target, table.n_samples, table.n_features, table.class_counts())
+        if issparse(X):
+            return cls(*shape, notes=table.notes)
+        lacking = np.isnan(X).sum(axis=0)
+        missing = {name: int(count) for name, count in zip(table.feature_names, lacking, strict=True) if count}
+        named = list(enumerate(table.feature_names))
+        identifiers = tuple(name for at, name in named if is_numbering(X[:, at], name))
+        constant = tuple(name for at, name in named if _is_constant(X[:, at]))
+        return cls(
+            *shape,
+            missing=missing,
+            identifiers=identifiers,
+            constant=constant,
+            equal_rows=_equal_rows(X),
+            notes=table.notes,
+        )
+
+    @property
+    def rare(self) -> dict[Any, int]:
+        """Classes of few rows."""
+        return {label: count for label, count in self.classes.items() if count < FEW_ROWS}
+
+    @property
+    def settled_by(self) -> tuple[str, ...]:
+        """Options of the command line with which the table can be compared."""
+        dropped = dict.fromkeys((*self.unnamed, *self.identifiers, *self.stray, *self.infinite, *self.constant))
+        words: list[str] = []
+        for name in dropped:
+            words += ["--drop", name]
+        kept = [name for name in self.text if name not in dropped]
+        words += ["--one-hot"] if kept else []
+        if self.unlabelled:
+            words.append("--drop-missing")
+        elif any(name not in dropped for name in self.missing):
+            words += ["--impute", "median"]
+        if any(count < FEWEST_ROWS for count in self.classes.values()):
+            words += ["--min-class-size", str(FEWEST_ROWS)]
+        return tuple(words)
+
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Return what is noteworthy, where it is, and the options that settle it."""
+        found = [
+            ("columns without a name", _named(self.unnamed), "--drop, or --id"),
+            ("missing cells", _counted(self.missing), "--impute median, or --drop-missing"),
+            ("rows without a label", str(self.unlabelled or ""), "--drop-missing"),
+            ("infinite cells", _counted(self.infinite), "correct them, or --drop the columns"),
+            ("text columns", _counted(self.text, " different"), "--one-hot, or --drop"),
+            ("text among numbers", _counted(self.stray), "correct the cells, or --drop the columns"),
+            ("identifiers", _named(self.identifiers), "--drop, or --id"),
+            ("constant columns", _named(self.constant), "--drop"),
+            ("equal rows", f"{self.equal_rows} equal an earlier row" if self.equal_rows else "", "a note of compare"),
+            ("rare classes", _counted({str(label): count for label, count in self.rare.items()}), "--min-class-size"),
+        ]
+        return [line for line in found if line[1]]
+
+
+def _texts(scan: Scan, name: str) -> list[str]:
+    return [text for text in scan.texts_of(name)[0] if text not in scan.source.form.missing]
+
+
+def _is_constant(column: NDArray[Any]) -> bool:
+    present = column[~np.isnan(column)]
+    return len(present) > 1 and bool((present == present[0]).all())
+
+
+def _equal_rows(X: NDArray[Any]) -> int:
+    """Return how many rows equal an earlier one."""
+    if not X.size:
+        return 0
+    whole = np.ascontiguousarray(X + 0.0)  # −0 equals 0
+    rows = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1])))
+    return len(X) - len(np.unique(rows))
+
+
+def _named(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _counted(counts: dict[str, int], what: str = "") -> str:
+    return _named(tuple(f"{name} ({count}{what})" for name, count in counts.items()))
