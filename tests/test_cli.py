@@ -450,7 +450,7 @@ def test_killed_at_random_moments_and_resumed_the_table_is_the_same(tmp_path, ta
     assert f"{N_TRIALS} results are kept in {store}." in err
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_path, table, whole):
     store = tmp_path / "results.sqlite"
     process = Command("compare", table, *LONG, "--store", store, "--jobs", 2, before=os.setsid)

@@ -61,7 +61,12 @@ def main() -> None:
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # an answer is not lost for a character that the terminal lacks
     typed = sys.argv[1:] + os.environ.get("COMP_WORDS", "").split() + os.environ.get("_TYPER_COMPLETE_ARGS", "").split()
-    application(word for word in typed if word in COMMANDS)(prog_name="discrim")
+    try:
+        application(word for word in typed if word in COMMANDS)(prog_name="discrim")
+    except (ImportError, MemoryError) as error:
+        if isinstance(error, ImportError) and "failed to map segment" not in str(error):
+            raise
+        sys.exit("discrim: the memory that is left to this process (ulimit -v) is too small to begin. Raise its limit.")
 
 
 def _named_only(gloss: str) -> Callable[[], None]:

@@ -25,6 +25,7 @@ from discrim.cli.tables_by_name import (
     features_of,
     files_by_name,
     labelled,
+    note_unused,
     require_options_of_parts,
 )
 from discrim.core.moments.gather import Gathering, Statistics
@@ -173,6 +174,7 @@ def apply(
     names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
+    note_unused(data, names, written)
     if comes_in_parts(data, out):
         if predict:
             raise ValueError(f"{data} must fit into memory with --predict. Leave out --predict, or pass a file.")

@@ -101,9 +101,9 @@ def _table_of(given: dict[str, str], reading: Reading) -> Callable[[str], Labell
 
     def table_of(name: str) -> LabelledTable | None:
         if name in given:
-            return labelled(given[name], reading)
+            return labelled(given[name], reading).for_evaluation()
         try:
-            return catalogue.load(name, download=False)
+            return catalogue.load(name, download=False).for_evaluation()
         except ValueError:
             return None
 

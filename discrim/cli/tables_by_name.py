@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from discrim.tables import catalogue
 from discrim.tables.cells import CellFormat
 from discrim.tables.delimited import Dialect
 from discrim.tables.labelled_table import LabelledTable
-from discrim.tables.read import TableError, read_features, read_table
-from discrim.tables.source import TableSource
+from discrim.tables.read import ARCHIVES, TableError, read_features, read_table
+from discrim.tables.source import TableSource, open_parts
+from discrim.tables.table_error import quoted
 
 
 def is_file(data: str) -> bool:
@@ -130,6 +132,15 @@ def without_groups(reading: Reading, groups: str | None) -> Reading:
     if reading.id_column is None:
         return replace(reading, id_column=groups)
     return replace(reading, drop=[*(reading.drop or []), groups])
+
+
+def note_unused(data: str, feature_names: Sequence[str], written: FileFormat) -> None:
+    """Print which columns of new rows the model does not use."""
+    if not is_file(data) or written.transpose or Path(data).suffix.lower() in ARCHIVES:
+        return
+    known = {written.id_column, *(name for feature in feature_names for name in (feature, feature.split("=")[0]))}
+    if unused := [name for name in open_parts(data, dialect_of(written), alone=True)[1][0].names if name not in known]:
+        say(f"Columns that the model does not use are ignored: {quoted(unused)}.")
 
 
 def features_of(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_array, check_is_fitted
 
 from discrim.threads import on_one_blas_thread_throughout
 
@@ -73,6 +73,7 @@ class LinearMap(TransformerMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the features of rows."""
         check_is_fitted(self)
+        _check_feature_names(self, X, reset=False)
         rows = check_array(X, accept_sparse="csr", dtype=np.float64)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {rows.shape[1]} features, but LinearMap expects {self.n_features_in_}.")

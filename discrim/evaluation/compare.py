@@ -120,7 +120,7 @@ def compare(
     >>> found.verdict.recommended.method, found.verdict.recommended.k
     ('regularized-lda', 2)
     """
-    table = X if isinstance(X, LabelledTable) else labelled_table(X, y, filled=impute is not None)
+    table = X.for_evaluation() if isinstance(X, LabelledTable) else labelled_table(X, y, filled=impute is not None)
     require_metric(metric, also=("auto",))
     _require_whole(n_splits=n_splits, per_class=per_class, most_rows=most_rows, seed=seed, n_jobs=n_jobs)
     _require_whole(seed=seed, permutations=permutations, least=0)

@@ -134,7 +134,7 @@ def _require_all_classes(table: LabelledTable, drawn: np.ndarray, most: int | No
 
 
 def labelled_table(X: Any, y: Any, *, filled: bool = False) -> LabelledTable:
-    """Return arrays or a data frame as a labelled table; what the estimators refuse is refused, labels keep their type.
+    """Return arrays or a data frame as a labelled table with text labels; what the estimators refuse is refused.
 
     filled : missing cells are filled in later, so NaN may come
     """
@@ -143,13 +143,12 @@ def labelled_table(X: Any, y: Any, *, filled: bool = False) -> LabelledTable:
     rows = csr_array(rows).astype(np.float64) if issparse(rows) else np.asarray(rows, dtype=np.float64)
     require_finite(np.where(np.isnan(rows), 0.0, rows) if filled and not issparse(rows) else rows)
     labels = checked_labels("compare", y, rows.shape[0])
-    if labels.dtype.kind not in "iub":
-        words = [str(label) for label in labels.tolist()]
-        labels = np.array(words)
-        if len(np.unique(labels)) < len(set(words)):  # numpy cuts zero characters off the end of texts
-            raise ValueError("Labels must not differ only in zero characters at their end. Rename them.")
+    words = [str(label) for label in labels.tolist()]
+    text = np.array(words)
+    if len(np.unique(text)) < len(set(words)):  # numpy cuts zero characters off the end of texts
+        raise ValueError("Labels must not differ only in zero characters at their end. Rename them.")
     known = tuple(str(name) for name in names) or tuple(f"f{at}" for at in range(rows.shape[1]))
-    return LabelledTable(rows, labels, known, "target", "arrays")
+    return LabelledTable(rows, text, known, "target", "arrays")
 
 
 def require_identity(grid: Grid, store: Any) -> None:

@@ -291,7 +291,7 @@ def _made(one: dict[str, Any], cells: list[PrintedCell]) -> PrintedTable:
 def prepared(table: LabelledTable, printed: PrintedTable) -> LabelledTable:
     """Return the rows as the paper's experiment uses them."""
     if printed.classes:
-        kept = np.isin(table.y.astype(str), printed.classes)
+        kept = np.isin(table.y, printed.classes)
         table = replace(table, X=table.X[kept], y=table.y[kept])
     return table if not printed.prepare else named(printed.prepare, PREPARATIONS, "preparation")(table)
 

@@ -237,15 +237,19 @@ class ArrayPart(TablePart):
             yield [pyarrow.array(column) for column in np.asfortranarray(block).T]
 
 
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn errors of pyarrow on a damaged file into a TableError that names it."""
+def require_utf8_name(path: Path) -> None:
+    """Raise if the name of a file cannot be printed or passed to pyarrow."""
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError as error:
-        raise TableError(
-            f"The name of {os.fsencode(path)!r} must be text in UTF-8. Rename the file or folder."
-        ) from error
+        named = f"The name of {os.fsencode(path)!r} must be text in UTF-8. Rename the file or folder."
+        raise TableError(named) from error
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn errors of pyarrow on a damaged file into a TableError that names it."""
+    require_utf8_name(path)
     try:
         yield
     except (arrow("pyarrow", path).ArrowException, OSError) as error:

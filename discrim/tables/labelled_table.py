@@ -59,6 +59,10 @@ class LabelledTable:
         """The table of these rows, by their numbers."""
         return replace(self, X=self.X[rows], y=self.y[rows], ids=None if self.ids is None else self.ids[rows])
 
+    def for_evaluation(self) -> LabelledTable:
+        """Return the table as results name it: labels as text, features in double precision."""
+        return replace(self, X=self.X.astype(np.float64, copy=False), y=self.y.astype(str))
+
     def class_counts(self) -> dict[Any, int]:
         return dict(sorted(Counter(self.y.tolist()).items()))
 

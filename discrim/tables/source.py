@@ -49,6 +49,7 @@ from discrim.tables.formats import (
     on_its_side,
     open_feather,
     open_sheet,
+    require_utf8_name,
     visible_files,
 )
 from discrim.tables.header import require_names
@@ -364,6 +365,7 @@ def open_parts(
         part = frame_part(data)
         return part.path, [part]
     path = Path(data)
+    require_utf8_name(path)
     files = visible_files(path) if path.is_dir() else [path]
     endings = {ending_of(file) for file in files}
     if not path.is_dir() and not endings <= set(KINDS):

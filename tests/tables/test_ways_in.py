@@ -1,7 +1,9 @@
 """One table of messy layouts, run through every way in: the same classes, rows and numbers, or the same refusal."""
 
 import gzip
+import json
 import os
+import shlex
 from decimal import Decimal
 
 import numpy as np
@@ -10,11 +12,17 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from discrim import MaximumMarginCriterion, fit_parts
+from discrim import MaximumMarginCriterion, fit_parts, load
+from discrim.cli import application
 from discrim.tables.delimited import Dialect
+from discrim.tables.facts import TableFacts
 from discrim.tables.read import read_table
 from discrim.tables.source import TableSource
+from torture import layouts
 
 REFUSED = "refused"
 
@@ -562,3 +570,129 @@ def test_truth_values_and_numbers_do_not_meet_in_a_column(tmp_path):
     assert seen(folder_of(tmp_path / "parts", words, numbers)) == REFUSED
     assert seen(folder_of(tmp_path / "swapped", numbers, words)) == REFUSED
     assert seen(folder_of(tmp_path / "words", words, words.replace(b"8,", b"9,")))[1] == 12
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_any_layout_of_a_table_is_one_model(tmp_path_factory, seed):
+    rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("t")
+    table = layouts.drawn_table(rng)
+    one, other = (layouts.fitted(layouts.written(rng, folder / f"{at}", table)) for at in range(2))
+    assert layouts.same(one, other)
+
+
+# --- what the command line makes of it ------------------------------------------------------------------------------
+
+
+def run(*words):
+    done = CliRunner().invoke(application(), [str(word) for word in words], catch_exceptions=False)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_checkpoint_does_not_change_a_comparison(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 6)), columns=list("uvwxyz"))
+    frame["t"] = np.array(list("abc"))[np.arange(300) % 3]
+    frame.loc[frame["t"] == "a", "u"] += 1
+    (tmp_path / "ck" / ".ipynb_checkpoints").mkdir(parents=True)
+    for name in ("t.csv", "ck/d.csv", "ck/.ipynb_checkpoints/d-checkpoint.csv"):
+        frame.to_csv(tmp_path / name, index=False)
+    options = ["-t", "t", "-m", "pca", "-c", "1-nn", "-k", "2", "--splits", "3", "-j", "1", "--json"]
+    found = [json.loads(run("compare", tmp_path / name, *options)[1]) for name in ("t.csv", "ck")]
+    for one in found:
+        one["lines"] = [{k: v for k, v in line.items() if k != "seconds"} for line in one["lines"]]
+    assert found[0]["lines"] == found[1]["lines"]
+    assert found[0]["rows"] == found[1]["rows"] == 300
+
+
+@pytest.mark.parametrize("scale", ["standard", "none"])
+@pytest.mark.parametrize("method", ["pca", "regularized-lda", "lda"])
+def test_a_model_of_the_command_line_knows_its_columns(tmp_path, scale, method):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 4)), columns=list("abcd")).assign(t=[1, 2, 10] * 20)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model, out = tmp_path / "m.discrim", tmp_path / "f.csv"
+    given = ["project", tmp_path / "t.csv", "-t", "t", "-m", method, "-k", "1", "--scale", scale]
+    assert run(*given, "--model", model, "--out", out)[0] == 0
+    loaded = load(model)
+    assert loaded.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_allclose(loaded.transform(frame[list("abcd")]).ravel(), pd.read_csv(out).iloc[:, 0], atol=1e-10)
+    for wrong in (frame[list("dcba")], frame[list("abc")], frame[[*"abcd", "t"]]):
+        with pytest.raises(ValueError, match="feature names"):
+            loaded.transform(wrong)
+    assert pd.read_csv(out)["t"].tolist() == frame["t"].tolist()
+    frame[["t", *"dbca"]].to_csv(tmp_path / "new.csv", index=False)
+    code, _, err = run("apply", model, tmp_path / "new.csv", "--out", tmp_path / "again.csv")
+    assert code == 0
+    assert "'t'" in err  # the column that the model does not use
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "again.csv").iloc[:, 0], pd.read_csv(out).iloc[:, 0], atol=1e-10)
+
+
+def test_features_of_a_part_that_changed_at_the_same_size_and_time_are_written_again(tmp_path):
+    parts = parquet_parts(tmp_path / "parts", first(), first(a=[7.0, 8.0, 9.0]))
+    model, out = tmp_path / "m.discrim", tmp_path / "out"
+    assert run("project", parts, "-t", "t", "-m", "pca", "-k", "1", "--model", model)[0] == 0
+    apply = ["apply", model, parts, "--out", out]
+    assert run(*apply)[0] == 0
+    before, stamp = pd.read_parquet(out / "p1.parquet"), (parts / "p1.parquet").stat()
+    pq.write_table(first(a=[9.0, 8.0, 7.0]), parts / "p1.parquet")
+    assert (parts / "p1.parquet").stat().st_size == stamp.st_size
+    os.utime(parts / "p1.parquet", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert run(*apply)[0] == 0
+    np.testing.assert_allclose(pd.read_parquet(out / "p1.parquet").to_numpy(), before.to_numpy()[::-1], atol=1e-12)
+
+
+def messy_file(path):
+    rng = np.random.default_rng(0)
+    rows = [",patient_id,age,town,batch,free,weight,y"]
+    for i in range(60):
+        age = "" if i % 17 == 0 else f"{rng.normal(40, 9):.2f}"
+        weight = "oops" if i == 7 else f"{rng.normal():.3f}"
+        rows.append(f"{i},{9000 + 7 * i},{age},{'ABC'[i % 3]},5,n{i}x,{weight},{'rare' if i == 3 else 'uv'[i % 2]}")
+    path.write_text("\n".join([*rows, ""]))
+    return path
+
+
+def test_check_names_everything_and_its_command_goes_through(tmp_path):
+    path = messy_file(tmp_path / "messy.csv")
+    before = path.read_bytes()
+    code, out, _ = run("check", path, "--target", "y")
+    assert code == 0
+    for word in ("column 1", "patient_id", "age (4)", "town (3", "batch", "free", "weight (1)", "rare (1)"):
+        assert word in out
+    words = shlex.split(out.strip().splitlines()[-1])
+    assert words[:2] == ["discrim", "compare"]
+    code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
+    assert code == 0, err
+    assert "59 rows × 4 features" in " ".join(out.split())
+    assert path.read_bytes() == before
+    facts = TableFacts.of_source(TableSource.open(path, "y", drop=["column 1"]))
+    assert (facts.n_rows, facts.classes, facts.missing) == (60, {"rare": 1, "u": 30, "v": 29}, {"age": 4})
+    path.write_text("a,b,y\n1,2,u\n1,2,v\n1,3,u\n1,2.0,u\n-0,0,v\n0,0,v\n")
+    assert TableFacts.of_source(TableSource.open(path, "y")).equal_rows == 3
+
+
+def test_check_of_a_plain_table_asks_for_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc")).assign(y=[1, 2] * 20).to_parquet(tmp_path / "t.parquet")
+    code, out, _ = run("check", tmp_path / "t.parquet")
+    assert code == 0
+    assert out.strip().splitlines()[-1].endswith("t.parquet --target y")
+    assert run("check", "iris")[0] == 0
+
+
+def test_all_complaints_are_made_at_once(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c,d,y\n1,,x,inf,u\n2,3,y,4,\n3,4,x,5,v\n4,5,y,6,u\n")
+    with pytest.raises(ValueError, match=r"(?s)'c': 'x' is not a number.*2 missing cells.*'d': 'inf' is infinite"):
+        read_table(path, "y")
+    path.write_text(",b,c,y\n1,2,x,u\n2,3,y,v\n3,4,x,v\n4,5,y,u\n")
+    with pytest.raises(ValueError, match=r"(?s)no name of its own.*'c': 'x' is not a number"):
+        read_table(path, "y")
+
+
+def test_a_name_that_is_not_utf_8_is_refused_in_words(tmp_path):
+    name = os.fsencode(tmp_path) + b"/t\xfe.csv"
+    with open(name, "wb") as file:
+        file.write(b"a,y\n1,u\n2,v\n3,u\n")
+    with pytest.raises(ValueError, match="UTF-8"):
+        read_table(os.fsdecode(name), "y")
