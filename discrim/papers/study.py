@@ -290,6 +290,7 @@ def _made(one: dict[str, Any], cells: list[PrintedCell]) -> PrintedTable:
 
 def prepared(table: LabelledTable, printed: PrintedTable) -> LabelledTable:
     """Return the rows as the paper's experiment uses them."""
+    table = table.for_evaluation()
     if printed.classes:
         kept = np.isin(table.y, printed.classes)
         table = replace(table, X=table.X[kept], y=table.y[kept])
