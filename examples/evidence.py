@@ -50,7 +50,10 @@ PAGES = {
         Page("max_margin_pca_study.py", "--into docs/max_margin_shift.md", 3),
         Page("corruption_study.py", "--into docs/max_margin_shift.md", 2),
     ],
-    "refinement": [Page("refinement_study.py", "--into docs/refinement.md", 10)],
+    "refinement": [
+        Page("refinement_study.py", "--into docs/refinement.md", 9),
+        Page("selection_study.py", "--into docs/refinement.md", 1),
+    ],
     "study": [Page("default_reducer_study.py", "--store {store} --into docs/study.md", 12)],
     "posterior_map": [
         Page("nonlinear_study.py", "--store {store} --splits 10 --rows 600 --into docs/posterior_map.md", 15)
