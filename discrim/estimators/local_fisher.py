@@ -278,7 +278,7 @@ class PairwiseEigenvectors(Reducer):
             scores = scores + (self.mean_ @ self.components_.T.astype(np.float64)).astype(scores.dtype)
         return np.concatenate([np.maximum(scores, 0), np.maximum(-scores, 0)], axis=1)
 
-    def _components_of(self, features: NDArray[Any]) -> NDArray[Any]:
+    def _scores_of_features(self, features: NDArray[Any]) -> NDArray[Any]:
         if not self.pieces:
             return features
         k = features.shape[1] // 2

@@ -166,7 +166,8 @@ def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int,
             model = fitted(method.estimator(largest, data.seed), data.train, data.y_train, data.train_weight)
             train, test = model.transform(data.train), model.transform(data.test)
             if method.ours and train.shape[1] < largest:  # a line for K holds K components
-                raise ValueError(f"{method.name} has {plural(train.shape[1], 'component')} here, fewer than {largest}")
+                has = plural(train.shape[1], "component")
+                raise ValueError(f"n_components={largest}, but {method.name} has {has} for these rows")
             parts = {k: (train, test) if k == largest else (train[:, :k], test[:, :k]) for k in counts}
             if method.resizes:
                 models = {k: model.with_components(k) for k in counts if k < largest}

@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_refused_before_a_block_is_computed(monkeypatch):
         raise AssertionError("computed")
 
     rows = da.from_array(WIDE, chunks=(90, -1)).map_blocks(never, meta=np.empty((0, 0)))
-    with pytest.raises(ValueError, match=r"120 columns came.*RegularizedLDA needs them.*takes Dask's collections too"):
+    with pytest.raises(ValueError, match=r"max_memory.*RegularizedLDA"):
         fit_parts(RegularizedLDA(), [(rows, OF_WIDE)], max_memory=200_000)
     frame = dd.from_dask_array(rows, columns=[f"x{i}" for i in range(120)])
     with pytest.raises(ValueError, match="RegularizedLDA needs them"):

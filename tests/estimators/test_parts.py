@@ -562,3 +562,25 @@ def test_parts_with_and_without_names_are_refused(named_first: bool) -> None:
         fit_parts(PCA(1), parts)
     with pytest.raises(ValueError, match=words):
         PCA(1).partial_fit(parts[0]).partial_fit(parts[1])
+
+
+def test_statistics_without_names_forget_the_names_of_an_earlier_fit():
+    X, y = labelled(40, 3)
+    model = FisherLDA().fit(pd.DataFrame(X, columns=list("abc")), y)
+    model.fit_statistics(FisherLDA().statistics(X, y))
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_class_weights_cannot_be_added_to_moments():
+    X, y = labelled(40, 3)
+    with pytest.raises(ValueError, match="class_weight"):
+        FisherLDA(class_weight={0: 2.0}).fit_statistics(discrim.ClassMoments.of(X, y))
+
+
+@QUIET
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_passes_over_parts_know_no_deviations_to_explain_by():
+    X, y = labelled(60, 200)
+    model = discrim.fit_parts(discrim.PCA(1), [(X[:30], y[:30]), (X[30:], y[30:])], max_memory=200_000)
+    with pytest.raises(ValueError, match="deviations"):
+        model.explain(X[:2])

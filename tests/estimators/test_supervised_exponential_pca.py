@@ -100,7 +100,7 @@ def test_many_rows_are_refused_but_not_many_copies(monkeypatch):
     monkeypatch.setattr(supervised_exponential_pca, "MOST_ROWS", 30)
     X, y = labelled(30, 4)
     SupervisedExponentialPCA(2).fit(np.r_[X, X], np.r_[y, y])
-    with pytest.raises(ValueError, match=r"40 .*30"):
+    with pytest.raises(ValueError, match="rows"):
         SupervisedExponentialPCA(2).fit(*labelled(40, 4))
 
 
