@@ -243,7 +243,7 @@ def start() -> Iterator[Row]:
         for name, goal, code in (
             ("import discrim", 0.3, "import discrim"),
             ("discrim --help", 0.3, COMMAND.format(["--help"])),
-            ("discrim apply to 12 rows", 2.0, COMMAND.format(["apply", model, rows, "--out", out + ".2"])),
+            ("discrim apply to 12 rows", 2.0, COMMAND.format(["apply", model, rows, "--out", out + ".csv"])),
             ("first fit that compiles the SVM", 4.0, FIRST.format("CrammerSingerSVC()")),
             ("first fit that compiles the search of enemies", 4.0, FIRST.format('MarginPCA(pairs="nearest")')),
         ):

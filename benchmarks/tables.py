@@ -32,7 +32,7 @@ def digit_counts(n: int = 3_000) -> tuple[np.ndarray, np.ndarray]:
     """Return counts from 0 to 16 in 64 columns and ten overlapping classes, as optical digits have them."""
     rng = np.random.default_rng(0)
     y = rng.integers(10, size=n)
-    means = np.clip(8 + 6 * rng.standard_normal((10, 64)), 0, 16) * (rng.random((1, 64)) < 0.8)
+    means = np.clip(8 + 3 * rng.standard_normal((10, 64)), 0, 16) * (rng.random((1, 64)) < 0.8)
     return np.clip(np.round(means[y] + 4.5 * rng.standard_normal((n, 64))), 0, 16), y
 
 
