@@ -108,6 +108,14 @@ def test_wide_tables_and_scatters_with_class_weights_have_the_same_spread():
             np.testing.assert_allclose(model._column_deviations[there], X.std(axis=0)[there], err_msg=case.name)
 
 
+def test_the_spread_of_long_rows_keeps_its_digits_in_columns_that_hardly_vary():
+    X, _ = labelled(30, 60, seed=2)
+    X[:, 3], X[:, 4] = 7.1, 10 + 1e-4 * X[:, 4]
+    found = PCA(1).fit(X)._column_deviations
+    np.testing.assert_allclose(found, X.std(axis=0), rtol=1e-9, atol=1e-14)
+    assert found[3] == 0
+
+
 @pytest.mark.parametrize("between", [(0, 9), (1, 1), (1,), (0, 1, 2)])
 def test_two_classes_are_two_known_labels(between):
     X, y = labelled(60, 4)

@@ -300,6 +300,8 @@ def test_tasks_use_the_free_cores(four_cores):
 
 
 def test_outside_of_a_limited_call_there_are_no_threads(four_cores):
+    with one_blas_thread:
+        pass
     assert names_of_threads() == {threading.current_thread().name}
 
 
@@ -336,6 +338,19 @@ def test_a_task_runs_on_one_blas_thread_in_the_context_of_its_caller(four_cores)
             assert set(threads) == {1}
             assert over == "raise"
     assert set(blas_threads()) == {4}
+
+
+def test_threads_of_tasks_use_their_cores(four_cores):
+    together = threading.Barrier(4, timeout=60)
+
+    def work(_):
+        together.wait()
+        free = one_blas_thread.free_threads()
+        together.wait()
+        return free
+
+    with one_blas_thread:
+        assert max(map_tasks(work, range(4))) <= 1
 
 
 def test_an_error_in_a_task_is_raised_and_the_setting_restored(four_cores):
