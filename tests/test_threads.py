@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
+from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import discrim
@@ -55,6 +56,9 @@ class Watched:
     def __len__(self):
         return len(self.values)
 
+    def __getitem__(self, rows):
+        return self.values[rows]
+
     def __array__(self, dtype=None, copy=None):
         self.seen.append(blas_threads())
         if self.fail:
@@ -69,6 +73,13 @@ def table(name):
     return (X - X.min()) / np.ptp(X) if name in ON_SIGMOID else X, y
 
 
+def made(name):
+    """An estimator with its defaults; a predictor of the last step alone."""
+    return (
+        discrim.Predictor(make_pipeline(discrim.RegularizedLDA())) if name == "Predictor" else getattr(discrim, name)()
+    )
+
+
 def ones(watched):
     return bool(watched.seen) and all(set(numbers) == {1} for numbers in watched.seen)
 
@@ -79,7 +90,7 @@ def test_fit_and_use_run_on_one_thread_and_give_the_callers_setting_back(name):
     rows = Watched(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = getattr(discrim, name)().fit(rows, y)
+        model = made(name).fit(rows, y)
         assert ones(rows)
         assert blas_threads() == before
         for use in sorted(use for use in USES if hasattr(model, use)):
@@ -94,7 +105,7 @@ def test_a_fit_that_raises_gives_the_callers_setting_back(name):
     before, (X, y) = blas_threads(), table(name)
     rows = Watched(X, fail=True)
     with pytest.raises(ValueError, match="these rows cannot be read"):
-        getattr(discrim, name)().fit(rows, y)
+        made(name).fit(rows, y)
     assert ones(rows)
     assert blas_threads() == before
 

@@ -19,6 +19,7 @@ from discrim.core.calibration import best_temperature, calibrated
 from discrim.core.row_limits import RowLimits
 from discrim.estimators.pca import PCA
 from discrim.tables.warn_once import columns_in_order
+from discrim.threads import on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]
 FOLDS = 5
@@ -38,6 +39,7 @@ def _has_limits(predictor: Predictor) -> bool:
     return predictor.limits_ is not None
 
 
+@on_one_blas_thread_throughout
 class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A pipeline that ends in a classifier, with probabilities and limits for rows unlike the training rows.
 
