@@ -61,6 +61,8 @@ class LabelledTable:
 
     def for_evaluation(self) -> LabelledTable:
         """Return the table as results name it: labels as text, features in double precision."""
+        if self.y.dtype.kind == "U" and self.X.dtype == np.float64:
+            return self
         return replace(self, X=self.X.astype(np.float64, copy=False), y=self.y.astype(str))
 
     def class_counts(self) -> dict[Any, int]:

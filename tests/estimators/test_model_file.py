@@ -469,3 +469,18 @@ def test_class_weights_with_numpy_labels_are_restored(path):
     again = load(path)
     assert again.class_weight == model.class_weight
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("depth", [12, 50, 300])
+def test_pipelines_inside_pipelines_load_in_time_linear_in_the_file(depth, table, path):
+    save(make_pipeline(StandardScaler(), PCA(1)).fit(table[0]), path)
+    first, _, rest = path.read_bytes().split(b"\n", 2)
+    line, arrays = rest.split(b"\n", 1)
+    described = json.loads(line)
+    for _ in range(depth):
+        described["model"] = {"pipeline": [["a", described["model"]]]}
+    content = json.dumps(described).encode() + b"\n" + arrays
+    path.write_bytes(first + b"\n" + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+    start = time.process_time()
+    assert [type(step).__name__ for _, step in load(path).steps] == ["StandardScaler", "PCA"]
+    assert time.process_time() - start < 5
