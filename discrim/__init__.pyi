@@ -43,6 +43,7 @@ from discrim.model_file import save as save
 from discrim.model_file import trusted_types as trusted_types
 from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay
 from discrim.report.critical_difference import CriticalDifferenceDisplay as CriticalDifferenceDisplay
+from discrim.report.importance import SeparationDisplay as SeparationDisplay
 from discrim.report.importance import VIPDisplay as VIPDisplay
 from discrim.report.loadings import LoadingsDisplay as LoadingsDisplay
 from discrim.report.margin_distribution import MarginDisplay as MarginDisplay

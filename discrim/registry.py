@@ -474,6 +474,7 @@ ENTRIES = (
     Entry("SpectrumDisplay", "discrim.report.spectrum", "what each component is worth, drawn"),
     Entry("LoadingsDisplay", "discrim.report.loadings", "which features make a component"),
     Entry("VIPDisplay", "discrim.report.importance", "which features matter in all"),
+    Entry("SeparationDisplay", "discrim.report.importance", "which features separate two classes"),
     Entry("MonitoringDisplay", "discrim.report.monitoring", "rows that do not fit, drawn"),
     Entry("MarginDisplay", "discrim.report.margin_distribution", "margins before and after, drawn"),
     Entry("AccuracyCurveDisplay", "discrim.report.accuracy_curves", "scores over components, drawn"),

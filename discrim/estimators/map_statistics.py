@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.coordinates.basis import Features
 from discrim.core.cross_validation import hash_splitter
+from discrim.core.explanation import two_classes
 from discrim.core.kernel_choice import Candidate, Choice
 from discrim.core.landmark_rule import Look, landmark_count
-from discrim.core.landmarks import content_priorities
+from discrim.core.landmarks import content_priorities, drawn_landmarks
 from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
 from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.posterior_rule import HeldOutRows, column_deviations
@@ -27,7 +28,7 @@ from discrim.core.problem import Needs
 from discrim.estimators.fitting import record_columns, rows_of_sample, warn_of_new_stream
 from discrim.tables.check_parameters import require_unnumbered, seed_number
 from discrim.tables.row_hash import HashKFold
-from discrim.tables.rows import LabelledRows
+from discrim.tables.rows import LabelledRows, block_slices
 from discrim.tables.validation import (
     labelled_rows,
     names_of,
@@ -38,10 +39,24 @@ from discrim.tables.validation import (
 from discrim.threads import on_one_blas_thread, on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]
+IMPORTANCE_ROWS = 1_000  # of the training rows, over which effects of columns are averaged
 MAX_MEMORY = 8 * 2**30  # bytes that moments of landmarks' features may take
 
 
 @on_one_blas_thread_throughout
+class AbsentAttribute:
+    """An attribute that reducers have and this one has not; the error says why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
+
+
 class MapOfStatistics(BaseEstimator, ABC):
     """Fits of a posterior map that see a sample of the rows, and moments of all."""
 
@@ -52,6 +67,9 @@ class MapOfStatistics(BaseEstimator, ABC):
     cv: Any
     random_state: Any
     solver_: str
+    classes_: NDArray[Any]
+    temperature_: float
+    _rule: Any
     _statistics: Statistics | None = None  # of a stream
     _look: Look | None = None  # at a sample, while moments of all rows are gathered
     _held_out: HeldOutRows | None = None  # not kept in model files
@@ -76,9 +94,25 @@ class MapOfStatistics(BaseEstimator, ABC):
     ) -> None:
         """Set the fitted attributes."""
 
-    @abstractmethod
     def _mean_effects(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
-        """Compute the mean absolute effect of each column."""
+        """Compute the mean absolute effect of each column over distinct rows; None for a rule without gradients."""
+        if not self._rule.has_gradients:
+            own = getattr(getattr(self._rule, "classifier", None), "feature_importances_", None)
+            return None if own is None else np.asarray(own)
+        picked = drawn_landmarks(priorities, np.arange(rows.shape[0]), IMPORTANCE_ROWS)
+        weights = np.bincount(priorities, rows.weights)[priorities[picked]]
+        total = np.zeros(rows.shape[1])
+        for part in block_slices(len(picked), rows.shape[1]):
+            table = rows.X[picked[part]]
+            pair = two_classes(self._rule.scores(table), self.classes_, None)
+            (effects,) = self._rule.effects(table, [self._pair_weights(*pair)], self._column_deviations)
+            total += weights[part] @ np.abs(effects)
+        return total / weights.sum()
+
+    def _pair_weights(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
+        """Return weights of the scores that make log p(first) − log p(second)."""
+        chosen = np.eye(len(self.classes_)) / self.temperature_
+        return chosen[first] - chosen[second]
 
     @property
     def _seed(self) -> int:

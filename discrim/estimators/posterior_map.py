@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from discrim.core.cross_validation import Folds, hash_splitter, splits_of
 from discrim.core.explanation import Explanation, two_classes
 from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, ChosenKernel, require_known_kernel_params
 from discrim.core.landmark_rule import LARGE_ROWS
-from discrim.core.landmarks import content_priorities, drawn_landmarks
+from discrim.core.landmarks import content_priorities
 from discrim.core.posterior_rule import (
     SHARPNESS,
     HeldOutRows,
@@ -36,7 +36,7 @@ from discrim.core.posterior_rule import (
 from discrim.doc_links import public_estimator
 from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
-from discrim.estimators.map_statistics import MapOfStatistics, require_rows_to_hold_out
+from discrim.estimators.map_statistics import AbsentAttribute, MapOfStatistics, require_rows_to_hold_out
 from discrim.estimators.parts import fit_within
 from discrim.tables.check_parameters import (
     POSITIVE,
@@ -46,7 +46,7 @@ from discrim.tables.check_parameters import (
     named,
     whole,
 )
-from discrim.tables.rows import LabelledRows, block_slices
+from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
     checked_table,
     labelled_rows,
@@ -58,21 +58,7 @@ from discrim.tables.validation import (
 from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
-IMPORTANCE_ROWS = 1_000  # of the training rows, over which effects of columns are averaged
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
-
-
-class _Missing:
-    """An attribute that reducers have and this one has not; the error says why."""
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type) -> NoReturn:
-        raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
 
 
 def _scores_classes(given: Any) -> bool:
@@ -165,11 +151,11 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
 
     _weight_covariance: Array | None = None  # of q, over held-out rows; None in models saved by version 0.1
 
-    inverse_transform = _Missing(
+    inverse_transform = AbsentAttribute(
         "many rows share a place, which says how probable the classes are and nothing else. Use BayesErrorLDA, whose "
         "components can be carried back."
     )
-    components_ = _Missing("the map is not linear, so it has no directions. Use BayesErrorLDA for loadings.")
+    components_ = AbsentAttribute("the map is not linear, so it has no directions. Use BayesErrorLDA for loadings.")
 
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": (whole(1), Possible("or None for one less than there are classes", lambda k: k is None)),
@@ -284,21 +270,6 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         """True if the classifier is the user's."""
         return self.classifier is not None and not isinstance(self.classifier, str)
 
-    def _mean_effects(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
-        """Compute the mean absolute effect of each column over distinct rows; None for a rule without gradients."""
-        if not self._rule.has_gradients:
-            own = getattr(getattr(self._rule, "classifier", None), "feature_importances_", None)
-            return None if own is None else np.asarray(own)
-        picked = drawn_landmarks(priorities, np.arange(rows.shape[0]), IMPORTANCE_ROWS)
-        weights = np.bincount(priorities, rows.weights)[priorities[picked]]
-        total = np.zeros(rows.shape[1])
-        for part in block_slices(len(picked), rows.shape[1]):
-            table = rows.X[picked[part]]
-            pair = two_classes(self._rule.scores(table), self.classes_, None)
-            (effects,) = self._rule.effects(table, [self._pair_weights(*pair)], self._column_deviations)
-            total += weights[part] @ np.abs(effects)
-        return total / weights.sum()
-
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
         """Feature spaces to choose from."""
         linear = Candidate("linear", landmarks_only=is_too_large(*rows.shape))
@@ -329,7 +300,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self._seed_of_places = seed
         places = self._unrotated_places()
         tempered = isinstance(self.sharpness, str)
-        self.sharpness_ = tempered_sharpness(choice, places) if tempered else float(self.sharpness)
+        self._picture_sharpness = tempered_sharpness(choice, places)
+        self.sharpness_ = self._picture_sharpness if tempered else float(self.sharpness)
         self._weight_covariance = weight_covariance(choice)
         self.places_ = on_principal_axes(places, self._weight_covariance)
 
@@ -394,10 +366,36 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         positions : array of shape (n_samples, n_components_)
             Positions on the map.
         """
+        scores, dtype = self._held_out_scores(X)
+        return self._positions(scores).astype(dtype, copy=False)
+
+    def predict_proba_held_out(self, X: ArrayLike) -> Array:
+        """Return the probability of every class (n×C), for training rows by the rule of the fold that held them out.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows. Those that are not training rows are treated as by `predict_proba`.
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_classes)
+            In the order of classes_.
+        """
+        return calibrated(self._held_out_scores(X)[0], self.temperature_, self._total_weight)
+
+    def for_plotting(self) -> Self:
+        """Return a copy whose sharpness is that of "tempered", so that doubtful rows lie between the classes."""
+        self._require_solution()
+        other = copy(self)
+        other.sharpness_ = vars(self).get("_picture_sharpness", self.sharpness_)
+        return other
+
+    def _held_out_scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
         scores, dtype = self._scores(X)
         if self._held_out is not None:
             scores = self._held_out.replace(checked_table(self, X), scores)
-        return self._positions(scores).astype(dtype, copy=False)
+        return scores, dtype
 
     def _positions(self, scores: Array) -> Array:
         q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
@@ -436,11 +434,6 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         weights += [steepness * q * (place - z[:, [axis]]) for axis, place in enumerate(self.places_.T)]
         log_odds, *moved = self._rule.effects(table, weights, spread)
         return Explanation(self.classes_[first], self.classes_[second], log_odds, np.stack(moved, axis=1))
-
-    def _pair_weights(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
-        """Return weights of the scores that make log p(first) − log p(second)."""
-        chosen = np.eye(len(self.classes_)) / self.temperature_
-        return chosen[first] - chosen[second]
 
     @property
     def feature_importances_(self) -> Array:

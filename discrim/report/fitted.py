@@ -38,6 +38,31 @@ def scores_of(estimator: Any, X: Any) -> Array:
     return table.reshape(len(table), -1)
 
 
+def for_plotting(estimator: Any) -> Any:
+    """Return the estimator as pictures show it: a map of class probabilities not too sharp to show doubtful rows."""
+    reducer = reducer_of(estimator)
+    if not hasattr(reducer, "for_plotting"):
+        return estimator
+    if not isinstance(estimator, Pipeline):
+        return reducer.for_plotting()
+    return Pipeline([*estimator.steps[:-1], (estimator.steps[-1][0], reducer.for_plotting())])
+
+
+def probable_classes(estimator: Any, X: Any, *, held_out: bool) -> list[str]:
+    """Return the two most probable classes of each row with their probabilities, as text; empty without such a map."""
+    reducer = reducer_of(estimator)
+    if not hasattr(reducer, "predict_proba_held_out"):
+        return []
+    before = estimator[:-1].transform(X) if isinstance(estimator, Pipeline) and len(estimator) > 1 else X
+    p = reducer.predict_proba_held_out(before) if held_out else reducer.predict_proba(before)
+    names = [str(label) for label in reducer.classes_.tolist()]
+    order = np.argsort(-p, axis=1, kind="stable")[:, :2].tolist()
+    return [
+        ", ".join(f"{names[at]} {100 * row[at]:.0f} %" for at in two)
+        for row, two in zip(p.tolist(), order, strict=True)
+    ]
+
+
 def training_scores_of(estimator: Any, X: Any) -> Array:
     """Return the components of training rows, as held-out rows where the reducer knows them so."""
     reducer = reducer_of(estimator)

@@ -13,7 +13,7 @@ from discrim.core.moments.class_moments import ClassMoments
 from discrim.estimators.solution import importances, labels_explained
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.drawing import Display
-from discrim.report.fitted import Array, Codes, feature_names, loadings_of, name_of, reducer_of, scores_of
+from discrim.report.fitted import Array, Codes, feature_names, loadings_of, name_of, reducer_of, rows_seen, scores_of
 from discrim.report.loadings import features_chart, spectrum_places
 
 
@@ -133,5 +133,112 @@ class VIPDisplay(Display):
         """
         values, whole = self.values, spectrum_places(self.values.feature_names) is not None
         top = range(len(values.vip)) if whole else values.top(count)
+        self.features_ = tuple(values.feature_names[at] for at in top)
+        return self._draw(values.chart(count), ax, "line" if whole else "bars", kwargs)
+
+
+@dataclass(frozen=True, eq=False)
+class SeparationValues:
+    """Which features separate two classes.
+
+    importances : mean effect of one standard deviation of each feature on the log odds of the two classes
+    """
+
+    method: str
+    feature_names: tuple[str, ...]
+    between: tuple[str, str]
+    importances: Array
+
+    @classmethod
+    def of(
+        cls, estimator: Any, X: Any, y: ArrayLike, between: Any, *, names: Any = None, method: str | None = None
+    ) -> SeparationValues:
+        """X, y : rows, of which those of the two classes are used; between : two class labels."""
+        called, told, reducer = method or name_of(estimator), feature_names(X, names), reducer_of(estimator)
+        rows = rows_seen(estimator, X)
+        if rows.shape[1] != len(told):
+            raise ValueError(
+                f"X must have the {rows.shape[1]} columns that {called} works on; got {len(told)}. Pass the last step "
+                "alone, with the rows as it sees them."
+            )
+        found = reducer.explain(rows[np.flatnonzero(np.isin(np.asarray(y), list(between)))], between)
+        first, second = (str(label) for label in between)
+        return cls(called, told, (first, second), found.importances)
+
+    def top(self, count: int = 12) -> Codes:
+        """Return the numbers of the most important features, the first first."""
+        return np.argsort(-self.importances, kind="stable")[:count]
+
+    def chart(self, count: int = 12) -> Chart:
+        """Return the most important features as bars; if the features are a spectrum, all of them as a line."""
+        zero = Mark("upright", "zero", [0.0], [0.0])
+        across = Axis("effect of one standard deviation on the log odds")
+        title = f"{self.method}: {self.between[0]} against {self.between[1]}"
+        return features_chart(self.feature_names, self.importances, self.top(count), across, title, zero, 2)
+
+
+class SeparationDisplay(Display):
+    """Which features separate two classes: the effect of each on the log odds of the one against the other.
+
+    The mean over rows of the two classes of `explain(X, between).importances`, for `PosteriorMap` and for the linear
+    reducers that predict. Effects are those of one standard deviation of the feature.
+
+    {parameters}
+
+    {attributes}
+    features_ : tuple of str
+        The names of the features drawn, the most important first; of a spectrum all, in its order.
+    artists_ : dict of dict
+        By what they are ("bars" or "line", "zero"), what matplotlib made, under the name "".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from discrim import RegularizedLDA, SeparationDisplay
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), RegularizedLDA(2, shrinkage=0.1)).fit(X, y)
+    >>> SeparationDisplay.from_estimator(model, X, y, between=(0, 1)).features_[0]
+    'proline'
+    """
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, between: Any, *, names: Any = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw which features separate two classes.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted PosteriorMap or linear reducer that predicts, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        between : pair of labels
+            The two classes.
+        names : sequence of str, default=None
+            Of the columns; None for a data frame's own, or f0, f1, ….
+        {drawn}
+        """
+        return cls(SeparationValues.of(estimator, X, y, between, names=names)).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, count: int = 12, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        {ax}
+        count : int, default=12
+            How many features, the most important ones.
+        **kwargs : dict
+            For matplotlib's bars or line.
+
+        {returns}
+        """
+        values, whole = self.values, spectrum_places(self.values.feature_names) is not None
+        top = range(len(values.importances)) if whole else values.top(count)
         self.features_ = tuple(values.feature_names[at] for at in top)
         return self._draw(values.chart(count), ax, "line" if whole else "bars", kwargs)

@@ -13,6 +13,7 @@ from discrim.report.fitted import Array, reducer_of
 
 MOST_PAIRS = 5
 LEAST_SHARE = 0.005  # of the rows' probability: pairs that are confused less are not spoken of
+MEANING = "a row lies between the classes it may belong to, nearest to the most probable; grey lines join confused ones"
 BEYOND = 1.13  # names stand so far out, beside the rows
 ROUND = (-1.3, 1.3)  # limits of both axes around places at 1, and their names
 

@@ -18,14 +18,16 @@ from discrim.report.fitted import (
     Codes,
     class_codes,
     component_names,
+    for_plotting,
     maximised_by,
     name_of,
+    probable_classes,
     sampled,
     scores_of,
     shares_of,
     training_scores_of,
 )
-from discrim.report.placed_classes import ROUND, PlacedClasses
+from discrim.report.placed_classes import MEANING, ROUND, PlacedClasses
 
 MOST_POINTS = 2_000
 MOST_COMPONENTS = 10
@@ -80,6 +82,7 @@ class ProjectionValues:
     labels : how the axes are called: a component's name, and its share of what the method maximises where that is told
     test : rows not used in fitting, None where none were given
     placed : where a classifier's view places the classes; None for other maps
+    probable : of the fitted and the new rows, the two most probable classes; empty texts for other maps
     """
 
     method: str
@@ -89,6 +92,7 @@ class ProjectionValues:
     train: ProjectedRows
     test: ProjectedRows | None = None
     placed: PlacedClasses | None = None
+    probable: tuple[Sequence[str], ...] = ()
 
     @classmethod
     def of(
@@ -109,6 +113,7 @@ class ProjectionValues:
         """
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test go together: pass both, or neither.")
+        estimator = for_plotting(estimator)
         classes, codes = class_codes(y) if y_test is None else class_codes(y, y_test)
         scores = [training_scores_of(estimator, X)] + ([] if X_test is None else [scores_of(estimator, X_test)])
         parts = [
@@ -119,7 +124,10 @@ class ProjectionValues:
         shown = method or name_of(estimator)
         placed = PlacedClasses.of(estimator, classes)
         test = parts[1] if len(parts) > 1 else None
-        return cls(shown, classes, names, _labels(estimator, names), parts[0], test, placed)
+        probable = tuple(
+            probable_classes(estimator, rows, held_out=at == 0) for at, rows in enumerate((X, X_test)[: len(parts)])
+        )
+        return cls(shown, classes, names, _labels(estimator, names), parts[0], test, placed, probable)
 
     @property
     def parts(self) -> tuple[ProjectedRows, ...]:
@@ -157,31 +165,34 @@ class ProjectionValues:
         marks: list[Mark] = [] if placed is None else placed.lines(self.train.means[:, chosen])
         for at, part in enumerate(self.parts):
             pale = at == 0 and self.test is not None
-            marks += [_points(self, part, group, chosen, pale, hover[at]) for group in groups]
+            told = dict(hover[at])
+            if len(self.probable) > at and self.probable[at]:
+                told["most probable"] = self.probable[at]
+            marks += [_points(self, part, group, chosen, pale, told) for group in groups]
             if at == 0 and outlines and len(chosen) == 2 and placed is None:
                 marks += [_outline(self, number, chosen) for number in large if np.isfinite(part.means[number]).all()]
         if placed is not None:
             marks.append(placed.names(chosen, large))
         elif len(chosen) == 2 and len(self.classes) > MOST_IN_LEGEND:
             marks.append(_names_at_means(self, chosen, large, marks))
-        told = self.told
-        title = self.method + (f" ({told.removesuffix(', by chance')})" if told else "")
+        drawn = self.told
+        title = self.method + (f" ({drawn.removesuffix(', by chance')})" if drawn else "")
         held_out = "held-out positions of the training rows"
         key = "" if self.placed is None else held_out
         if self.test is not None:
             key = "pale: fitted rows" if self.placed is None else f"pale: {held_out}"
         if len(chosen) == 3:
             axes = Axis(limits=(-2.0, 2.0), shown=False), Axis(limits=(-1.5, 1.5), shown=False)
-            return Chart(_in_a_cube(self, marks, chosen), *axes, title=title, equal=True, key=key, told=told)
+            return Chart(_in_a_cube(self, marks, chosen), *axes, title=title, equal=True, key=key, told=drawn)
         across = Axis(self.labels[chosen[0]])
         if len(chosen) == 1:
             up = Axis(ticks=dict(enumerate(self.classes)), limits=(-0.6, len(self.classes) - 0.4))
-            return Chart(tuple(marks), across, up, title, key=key, told=told)
+            return Chart(tuple(marks), across, up, title, key=key, told=drawn)
         up = Axis(self.labels[chosen[1]])
         if placed is not None:
             across, up = (axis._replace(limits=ROUND) for axis in (across, up))
-            told = "; ".join(filter(None, [placed.told, told]))
-        return Chart(tuple(marks), across, up, title, equal=True, key=key, told=told)
+            drawn = "; ".join(filter(None, [placed.told, MEANING, drawn]))
+        return Chart(tuple(marks), across, up, title, equal=True, key=key, told=drawn)
 
 
 def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -16,9 +16,11 @@ from discrim.evaluation.methods import METHODS, RAW, Method, named
 from discrim.evaluation.summary import Line
 from discrim.evaluation.trial import SplitData, fitted
 from discrim.report.confusions import Confusions
-from discrim.report.fitted import class_codes, scores_of
+from discrim.report.fitted import class_codes, reducer_of, scores_of
+from discrim.report.importance import SeparationValues
 from discrim.report.loadings import LoadingsValues
 from discrim.report.margin_distribution import MarginValues
+from discrim.report.placed_classes import LEAST_SHARE
 from discrim.report.projection import ProjectionValues
 from discrim.report.spectrum import SpectrumValues
 
@@ -26,6 +28,7 @@ MOST_COMPONENTS = 5
 CLASSIFIERS_VIEW = "posterior-map"  # not linear: shown beside the best linear map, whatever was compared
 MOST_ROWS_OF_A_VIEW = 2_500  # more take too long for a picture that nobody asked for
 NEIGHBOURS = 5
+MOST_SEPARATIONS = 3  # pairs of confused classes whose features are listed
 
 
 class Allotment(NamedTuple):
@@ -91,12 +94,14 @@ class Looks:
     maps : the recommended method's first, then the best linear one, the classifier's view, the others by accuracy
     rows : what the fitted and the new rows are called
     refused : why a method could not be fitted again
+    separations : by the classifier's view, which features separate the classes that are confused most
     """
 
     refits: list[Refit] = field(default_factory=list)
     maps: list[MethodMap] = field(default_factory=list)
     rows: tuple[Sequence[str], Sequence[str]] = ((), ())
     refused: list[str] = field(default_factory=list)
+    separations: list[SeparationValues] = field(default_factory=list)
 
 
 def lines_shown(results: JudgedRun, most: int = 8) -> list[Line]:
@@ -125,20 +130,24 @@ def looks_of(results: JudgedRun, allotment: Allotment = ALONE) -> Looks:
     refits: list[Refit] = []
     maps: list[MethodMap] = []
     refused: list[str] = []
+    separations: list[SeparationValues] = []
     for line in lines_shown(results, allotment.methods):
         with _refusals(line.method, refused):
             fits = Fits(named(line.method, results.methods, "method"), data, max(line.curve))
             refits.append(_refit(line, fits, results, allotment))
             maps.append(_map(line.method, fits.for_the_eye(), allotment))
+            if line.method == CLASSIFIERS_VIEW:
+                separations = _separations(fits, results.data.feature_names)
     compared = {one.method for one in maps}
     if CLASSIFIERS_VIEW in METHODS.keys() - compared and len(data.y_train) <= MOST_ROWS_OF_A_VIEW:
         with _refusals(CLASSIFIERS_VIEW, refused):
             view = Fits(METHODS[CLASSIFIERS_VIEW], data, 2).for_the_eye()
             maps.append(_map(CLASSIFIERS_VIEW, view, allotment, most=2))
+            separations = _separations(view, results.data.feature_names)
     names = np.arange(1, results.data.n_samples + 1) if results.data.ids is None else np.asarray(results.data.ids)
     train, test = ([str(name) for name in names[part].tolist()] for part in results.grid.splits[0])
     first = refits[0].line.method if refits else ""
-    return Looks(refits, _in_order(maps, first), (train, test), refused)
+    return Looks(refits, _in_order(maps, first), (train, test), refused, separations)
 
 
 @contextmanager
@@ -189,6 +198,17 @@ def _view(model: Any, k: int, data: SplitData, name: str, points: int) -> MapVie
     matrix = np.zeros((len(values.classes),) * 2, dtype=np.intp)
     np.add.at(matrix, (actual, found), 1)
     return MapView(values, tuple(str(label) for label in predicted.tolist()), Confusions(values.classes, matrix))
+
+
+def _separations(fits: Fits, names: Any) -> list[SeparationValues]:
+    """Return which features separate the pairs of classes that held-out rows confuse most."""
+    model, data = fits.model(2), fits.data
+    view = reducer_of(model)
+    shares = np.triu((view.confusions_ + view.confusions_.T) / 2, 1)
+    most = np.argsort(-shares, axis=None, kind="stable")[:MOST_SEPARATIONS].tolist()
+    pairs = [divmod(at, len(shares)) for at in most if shares.flat[at] >= LEAST_SHARE]
+    labels = [(view.classes_[a], view.classes_[b]) for a, b in pairs]
+    return [SeparationValues.of(model, data.train, data.y_train, pair, names=names) for pair in labels]
 
 
 def _in_order(maps: list[MethodMap], recommended: str) -> list[MethodMap]:

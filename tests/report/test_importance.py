@@ -9,8 +9,9 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from discrim import PCA, PLSDA, BayesErrorLDA, MarginPCA, RegularizedLDA, SparsePLSDA, VIPDisplay
-from discrim.report.importance import VIPValues, explained_by, importances
+from discrim import PCA, PLSDA, BayesErrorLDA, MarginPCA, PosteriorMap, RegularizedLDA, SparsePLSDA, VIPDisplay
+from discrim.report.importance import SeparationValues, VIPValues, explained_by, importances
+from discrim.report.projection import ProjectionValues
 
 pytest.importorskip("matplotlib").use("Agg")
 X, Y = labelled(40, 6, 3, seed=2)
@@ -66,3 +67,35 @@ def test_what_has_no_loadings_or_other_columns_is_refused():
         VIPValues.of(RBFSampler().fit(X), X, Y)
     with pytest.raises(ValueError, match="works on 9 columns, but 6 came"):
         VIPValues.of(make_pipeline(RBFSampler(n_components=9, random_state=0), PCA(2)).fit(X), X, Y)
+
+
+def test_features_that_separate_two_classes_are_those_of_explain(rng):
+    y = np.array(["a", "b", "c"])[np.arange(150) % 3]
+    X = rng.standard_normal((150, 5))
+    X[:, 1] += 4 * (y == "b")
+    X[:, 4] += 4 * (y == "c")
+    for model in (RegularizedLDA(2, shrinkage=0.1).fit(X, y), PosteriorMap(2, classifier="rule").fit(X, y)):
+        values = SeparationValues.of(model, X, y, ("a", "c"))
+        rows = X[(y == "a") | (y == "c")]
+        np.testing.assert_allclose(values.importances, model.explain(rows, ("a", "c")).importances)
+        assert values.feature_names[values.top(1)[0]] == "f4"
+        assert values.chart().title.endswith("a against c")
+    with pytest.raises(ValueError, match="between"):
+        SeparationValues.of(model, X, y, ("a", "d"))
+
+
+def test_pictures_of_a_map_are_tempered_and_name_two_probabilities(rng):
+    y = np.arange(150) % 3
+    X = rng.standard_normal((150, 4)) + 1.2 * np.eye(3, 4)[y]
+    model = PosteriorMap(2, classifier="rule").fit(X[:100], y[:100])
+    values = ProjectionValues.of(model, X[:100], y[:100], X[100:], y[100:])
+    tempered = model.for_plotting()
+    assert tempered.sharpness_ != model.sharpness_ == 2.0
+    np.testing.assert_allclose(values.test.scores, tempered.transform(X[100:])[values.test.rows])
+    np.testing.assert_allclose(values.train.scores, tempered.transform_held_out(X[:100])[values.train.rows])
+    p = model.predict_proba_held_out(X[:100])
+    first = int(p[0].argmax())
+    assert values.probable[0][0].startswith(f"{first} {100 * p[0, first]:.0f} %, ")
+    shown = values.chart()
+    assert all("most probable" in mark.hover for mark in shown.marks if mark.kind == "points")
+    assert "between the classes" in shown.told
