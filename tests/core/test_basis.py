@@ -7,7 +7,7 @@ from geometry import largest_angle
 from samples import graded, labelled
 
 from discrim import FisherLDA, RegularizedLDA
-from discrim.core.coordinates.basis import Features
+from discrim.core.coordinates.basis import Features, column_variances
 from discrim.core.coordinates.choose import Plan
 from discrim.core.coordinates.products import Products
 from discrim.core.coordinates.row_space import GramRows, SingularRows
@@ -124,3 +124,12 @@ def test_rows_that_are_longer_than_the_largest_number_are_named_as_such(estimato
     X[2:4] = 1e308  # each cell a number, their squares' root none
     with pytest.raises(ValueError, match=r"\bX\b"):
         estimator.fit(X, [0, 1, 0, 1, 2, 2])
+
+
+def test_variances_of_columns_whose_first_row_is_an_outlier_that_hardly_counts(rng):
+    X, weights = rng.standard_normal((50, 3)), np.ones(50)
+    X[0], weights[0] = 1e6, 1e-13
+    mean = np.average(X, axis=0, weights=weights)
+    wanted = np.average((X - mean) ** 2, axis=0, weights=weights)
+    found = column_variances(LabelledRows(X, np.zeros(50, int), np.array([0]), weights), 0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
