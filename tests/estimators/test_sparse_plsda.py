@@ -8,7 +8,12 @@ from samples import labelled
 from sklearn.model_selection import StratifiedKFold
 
 from discrim import PLSDA, SparsePLSDA
-from discrim.core.partial_least_squares import counts_to_try, fewest_within_one_error, soft_thresholded
+from discrim.core.partial_least_squares import (
+    counts_to_try,
+    fewest_within_one_error,
+    leading_weight,
+    soft_thresholded,
+)
 
 SHAPES = {"tall": (40, 7, 3), "wide": (20, 50, 4), "two classes": (30, 6, 2)}
 
@@ -141,3 +146,10 @@ def test_a_feature_whose_weight_is_rounding_is_not_selected_wherever_the_origin_
         X[:, 3] = np.repeat(rng.normal(size=20), 3)  # the same values in every class: no covariance with the labels
         for origin in (0.0, 0.1, 7.3):
             assert SparsePLSDA(1, keep=5).fit(X + origin, y).selected_.tolist() == [0, 1, 2, 4]
+
+
+def test_covariances_that_are_rounding_have_no_weight():
+    cross = np.array([[1.0, -1.0], [1e-13, 1e-14], [0.5, 0.1], [1e-4, 1e-4]])
+    assert np.flatnonzero(leading_weight(cross, 4)).tolist() == [0, 2, 3]
+    assert np.flatnonzero(leading_weight(cross, 4, rounding=1e-3)).tolist() == [0, 2]
+    assert np.flatnonzero(leading_weight(cross)).tolist() == [0, 1, 2, 3]  # the dense method keeps all
