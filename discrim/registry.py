@@ -121,6 +121,7 @@ class Method:
     seeded : whether it takes random_state
     default : whether it is compared where no methods are named; default_rows : up to how many rows of the table
     laws : properties that the law tests use
+    predicts_by_components : whether its own prediction uses the components asked for, not all discriminants
     written : of an estimator that the caller passed all its parameters, which identify its trials
     """
 
@@ -138,6 +139,7 @@ class Method:
     default_rows: float = float("inf")
     note: str = ""
     laws: Laws = field(default_factory=Laws)
+    predicts_by_components: bool = False
     written: str = ""
 
     def estimator(self, n_components: int, seed: int) -> Any:
@@ -159,6 +161,11 @@ class Method:
     def judges(self, classifiers: Iterable[str]) -> tuple[str, ...]:
         """Return names of the classifiers that judge its features."""
         return tuple(classifiers)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it classifies, so that its own prediction can be judged."""
+        return self.build is not None and hasattr(self.estimator(1, 0), "predict")
 
     @property
     def own_classifier(self) -> Any:
@@ -401,6 +408,7 @@ ENTRIES = (
             "pls-da",
             "components by partial least squares of the labels (PLS-DA)",
             laws=Laws(orthonormal=False, inverts=False),
+            predicts_by_components=True,
         ),
     ),
     _reducer(
@@ -412,6 +420,7 @@ ENTRIES = (
             laws=Laws(
                 orthonormal=False, inverts=False, rotates=False, streams=False, counts_enter=True, chosen_by_folds=True
             ),
+            predicts_by_components=True,
         ),
     ),
     _reducer(

@@ -16,7 +16,7 @@ from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import named_methods
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.result import Cell
+from discrim.evaluation.results import Cell
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference, nemenyi_p_values
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference

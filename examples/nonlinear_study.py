@@ -20,7 +20,7 @@ from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import METHODS, Method, named_methods
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.result import Cell
+from discrim.evaluation.results import Cell
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference
 from discrim.registry import never

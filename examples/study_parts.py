@@ -15,10 +15,10 @@ import numpy as np
 import discrim
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Holdout
-from discrim.evaluation.result import Cell
+from discrim.evaluation.results import Cell, Scores
 from discrim.evaluation.run import opened_store, run
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import Difference, Scores, ScoreTable
+from discrim.evaluation.summary import BySplit, Difference
 from discrim.tables import catalogue
 from discrim.tables.labelled_table import LabelledTable
 
@@ -32,7 +32,7 @@ class Result:
     name: str
     whole: int
     table: LabelledTable
-    scores: dict[Cell, Scores]
+    scores: dict[Cell, BySplit]
     seconds: dict[str, float]
     ratio: float
 
@@ -79,8 +79,9 @@ def tried(
         if row.ok:
             fits[row.cell.method].append(row.scores["fit_seconds"])
     seconds = {method: float(np.mean(of_method)) for method, of_method in fits.items()}
-    scored = ScoreTable.of(rows, "accuracy")
-    return kind(name, whole.n_samples, table, scored.scores, seconds, scored.ratio)
+    scored = Scores.of(rows, "accuracy")
+    scores = {cell: scored.by_split(cell) for cell in scored.cells}
+    return kind(name, whole.n_samples, table, scores, seconds, scored.ratio)
 
 
 def arguments(description: str | None, *, jobs: bool = True) -> argparse.ArgumentParser:

@@ -21,7 +21,7 @@ from discrim.cli.options import (
     columns_of_data,
 )
 from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
-from discrim.cli.screen import print_json, progress_bar, say, show_comparison
+from discrim.cli.screen import in_lines, print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import (
     data_name,
     labelled_in_groups,
@@ -32,14 +32,14 @@ from discrim.engines.table_files import is_large
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
 from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.plan import EQUAL_ROWS
 from discrim.evaluation.protocol import PROTOCOLS
-from discrim.evaluation.run import kept_results, lock_of
-from discrim.evaluation.store import Store
+from discrim.evaluation.run import lock_of, resumable
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.next_steps import Origin, commands
 from discrim.tables.table_error import are, plural
 
-QUICK_SPLITS, QUICK_ROWS = 5, 10_000
+QUICK_SPLITS, QUICK_ROWS, QUICK_JUDGES = 5, 10_000, ["5-nn"]
 
 
 def compare(
@@ -74,7 +74,7 @@ def compare(
         bool,
         typer.Option(
             "--quick",
-            help=f"{QUICK_SPLITS} splits, one classifier and at most {QUICK_ROWS:,} rows, where not said otherwise.",
+            help=f"{QUICK_SPLITS} splits, one judge and at most {QUICK_ROWS:,} rows, unless set otherwise.",
         ),
     ] = False,
     groups: Annotated[
@@ -87,6 +87,15 @@ def compare(
     most_rows: Annotated[
         int | None, typer.Option(help="Compare on a sample of so many rows, each class in its proportion.")
     ] = None,
+    equal_rows: Annotated[
+        str,
+        typer.Option(
+            help=f"Equal rows: {', '.join(EQUAL_ROWS)}; `auto` keeps them together if columns are continuous."
+        ),
+    ] = "auto",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print every line of the table, and every kind of score.")
+    ] = False,
     permutations: Annotated[
         int,
         typer.Option(
@@ -127,12 +136,13 @@ def compare(
         most_rows = table.n_samples
     else:
         table, grouping = labelled_in_groups(data, reading, groups)
-    origin = Origin(typed_command(), data, without_groups(reading, groups).words, reading.new_rows.words)
-    with kept_results(store) as kept, progress_bar(f"comparing on {data_name(data)}") as progress:
+    words = (*reading.words, *(("--groups", groups) if groups is not None else ()))
+    origin = Origin(typed_command(), data, words, reading.new_rows.words)
+    with resumable(store), progress_bar(f"comparing on {data_name(data)}") as progress:
         found = compared(
             table,
             methods=listed(methods),
-            classifiers=["svm"] if quick and classifiers == "default" else listed(classifiers),
+            classifiers=QUICK_JUDGES if quick and classifiers == "default" else listed(classifiers),
             n_components=counts_of(components),
             protocol=protocol,
             n_splits=QUICK_SPLITS if quick and splits is None else splits,
@@ -145,12 +155,13 @@ def compare(
             permutations=permutations,
             seed=seed,
             n_jobs=jobs,
-            store=kept,
+            equal_rows=equal_rows,
+            store=store,
             name=data_name(data),
             progress=progress,
             retry_failed=retry_failed,
             wait=wait,
-            on_stop=partial(_show_finished, kept=kept, as_json=as_json, html=html),
+            on_stop=partial(_show_finished, as_json=as_json, html=html),
         )
         # what is to last is written first: the terminal may be gone by now, or lack a character
         if html is not None:
@@ -160,7 +171,7 @@ def compare(
         if as_json:
             print_json(found)
         else:
-            show_comparison(found, _next_steps(found, origin))
+            show_comparison(found, _next_steps(found, origin), everything=everything)
     if found.failures:
         raise typer.Exit(SOME_FAILED)
 
@@ -180,16 +191,12 @@ def counts_of(components: str) -> str | list[int]:
         raise ValueError(f"-k {components}: whole numbers with commas between, such as 2,5,10, or auto.") from None
 
 
-def _show_finished(found: Comparison, *, kept: Path, as_json: bool, html: Path | None) -> None:
-    """What is there of a run that was stopped."""
+def _show_finished(found: Comparison, *, as_json: bool, html: Path | None) -> None:
+    """Show what is there of a run that was stopped."""
     if found.rows and not as_json:
         show_comparison(found)
-    trials, splits = len(found.grid.trials), len({row.split for row in found.rows})
-    with Store(kept, read_only=True) as store:
-        done = len(store.rows(found.grid.keys))
-    whole = f"{splits} of {plural(found.grid.protocol.n_splits, 'split')} whole"
-    beyond = "; what goes beyond them (more components, permutations) was not" if done == trials else f", {whole}"
-    say(f"{done} of {plural(trials, 'trial')} were finished{beyond}.")
+    splits, asked = len({row.split for row in found.rows}), plural(found.grid.protocol.n_splits, "split")
+    say(f"{splits} of {asked} were finished; more components and permutations were not.")
     if html is not None:
         say(f"No report was written to {html}: it is made of the whole comparison.")
 
@@ -198,7 +205,5 @@ def _next_steps(found: Comparison, origin: Origin) -> str:
     """Return the commands that fit the recommended pipeline and predict new rows."""
     if found.recommendation is None:
         return ""
-    typed = commands(found.recommendation, origin)
-    return "\n".join(
-        f"{what}: {one}" for what, one in zip(("To fit it on all rows", "To predict new rows"), typed, strict=False)
-    )
+    typed = zip(("To fit it on all rows", "To predict new rows"), commands(found.recommendation, origin), strict=False)
+    return "\n".join(f"{what}:\n{in_lines(one)}" for what, one in typed)

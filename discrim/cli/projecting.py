@@ -35,9 +35,9 @@ from discrim.estimators.predictor import Predictor, split_steps
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS, named
 from discrim.evaluation.pipelines import fit_pipeline
-from discrim.evaluation.printed import rows_times
 from discrim.evaluation.recommendation import Recommendation
-from discrim.evaluation.result import ITSELF
+from discrim.evaluation.results import ITSELF
+from discrim.evaluation.wording import rows_times
 from discrim.tables.preprocessing import preprocessing
 from discrim.tables.read import write_table
 from discrim.tables.source import TableSource

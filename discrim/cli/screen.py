@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,18 +23,18 @@ from rich.text import Text
 from discrim.evaluation import run
 from discrim.evaluation.comparison import Comparison, record
 from discrim.evaluation.permutation import PermutationTest
-from discrim.evaluation.printed import (
+from discrim.evaluation.wording import (
     BETTER,
-    N_NAMES,
+    TAKEN,
     WIDTH,
     WORSE,
+    answer_parts,
     doubts,
     explanation,
     heading,
-    ranked_cells,
-    ranked_columns,
+    table_lines,
+    wrapped,
 )
-from discrim.evaluation.sentences import recall_in_words
 
 _plainly = partial(Console, highlight=False, markup=False, emoji=False)  # what is printed is what it says
 out = _plainly(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH)
@@ -63,30 +64,30 @@ def progress_bar(what: str) -> Iterator[run.Progress]:
         yield lambda done, total: update(completed=done, total=total)
 
 
-def show_comparison(found: Comparison, next_step: str = "") -> None:
-    """The ranked table, what the marks mean, the answer in words, and what was skipped or failed."""
-    if found.lines:
-        out.print(heading(found), style="bold")
-        table, p_values = comparison_table(found, p_values=True), True
-        if _width(table) > out.width:
-            table, p_values = comparison_table(found, p_values=False), False
-        table.width = _width(table)
-        out.print(table, crop=False)  # a line may wrap, a figure is never cut off
-        out.print(explanation(p_values), style="dim")
-    out.print("\n" + found.answer, style="bold")
-    if found.verdict is not None and found.verdict.recall:
-        out.print(recall_in_words(found.verdict))
+def show_comparison(found: Comparison, next_step: str = "", *, everything: bool = False) -> None:
+    """Print the answer in words, then the table; what was skipped, dropped or failed goes to stderr."""
+    for at, part in enumerate(answer_parts(found)):
+        out.print(wrapped(part), style="bold" if at < len(found.sentences) else "")
     if next_step:
         out.print(next_step, soft_wrap=True)
+    if found.lines:
+        out.print(f"\n{heading(found)}", style="bold")
+        for line in table_lines(found, everything):
+            out.print(_coloured(line), soft_wrap=True)
+        out.print(wrapped(explanation(found, everything)), style="dim")
     for line in doubts(found):
-        say(line)
+        say(wrapped(line))
 
 
-def comparison_table(found: Comparison, *, p_values: bool) -> Table:
-    names = ranked_columns(found, p_values=p_values)
-    cells = (ranked_cells(line, found.metric, p_values=p_values) for line in found.lines)
-    rows = ([*cell[:-2], *map(_coloured, cell[-2:])] for cell in cells)
-    return plain_table(names, rows, left=names[:N_NAMES])
+def in_lines(command: str) -> str:
+    """Break a command that is wider than the screen after its options, so that it can still be copied."""
+    lines = [""]
+    for word in re.split(r" (?=-)", command):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > WIDTH - 6:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return "  " + " \\\n    ".join(lines)
 
 
 def plain_table(
@@ -102,13 +103,11 @@ def plain_table(
     return table
 
 
-def _coloured(difference: str) -> Text:
-    return Text(difference, style="green" if BETTER in difference else "red" if WORSE in difference else "")
-
-
-def _width(table: Table) -> int:
-    """What it takes to show all of it."""
-    return out.measure(table, options=out.options.update(width=1_000)).maximum
+def _coloured(line: str) -> Text:
+    text = Text(line, style="bold" if line.startswith(TAKEN) else "")
+    text.highlight_regex(rf"\S+ {BETTER}", "green")
+    text.highlight_regex(rf"\S+ {WORSE}", "red")
+    return text
 
 
 def print_json(found: Comparison) -> None:
@@ -126,6 +125,7 @@ def print_json(found: Comparison) -> None:
         "metric": found.metric,
         "answer": found.answer,
         "verdict": found.verdict,
+        "recommendation": found.recommendation,
         "permutations": _permutations(found.permutations),
         "lines": [record(line) | {"curve": line.curve} for line in found.lines],
         "failures": [{**row.trial, "reason": row.reason} for row in found.failures],

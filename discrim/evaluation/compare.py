@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.evaluation.comparison import Comparison, finished_splits
+from discrim.evaluation.grid import FIRST_SPLITS, Grid
 from discrim.evaluation.permutation import permutation_test, require_exchange
-from discrim.evaluation.plan import labelled_table, planned, refined, require_identity
-from discrim.evaluation.run import Progress, opened_store, run
+from discrim.evaluation.plan import hopeless, labelled_table, planned, refined, require_identity
+from discrim.evaluation.results import Result
+from discrim.evaluation.run import Memory, Progress, opened_store, run
+from discrim.evaluation.store import Store
 from discrim.evaluation.summary import require_metric
 from discrim.evaluation.verdict import metric_for
 from discrim.tables.check_parameters import WHOLE, is_number
@@ -37,6 +40,7 @@ def compare(
     scale: str = "standard",
     impute: str | None = None,
     metric: str = "auto",
+    equal_rows: str = "auto",
     permutations: int = 0,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -58,9 +62,10 @@ def compare(
     methods : str, estimator, or list of these, default="default"
         Names of methods, "default" for the short list, "all" for all there are; or estimators and pipelines of your
         own. One that has a parameter `n_components` is tried with every number of components; one that ends in a
-        classifier is judged by its own predictions. PCA and the raw features always take part.
+        classifier is judged by its own predictions. PCA and all columns ("raw") always take part.
     classifiers : str or list of str, default="default"
-        Names of classifiers, "default" for two, "all" for all there are.
+        Names of the classifiers that judge reductions, "default" for two, "all" for all there are. All columns are
+        always classified by logistic regression, five nearest neighbours, an RBF SVM and a random forest as well.
     n_components : int, list of int or "auto", default="auto"
         Numbers of components to try. "auto" tries 1, 2, 5, 10 and one less than there are classes, and then more
         around the best.
@@ -84,8 +89,12 @@ def compare(
         What missing cells (NaN) are filled with: "median", "mean" or "most-frequent", of the training rows of each
         split.
     metric : str, default="auto"
-        "accuracy", "balanced_accuracy" or "f1" (the mean over classes); "auto" is accuracy, or balanced accuracy where
-        the largest class has more than 60 % of the rows.
+        "accuracy", "balanced_accuracy", "f1" (the mean over classes), "mcc" (Matthews correlation), or for two classes
+        "auc" (area under the ROC curve); "auto" is accuracy, or balanced accuracy where the largest class has more than
+        60 % of the rows. With balanced accuracy, classifiers that can weight classes do so.
+    equal_rows : {"auto", "together", "apart"}, default="auto"
+        Whether equal rows are kept on one side of every split. "auto" keeps them together where most columns are
+        continuous, so that equal rows are copies; with few and discrete columns they are ordinary.
     permutations : int, default=0
         Try the recommended pipeline so often with permuted labels too (inside groups, where there are some), on up to
         five splits: is its score more than chance? `permutations.p_value` of the answer says it; 200 is usual.
@@ -130,6 +139,7 @@ def compare(
             f"groups has shape {np.shape(groups)}, but there are {table.n_samples} rows. Pass one for each."
         )
     _require_groups_present(groups)
+    metric = metric_for(table.class_counts(), metric)
     grid = planned(
         table,
         name,
@@ -144,17 +154,18 @@ def compare(
         most_rows=most_rows,
         scale=scale,
         impute=impute,
+        class_weight="balanced" if metric == "balanced_accuracy" else None,
+        equal_rows=equal_rows,
         seed=seed,
     )
     require_identity(grid, store)
     if permutations:
         require_exchange(grid)
-    metric = metric_for(grid.table.class_counts(), metric)
     with opened_store(store) as kept:
         done: dict[str, Any] = {"jobs": n_jobs, "progress": progress, "retry_failed": retry_failed, "wait": wait}
         found: Comparison | None = None
         try:
-            found = Comparison(grid, run(grid, kept, **done), metric)
+            found = _first_look(grid, kept, metric, done)
             for _ in range(2 if isinstance(n_components, str) else 0):
                 more = refined(found)
                 if more is None:
@@ -166,9 +177,18 @@ def compare(
         except BaseException as stop:
             if on_stop is not None and not isinstance(stop, Exception):
                 # a comparison that was finished outlasts the stop of its refinement
-                on_stop(finished_splits(grid, kept, metric) if found is None else found)
+                on_stop(finished_splits(grid, kept.rows_of(grid), metric) if found is None else found)
             raise
     return found
+
+
+def _first_look(grid: Grid, kept: Store | Memory, metric: str, done: dict[str, Any]) -> Comparison:
+    """Compare all cells on the first splits, and those that are not hopeless on the others."""
+    if grid.protocol.n_splits >= 2 * FIRST_SPLITS:
+        rows: list[Result] = run(grid, kept, **done, n_splits=FIRST_SPLITS)
+        first = [row for row in rows if row.split < FIRST_SPLITS]
+        grid = replace(grid, dropped=hopeless(grid, first, metric))
+    return Comparison(grid, run(grid, kept, **done), metric)
 
 
 def _require_whole(*, least: int | None = None, **given: Any) -> None:

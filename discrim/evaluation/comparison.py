@@ -17,14 +17,12 @@ from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import RAW, Method
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.pipelines import build_pipeline
-from discrim.evaluation.printed import printed
 from discrim.evaluation.recommendation import Recommendation
-from discrim.evaluation.result import Cell, Result, RunFacts, Setting
-from discrim.evaluation.sentences import in_components, percent
-from discrim.evaluation.store import Store
-from discrim.evaluation.summary import METRICS, Line, ScoreTable, lines_of
+from discrim.evaluation.results import Cell, Result, RunFacts, Scores, Setting
+from discrim.evaluation.summary import METRICS, Line, lines_of
 from discrim.evaluation.trial import SplitData
 from discrim.evaluation.verdict import UNBALANCED, Verdict, verdict_of
+from discrim.evaluation.wording import in_components, percent, printed
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.table_error import plural
 
@@ -59,7 +57,9 @@ class JudgedRun:
     @cached_property
     def lines(self) -> list[Line]:
         """One line per method and classifier, best first."""
-        return lines_of(self.rows, self.metric)
+        recommended = None if self.verdict is None else self.verdict.recommended
+        dropped = () if self.facts is None else self.facts.dropped
+        return lines_of(self.rows, self.metric, recommended, dropped)
 
     @property
     def best(self) -> Line | None:
@@ -233,7 +233,7 @@ class Comparison(JudgedRun):
 
 
 def record(line: Line) -> dict[str, Any]:
-    """A line as one flat record."""
+    """Return a line as one flat record."""
     facts: dict[str, Any] = {
         name: getattr(line, name)
         for name in ("method", "classifier", "k", "mean", "low", "high", "best_k", "best_mean", "n_splits", "seconds")
@@ -247,9 +247,8 @@ def record(line: Line) -> dict[str, Any]:
     return facts
 
 
-def finished_splits(grid: Grid, store: Store, metric: str = "accuracy") -> Comparison:
-    """What the store has of the grid, for the splits that every cell was tried on."""
-    rows = store.rows(grid.keys)
+def finished_splits(grid: Grid, rows: Sequence[Result], metric: str = "accuracy") -> Comparison:
+    """Return what was done of the grid, for the splits that every cell was tried on."""
     tried = Counter(row.split for row in rows)
     return Comparison(grid, [row for row in rows if tried[row.split] == len(grid.cells)], metric)
 
@@ -264,16 +263,18 @@ def remarks_of(rows: Sequence[Result], facts: RunFacts, metric: str) -> tuple[st
     if share > UNBALANCED:
         largest = facts.classes[int(counts.argmax())]
         said.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[metric]} decides.")
-    return (*said, *left_out(rows, metric), *unfinished(rows, facts.n_splits))
+    whole = [row for row in rows if row.cell not in set(facts.dropped)]
+    return (*said, *left_out(whole, metric), *unfinished(whole, facts.n_splits))
 
 
 def left_out(rows: Sequence[Result], metric: str) -> tuple[str, ...]:
     """Which pipelines have results on fewer splits than others, in words: the verdict is not about these."""
-    table = ScoreTable.of(rows, metric)
+    table = Scores.of(rows, metric)
+    most = table.counts.max(initial=0)
     short = [
-        f"{cell.method} with {in_components(cell.k)} and {cell.judge} ({len(by_split)} of {table.most_splits})"
-        for cell, by_split in sorted(table.scores.items())
-        if len(by_split) < table.most_splits
+        f"{cell.method} with {in_components(cell.k)} and {cell.judge} ({count} of {most})"
+        for cell, count in sorted(zip(table.cells, table.counts.tolist(), strict=True))
+        if count < most
     ]
     if not short:
         return ()

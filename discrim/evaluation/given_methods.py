@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from discrim.evaluation.classifiers import Classifier
 from discrim.evaluation.methods import Method, Sizes, named_methods
-from discrim.evaluation.result import ITSELF
+from discrim.evaluation.results import ITSELF
 from discrim.registry import never
 
 
@@ -43,6 +43,11 @@ class GivenMethod(Method):
     def estimator(self, n_components: int, seed: int) -> Any:
         model = clone(self.model)
         return model.set_params(**{self.parameter: n_components}) if self.parameter else model
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it classifies; one that transforms too is judged by classifiers only, as it is not known how."""
+        return False
 
     @property
     def own_classifier(self) -> Classifier | None:

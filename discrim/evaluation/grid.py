@@ -22,14 +22,15 @@ from scipy.sparse import issparse
 
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
 from discrim.evaluation.methods import METHODS, Method, Sizes, directions_of_rows, named
-from discrim.evaluation.protocol import Grouped, Protocol, Split, codes_in_order
-from discrim.evaluation.result import Cell, RunFacts, Setting, trial_key
-from discrim.evaluation.trial import TrialRows, Work
+from discrim.evaluation.protocol import EqualTogether, Grouped, Protocol, Split, codes_in_order
+from discrim.evaluation.results import ITSELF, Cell, RunFacts, Setting, trial_key
+from discrim.evaluation.trial import OWN_PREDICTION, TrialRows, Work
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.preprocessing import preprocessing
 
 DENSE_CELLS = 20_000_000  # sparse tables up to this size are made dense (160 MB), so that every method can take part
 AUTOMATIC = (1, 2, 5, 10)
+FIRST_SPLITS = 5  # on which every cell is tried before hopeless ones are dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,8 @@ class Grid:
     impute : what missing cells are filled with, None where there are none
     sample_weight : a weight for each row, None for equal ones
     sample : how many rows the data have, and the numbers of those that the table has; None where it has all
+    class_weight : of the classifiers that can weight classes
+    dropped : cells that are tried on the first splits only
     """
 
     name: str
@@ -55,6 +58,8 @@ class Grid:
     impute: str | None = None
     sample_weight: NDArray[np.float64] | None = None
     sample: tuple[int, NDArray[np.intp]] | None = None
+    class_weight: str | None = None
+    dropped: frozenset[Cell] = frozenset()
 
     def __post_init__(self) -> None:
         preprocessing(self.scale, self.impute)
@@ -70,7 +75,9 @@ class Grid:
     def trial_rows(self) -> TrialRows:
         """The rows as trials have them, classes by number: classifiers compare numbers faster than text."""
         steps = preprocessing(self.scale, self.impute, sparse=issparse(self.rows))
-        return TrialRows(self.rows, self.facts.codes, self.sample_weight, steps, self.seed)
+        facts = self.facts
+        groups = facts.groups if facts.groups is not None else facts.equal
+        return TrialRows(self.rows, facts.codes, self.sample_weight, steps, self.seed, groups, self.class_weight)
 
     @cached_property
     def splits(self) -> list[Split]:
@@ -85,11 +92,13 @@ class Grid:
             {**common, **cell._asdict(), "split": split, **own.get(cell.method, {})}
             for split in range(count)
             for cell in self.cells
+            if split < FIRST_SPLITS or cell not in self.dropped
         ]
 
     @cached_property
-    def keys(self) -> frozenset[str]:
-        return frozenset(trial_key(trial) for trial in self.trials)
+    def by_key(self) -> dict[str, dict[str, Any]]:
+        """The trials by their key in a store; hashed once, and only where a store is named."""
+        return {trial_key(trial): trial for trial in self.trials}
 
     def work(self, wanted: Iterable[dict[str, Any]]) -> Iterator[Work]:
         """The wanted trials in parcels of one split and method."""
@@ -97,10 +106,14 @@ class Grid:
         for trial in wanted:
             parcels.setdefault((trial["split"], trial["method"]), []).append(trial)
         for (split, method), trials in parcels.items():
-            cells = tuple(cell for cell in self.cells if cell.method == method)
+            gone = self.dropped if split >= FIRST_SPLITS else ()
+            cells = tuple(cell for cell in self.cells if cell.method == method and cell not in gone)
             known = named(method, self.methods, "method")
-            names = {cell.classifier for cell in cells}
-            judges = {name: known.own_classifier or named(name, self.classifiers, "classifier") for name in names}
+            own = {ITSELF: OWN_PREDICTION}
+            judges = {
+                name: known.own_classifier or own.get(name) or named(name, self.classifiers, "classifier")
+                for name in {cell.classifier for cell in cells}
+            }
             yield Work(known, judges, split, cells, tuple(trials))
 
     @cached_property
@@ -118,6 +131,8 @@ class Grid:
             np.array(self.protocol.groups) if isinstance(self.protocol, Grouped) else None,
             sample,
             self.sample_weight,
+            np.array(self.protocol.equal) if isinstance(self.protocol, EqualTogether) else None,
+            tuple(sorted(self.dropped)),
         )
 
     @cached_property
@@ -132,13 +147,22 @@ class Grid:
             impute=self.impute or "",
             seed=self.seed,
             discrim=version("discrim"),
-            groups=_digest_of(self.protocol.groups) if isinstance(self.protocol, Grouped) else "",
+            groups=_groups_digest(self.protocol),
             weights="" if self.sample_weight is None else _digest_of(self.sample_weight.tolist()),
+            class_weight=self.class_weight or "",
+            equal_rows="together" if isinstance(self.protocol, EqualTogether) else "",
         )
 
 
 def _digest_of(values: Iterable[Any]) -> str:
     return hashlib.sha256(json.dumps(list(values)).encode()).hexdigest()
+
+
+def _groups_digest(protocol: Protocol) -> str:
+    """Identify the groups, and how they are drawn: earlier versions drew other holdouts."""
+    if not isinstance(protocol, Grouped):
+        return ""
+    return _digest_of((*protocol.groups, "drawn") if protocol.name.startswith("holdout") else protocol.groups)
 
 
 def product(
@@ -162,7 +186,7 @@ def training_sizes(table: LabelledTable, protocol: Protocol, seed: int = 0) -> S
 
 def automatic_counts(sizes: Sizes) -> tuple[int, ...]:
     """1, 2, 5, 10, and one less than there are classes: as many as linear discriminants have."""
-    most = directions_of_rows(sizes)
+    most = min(directions_of_rows(sizes), sizes.n_features - 1)  # as many as there are columns reduce nothing
     return tuple(sorted({k for k in (*AUTOMATIC, sizes.n_classes - 1) if 1 <= k <= most})) or (1,)
 
 

@@ -1,7 +1,7 @@
-"""What was said of every held-out row, from the rows of results alone: confusions, the majority class, honest scores.
+"""Predictions for every held-out row, from the rows of results alone: confusions, the majority class, corrected scores.
 
 A pipeline that is chosen for its score looks better than it is: the choice was made on the rows that give the score.
-`honest_score` repeats the choice on bootstrap samples of the rows and scores what was chosen on the rows left out
+`Bootstrap.score` repeats the choice on bootstrap samples of the rows and scores what was chosen on the rows left out
 (bootstrap bias-corrected cross-validation, Tsamardinos, Greasidou and Borboudakis 2018); groups are drawn as a whole.
 """
 
@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, protocol_of
-from discrim.evaluation.result import Cell, Result, RunFacts, on_all_splits, unpacked
+from discrim.evaluation.results import Cell, Result, RunFacts, unpacked
 
 BOOTSTRAPS = 200
+OF_CALLED = ("f1", "mcc")  # scores that also depend on how many rows are taken for a class
+NOT_OF_LABELS = ("auc",)  # scores that do not follow from the predicted labels
 Array = NDArray[np.float64]
 Choice = Callable[[Array], int]  # scores (cells × splits) → the cell that is chosen
 
@@ -43,6 +45,26 @@ class HonestScore:
     low: float
     high: float
     method: str = "bootstrap bias-corrected cross-validation"
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Scores of every cell in every bootstrap sample.
+
+    inside : on the rows that were drawn (draws × splits × cells)
+    outside : on those left out, the parts that a score is the mean of (draws × parts × cells)
+    """
+
+    inside: Array
+    outside: Array
+
+    def score(self, choose: Choice) -> HonestScore:
+        """Score what `choose` chooses on rows that it did not see."""
+        # a split that no drawn row is tested in (a group left out) has no scores to choose by
+        chosen = [choose(scores[np.isfinite(scores).all(axis=1)].T) for scores in self.inside]
+        found = _mean_over_parts(self.outside[np.arange(len(self.outside)), :, chosen])
+        low, high = np.quantile(found, [0.025, 0.975])
+        return HonestScore(float(found.mean()), float(low), float(high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,18 +97,24 @@ class HeldOutLabels:
         found: dict[Cell, dict[int, str]] = defaultdict(dict)
         for row in told:
             found[row.cell][row.split] = row.scores["labels"]
-        whole, numbers = on_all_splits(found)
+        most = max(map(len, found.values()))
+        whole = {cell: by_split for cell, by_split in found.items() if len(by_split) == most}
+        numbers = sorted(set.intersection(*map(set, whole.values())))
         n_splits, n_rows = max(numbers, default=0) + 1, len(facts.codes)
-        protocol = protocol_of(trial["protocol"], trial["protocol_size"], n_splits, facts.groups)
+        protocol = protocol_of(trial["protocol"], trial["protocol_size"], n_splits, facts.groups, facts.equal)
         splits = list(islice(protocol.splits(facts.codes, trial["seed"]), n_splits))
+        labels = {number: [unpacked(by_split[number]) for by_split in whole.values()] for number in numbers}
+        if any(len(one) != len(splits[number][1]) for number in numbers for one in labels[number]):
+            return None  # an earlier version drew these splits in another way
+        units = facts.groups if facts.groups is not None else facts.equal
         return cls(
             tuple(whole),
             facts.classes,
             facts.codes,
             [splits[number][1] for number in numbers],
             [splits[number][0] for number in numbers],
-            [np.column_stack([unpacked(whole[cell][number]) for cell in whole]) for number in numbers],
-            np.arange(n_rows) if facts.groups is None else facts.groups,
+            [np.column_stack(labels[number]) for number in numbers],
+            np.arange(n_rows) if units is None else units,
             np.ones(n_rows) if facts.weights is None else facts.weights,
         )
 
@@ -100,6 +128,8 @@ class HeldOutLabels:
 
     def majority_scores(self, metric: str) -> Array:
         """The score in every split of naming the class that has most training rows."""
+        if metric == "auc":
+            return np.full(len(self.tests), 0.5)
         found = []
         for train, test in zip(self.trains, self.tests, strict=True):
             largest = np.bincount(self.codes[train], self.weights[train]).argmax()
@@ -107,8 +137,8 @@ class HeldOutLabels:
             found.append(_scores(metric, *self._counts(self.weights[None, test], test, named, metric))[0, 0])
         return np.array(found)
 
-    def honest_score(self, choose: Choice, metric: str, seed: int = 0) -> HonestScore:
-        """The score of what `choose` chooses, on rows that it did not see."""
+    def bootstrap(self, metric: str, seed: int = 0) -> Bootstrap:
+        """Score every cell on the rows that each bootstrap sample has, and on those that it lacks."""
         draws, weights = self._draws(np.random.default_rng(seed)), self.weights / self._chance_left_out()
         inside: list[Array] = []
         pooled: tuple[Array, ...] | None = None
@@ -118,11 +148,7 @@ class HeldOutLabels:
             outside = self._counts(left_out, test, labels, metric)
             pooled = outside if pooled is None else tuple(a + b for a, b in zip(pooled, outside, strict=True))
         assert pooled is not None
-        # a split that no drawn row is tested in (a group left out) has no scores to choose by
-        chosen = [choose(scores[np.isfinite(scores).all(axis=1)].T) for scores in np.stack(inside, axis=1)]
-        found = _mean_over_parts(_parts(metric, *pooled)[np.arange(len(draws)), :, chosen])
-        low, high = np.quantile(found, [0.025, 0.975])
-        return HonestScore(float(found.mean()), float(low), float(high))
+        return Bootstrap(np.stack(inside, axis=1), _parts(metric, *pooled))
 
     @property
     def _alone(self) -> bool:
@@ -159,12 +185,12 @@ class HeldOutLabels:
         n_classes, actual = len(self.classes), self.codes[test]
         hits = np.zeros((len(weights), n_classes, labels.shape[1]))
         rows = np.zeros((len(weights), n_classes))
-        called = np.zeros_like(hits) if metric == "f1" else np.zeros((1, 1, 1))
+        called = np.zeros_like(hits) if metric in OF_CALLED else np.zeros((1, 1, 1))
         for code in np.unique(actual):
             of_class = actual == code
             hits[:, code] = weights[:, of_class] @ (labels[of_class] == code)
             rows[:, code] = weights[:, of_class].sum(axis=1)
-        if metric == "f1":
+        if metric in OF_CALLED:
             for code in range(n_classes):
                 called[:, code] = weights @ (labels == code)
         return hits, rows, called
@@ -182,10 +208,21 @@ def _parts(metric: str, hits: Array, rows: Array, called: Array) -> Array:
 
     NaN where a part has no rows.
     """
+    if metric == "mcc":
+        return _matthews(hits, rows, called)
     if metric == "accuracy":
         hits, rows = hits.sum(axis=1, keepdims=True), rows.sum(axis=1, keepdims=True)
     of_class = np.where(rows > 0, rows, np.nan)[:, :, None]
     return 2 * hits / (of_class + called) if metric == "f1" else hits / of_class
+
+
+def _matthews(hits: Array, rows: Array, called: Array) -> Array:
+    """Matthews correlation (draws × 1 × cells) from the counts by class; 0 where all rows are called one class."""
+    total = rows.sum(axis=1, keepdims=True)
+    covariance = hits.sum(axis=1) * total - np.einsum("dc,dck->dk", rows, called)
+    spread = (total**2 - (called**2).sum(axis=1)) * (total**2 - (rows**2).sum(axis=1, keepdims=True))
+    found = np.where(spread > 0, covariance / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
+    return np.where(total > 0, found, np.nan)[:, None, :]
 
 
 def _mean_over_parts(parts: Array) -> Array:

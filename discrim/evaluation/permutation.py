@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Protocol, Split
-from discrim.evaluation.result import Cell
-from discrim.evaluation.sentences import in_components, in_p, percent
+from discrim.evaluation.results import Cell
 from discrim.evaluation.summary import LEVEL
 from discrim.evaluation.trial import TrialRows, Work, evaluate
+from discrim.evaluation.wording import in_components, in_p, percent
 from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
 from discrim.tables.table_error import plural
 

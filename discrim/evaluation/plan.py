@@ -1,4 +1,4 @@
-"""What `compare` is asked for, made into a grid: which rows, which splits, which methods and how many components."""
+"""Plan of a comparison: which rows, which splits, which methods, judges and numbers of components."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import coo_array, csr_array, issparse
+from scipy.sparse.csgraph import connected_components
 
 from discrim.estimators.pca import PCA
-from discrim.evaluation.classifiers import named_classifiers
+from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS, Classifier, named_classifiers
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.given_methods import GivenMethod, as_methods
 from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, product, refined_counts, training_sizes
-from discrim.evaluation.methods import METHODS, Method
-from discrim.evaluation.protocol import grouped, named_protocol
-from discrim.evaluation.result import Cell
+from discrim.evaluation.methods import METHODS, RAW, Method
+from discrim.evaluation.protocol import Protocol, equal_together, grouped, named_protocol
+from discrim.evaluation.results import ITSELF, Cell, Result, Scores
+from discrim.evaluation.statistics import corrected_t_test
+from discrim.registry import fewer_than_classes
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.validation import checked_labels, checked_table, require_finite
 
 DEFAULT_SPLITS = 20
+EQUAL_ROWS = ("auto", "together", "apart")
+MANY_VALUES = 50  # different values of a column from which on it counts as continuous
+HOPELESS = 0.01  # p value of a reduction's being worse than the best, from which on it is dropped
+LEAST_GAP = 0.02  # and how far behind the best it has to be
 
 
 def planned(
@@ -38,11 +45,14 @@ def planned(
     most_rows: int | None = None,
     scale: str = "standard",
     impute: str | None = None,
+    class_weight: str | None = None,
+    equal_rows: str = "auto",
     seed: int = 0,
 ) -> Grid:
     """The grid that `compare` is asked for, by its parameters' names.
 
-    PCA and raw features always take part, since all others are compared with them.
+    PCA and all columns ("raw") always take part, since all others are compared with them; all columns are classified
+    by RAW_PARTNERS, whatever judges are named. Reductions that classify are also judged by their own prediction.
     """
     drawn = stratified_sample(table, most_rows, seed, groups)
     _require_all_classes(table, drawn, most_rows)
@@ -51,16 +61,74 @@ def planned(
     part = table if len(drawn) == table.n_samples else table.take(drawn)
     n_splits = DEFAULT_SPLITS if n_splits is None and "kfold" not in protocol else n_splits
     splits = named_protocol(protocol, n_splits=n_splits, per_class=per_class)
-    splits = splits if groups is None else grouped(splits, groups)
+    splits = _kept_together(splits, groups, equal_numbers(part, equal_rows))
     sample = None if part is table else (table.n_samples, drawn)
-    grid = Grid(name, part, (), splits, scale, seed, impute=impute, sample_weight=weights, sample=sample)
+    grid = Grid(
+        name,
+        part,
+        (),
+        splits,
+        scale,
+        seed,
+        impute=impute,
+        sample_weight=weights,
+        sample=sample,
+        class_weight=class_weight,
+    )
     chosen = tuple(_with_fixed_count(one, grid) for one in as_methods(methods, part.n_samples))
     chosen += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in chosen})
     judges = named_classifiers([classifiers] if isinstance(classifiers, str) else list(classifiers))
     if not judges:
         raise ValueError("No classifier is named. Name one or more, 'default' or 'all'.")
-    cells = product(chosen, _counts(n_components, grid), judges, part.n_features)
+    cells = _cells(chosen, _counts(n_components, grid), judges, grid)
     return replace(grid, methods=METHODS | {one.name: one for one in chosen}, cells=cells)
+
+
+def _cells(chosen: tuple[Method, ...], counts: tuple[int, ...], judges: tuple[Classifier, ...], grid: Grid) -> Any:
+    """Every method with every K and judge, with its own prediction where it classifies, and the partners."""
+    sizes = training_sizes(grid.table, grid.protocol, grid.seed)
+    partners = tuple(CLASSIFIERS[name] for name in RAW_PARTNERS)
+    partners += tuple(one for one in judges if one not in partners)
+    cells: list[Cell] = []
+    for method in chosen:
+        cells += product([method], counts, partners if method is RAW else judges, grid.table.n_features)
+        if method.predicts:
+            own = counts if method.predicts_by_components else {fewer_than_classes(sizes)} & set(counts)
+            cells += [Cell(method.name, k, ITSELF) for k in own]
+    return tuple(cells)
+
+
+def equal_numbers(table: LabelledTable, equal_rows: str) -> np.ndarray | None:
+    """Number the different rows, where equal rows are to be kept together; else None.
+
+    With "auto" they are where equal rows are unexpected: more than half of the columns are continuous, which have more
+    than MANY_VALUES different values, or more than half as many as there are different rows.
+    """
+    if equal_rows not in EQUAL_ROWS:
+        raise ValueError(f"equal_rows must be one of {', '.join(EQUAL_ROWS)}; got {equal_rows!r}.")
+    if equal_rows == "apart" or issparse(table.X):
+        return None
+    rows = np.ascontiguousarray(table.X) + 0.0  # so that -0.0 and 0.0 are equal
+    numbers = np.unique(rows.view(f"V{rows.dtype.itemsize * rows.shape[1]}").ravel(), return_inverse=True)[1]
+    n_different = int(numbers.max()) + 1
+    if n_different == len(rows):
+        return None
+    least = min(MANY_VALUES, n_different / 2)
+    continuous = np.mean([len(np.unique(column)) > least for column in rows.T])
+    return numbers if equal_rows == "together" or continuous > 0.5 else None
+
+
+def _kept_together(splits: Protocol, groups: Any, equal: np.ndarray | None) -> Protocol:
+    """Keep groups, and equal rows, on one side of every split; groups that share equal rows become one."""
+    if groups is None:
+        return splits if equal is None else equal_together(splits, equal)
+    if equal is not None:
+        codes = np.unique(np.asarray(groups), return_inverse=True)[1]
+        links = coo_array(
+            (np.ones(len(codes)), (codes, codes.max() + 1 + equal)), shape=(codes.max() + equal.max() + 2,) * 2
+        )
+        groups = connected_components(links, directed=False)[1][codes]
+    return grouped(splits, groups)
 
 
 def _counts(asked: str | int | Iterable[int], grid: Grid) -> tuple[int, ...]:
@@ -73,25 +141,43 @@ def _counts(asked: str | int | Iterable[int], grid: Grid) -> tuple[int, ...]:
 
 
 def refined(found: Comparison) -> Grid | None:
-    """The grid with more numbers of components around the best and the recommended, None where there are none.
-
-    PCA is tried with the same numbers: a line is compared with PCA's at its own.
-    """
+    """Add numbers of components around the best, the chosen and PCA's best; None where there are none to add."""
     if found.verdict is None:
         return None
     grid, verdict = found.grid, found.verdict
     cells = set(grid.cells)
     sizes = training_sizes(grid.table, grid.protocol, grid.seed)
-    for pick in dict.fromkeys([verdict.best, verdict.recommended]):
+    pca = None if verdict.against_pca is None else verdict.against_pca.other
+    for pick in dict.fromkeys(one for one in (verdict.best, verdict.reduction, pca) if one is not None):
         method = grid.methods[pick.method]
-        tried = sorted({cell.k for cell in grid.cells if cell.method == pick.method})
-        judges = {(cell.method, cell.classifier) for cell in grid.cells if cell.method in (pick.method, "pca")}
-        for k in refined_counts(tried, pick.k, method.most_components(sizes)):
-            cells |= {Cell(name, k, classifier) for name, classifier in judges}
+        own = [cell for cell in grid.cells if cell.method == pick.method and cell.classifier != ITSELF]
+        judges = {cell.classifier for cell in own if cell not in grid.dropped}
+        most = min(method.most_components(sizes), sizes.n_features - 1)
+        for k in refined_counts(sorted({cell.k for cell in own}), pick.k, most) if own else ():
+            cells |= {Cell(pick.method, k, classifier) for classifier in judges}
     if cells == set(grid.cells):
         return None
     order = {name: at for at, name in enumerate(dict.fromkeys(cell.method for cell in grid.cells))}
     return replace(grid, cells=tuple(sorted(cells, key=lambda cell: (order[cell.method], cell.k, cell.classifier))))
+
+
+def hopeless(grid: Grid, rows: Iterable[Result], metric: str) -> frozenset[Cell]:
+    """Find the reductions that the first splits show to be far behind the best; PCA is measured by the best of PCA.
+
+    All columns are never dropped: they are what reductions are compared with.
+    """
+    scores = Scores.of(rows, metric).complete()
+    gone: list[Cell] = []
+    pca = [at for at, cell in enumerate(scores.cells) if cell.method == "pca"]
+    others = [at for at, cell in enumerate(scores.cells) if cell.method not in ("pca", "raw")]
+    for members, rivals in ((pca, pca), (others, others or pca)):
+        if not members or scores.n_splits < 2:
+            continue
+        best = scores.values[max(rivals, key=lambda at: scores.values[at].mean())]
+        test = corrected_t_test((best - scores.values[members]).T, scores.ratio, alternative="greater")
+        behind = (np.asarray(test.p_value) < HOPELESS) & (np.asarray(test.mean) > LEAST_GAP)
+        gone += [scores.cells[at] for at, is_behind in zip(members, np.atleast_1d(behind), strict=True) if is_behind]
+    return frozenset(gone) & frozenset(grid.cells)
 
 
 def _with_fixed_count(method: Method, grid: Grid) -> Method:

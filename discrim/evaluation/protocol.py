@@ -11,8 +11,9 @@ is the same split however many are asked for, so a longer run extends a shorter 
     few-shot        2 (or 3, 5, …) rows of each class train, the rest tests, drawn anew 20 times
 
 Rows of one group (patients, batches, replicates) are not independent, so a group is on one side of every split. Groups
-are drawn or dealt out by scikit-learn's splitters, or left out one at a time where they are few; every class keeps
-training rows.
+are drawn at random until every class has training rows and test rows, or as many classes as the groups allow; they are
+dealt out by scikit-learn's StratifiedGroupKFold, or left out one at a time where they are few. Equal rows can be kept
+on one side of every split too: then the different rows are divided, and equal ones follow.
 
 All are stratified. Random splits share rows, so their scores are not independent; `ratio` is the
 n_test/n_train that the corrected tests of `discrim.evaluation.statistics` need.
@@ -30,7 +31,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupShuffleSplit, LeaveOneGroupOut, StratifiedGroupKFold
+from sklearn.model_selection import LeaveOneGroupOut, StratifiedGroupKFold
 
 from discrim.tables.table_error import Advice, TableError, plural
 
@@ -232,6 +233,7 @@ def _drawn_masks(codes: Indices, n_train: Indices, seed: int, n_splits: int) -> 
 
 LEAVE_ONE_OUT = "leave-one-group-out"
 FEW_GROUPS = 10  # up to so many are left out one at a time
+DRAWS = 200  # of groups, for a split in which every class is on both sides
 
 
 @dataclass(frozen=True)
@@ -256,28 +258,44 @@ class Grouped(Protocol):
                 f"{sum(held < 2 for held in held_by)} of {len(held_by)} classes are in one group only: where it tests, "
                 "no row of the class trains. Leave the class out, or split without groups."
             )
-        drawn = 0
-        for train, _ in self._group_splits(codes, groups, seed):
-            mask = np.zeros(len(codes), dtype=bool)
-            mask[train] = True
-            if len(np.unique(codes[mask])) == len(held_by):
-                drawn += 1
-                yield mask
-            if drawn == self.n_splits:
-                return
-        raise ValueError(
-            f"{self.name} with groups: only {drawn} of {self.n_splits} splits have training rows of every class. "
-            "Ask for fewer splits, or leave out classes that few groups have."
-        )
+        holds = np.zeros((groups.max() + 1, len(held_by)), dtype=bool)  # which classes each group has
+        holds[groups, codes] = True
+        for in_test in self._tested_groups(holds, codes, groups, seed):
+            if not holds[~in_test].any(axis=0).all():
+                raise ValueError(
+                    f"{self.name} with groups: no split keeps training rows of every class. Use fewer splits, or leave "
+                    "out classes that few groups have."
+                )
+            yield ~in_test[groups]
 
-    def _group_splits(self, codes: Indices, groups: Indices, seed: int) -> Iterator[Split]:
-        if self.name == LEAVE_ONE_OUT:
-            splitter: Any = LeaveOneGroupOut()
-        elif self.name == "kfold":
+    def _tested_groups(
+        self, holds: NDArray[np.bool_], codes: Indices, groups: Indices, seed: int
+    ) -> Iterator[NDArray[np.bool_]]:
+        """For each split, which groups test."""
+        if self.name.startswith("holdout"):
+            yield from (self._drawn(holds, np.random.default_rng((seed, at))) for at in range(self.n_splits))
+            return
+        splitter: Any = LeaveOneGroupOut()
+        if self.name == "kfold":
             splitter = StratifiedGroupKFold(self.n_splits, shuffle=True, random_state=seed)
-        else:  # more than are needed, since some may leave a class without training rows, also where few are wanted
-            splitter = GroupShuffleSplit(100 + 4 * self.n_splits, test_size=self.test_share, random_state=seed)
-        return splitter.split(codes, codes, groups)
+        for _, test in splitter.split(codes, codes, groups):
+            in_test = np.zeros(len(holds), dtype=bool)
+            in_test[groups[test]] = True
+            yield in_test
+
+    def _drawn(self, holds: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
+        """Draw groups that test, until every class is on both sides; else the draw with most classes in the test."""
+        n_test = int(np.clip(np.ceil(self.test_share * len(holds)), 1, len(holds) - 1))
+        best, most = np.zeros(len(holds), dtype=bool), -1
+        for _ in range(DRAWS):
+            in_test = np.zeros(len(holds), dtype=bool)
+            in_test[random.permutation(len(holds))[:n_test]] = True
+            tested, trained = holds[in_test].any(axis=0).sum(), holds[~in_test].any(axis=0).sum()
+            if trained == holds.shape[1] and tested > most:
+                best, most = in_test, tested
+            if most == holds.shape[1]:
+                break
+        return best if most >= 0 else in_test
 
 
 def grouped(protocol: Protocol, groups: ArrayLike) -> Grouped:
@@ -296,8 +314,55 @@ def grouped(protocol: Protocol, groups: ArrayLike) -> Grouped:
     return Grouped(protocol.name, protocol.n_splits, tuple(codes.tolist()), share)
 
 
-def protocol_of(name: str, size: int | None, n_splits: int = 1, groups: ArrayLike | None = None) -> Protocol:
+@dataclass(frozen=True)
+class EqualTogether(Protocol):
+    """Another protocol on the different rows; equal rows are on one side of every split.
+
+    base : the protocol; equal : a number for each row, the same for equal rows
+    """
+
+    base: Protocol = field(default=PROTOCOLS["kfold"])
+    equal: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def size(self) -> int | None:
+        return self.base.size
+
+    def splits(self, y: ArrayLike, seed: int = 0) -> Iterator[Split]:
+        codes, _ = codes_in_order(y)
+        _, first, member = np.unique(np.array(self.equal), return_index=True, return_inverse=True)
+        order = np.argsort(first)  # the different rows in the order of the table
+        place = np.argsort(order)[member]
+        return self._extended(self.base.splits(codes[first[order]], seed), place)
+
+    def _extended(self, splits: Iterator[Split], place: Indices) -> Iterator[Split]:
+        for train, _ in splits:
+            trains = np.isin(place, train)
+            yield np.flatnonzero(trains), np.flatnonzero(~trains)
+
+    def _smallest_class(self) -> int:
+        return self.base._smallest_class()
+
+    def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
+        raise NotImplementedError  # its splits follow from those of the different rows
+
+
+def equal_together(protocol: Protocol, equal: ArrayLike) -> EqualTogether:
+    """Keep equal rows on one side of every split."""
+    numbers = tuple(np.asarray(equal).tolist())
+    return EqualTogether(protocol.name, protocol.n_splits, protocol, numbers)
+
+
+def protocol_of(
+    name: str,
+    size: int | None,
+    n_splits: int = 1,
+    groups: ArrayLike | None = None,
+    equal: ArrayLike | None = None,
+) -> Protocol:
     """The protocol that a trial names, with so many splits where these are drawn at random."""
+    if equal is not None:
+        return equal_together(protocol_of(name, size, n_splits), equal)
     if name == LEAVE_ONE_OUT:
         assert groups is not None
         return Grouped(LEAVE_ONE_OUT, len(codes_in_order(groups)[1]), tuple(codes_in_order(groups)[0].tolist()))

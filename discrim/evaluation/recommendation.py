@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discrim.evaluation.result import ITSELF, Cell
+from discrim.evaluation.results import ITSELF, Cell
 
 
 @dataclass(frozen=True)

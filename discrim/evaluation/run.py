@@ -1,23 +1,22 @@
-"""Do what is missing of a grid, and put every result into the store as it comes; one run at a time on one store."""
+"""Run the trials of a grid that are missing; keep every result at once where a store is named, one run at a time."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from discrim.evaluation.grid import Grid
 from discrim.evaluation.protocol import Split
-from discrim.evaluation.result import Result
+from discrim.evaluation.results import Result
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import TrialRows, Work, evaluate
 from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
-from discrim.tables.table_error import are, plural
 
 Progress = Callable[[int, int], None]  # trials done, trials in all
 
@@ -26,27 +25,53 @@ class StoreInUseError(RuntimeError):
     """Another run works on this store."""
 
 
+class Memory:
+    """Results by trial, where no store is named."""
+
+    def __init__(self) -> None:
+        self._rows: dict[frozenset[tuple[str, Any]], Result] = {}
+
+    def put(self, result: Result) -> None:
+        self._rows[frozenset(result.trial.items())] = result
+
+    def missing(self, grid: Grid, *, retry_failed: bool = False) -> list[dict[str, Any]]:
+        """The trials of the grid without a result."""
+        return [trial for trial in grid.trials if self._found(trial) is None]
+
+    def rows_of(self, grid: Grid) -> list[Result]:
+        """The results of the grid, in the order that a store has."""
+        found = [row for trial in grid.trials if (row := self._found(trial)) is not None]
+        return sorted(found, key=lambda row: (row.cell.classifier, row.cell.k, row.cell.method, row.split))
+
+    def _found(self, trial: dict[str, Any]) -> Result | None:
+        return self._rows.get(frozenset(trial.items()))
+
+
 def run(
     grid: Grid,
-    store: Store,
+    store: Store | Memory,
     *,
     jobs: int | None = None,
     progress: Progress | None = None,
     retry_failed: bool = False,
     wait: float = 0.0,
+    n_splits: int | None = None,
 ) -> list[Result]:
-    """The grid's rows, after doing those that the store does not have.
+    """Return the grid's rows, after doing those that the store does not have.
 
     jobs : processes; None for one per core
     progress : called with the number of trials done and of all trials
     retry_failed : do trials again that failed before
     wait : seconds to wait for another run on the same store to end
+    n_splits : do the first splits only; None for all
     """
     progress = progress or (lambda done, total: None)
-    with run_lock(store.path, wait=wait):
-        store.put_run(grid.setting.run_key, grid.facts)
-        wanted = store.missing(grid.trials, retry_failed=retry_failed)
-        finished, total = len(grid.trials) - len(wanted), len(grid.trials)
+    with nullcontext() if isinstance(store, Memory) else run_lock(store.path, wait=wait):
+        if isinstance(store, Store):
+            store.put_run(grid.setting.run_key, grid.facts)
+        missing = store.missing(grid, retry_failed=retry_failed)
+        wanted = [trial for trial in missing if n_splits is None or trial["split"] < n_splits]
+        finished, total = len(grid.trials) - len(missing), len(grid.trials)
         progress(finished, total)
         job = partial(_results_of, grid.trial_rows, grid.splits)
         for work, answer in in_parallel(job, list(grid.work(wanted)), number_of_jobs(jobs)):
@@ -54,7 +79,7 @@ def run(
                 store.put(result)
             finished += len(work.wanted)
             progress(finished, total)
-    return store.rows(grid.keys)
+    return store.rows_of(grid)
 
 
 def lock_of(store_path: str | os.PathLike[str]) -> Path:
@@ -82,40 +107,23 @@ def run_lock(store_path: str | os.PathLike[str], *, wait: float = 0.0) -> Iterat
 
 
 @contextmanager
-def kept_results(path: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Where results are kept: `path`, or for None a temporary file, which is gone when the block ends well.
-
-    Where the block ends in an error or is stopped, a note of the error says where they are.
-    """
-    if path is not None:
-        try:
-            yield Path(path)
-        except BaseException as stop:
-            if not isinstance(stop, Exception):
-                stop.add_note(f"All finished trials are kept in {path}: the same command goes on from there.")
-            raise
-        return
-    number, name = tempfile.mkstemp(prefix="discrim-", suffix=".sqlite")
-    os.close(number)
+def resumable(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Where a run is stopped, say in a note of the error how it goes on."""
     try:
-        yield Path(name)
-    except BaseException as error:
-        count = 0
-        with suppress(Exception), Store(name, read_only=True) as kept:
-            count = len(kept)
-        if count:
-            where = f"with store={name!r} the same command goes on from there"
-            error.add_note(f"{plural(count, 'result')} {are(count)} kept in {name}: {where}.")
-        else:
-            remove_store(name)
+        yield
+    except BaseException as stop:
+        if path is not None and not isinstance(stop, Exception):
+            stop.add_note(f"All finished trials are kept in {path}: the same command goes on from there.")
         raise
-    remove_store(name)
 
 
 @contextmanager
-def opened_store(path: str | os.PathLike[str] | None) -> Iterator[Store]:
-    """The store at `path`; for None a temporary one."""
-    with kept_results(None) if path is None else nullcontext(path) as place, Store(place) as kept:
+def opened_store(path: str | os.PathLike[str] | None) -> Iterator[Store | Memory]:
+    """Open the store at `path`; for None results are kept in memory."""
+    if path is None:
+        yield Memory()
+        return
+    with Store(path) as kept:
         yield kept
 
 

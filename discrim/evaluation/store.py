@@ -17,12 +17,12 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
-from discrim.evaluation.result import Result, RunFacts, canonical_json, plain_value, sort_key, trial_key
+from discrim.evaluation.results import Result, RunFacts, canonical_json, plain_value, sort_key
 
 _APPLICATION = 0x64736372  # "dscr", at its place in the header of the file
 _VERSION = 2
@@ -50,7 +50,12 @@ _RESCUE = (
     "change the file while a run writes to it."
 )
 
-Trial = TypeVar("Trial", bound=Mapping[str, Any])
+
+class KeyedTrials(Protocol):
+    """Trials by their key, such as a grid has."""
+
+    @property
+    def by_key(self) -> Mapping[str, dict[str, Any]]: ...
 
 
 class StoreError(Exception):
@@ -83,12 +88,16 @@ class Store(AbstractContextManager["Store"]):
         with self._explained():
             return self._connection.execute(_PUT, values).rowcount > 0
 
-    def missing(self, trials: Iterable[Trial], *, retry_failed: bool = False) -> list[Trial]:
+    def missing(self, grid: KeyedTrials, *, retry_failed: bool = False) -> list[dict[str, Any]]:
         """The trials without a row, in their order, each once; with `retry_failed` also those that failed."""
         unwanted = " WHERE status <> 'failed'" if retry_failed else ""
         with self._explained():
             done = {key for (key,) in self._connection.execute(f"SELECT key FROM results{unwanted}")}
-        return [trial for key, trial in {trial_key(trial): trial for trial in trials}.items() if key not in done]
+        return [trial for key, trial in grid.by_key.items() if key not in done]
+
+    def rows_of(self, grid: KeyedTrials) -> list[Result]:
+        """The results of the grid's trials."""
+        return self.rows(grid.by_key.keys())
 
     def rows(self, keys: Collection[str] | None = None) -> list[Result]:
         """All results, or those with these keys, by their trials: the same results make the same list."""

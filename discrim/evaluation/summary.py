@@ -1,27 +1,34 @@
-"""Rows of results → one line per method and classifier: which K, how well, and whether it beats PCA and raw features.
+"""Rows of results → one line per method and classifier: which K, how well, and how far from all columns and from PCA.
 
-For each method and classifier, K is the smallest whose mean score lies within one standard error of the best K's. It
-is chosen on the scores that are shown, so these flatter a little; the comparisons do not: they are with PCA at the same
-K, and with the features as they are. Splits share rows, so errors, intervals and tests are the corrected ones, and the
-p values of a column are adjusted for their number (Holm). Only splits that both sides have are compared.
+For each method and classifier, K is the smallest whose mean score lies within one standard error of the best K's; the
+recommended pipeline's line has the K that is recommended. The comparisons are with the best line of all columns ("raw")
+and with the best line of PCA, over all K and classifiers. Splits share rows, so errors, intervals and tests are the
+corrected ones. The p values of a column are adjusted for their number (Holm), and where a line is worse also for the
+number of lines that the best one was chosen from. Only splits that both sides have are compared.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.evaluation.result import Cell, Result
+from discrim.evaluation.results import Cell, Result, Scores
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm, sign_test
 
-METRICS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "mean F measure"}
+METRICS = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "f1": "mean F measure",
+    "auc": "area under the ROC curve",
+    "mcc": "Matthews correlation",
+}
 LEVEL = 0.05
 NO_DIFFERENCE = "no difference shown"
-Scores = dict[int, float]  # by split
+BySplit = Mapping[int, float]
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Line:
-    """One method with one classifier, at the K chosen for it."""
+    """One method with one classifier, at the K chosen for it.
+
+    same : other methods with the same predictions on every split, for this K and classifier
+    dropped : whether only the first splits were tried, as they showed it to be hopeless
+    """
 
     method: str
     classifier: str
@@ -59,85 +70,74 @@ class Line:
     means: dict[str, float]  # mean of every kind of score at K
     against_pca: Difference | None = None
     against_raw: Difference | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreTable:
-    """The scores of every cell, split by split, and n_test/n_train over the splits there are."""
-
-    scores: dict[Cell, Scores]
-    ratio: float
-
-    @classmethod
-    def of(cls, rows: Iterable[Result], metric: str) -> ScoreTable:
-        """Of the trials that went well."""
-        require_metric(metric)
-        scores: dict[Cell, Scores] = defaultdict(dict)
-        sizes: dict[int, tuple[int, int]] = {}
-        for row in rows:
-            if row.ok:
-                sizes[row.split] = row.scores["n_test"], row.scores["n_train"]
-            if row.ok and metric in row.scores:
-                scores[row.cell][row.split] = row.scores[metric]
-        n_test, n_train = (sum(column) for column in zip(*sizes.values(), strict=True)) if sizes else (0, 1)
-        return cls(dict(scores), n_test / n_train)
+    same: tuple[str, ...] = ()
+    dropped: bool = False
 
     @property
-    def most_splits(self) -> int:
-        return max(map(len, self.scores.values()), default=0)
-
-    @property
-    def curves(self) -> dict[tuple[str, str], dict[int, NDArray[np.float64]]]:
-        """By method and classifier, the scores (in the order of the splits) for every K, ascending."""
-        found: dict[tuple[str, str], dict[int, NDArray[np.float64]]] = defaultdict(dict)
-        for cell in self.scores:
-            found[cell.method, cell.classifier][cell.k] = self.of_cell(cell)
-        return {names: dict(sorted(by_k.items())) for names, by_k in found.items()}
-
-    def of_cell(self, cell: Cell) -> NDArray[np.float64]:
-        by_split = self.scores[cell]
-        return np.array([by_split[split] for split in sorted(by_split)])
-
-    def difference(self, ours: Cell, other: Cell) -> Difference | None:
-        return difference(self.scores.get(ours, {}), self.scores.get(other, {}), self.ratio)
+    def cell(self) -> Cell:
+        return Cell(self.method, self.k, self.classifier)
 
 
-def lines_of(rows: Iterable[Result], metric: str = "accuracy") -> list[Line]:
-    """The lines, best first; of equals the one with fewer components."""
+def lines_of(
+    rows: Iterable[Result],
+    metric: str = "accuracy",
+    recommended: Cell | None = None,
+    dropped: Iterable[Cell] = (),
+) -> list[Line]:
+    """Return the lines, best first; of equals the one with fewer components. Dropped ones come last."""
     good = [row for row in rows if row.ok]
-    table, seconds = ScoreTable.of(good, metric), _mean_seconds(good)
-    kinds = {kind: ScoreTable.of(good, kind) for kind in METRICS}
-    lines = [_line(*names, by_k, table.ratio, seconds[names[0]], kinds) for names, by_k in table.curves.items()]
-    over_pca, over_raw = (_differences(lines, table, other) for other in ("pca", "raw"))
+    require_metric(metric)
+    scores, seconds, gone = Scores.of(good, metric), _mean_seconds(good), set(dropped)
+    kinds = {kind: Scores.of(good, kind) for kind in METRICS}
+    lines = [
+        _line(*names, by_k, scores.ratio, seconds[names[0]], kinds, recommended, gone)
+        for names, by_k in scores.curves.items()
+    ]
+    lines = _without_twins(lines, good, recommended)
+    over_pca, over_raw = (_differences(lines, scores, other) for other in ("pca", "raw"))
     lines = [
         replace(line, against_pca=pca, against_raw=raw)
         for line, pca, raw in zip(lines, over_pca, over_raw, strict=True)
     ]
-    return sorted(lines, key=lambda line: (-round(line.mean, 12), line.k, line.method, line.classifier))
+    return sorted(lines, key=lambda line: (line.dropped, -round(line.mean, 12), line.k, line.method, line.classifier))
 
 
 def require_metric(metric: str, also: tuple[str, ...] = ()) -> None:
     if metric not in (*METRICS, *also):
-        raise ValueError(f"No score is named {metric!r}. There are: {', '.join((*METRICS, *also))}.")
+        raise ValueError(f"metric must be one of {', '.join((*METRICS, *also))}; got {metric!r}.")
 
 
-def difference(ours: Scores, others: Scores, ratio: float) -> Difference | None:
-    """None where fewer than two splits can be compared. `adjusted` is for the caller to fill in."""
+def difference(ours: BySplit, others: BySplit, ratio: float) -> Difference | None:
+    """Compare two by split; None where fewer than two splits have both. `adjusted` is for the caller to fill in."""
     shared = sorted(ours.keys() & others.keys())
-    if len(shared) < 2:
+    return _difference(np.array([ours[split] - others[split] for split in shared]), ratio)
+
+
+def cell_difference(scores: Scores, ours: Cell, other: Cell) -> Difference | None:
+    """Compare two cells; None where fewer than two splits have both. `adjusted` is for the caller to fill in."""
+    return _difference(scores.both(ours, other), scores.ratio)
+
+
+def _difference(gaps: NDArray[np.float64], ratio: float) -> Difference | None:
+    if len(gaps) < 2:
         return None
-    values = np.array([ours[split] - others[split] for split in shared])
-    test = corrected_t_test(values, ratio)
+    test = corrected_t_test(gaps, ratio)
     # The same difference in every split (a few test rows) shows no variance to judge it by: that proves nothing.
     p_value = test.p_value if test.standard_error > 0 else 1.0
-    return Difference(float(values.mean()), p_value, p_value, sign_test(values).p_value, len(shared))
+    return Difference(float(gaps.mean()), p_value, p_value, sign_test(gaps).p_value, len(gaps))
 
 
-def adjusted(differences: list[Difference | None]) -> list[Difference | None]:
-    """Holm's correction over all of them."""
-    p_values = holm([np.nan if one is None else one.p_value for one in differences])
+def adjusted(differences: Sequence[Difference | None], chosen_from: int = 1) -> list[Difference | None]:
+    """Apply Holm's correction over all of them.
+
+    chosen_from : how many lines the other side was the best of; so many chances it had to look better
+    """
+    raised = [
+        np.nan if one is None else min(1.0, one.p_value * (chosen_from if one.mean < 0 else 1)) for one in differences
+    ]
     return [
-        None if one is None else replace(one, adjusted=float(p)) for one, p in zip(differences, p_values, strict=True)
+        None if one is None else replace(one, adjusted=float(p))
+        for one, p in zip(differences, holm(raised), strict=True)
     ]
 
 
@@ -155,7 +155,9 @@ def _line(
     by_k: dict[int, NDArray[np.float64]],
     ratio: float,
     seconds: float,
-    kinds: Mapping[str, ScoreTable],
+    kinds: Mapping[str, Scores],
+    recommended: Cell | None,
+    dropped: set[Cell],
 ) -> Line:
     curve = {k: float(values.mean()) for k, values in by_k.items()}
     # A K that some splits could not give (too few rows, a failure) is judged on fewer; so it must not be chosen for it.
@@ -164,21 +166,48 @@ def _line(
     best = max(means, key=lambda k: (round(means[k], 12), -k))
     reach = means[best] - (corrected_t_test(by_k[best], ratio).standard_error if most > 1 else 0.0)
     k = min(k for k, mean in means.items() if mean >= reach - 1e-12)
+    if recommended is not None and (recommended.method, recommended.classifier) == (method, classifier):
+        k = recommended.k
     low, high = limits(by_k[k], ratio, 0.0, 1.0)
     cell = Cell(method, k, classifier)
-    all_means = {kind: float(table.of_cell(cell).mean()) for kind, table in kinds.items() if cell in table.scores}
-    return Line(method, classifier, k, means[k], low, high, most, best, means[best], curve, seconds, all_means)
+    all_means = {kind: float(one.of_cell(cell).mean()) for kind, one in kinds.items() if cell in one.cells}
+    line = Line(method, classifier, k, curve[k], low, high, most, best, means[best], curve, seconds, all_means)
+    return replace(line, dropped=cell in dropped)
 
 
-def _differences(lines: list[Line], table: ScoreTable, other: str) -> list[Difference | None]:
-    """Each line's difference to the other method with the same classifier and K (raw features have one K only)."""
-    raw_count = next((cell.k for cell in table.scores if cell.method == "raw"), None)
-    found = []
+def _without_twins(lines: list[Line], good: Iterable[Result], recommended: Cell | None) -> list[Line]:
+    """Join lines of methods that made the same predictions, at the same K and by the same classifier, on every split.
+
+    The first one stays, or the recommended one; it names the others.
+    """
+    said: dict[Cell, dict[int, str]] = defaultdict(dict)
+    for row in good:
+        said[row.cell][row.split] = row.scores.get("labels", "")
+    kept: dict[tuple[object, ...], Line] = {}
     for line in lines:
-        theirs = Cell(other, line.k if other != "raw" or raw_count is None else raw_count, line.classifier)
-        mine = Cell(line.method, line.k, line.classifier)
-        found.append(None if line.method == other else table.difference(mine, theirs))
-    return adjusted(found)
+        labels = tuple(sorted(said[line.cell].items()))
+        told = all(text for _, text in labels) and line.method not in ("pca", "raw")
+        key = (line.k, line.classifier, labels) if told else (line.cell,)
+        first = kept.get(key)
+        if first is None:
+            kept[key] = line
+        elif line.cell == recommended:
+            kept[key] = replace(line, same=(first.method, *first.same))
+        else:
+            kept[key] = replace(first, same=(*first.same, line.method))
+    return list(kept.values())
+
+
+def _differences(lines: list[Line], scores: Scores, other: str) -> list[Difference | None]:
+    """Compare each line with the best line of the other method, over all K and classifiers."""
+    members = [line for line in lines if line.method == other and not line.dropped]
+    if not members:
+        return [None] * len(lines)
+    most = max(line.n_splits for line in members)
+    best = max((line for line in members if line.n_splits == most), key=lambda line: (line.best_mean, -line.k))
+    theirs = Cell(other, best.best_k, best.classifier)
+    found = [None if line.method == other else cell_difference(scores, line.cell, theirs) for line in lines]
+    return adjusted(found, len(members))
 
 
 def _mean_seconds(good: Iterable[Result]) -> dict[str, float]:

@@ -21,15 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from discrim.evaluation.classifiers import Classifier
 from discrim.evaluation.methods import Method, Sizes
 from discrim.evaluation.protocol import Split
-from discrim.evaluation.result import Cell, Result, packed
+from discrim.evaluation.results import ITSELF, Cell, Result, packed
 from discrim.tables.table_error import plural
+
+OWN_PREDICTION = Classifier(ITSELF, "the reduction's own prediction", DummyClassifier)
 
 
 class Work(NamedTuple):
@@ -54,6 +58,8 @@ class TrialRows:
 
     steps : unfitted transformers that come before every reduction
     seed : of random methods, which draw anew in each split
+    groups : rows of one group are kept together in what a method chooses by folds of its own, too
+    class_weight : of the classifiers that can weight classes
     """
 
     X: Any
@@ -61,16 +67,28 @@ class TrialRows:
     weights: NDArray[Any] | None
     steps: list[Any]
     seed: int
+    groups: NDArray[np.intp] | None = None
+    class_weight: str | None = None
 
     def split(self, number: int, split: Split) -> SplitData:
         """The two parts of a split, after the steps that were fitted on the training part (weighted, if they can)."""
         train, test = split
         parts = self.X[train], self.X[test]
-        weights = (None, None) if self.weights is None else (self.weights[train], self.weights[test])
+        weight = (lambda part: None) if self.weights is None else self.weights.__getitem__
         for step in self.steps:
-            fresh = fitted(clone(step), parts[0], None, weights[0])
+            fresh = fitted(clone(step), parts[0], None, weight(train))
             parts = fresh.transform(parts[0]), fresh.transform(parts[1])
-        return SplitData(*parts, self.y[train], self.y[test], seed_of(self.seed, number), *weights)
+        return SplitData(
+            parts[0],
+            parts[1],
+            self.y[train],
+            self.y[test],
+            seed_of(self.seed, number),
+            weight(train),
+            weight(test),
+            None if self.groups is None else self.groups[train],
+            self.class_weight,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +96,7 @@ class TrialFeatures:
     """Training and test features for one K, or why there are none; `refused`: the method has not so many.
 
     scores : what the fitted method says of itself that belongs to the results (`trial_scores_`)
+    model : the fitted method, for its own predictions
     """
 
     train: Any = None
@@ -88,6 +107,7 @@ class TrialFeatures:
     notes: tuple[str, ...] = ()
     refused: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
+    model: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +121,8 @@ class SplitData:
     seed: int
     train_weight: NDArray[Any] | None = None
     test_weight: NDArray[Any] | None = None
+    train_groups: NDArray[Any] | None = None
+    class_weight: str | None = None
 
     @cached_property
     def classes(self) -> NDArray[Any]:
@@ -143,6 +165,7 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
     told = f"{method.name} has at most {plural(most, 'component')} for {sizes} and {data.sizes.n_classes} classes"
     beyond = TrialFeatures(status="skipped", reason=told)
     nested_from = 1 if method.resizes else method.nested_from(data.sizes)
+    nested_from = np.inf if method.predicts_by_components else nested_from
     found: dict[int, TrialFeatures] = {}
     while left := [k for k in counts if k <= most and k not in found]:
         served = [k for k in left if k < nested_from][:1] or left
@@ -163,7 +186,8 @@ def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int,
     began, largest = time.perf_counter(), max(counts)
     try:
         with _noted() as notes:
-            model = fitted(method.estimator(largest, data.seed), data.train, data.y_train, data.train_weight)
+            unfitted = keep_groups(method.estimator(largest, data.seed), data.y_train, data.train_groups)
+            model = fitted(unfitted, data.train, data.y_train, data.train_weight)
             train, test = model.transform(data.train), model.transform(data.test)
             if method.ours and train.shape[1] < largest:  # a line for K holds K components
                 has = plural(train.shape[1], "component")
@@ -177,7 +201,21 @@ def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int,
         failed = counts if method.resizes else [largest]
         return dict.fromkeys(failed, replace(why, seconds=time.perf_counter() - began))
     own, seconds = getattr(model, "trial_scores_", {}), time.perf_counter() - began
-    return {k: TrialFeatures(*parts[k], seconds, notes=tuple(notes), scores=own) for k in counts}
+    return {k: TrialFeatures(*parts[k], seconds, notes=tuple(notes), scores=own, model=model) for k in counts}
+
+
+def keep_groups(model: Any, y: Any, groups: Any) -> Any:
+    """Set the folds by which a method chooses its parameters, so that rows of one group stay together."""
+    folds = model.get_params(deep=False).get("cv")
+    if groups is None or not isinstance(folds, int):
+        return model
+    n_folds = min(folds, len(np.unique(groups)))
+    if n_folds < 2:
+        return model
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
+        return model.set_params(cv=list(splitter.split(np.zeros(len(y)), y, groups)))
 
 
 def fitted(model: Any, X: Any, y: Any, weights: NDArray[Any] | None) -> Any:
@@ -203,12 +241,17 @@ def _result(trial: Mapping[str, Any], features: TrialFeatures, classifier: Class
     elif status == "ok":
         try:
             with _noted() as doubts:
-                model = classifier.build()
+                model = classifier.estimator(data.class_weight)
                 if data.train_weight is not None and not takes_weights(model):
                     doubts.append(f"{classifier.name} takes no sample_weight: fitted without, scored with weights")
-                model = fitted(model, features.train, data.y_train, data.train_weight)
-                predicted = model.predict(features.test)
+                own = classifier.name == ITSELF and features.model is not None
+                model = features.model if own else fitted(model, features.train, data.y_train, data.train_weight)
+                seen = data.test if own else features.test
+                predicted = model.predict(seen)
+                ranking = _ranking(model, seen) if len(data.classes) == 2 else None
             scores = classification_scores(data.y_test, predicted, data.classes, data.test_weight)
+            if ranking is not None:
+                scores["auc"] = area_under_curve(data.y_test == data.classes[1], ranking, data.test_weight)
             notes += doubts
         except Exception as error:
             status, reason = "failed", _in_one_line(error)
@@ -246,10 +289,34 @@ def classification_scores(
         "accuracy": float(hits.sum() / of_class.sum()),
         "balanced_accuracy": float((hits[tested] / of_class[tested]).mean()),
         "f1": float(f_measures[tested].mean()),
+        "mcc": matthews(hits.sum(), of_class, called),
         "hits": hits.tolist(),
         "actual": of_class.tolist(),
         "predicted": called.tolist(),
     }
+
+
+def matthews(right: float, of_class: NDArray[Any], called: NDArray[Any]) -> float:
+    """Matthews correlation of predicted and actual classes; 0 where all rows are of one class, or called so."""
+    total = of_class.sum()
+    spread = (total**2 - (called**2).sum()) * (total**2 - (of_class**2).sum())
+    return float((right * total - of_class @ called) / np.sqrt(spread)) if spread > 0 else 0.0
+
+
+def area_under_curve(positive: NDArray[np.bool_], ranking: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
+    """Chance that a positive row ranks above another one, ties counted half; NaN where either kind is missing."""
+    weight = np.ones(len(positive)) if weights is None else weights
+    _, level = np.unique(ranking, return_inverse=True)
+    ours, others = (np.bincount(level, weight * side, minlength=level.max() + 1) for side in (positive, ~positive))
+    pairs = ours.sum() * others.sum()
+    return float(ours @ (np.cumsum(others) - others / 2) / pairs) if pairs > 0 else float("nan")
+
+
+def _ranking(model: Any, X: Any) -> NDArray[Any] | None:
+    """A number for each row that rises with the second class; None where the classifier gives none."""
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X)).ravel()
+    return np.asarray(model.predict_proba(X))[:, 1] if hasattr(model, "predict_proba") else None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.methods import named
-from discrim.evaluation.result import Result
+from discrim.evaluation.results import Result
 from discrim.evaluation.statistics import paired_t_test, sign_test
 from discrim.evaluation.summary import LEVEL
 from discrim.papers.study import PrintedCell

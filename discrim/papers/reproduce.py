@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.grid import Grid
-from discrim.evaluation.result import Cell, Result
-from discrim.evaluation.run import Progress, run
+from discrim.evaluation.results import Cell, Result, Scores
+from discrim.evaluation.run import Memory, Progress, run
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import Difference, ScoreTable, adjusted
+from discrim.evaluation.summary import Difference, adjusted, cell_difference
 from discrim.papers.conventions import ALL_CLASSIFIERS, ALL_METHODS, any_classifier, any_method
 from discrim.papers.measures import Measure, measure_of
 from discrim.papers.study import Names, PrintedCell, PrintedTable, Study
@@ -102,7 +102,7 @@ def grids_of(study: Study, table: PrintedTable, splits: int | None = None) -> li
 
 def reproduced(
     study: Study,
-    store: Store,
+    store: Store | Memory,
     *,
     splits: int | None = None,
     jobs: int | None = None,
@@ -148,7 +148,7 @@ def fitted_hyperplane(study: Study, table: PrintedTable, cell: PrintedCell) -> t
 
 def judged(
     study: Study,
-    store: Store,
+    store: Store | Memory,
     *,
     as_printed: bool = False,
     splits: int | None = None,
@@ -176,11 +176,11 @@ def judged(
 
 
 def _doing(
-    store: Store, jobs: int | None, progress: Progress | None, as_stored: bool
+    store: Store | Memory, jobs: int | None, progress: Progress | None, as_stored: bool
 ) -> Callable[[Grid], list[Result]]:
     """Return the function that gives a grid's results: from the store only, or computed where missing."""
     if as_stored:
-        return lambda grid: store.rows(grid.keys)
+        return store.rows_of
     return partial(run, store=store, jobs=jobs, progress=progress)
 
 
@@ -196,9 +196,9 @@ def claiming(study: Study) -> Study:
 def _claims(
     table: PrintedTable, ours: dict[PrintedCell, Cell], theirs: dict[PrintedCell, Cell], rows: list[Result]
 ) -> list[Claim]:
-    by_cell, scored = _by_cell(rows), ScoreTable.of(rows, "accuracy")
-    found = adjusted([scored.difference(ours[cell], theirs[cell]) for cell in ours])
-    means = [float(scored.of_cell(one).mean()) if one in scored.scores else np.nan for one in ours.values()]
+    by_cell, scored = _by_cell(rows), Scores.of(rows, "accuracy")
+    found = adjusted([cell_difference(scored, ours[cell], theirs[cell]) for cell in ours])
+    means = [float(scored.of_cell(one).mean()) if one in scored.cells else np.nan for one in ours.values()]
     return [
         Claim(table, cell, mean, against, _n_failed(by_cell[ours[cell]]))
         for cell, mean, against in zip(ours, means, found, strict=True)

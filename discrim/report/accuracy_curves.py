@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discrim.evaluation.summary import METRICS, ScoreTable, limits
+from discrim.evaluation.results import Scores
+from discrim.evaluation.summary import METRICS, limits
 from discrim.report.chart import Axis, Chart, Mark, one_of
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes
@@ -52,7 +53,7 @@ class AccuracyCurveValues:
         """results : a Comparison, or rows of results such as a store's, of one data set."""
         rows = getattr(results, "rows", results)
         wanted = str(metric or getattr(results, "metric", "accuracy"))
-        table = ScoreTable.of(rows() if callable(rows) else rows, wanted)
+        table = Scores.of(rows() if callable(rows) else rows, wanted)
         return cls(wanted, tuple(_curve(*names, by_k, table.ratio) for names, by_k in table.curves.items()))
 
     @property

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.evaluation.result import Cell, Result
+from discrim.evaluation.results import Cell, Result, Scores
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference
-from discrim.evaluation.summary import LEVEL, ScoreTable, lines_of
+from discrim.evaluation.summary import LEVEL, cell_difference, lines_of
 from discrim.report.chart import Axis, Chart, Mark, shortened
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array
@@ -141,21 +141,21 @@ def alike(ranks: Array, critical: float) -> tuple[tuple[int, int], ...]:
 class _Chosen(NamedTuple):
     """Scores on one data set, and by method the cell that was chosen for it."""
 
-    table: ScoreTable
+    table: Scores
     cells: dict[str, Cell]
 
     @classmethod
     def of(cls, rows: Sequence[Result], classifier: str, metric: str) -> _Chosen:
         judged = [row for row in rows if row.cell.classifier == classifier]
         cells = {line.method: Cell(line.method, line.k, classifier) for line in lines_of(judged, metric)}
-        return cls(ScoreTable.of(judged, metric), cells)
+        return cls(Scores.of(judged, metric), cells)
 
     def mean(self, method: str) -> float:
         return float(self.table.of_cell(self.cells[method]).mean())
 
     def outcome(self, a: str, b: str) -> int:
         """1 where the first is better by the corrected test, −1 where it is worse, else 0."""
-        found = None if a == b else self.table.difference(self.cells[a], self.cells[b])
+        found = None if a == b else cell_difference(self.table, self.cells[a], self.cells[b])
         if found is None or not found.p_value < LEVEL:
             return 0
         return 1 if found.mean > 0 else -1

@@ -20,9 +20,8 @@ from typing import Any
 
 from discrim.evaluation.comparison import JudgedRun
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.printed import BETTER, WORSE
-from discrim.evaluation.sentences import in_components, in_p, percent
 from discrim.evaluation.summary import METRICS, Line
+from discrim.evaluation.wording import BETTER, WORSE, in_components, in_p, percent
 from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.chart import Chart, shortened
 from discrim.report.confusions import Confusions

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from discrim.evaluation.permutation import PermutationTest
-from discrim.evaluation.sentences import in_p
 from discrim.evaluation.summary import METRICS
+from discrim.evaluation.wording import in_p
 from discrim.report.chart import Axis, Chart, Mark
 
 COLUMNS = 24

@@ -13,7 +13,7 @@ from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.protocol import protocol_of
-from discrim.evaluation.result import Result, RunFacts, Setting
+from discrim.evaluation.results import Result, RunFacts, Setting
 from discrim.evaluation.verdict import metric_for
 from discrim.registry import found as loaded
 from discrim.tables.labelled_table import LabelledTable

@@ -9,7 +9,7 @@ from discrim import compare
 from discrim.cli.screen import print_json
 from discrim.evaluation.permutation import PermutationTest, permutation_test, permuted_labels, require_exchange
 from discrim.evaluation.plan import labelled_table, planned
-from discrim.evaluation.result import Cell
+from discrim.evaluation.results import Cell
 from discrim.report.page import Origin, page
 from discrim.report.permuted_scores import permutation_chart
 

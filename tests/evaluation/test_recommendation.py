@@ -6,7 +6,7 @@ from sklearn.datasets import make_classification
 
 from discrim import compare
 from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS
-from discrim.evaluation.result import Setting
+from discrim.evaluation.results import Setting
 
 
 def test_a_comparison_names_the_recommended_pipeline_with_its_settings():

@@ -19,8 +19,7 @@ from discrim.evaluation.grid import Grid, automatic_counts, product, training_si
 from discrim.evaluation.methods import METHODS, Method, Sizes, named_methods
 from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import PROTOCOLS, named_protocol
-from discrim.evaluation.result import Result
-from discrim.evaluation.run import StoreInUseError, kept_results, remove_store, run, run_lock
+from discrim.evaluation.run import Memory, StoreInUseError, resumable, run, run_lock
 from discrim.evaluation.store import Store
 from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
 
@@ -86,11 +85,11 @@ def test_the_number_of_workers_changes_nothing(tmp_path):
 
 def test_other_data_seed_scale_or_protocol_are_other_trials():
     base = grid()
-    assert not base.keys & grid(seed=1).keys
-    assert not base.keys & grid(scale="none").keys
-    assert not base.keys & grid(protocol="holdout-50-50").keys
-    assert not grid(5, protocol="kfold").keys & grid(4, protocol="kfold").keys
-    assert base.keys < grid(n_splits=4).keys
+    assert not base.by_key.keys() & grid(seed=1).by_key.keys()
+    assert not base.by_key.keys() & grid(scale="none").by_key.keys()
+    assert not base.by_key.keys() & grid(protocol="holdout-50-50").by_key.keys()
+    assert not grid(5, protocol="kfold").by_key.keys() & grid(4, protocol="kfold").by_key.keys()
+    assert base.by_key.keys() < grid(n_splits=4).by_key.keys()
 
 
 def test_a_failed_trial_is_kept_and_can_be_tried_again(store, monkeypatch):
@@ -208,16 +207,18 @@ def test_where_no_worker_can_be_started_the_work_is_done_and_the_process_lives()
         assert pool.apply_async(_in_two_processes, (4,)).get(timeout=60) == [1, 2, 4]
 
 
-@pytest.mark.parametrize(("n_results", "said"), [(1, "1 result is kept in "), (2, "2 results are kept in ")])
-def test_an_error_says_how_many_results_are_kept(n_results, said):
-    def broken_off():
-        with kept_results(None) as place, Store(place) as store:
-            for split in range(n_results):
-                store.put(Result({"method": "pca", "k": 1, "classifier": "svm", "split": split}))
-            raise RuntimeError(str(place))
+def test_a_run_without_a_store_is_the_same_and_keeps_nothing(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = set(os.listdir(tmp_path))
+    assert scores(run(grid(), Memory(), jobs=1)) == scores(run(grid(), store, jobs=1))
+    assert set(os.listdir(tmp_path)) - before <= {"results.sqlite.lock", "results.sqlite-shm", "results.sqlite-wal"}
+    two = Memory()
+    run(grid(seed=1), two, jobs=1)
+    assert len(run(grid(), two, jobs=1)) == len(grid().trials)  # other trials are not taken for these
 
-    with pytest.raises(RuntimeError) as caught:
-        broken_off()
-    (note,) = caught.value.__notes__
-    assert note.startswith(f"{said}{caught.value}")
-    remove_store(str(caught.value))
+
+def test_a_stop_says_where_to_go_on_only_with_a_store():
+    for path, notes in (("kept.sqlite", 1), (None, 0)):
+        with pytest.raises(KeyboardInterrupt) as caught, resumable(path):
+            raise KeyboardInterrupt
+        assert len(getattr(caught.value, "__notes__", ())) == notes

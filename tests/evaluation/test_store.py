@@ -12,15 +12,16 @@ import sys
 import threading
 import time
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from processes import script
 
 from discrim.evaluation import store as store_module
-from discrim.evaluation.result import Result, RunFacts
+from discrim.evaluation.results import Result, RunFacts, trial_key
 from discrim.evaluation.run import StoreInUseError, run_lock
-from discrim.evaluation.store import Store, StoreError, trial_key
+from discrim.evaluation.store import Store, StoreError
 
 VERSIONS = {"discrim": "0.1.0", "numpy": "2.4"}
 
@@ -139,6 +140,10 @@ def test_results_that_make_no_sense(changed, words):
         row({"k": 1}, **changed)
 
 
+def keyed(trials):
+    return SimpleNamespace(by_key={trial_key(trial): trial for trial in trials})
+
+
 # --- what is missing ------------------------------------------------------------------------------------------
 
 
@@ -148,9 +153,9 @@ def test_missing_are_the_trials_without_a_row(path):
         store.put(row(trials[1]))
         store.put(row(trials[2], "failed"))
         store.put(row(trials[4], "skipped"))
-        assert store.missing(trials) == [trials[0], trials[3], trials[5]]
-        assert store.missing(trials, retry_failed=True) == [trials[0], trials[2], trials[3], trials[5]]
-        assert store.missing([trials[5], trials[0], trials[5]]) == [trials[5], trials[0]]
+        assert store.missing(keyed(trials)) == [trials[0], trials[3], trials[5]]
+        assert store.missing(keyed(trials), retry_failed=True) == [trials[0], trials[2], trials[3], trials[5]]
+        assert store.missing(keyed([trials[5], trials[0], trials[5]])) == [trials[5], trials[0]]
 
 
 def test_a_good_result_is_never_overwritten_a_failure_may_be(path):
@@ -169,7 +174,7 @@ def test_a_good_result_is_never_overwritten_a_failure_may_be(path):
 
 WRITER = """
     import sys
-    from discrim.evaluation.result import Result
+    from discrim.evaluation.results import Result
     from discrim.evaluation.store import Store
     path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with Store(path) as store:
@@ -263,7 +268,7 @@ def test_a_full_disk_is_an_oserror_that_names_the_path_and_keeps_what_was_there(
             store.put(row({"k": 1}, scores={"pad": "x" * 100_000}))
         assert caught.value.errno == errno.ENOSPC
         assert caught.value.filename == str(path)
-        assert store.missing([{"k": 1}])
+        assert store.missing(keyed([{"k": 1}]))
     with Store(path) as store:
         assert len(store) == 1
 
@@ -273,7 +278,7 @@ def test_a_file_that_may_not_grow_is_an_oserror_that_names_the_path(path):
     process = script(
         """
         import resource, sys
-        from discrim.evaluation.result import Result
+        from discrim.evaluation.results import Result
         from discrim.evaluation.store import Store
         with Store(sys.argv[1]) as store:
             resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))

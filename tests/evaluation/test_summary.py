@@ -1,9 +1,11 @@
 """From rows to the answer: which K, which interval, which comparison, and what is left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from discrim.evaluation.result import Result
+from discrim.evaluation.results import Cell, Result
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
 from discrim.evaluation.summary import difference, lines_of
 
@@ -46,10 +48,11 @@ def test_the_smallest_count_within_one_standard_error_of_the_best():
     assert list(line.curve) == [1, 2, 5]
 
 
-def test_comparisons_are_with_pca_at_the_same_count_and_with_raw_features():
+def test_comparisons_are_with_the_best_line_of_pca_and_of_all_columns():
     lda, lda2, pca, pca2, raw = (noisy(mean, seed) for seed, mean in enumerate((0.90, 0.95, 0.80, 0.85, 0.93)))
-    both = rows("lda", 1, lda) + rows("lda", 2, lda2) + rows("pca", 1, pca) + rows("pca", 2, pca2)
-    found = by_method(lines_of(both + rows("raw", 30, raw)))
+    both = rows("lda", 1, lda) + rows("lda", 2, lda2) + rows("pca", 1, pca, "5-nn") + rows("pca", 7, pca2, "5-nn")
+    worse = rows("raw", 30, noisy(0.5, 9), "5-nn") + rows("pca", 1, noisy(0.5, 8))
+    found = by_method(lines_of(both + worse + rows("raw", 30, raw)))
     line = found["lda", "svm"]
     assert line.k == 2
     over_pca = corrected_t_test(np.subtract(lda2, pca2), RATIO)
@@ -58,7 +61,7 @@ def test_comparisons_are_with_pca_at_the_same_count_and_with_raw_features():
     assert line.against_raw.p_value == pytest.approx(corrected_t_test(np.subtract(lda2, raw), RATIO).p_value)
     assert found["pca", "svm"].against_pca is None
     assert found["raw", "svm"].against_raw is None
-    assert found["raw", "svm"].against_pca is None
+    assert found["raw", "svm"].against_pca.mean == pytest.approx(np.subtract(raw, pca2).mean())
 
 
 def test_p_values_of_a_column_are_adjusted_together():
@@ -71,9 +74,32 @@ def test_p_values_of_a_column_are_adjusted_together():
     assert {one.verdict for one in found} == {"better", "no difference shown"}
 
 
-def test_classifiers_are_not_mixed():
-    everything = rows("lda", 1, noisy(0.9, 0)) + rows("pca", 1, noisy(0.9, 1), "5-nn")
-    assert all(line.against_pca is None for line in lines_of(everything))
+def test_a_worse_line_is_judged_for_all_lines_that_the_best_was_chosen_from():
+    everything = rows("lda", 1, noisy(0.88, 0))
+    for seed, judge in enumerate(("a", "b", "c"), start=1):
+        everything += rows("raw", 9, noisy(0.9 - 0.001 * seed, seed), judge)
+    (line,) = (line for line in lines_of(everything) if line.method == "lda")
+    assert line.against_raw.mean < 0
+    assert line.against_raw.adjusted == pytest.approx(3 * line.against_raw.p_value)
+
+
+def test_methods_with_the_same_predictions_are_one_line():
+    def told(method, labels, values):
+        return [replace(row, scores={**row.scores, "labels": labels}) for row in rows(method, 2, values)]
+
+    values = noisy(0.9, 0, 4)
+    twins = told("a", "x", values) + told("b", "x", values) + told("c", "y", values)
+    found = {line.method: line.same for line in lines_of(twins)}
+    assert found == {"a": ("b",), "c": ()}
+    (line,) = (line for line in lines_of(twins, recommended=Cell("b", 2, "svm")) if line.same)
+    assert (line.method, line.same) == ("b", ("a",))
+
+
+def test_the_recommended_line_has_the_recommended_count_and_dropped_ones_come_last():
+    everything = rows("a", 1, noisy(0.9, 0)) + rows("a", 5, noisy(0.9, 1)) + rows("b", 1, noisy(0.99, 2, 5))
+    first, last = lines_of(everything, recommended=Cell("a", 5, "svm"), dropped=[Cell("b", 1, "svm")])
+    assert (first.method, first.k) == ("a", 5)
+    assert last.dropped
 
 
 def test_only_splits_that_both_have_are_compared():
@@ -107,8 +133,8 @@ def test_best_first_and_of_equals_the_one_with_fewer_components():
     everything = rows("a", 3, [0.9, 0.9]) + rows("b", 2, [0.9, 0.9]) + rows("c", 1, [0.95, 0.95])
     assert [line.method for line in lines_of(everything)] == ["c", "b", "a"]
     assert [line.method for line in lines_of(everything, "f1")] == ["b", "a", "c"]
-    with pytest.raises(ValueError, match=r"No score is named 'auc'. There are: accuracy"):
-        lines_of([], "auc")
+    with pytest.raises(ValueError, match=r"metric must be one of accuracy"):
+        lines_of([], "aux")
 
 
 def test_the_same_difference_in_every_split_proves_nothing():

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from discrim import FisherLDA, PosteriorMap
 from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare
 from discrim.evaluation.methods import METHODS, Method
-from discrim.evaluation.result import Cell
+from discrim.evaluation.results import Cell
 from discrim.evaluation.trial import TrialRows, Work, classification_scores, evaluate, features_by_count, seed_of
 from discrim.tables.preprocessing import preprocessing
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import study_parts
 
-from discrim.evaluation.result import Cell
+from discrim.evaluation.results import Cell
 from discrim.evaluation.store import Store
 from discrim.tables import catalogue
 

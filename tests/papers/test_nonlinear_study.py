@@ -7,7 +7,7 @@ import nonlinear_study
 import numpy as np
 import pytest
 
-from discrim.evaluation.result import Cell
+from discrim.evaluation.results import Cell
 from discrim.evaluation.store import Store
 
 

@@ -16,7 +16,7 @@ from discrim.estimators.lda import FisherLDA
 from discrim.estimators.pca import PCA, BayesErrorPCA
 from discrim.evaluation.plan import labelled_table
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.result import Result
+from discrim.evaluation.results import Result
 from discrim.evaluation.statistics import corrected_t_test, holm, sign_test
 from discrim.evaluation.store import Store
 from discrim.papers.conventions import any_classifier

@@ -4,7 +4,7 @@ import numpy as np
 
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.plan import planned
-from discrim.evaluation.result import Result, Setting
+from discrim.evaluation.results import Result, Setting
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store
 from discrim.report.results import Results

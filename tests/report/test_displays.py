@@ -25,7 +25,7 @@ from discrim import (
     VIPDisplay,
     compare,
 )
-from discrim.evaluation.result import Result
+from discrim.evaluation.results import Result
 from discrim.registry import PUBLIC
 from discrim.report.drawing import COLOURS, NAMED, colour, marker, plain
 from discrim.report.loadings import LoadingsValues

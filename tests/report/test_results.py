@@ -17,7 +17,7 @@ from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.recommendation import Recommendation
-from discrim.evaluation.result import Setting
+from discrim.evaluation.results import Setting
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
 from discrim.report.next_steps import Origin, commands, python_code

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from discrim import PCA, BayesErrorPCA, FisherLDA, MarginSubspace
 from discrim.estimators.kernel_map import kernel_bayes_error_lda
 from discrim.evaluation.baselines import PartialLeastSquares
-from discrim.evaluation.result import Result
+from discrim.evaluation.results import Result
 from discrim.evaluation.statistics import corrected_interval, nemenyi_critical_difference
 from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.critical_difference import CriticalDifferenceValues, alike

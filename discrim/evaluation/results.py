@@ -1,4 +1,4 @@
-"""What is kept of a run: the result of every trial, and once for all of them what no single trial says.
+"""The one table of results: a row for each trial, and once for all of them what no single trial says.
 
 A trial is named by the setting that it shares with the others of its run, its cell and its split; the hash of that as
 canonical JSON is its key in a store.
@@ -11,9 +11,10 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +34,6 @@ class Cell(NamedTuple):
     def judge(self) -> str:
         """Its classifier, in words."""
         return "its own classifier" if self.classifier == ITSELF else self.classifier
-
-
-Of = TypeVar("Of")
-
-
-def on_all_splits(found: Mapping[Cell, Mapping[int, Of]]) -> tuple[dict[Cell, Mapping[int, Of]], list[int]]:
-    """What was found by cell and split, of the cells that no other has more splits than; and the splits all share."""
-    most = max(map(len, found.values()), default=0)
-    whole = {cell: by_split for cell, by_split in found.items() if len(by_split) == most}
-    return whole, sorted(set.intersection(*map(set, whole.values()))) if whole else []
 
 
 class Setting(NamedTuple):
@@ -133,6 +124,8 @@ class RunFacts:
     groups : the group of every row, None where rows have none
     n_rows : how many rows the data have
     sample : the numbers of those that were compared; None for all, or where a sample came without numbers
+    equal : a number for each row, the same for equal rows, where these stay on one side of every split
+    dropped : cells that were not tried on all splits, as the first ones showed them to be hopeless
     """
 
     classes: tuple[str, ...]
@@ -144,6 +137,8 @@ class RunFacts:
     groups: NDArray[np.intp] | None = None
     sample: NDArray[np.intp] | None = None
     weights: NDArray[np.float64] | None = None
+    equal: NDArray[np.intp] | None = None
+    dropped: tuple[Cell, ...] = ()
 
     @classmethod
     def read(cls, kept: Mapping[str, Any]) -> RunFacts:
@@ -157,6 +152,81 @@ class RunFacts:
         kept = vars(self) | {name: packed(getattr(self, name)) for name in _PACKED if getattr(self, name) is not None}
         weights = None if self.weights is None else self.weights.tolist()
         return kept | {"classes": list(self.classes), "weights": weights}
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """One score of the results: a row for each cell, a column for each split, NaN where there is none.
+
+    ratio : n_test / n_train over the splits
+    """
+
+    cells: tuple[Cell, ...]
+    splits: tuple[int, ...]
+    values: NDArray[np.float64]
+    ratio: float
+
+    @classmethod
+    def of(cls, rows: Iterable[Result], metric: str) -> Self:
+        """Collect the scores of the trials that went well."""
+        found: dict[Cell, dict[int, float]] = defaultdict(dict)
+        sizes: dict[int, tuple[int, int]] = {}
+        for row in rows:
+            if row.ok:
+                sizes[row.split] = row.scores["n_test"], row.scores["n_train"]
+                if metric in row.scores:
+                    found[row.cell][row.split] = row.scores[metric]
+        splits = tuple(sorted({split for by_split in found.values() for split in by_split}))
+        values = np.array([[by_split.get(split, np.nan) for split in splits] for by_split in found.values()])
+        n_test, n_train = (sum(column) for column in zip(*sizes.values(), strict=True)) if sizes else (0, 1)
+        return cls(tuple(found), splits, values.reshape(len(found), len(splits)), n_test / n_train)
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Number of splits of each cell."""
+        return np.isfinite(self.values).sum(axis=1)
+
+    @property
+    def n_splits(self) -> int:
+        return len(self.splits)
+
+    def complete(self) -> Self:
+        """Keep the cells that no other has more splits than, and the splits that all of these have."""
+        most = self.counts.max(initial=0)
+        kept = self.take(np.flatnonzero(self.counts == most))
+        there = np.atleast_1d(np.isfinite(kept.values).all(axis=0))
+        splits = tuple(split for split, whole in zip(self.splits, there, strict=True) if whole)
+        return type(self)(kept.cells, splits, kept.values[:, there], self.ratio)
+
+    def take(self, members: Sequence[int] | NDArray[np.intp]) -> Self:
+        """Keep these cells, by number."""
+        numbers = [int(at) for at in members]
+        return type(self)(tuple(self.cells[at] for at in numbers), self.splits, self.values[numbers], self.ratio)
+
+    def of_cell(self, cell: Cell) -> NDArray[np.float64]:
+        """Return the scores of a cell, in the order of its splits; none where it has no results."""
+        values = self.values[self.cells.index(cell)] if cell in self.cells else np.array([])
+        return values[np.isfinite(values)]
+
+    def by_split(self, cell: Cell) -> dict[int, float]:
+        """Return the scores of a cell by the number of the split."""
+        values = zip(self.splits, self.values[self.cells.index(cell)].tolist(), strict=True)
+        return {split: value for split, value in values if np.isfinite(value)}
+
+    def both(self, ours: Cell, other: Cell) -> NDArray[np.float64]:
+        """Return the differences of two cells on the splits that both have."""
+        if ours not in self.cells or other not in self.cells:
+            return np.array([])
+        gaps = self.values[self.cells.index(ours)] - self.values[self.cells.index(other)]
+        return gaps[np.isfinite(gaps)]
+
+    @property
+    def curves(self) -> dict[tuple[str, str], dict[int, NDArray[np.float64]]]:
+        """By method and classifier, the scores (in the order of the splits) for every K, ascending."""
+        found: dict[tuple[str, str], dict[int, NDArray[np.float64]]] = defaultdict(dict)
+        for cell, values in zip(self.cells, self.values, strict=True):
+            found[cell.method, cell.classifier][cell.k] = values[np.isfinite(values)]
+        return {names: dict(sorted(by_k.items())) for names, by_k in found.items()}
 
 
 # ---------------------------------------------------------------------- as it is written
@@ -210,5 +280,10 @@ def unpacked(text: str) -> NDArray[np.intp]:
     return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype="<u4").astype(np.intp)
 
 
-_PACKED = ("codes", "groups", "sample")
-_READ: dict[str, Callable[[Any], Any]] = {"classes": tuple, "weights": np.array, **dict.fromkeys(_PACKED, unpacked)}
+_PACKED = ("codes", "groups", "sample", "equal")
+_READ: dict[str, Callable[[Any], Any]] = {
+    "classes": tuple,
+    "weights": np.array,
+    "dropped": lambda cells: tuple(Cell(*cell) for cell in cells),
+    **dict.fromkeys(_PACKED, unpacked),
+}
