@@ -72,13 +72,14 @@ def losses(rows: Sequence[Result]) -> tuple[dict[tuple[str, ...], float], dict[s
 def lines() -> Iterator[str]:
     """Yield the table, the smallest mean loss first."""
     found = [losses(results_on(name)) for name in DATASETS]
+    unit = sum(took["5-nn"] for _, took in found)
     table = []
     for chosen in found[0][0]:
         lost = np.array([of_data[chosen] for of_data, _ in found])
         seconds = sum(took[one] for _, took in found for one in chosen)
-        figures = [f"{lost.mean():.2f}", f"{lost.max():.1f}", str(int((lost < 0.5).sum())), f"{seconds:.0f}"]
+        figures = [f"{lost.mean():.2f}", f"{lost.max():.1f}", str(int((lost < 0.5).sum())), f"{seconds / unit:.1f}"]
         table.append((lost.mean(), [" and ".join(chosen), *figures]))
-    heads = ["judges", "mean loss (points)", "largest loss", f"within 0.5 points, of {len(DATASETS)}", "seconds"]
+    heads = ["judges", "mean loss (points)", "largest loss", f"within 0.5 points, of {len(DATASETS)}", "time"]
     yield from markdown(heads, [row for _, row in sorted(table)])
 
 

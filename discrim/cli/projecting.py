@@ -17,14 +17,14 @@ from sklearn.pipeline import make_pipeline
 
 from discrim import model_file
 from discrim.cli.exit_codes import require_apart, require_folder
-from discrim.cli.options import Data, FileFormat, Reading, Scale
+from discrim.cli.options import Data, FileFormat, Reading, Scale, columns_of_data
 from discrim.cli.screen import bar, say
 from discrim.cli.tables_by_name import (
     comes_in_parts,
     dialect_of,
     features_of,
     files_by_name,
-    labelled,
+    labelled_in_groups,
     note_unused,
     require_options_of_parts,
 )
@@ -75,6 +75,13 @@ def project(
         Path | None,
         typer.Option("--loadings", help="File for the weight of every column, once scaled, in every component."),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of groups (patients, batches): never a feature, and kept together by cross-validation.",
+            autocompletion=columns_of_data,
+        ),
+    ] = None,
 ) -> None:
     """Fit a model on all rows; write its features, the model, the loadings, or all of them.
 
@@ -99,6 +106,8 @@ def project(
     wanted = Recommendation(method, components, classifier, scale, reading.impute, class_weight or None)
     _require_possible(wanted, out, model, loadings)
     in_parts = comes_in_parts(data, out)
+    if in_parts and groups is not None:
+        raise ValueError(f"--groups must be used with a file that fits into memory; {data} is read in parts.")
     files = {"the features": None if in_parts else out, "the weights": loadings}
     for what, file in (files | {"the model": model}).items():
         require_folder(file, what)
@@ -111,8 +120,8 @@ def project(
         fitted, parts = project_parts(data, reading, METHODS[method], components, scale, out)
         features, about = list(parts.features), dict[str, Any](target=parts.target)
     else:
-        table = labelled(data, reading)
-        fitted = fit_pipeline(wanted, table)
+        table, grouping = labelled_in_groups(data, reading, groups)
+        fitted = fit_pipeline(wanted, table, grouping)
         features = list(table.feature_names)
         about = {"target": table.target, "impute": reading.impute, "id_column": table.id_column}
     weights = {} if loadings is None else _loadings(fitted, method)

@@ -148,7 +148,7 @@ _LISTED = (
 )
 
 CLASSIFIERS: dict[str, Classifier] = {classifier.name: classifier for classifier in _LISTED}
-DEFAULT_CLASSIFIERS = ("svm", "5-nn")
+DEFAULT_CLASSIFIERS = ("logistic", "rbf-svm")  # by examples/judges_study.py
 RAW_PARTNERS = ("logistic", "5-nn", "rbf-svm", "forest")  # that classify all columns in every comparison
 
 

@@ -17,6 +17,7 @@ from discrim.evaluation.grid import Grid
 from discrim.evaluation.methods import RAW, Method
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.pipelines import build_pipeline
+from discrim.evaluation.protocol import numbered_rows
 from discrim.evaluation.recommendation import Recommendation
 from discrim.evaluation.results import Cell, Result, RunFacts, Scores, Setting
 from discrim.evaluation.summary import METRICS, Line, lines_of
@@ -92,6 +93,8 @@ class JudgedRun:
     def remarks(self) -> tuple[str, ...]:
         """On which rows and by which score the comparison was made, and what of it was not finished."""
         said = () if self.facts is None else remarks_of(self.rows, self.facts, self.metric)
+        if self.facts is not None and self.data is not None:
+            said = (*equal_rows_in_words(self.data, self.facts), *said)
         return said if self.permutations is None else (*said, str(self.permutations))
 
     @cached_property
@@ -265,6 +268,17 @@ def remarks_of(rows: Sequence[Result], facts: RunFacts, metric: str) -> tuple[st
         said.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[metric]} decides.")
     whole = [row for row in rows if row.cell not in set(facts.dropped)]
     return (*said, *left_out(whole, metric), *unfinished(whole, facts.n_splits))
+
+
+def equal_rows_in_words(data: LabelledTable, facts: RunFacts) -> tuple[str, ...]:
+    """Say how many rows equal another one, and on which side of the splits they are."""
+    numbers = facts.equal if facts.equal is not None else numbered_rows(data.X)
+    if numbers is None:
+        return ()
+    count = int((np.bincount(numbers)[numbers] > 1).sum())
+    if facts.equal is not None:
+        return (f"{count:,} rows equal another row; equal rows stay on one side of every split (--equal-rows apart).",)
+    return (f"{count:,} rows equal another row and are split like all others (--equal-rows together).",)
 
 
 def left_out(rows: Sequence[Result], metric: str) -> tuple[str, ...]:

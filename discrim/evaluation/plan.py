@@ -16,7 +16,7 @@ from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.given_methods import GivenMethod, as_methods
 from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, product, refined_counts, training_sizes
 from discrim.evaluation.methods import METHODS, RAW, Method
-from discrim.evaluation.protocol import Protocol, equal_together, grouped, named_protocol
+from discrim.evaluation.protocol import Protocol, equal_together, grouped, named_protocol, numbered_rows
 from discrim.evaluation.results import ITSELF, Cell, Result, Scores
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.registry import fewer_than_classes
@@ -108,13 +108,11 @@ def equal_numbers(table: LabelledTable, equal_rows: str) -> np.ndarray | None:
         raise ValueError(f"equal_rows must be one of {', '.join(EQUAL_ROWS)}; got {equal_rows!r}.")
     if equal_rows == "apart" or issparse(table.X):
         return None
-    rows = np.ascontiguousarray(table.X) + 0.0  # so that -0.0 and 0.0 are equal
-    numbers = np.unique(rows.view(f"V{rows.dtype.itemsize * rows.shape[1]}").ravel(), return_inverse=True)[1]
-    n_different = int(numbers.max()) + 1
-    if n_different == len(rows):
+    numbers = numbered_rows(table.X)
+    if numbers is None:
         return None
-    least = min(MANY_VALUES, n_different / 2)
-    continuous = np.mean([len(np.unique(column)) > least for column in rows.T])
+    least = min(MANY_VALUES, (numbers.max() + 1) / 2)
+    continuous = np.mean([len(np.unique(column)) > least for column in table.X.T])
     return numbers if equal_rows == "together" or continuous > 0.5 else None
 
 

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.model_selection import LeaveOneGroupOut, StratifiedGroupKFold
 
 from discrim.tables.table_error import Advice, TableError, plural
@@ -345,6 +346,16 @@ class EqualTogether(Protocol):
 
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         raise NotImplementedError  # its splits follow from those of the different rows
+
+
+def numbered_rows(X: Any) -> Indices | None:
+    """Number the different rows of a table; None where all are different, or the table is sparse."""
+    if issparse(X):
+        return None
+    rows = np.ascontiguousarray(X) + 0.0  # so that -0.0 and 0.0 are equal
+    texts = rows.view(f"V{rows.dtype.itemsize * rows.shape[1]}").ravel()
+    different, numbers = np.unique(texts, return_inverse=True)
+    return None if len(different) == len(rows) else numbers.astype(np.intp)
 
 
 def equal_together(protocol: Protocol, equal: ArrayLike) -> EqualTogether:

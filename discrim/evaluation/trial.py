@@ -206,16 +206,22 @@ def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int,
 
 def keep_groups(model: Any, y: Any, groups: Any) -> Any:
     """Set the folds by which a method chooses its parameters, so that rows of one group stay together."""
-    folds = model.get_params(deep=False).get("cv")
-    if groups is None or not isinstance(folds, int):
+    if groups is None or (n_groups := len(np.unique(groups))) < 2:
         return model
-    n_folds = min(folds, len(np.unique(groups)))
-    if n_folds < 2:
-        return model
-    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
-        return model.set_params(cv=list(splitter.split(np.zeros(len(y)), y, groups)))
+    kept = {}
+    for name, folds in numbers_of_folds(model).items():
+        splitter = StratifiedGroupKFold(min(folds, n_groups), shuffle=True, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
+            kept[name] = list(splitter.split(np.zeros(len(y)), y, groups))
+    return model.set_params(**kept)
+
+
+def numbers_of_folds(model: Any) -> dict[str, int]:
+    """The parameters of an estimator, or of the steps of a pipeline, that are numbers of folds."""
+    known = model.get_params()
+    names = ["cv", *(f"{step}__cv" for step, _ in getattr(model, "steps", ()))]
+    return {name: known[name] for name in names if isinstance(known.get(name), int)}
 
 
 def fitted(model: Any, X: Any, y: Any, weights: NDArray[Any] | None) -> Any:

@@ -143,7 +143,7 @@ class AccuracyCurveDisplay(Display):
     >>> from discrim import AccuracyCurveDisplay, compare
     >>> X, y = load_wine(return_X_y=True)
     >>> found = compare(X, y, methods=["regularized-lda", "pca", "raw"], n_components=[1, 2], n_splits=3, n_jobs=1)
-    >>> shown = AccuracyCurveDisplay.from_comparison(found, classifier="svm")
+    >>> shown = AccuracyCurveDisplay.from_comparison(found, classifier="logistic")
     >>> sorted(shown.artists_["lines"])
     ['pca', 'raw', 'regularized-lda']
     """
