@@ -14,6 +14,7 @@ from discrim.estimators.predictor import Predictor
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
 from discrim.evaluation.recommendation import Recommendation
+from discrim.evaluation.trial import keep_groups, numbers_of_folds
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.preprocessing import preprocessing
 from discrim.tables.warn_once import columns_in_order
@@ -48,9 +49,10 @@ def build_pipeline(
     return make_pipeline(*steps)
 
 
-def fit_pipeline(wanted: Recommendation, table: LabelledTable) -> Any:
+def fit_pipeline(wanted: Recommendation, table: LabelledTable, groups: Any = None) -> Any:
     """Fit the pipeline on all rows of a table: a `Predictor` if there is a classifier, else a pipeline.
 
+    Rows of one group are kept together by the folds of a method's own choices.
     Linear reductions of scikit-learn are kept as their directions (`LinearMap`), so that the model can be saved.
     """
     reduction = named(wanted.method, METHODS, "method")
@@ -58,7 +60,8 @@ def fit_pipeline(wanted: Recommendation, table: LabelledTable) -> Any:
     if wanted.reduces and not 1 <= wanted.n_components <= most:
         raise ValueError(f"-k must be from 1 to {most} for {reduction.name} on this table; got {wanted.n_components}.")
     pipeline = build_pipeline(wanted, sparse=issparse(table.X))
-    model = clone(pipeline).fit(table.X, table.y)
+    model = keep_groups(clone(pipeline), table.y, groups).fit(table.X, table.y)
+    model.set_params(**numbers_of_folds(pipeline))  # the rows of each fold are no part of the model
     if wanted.reduces and not reduction.ours:
         at = len(preprocessing(wanted.scale, wanted.impute))
         kept = LinearMap.of(model[at], table.n_features, reduction.name.replace("-", ""))

@@ -217,11 +217,13 @@ def keep_groups(model: Any, y: Any, groups: Any) -> Any:
     return model.set_params(**kept)
 
 
-def numbers_of_folds(model: Any) -> dict[str, int]:
+def numbers_of_folds(model: Any, before: str = "") -> dict[str, int]:
     """The parameters of an estimator, or of the steps of a pipeline, that are numbers of folds."""
-    known = model.get_params()
-    names = ["cv", *(f"{step}__cv" for step, _ in getattr(model, "steps", ()))]
-    return {name: known[name] for name in names if isinstance(known.get(name), int)}
+    if isinstance(model, Pipeline):
+        found = [numbers_of_folds(step, f"{before}{name}__") for name, step in model.steps]
+        return {name: folds for of_step in found for name, folds in of_step.items()}
+    folds = model.get_params(deep=False).get("cv") if hasattr(model, "get_params") else None
+    return {f"{before}cv": folds} if isinstance(folds, int) else {}
 
 
 def fitted(model: Any, X: Any, y: Any, weights: NDArray[Any] | None) -> Any:
