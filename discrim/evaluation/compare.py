@@ -14,7 +14,7 @@ from discrim.evaluation.comparison import Comparison, finished_splits
 from discrim.evaluation.grid import FIRST_SPLITS, Grid
 from discrim.evaluation.permutation import permutation_test, require_exchange
 from discrim.evaluation.plan import hopeless, labelled_table, planned, refined, require_identity
-from discrim.evaluation.results import Result
+from discrim.evaluation.results import Result, Scores
 from discrim.evaluation.run import Memory, Progress, opened_store, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import require_metric
@@ -186,8 +186,8 @@ def _first_look(grid: Grid, kept: Store | Memory, metric: str, done: dict[str, A
     """Compare all cells on the first splits, and those that are not hopeless on the others."""
     if grid.protocol.n_splits >= 2 * FIRST_SPLITS:
         rows: list[Result] = run(grid, kept, **done, n_splits=FIRST_SPLITS)
-        first = [row for row in rows if row.split < FIRST_SPLITS]
-        grid = replace(grid, dropped=hopeless(grid, first, metric))
+        first = Scores.of([row for row in rows if row.split < FIRST_SPLITS], metric)
+        grid = replace(grid, dropped=hopeless(first))
     return Comparison(grid, run(grid, kept, **done), metric)
 
 

@@ -17,7 +17,7 @@ from discrim.evaluation.given_methods import GivenMethod, as_methods
 from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, product, refined_counts, training_sizes
 from discrim.evaluation.methods import METHODS, RAW, Method
 from discrim.evaluation.protocol import Protocol, equal_together, grouped, named_protocol, numbered_rows
-from discrim.evaluation.results import ITSELF, Cell, Result, Scores
+from discrim.evaluation.results import ITSELF, Cell, Scores
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.registry import fewer_than_classes
 from discrim.tables.labelled_table import LabelledTable
@@ -159,12 +159,12 @@ def refined(found: Comparison) -> Grid | None:
     return replace(grid, cells=tuple(sorted(cells, key=lambda cell: (order[cell.method], cell.k, cell.classifier))))
 
 
-def hopeless(grid: Grid, rows: Iterable[Result], metric: str) -> frozenset[Cell]:
+def hopeless(scores: Scores) -> frozenset[Cell]:
     """Find the reductions that the first splits show to be far behind the best; PCA is measured by the best of PCA.
 
     All columns are never dropped: they are what reductions are compared with.
     """
-    scores = Scores.of(rows, metric).complete()
+    scores = scores.complete()
     gone: list[Cell] = []
     pca = [at for at, cell in enumerate(scores.cells) if cell.method == "pca"]
     others = [at for at, cell in enumerate(scores.cells) if cell.method not in ("pca", "raw")]
@@ -175,7 +175,7 @@ def hopeless(grid: Grid, rows: Iterable[Result], metric: str) -> frozenset[Cell]
         test = corrected_t_test((best - scores.values[members]).T, scores.ratio, alternative="greater")
         behind = (np.asarray(test.p_value) < HOPELESS) & (np.asarray(test.mean) > LEAST_GAP)
         gone += [scores.cells[at] for at, is_behind in zip(members, np.atleast_1d(behind), strict=True) if is_behind]
-    return frozenset(gone) & frozenset(grid.cells)
+    return frozenset(gone)
 
 
 def _with_fixed_count(method: Method, grid: Grid) -> Method:

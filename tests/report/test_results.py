@@ -131,19 +131,20 @@ def test_notes_count_each_reason_once():
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (0.5, "Reducing helps: 2 components by fisher-lda classify"),
-        (0.99, "points: the 6 raw features (with 5-nn) classify better (p "),
-        (0.905, "No difference to the 6 raw features (with 5-nn) can be shown with this many rows"),
+        (0.5, "Reducing helps: on all 6 columns, 5-NN has "),
+        (0.99, "The best reduction, 2 components of fisher-lda, has "),
+        (0.905, "they are as good as all 6 columns: 5-NN has "),
     ],
 )
 def test_the_answer_says_plainly_whether_it_helps(raw, words):
     results = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.5), ("raw", 6, raw)])
     results = Results(results.setting, [*results.rows[:-1], *_shaken(results.rows[-1:])])
-    assert results.verdict.recommended.method == "fisher-lda"
-    assert words in results.sentences[0]
+    assert results.verdict.reduction.method == "fisher-lda"
+    assert results.verdict.recommended.method == ("raw" if raw == 0.99 else "fisher-lda")
+    assert words in results.sentences[1]
     text = page([results], Origin())
     score, beside_pca, beside_raw = re.findall(r'<div class="card[^"]*">(.*?)</div>', text)
-    assert "<b>90.5&nbsp;%</b>" in score
+    assert f"<b>{'99.6' if raw == 0.99 else '90.5'}&nbsp;%</b>" in score
     assert "accuracy on the splits it was chosen on, with" in score
     assert '<b>+40.0 <i class="mark">▲</i></b>' in beside_pca
     assert "points over PCA (2 components, 5-nn):<br>" in beside_pca
@@ -262,7 +263,8 @@ def test_many_data_sets_share_what_a_page_can_hold():
 def test_where_pca_is_best_that_is_said():
     results = made_up(trees(), "wood", [("pca", 2, 0.9), ("raw", 6, 0.5)])
     assert results.verdict.against_pca is None
-    assert results.sentences[0].startswith("Reducing helps: 2 components by pca")
+    assert results.sentences[0].startswith("Use 2 components of pca: ")
+    assert results.sentences[1].startswith("Reducing helps: ")
 
 
 def test_a_page_of_a_comparison_that_was_stopped_before_its_end(found):
