@@ -407,7 +407,7 @@ def test_twenty_thousand_columns(tmp_path):
 # --- how runs end -------------------------------------------------------------------------------------------------
 
 LONG = ["--methods", "fisher-lda,margin-pca-mean", "-k", "1,2,3", "-c", "svm,naive-bayes", "--splits", "40"]
-N_TRIALS = (3 * 3 * 2 + 6 + 1) * 40  # at most: reductions by judges, all columns by partners and judges, its own prediction
+N_TRIALS = (3 * 3 * 2 + 6 + 1) * 40  # at most: hopeless reductions are dropped after five splits
 
 
 def n_results(store):

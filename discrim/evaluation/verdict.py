@@ -177,7 +177,7 @@ def metric_for(counts: Mapping[Any, float], metric: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class PipelineChoice:
     """How a pipeline is chosen by its scores: those of all results, or those of a bootstrap sample.
 
     n_methods : reductions that were looked at, also those that were dropped after the first splits
@@ -294,7 +294,7 @@ def verdict_of(
     """
     everything = Scores.of(rows, metric)
     n_methods = len({cell.method for cell in everything.cells if cell.method != "raw"})
-    choice = Choice(everything.complete(), frozenset(nonlinear), n_methods)
+    choice = PipelineChoice(everything.complete(), frozenset(nonlinear), n_methods)
     if not choice.reductions or choice.table.n_splits == 0:
         return None
     held_out = HeldOutLabels.of(rows, facts)
@@ -308,7 +308,7 @@ def verdict_of(
     return replace(found, headline=headline(found), sentences=sentences(found))
 
 
-def _judged(choice: Choice, metric: str, held_out: HeldOutLabels | None) -> Verdict:
+def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None) -> Verdict:
     """The verdict without its words."""
     table = choice.table
     taken, chosen = choice.pair(table.values)
@@ -356,7 +356,7 @@ def _judged(choice: Choice, metric: str, held_out: HeldOutLabels | None) -> Verd
     )
 
 
-def _linear_instead(choice: Choice, chosen: int) -> int | None:
+def _linear_instead(choice: PipelineChoice, chosen: int) -> int | None:
     """What would be recommended if there were linear methods only, where that is another.
 
     Of a caller's own estimator it is not known whether it is linear.
@@ -369,7 +369,7 @@ def _linear_instead(choice: Choice, chosen: int) -> int | None:
 
 
 def _finding(
-    choice: Choice, chosen: int, raw: Contrast | None, majority: Array, honest: HonestScore | None = None
+    choice: PipelineChoice, chosen: int, raw: Contrast | None, majority: Array, honest: HonestScore | None = None
 ) -> str:
     """What reducing does; where neither a reduction nor all columns beat the largest class there is no signal."""
     if raw is not None and raw.finding in (HELPS, COSTS):
@@ -384,7 +384,7 @@ def _finding(
     return NOT_SHOWN if raw is None else raw.finding
 
 
-def _beats(choice: Choice, at: int, majority: Array) -> bool:
+def _beats(choice: PipelineChoice, at: int, majority: Array) -> bool:
     """Whether a pipeline is shown to do better than naming the largest class, for as many methods as were tried."""
     test = corrected_t_test(choice.table.values[at] - majority, choice.table.ratio, alternative="greater")
     if test.standard_error == 0:

@@ -214,7 +214,7 @@ def heading(found: Comparison) -> str:
     grid, table = found.grid, found.grid.table
     splits = max((line.n_splits for line in found.lines), default=0)
     size, classes = rows_times(table.n_samples, table.n_features, "column"), len(table.class_counts())
-    return f"{shortened(grid.name)}: {size}, {classes} classes; {grid.protocol.name}, {plural(splits, 'split')}"
+    return f"{short_name(grid.name)}: {size}, {classes} classes; {grid.protocol.name}, {plural(splits, 'split')}"
 
 
 def rows_times(n_rows: int, count: int, noun: str) -> str:
@@ -250,15 +250,15 @@ def ranked_cells(line: Line, found: Comparison) -> list[str]:
     against = [_difference(one) for one in (line.against_raw, line.against_pca)]
     return [
         TAKEN if taken else "",
-        shortened(line.method),
-        shortened(line.classifier, 11),
+        short_name(line.method),
+        short_name(line.classifier, 11),
         str(line.k),
         scores,
         *against,
     ]
 
 
-def shortened(name: str, most: int = MOST_NAME) -> str:
+def short_name(name: str, most: int = MOST_NAME) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
@@ -280,7 +280,7 @@ def detail_columns(found: Comparison) -> list[str]:
 def detail_rows(found: Comparison) -> list[list[str]]:
     """Every kind of score of every line, in percent."""
     return [
-        ["", shortened(line.method), shortened(line.classifier, 11), str(line.k)]
+        ["", short_name(line.method), short_name(line.classifier, 11), str(line.k)]
         + [f"{100 * line.means[name]:.1f}" if name in line.means else "" for name in _details(found)]
         for line in found.lines
     ]

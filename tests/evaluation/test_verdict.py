@@ -16,7 +16,7 @@ from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.results import Cell, Result, RunFacts, Scores, packed
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores
-from discrim.evaluation.verdict import Choice, _finding, _linear_instead, metric_for, verdict_of
+from discrim.evaluation.verdict import PipelineChoice, _finding, _linear_instead, metric_for, verdict_of
 from discrim.evaluation.wording import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, recall_in_words
 
 RATIO = 0.25
@@ -27,7 +27,7 @@ PARTNERS = ("logistic", "5-nn", "rbf-svm", "forest")
 
 def choice_of(cells, scores, ratio=RATIO, nonlinear=()):
     table = Scores(tuple(cells), tuple(range(scores.shape[1])), scores, ratio)
-    return Choice(table, frozenset(nonlinear))
+    return PipelineChoice(table, frozenset(nonlinear))
 
 
 def contrasts(choice, at):
