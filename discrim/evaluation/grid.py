@@ -7,8 +7,6 @@ results needs beside the trials (classes, labels, how many splits were asked for
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +20,7 @@ from scipy.sparse import issparse
 
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier
 from discrim.evaluation.methods import METHODS, Method, Sizes, directions_of_rows, named
-from discrim.evaluation.protocol import EqualTogether, Grouped, Protocol, Split, codes_in_order
+from discrim.evaluation.protocol import EqualTogether, Grouped, Protocol, Split, codes_in_order, digest_of
 from discrim.evaluation.results import ITSELF, Cell, RunFacts, Setting, trial_key
 from discrim.evaluation.trial import OWN_PREDICTION, TrialRows, Work
 from discrim.tables.labelled_table import LabelledTable
@@ -147,22 +145,11 @@ class Grid:
             impute=self.impute or "",
             seed=self.seed,
             discrim=version("discrim"),
-            groups=_groups_digest(self.protocol),
-            weights="" if self.sample_weight is None else _digest_of(self.sample_weight.tolist()),
+            groups=self.protocol.digest if isinstance(self.protocol, Grouped) else "",
+            weights="" if self.sample_weight is None else digest_of(self.sample_weight.tolist()),
             class_weight=self.class_weight or "",
             equal_rows="together" if isinstance(self.protocol, EqualTogether) else "",
         )
-
-
-def _digest_of(values: Iterable[Any]) -> str:
-    return hashlib.sha256(json.dumps(list(values)).encode()).hexdigest()
-
-
-def _groups_digest(protocol: Protocol) -> str:
-    """Identify the groups, and how they are drawn: earlier versions drew other holdouts."""
-    if not isinstance(protocol, Grouped):
-        return ""
-    return _digest_of((*protocol.groups, "drawn") if protocol.name.startswith("holdout") else protocol.groups)
 
 
 def product(

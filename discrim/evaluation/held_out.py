@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, protocol_of
+from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, Grouped, protocol_of
 from discrim.evaluation.results import Cell, Result, RunFacts, unpacked
 
 BOOTSTRAPS = 200
@@ -102,6 +102,8 @@ class HeldOutLabels:
         numbers = sorted(set.intersection(*map(set, whole.values())))
         n_splits, n_rows = max(numbers, default=0) + 1, len(facts.codes)
         protocol = protocol_of(trial["protocol"], trial["protocol_size"], n_splits, facts.groups, facts.equal)
+        if isinstance(protocol, Grouped) and trial.get("groups", protocol.digest) != protocol.digest:
+            return None  # an earlier version drew these groups in another way
         splits = list(islice(protocol.splits(facts.codes, trial["seed"]), n_splits))
         labels = {number: [unpacked(by_split[number]) for by_split in whole.values()] for number in numbers}
         if any(len(one) != len(splits[number][1]) for number in numbers for one in labels[number]):

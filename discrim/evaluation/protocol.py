@@ -24,8 +24,10 @@ row, and they depend on the order of the classes' names.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -248,6 +250,11 @@ class Grouped(Protocol):
     def size(self) -> int | None:
         return None if self.name.startswith("holdout") else self.n_splits
 
+    @property
+    def digest(self) -> str:
+        """Identify the groups, and how they are drawn: earlier versions drew other holdouts."""
+        return digest_of((*self.groups, "drawn") if self.name.startswith("holdout") else self.groups)
+
     def _smallest_class(self) -> int:
         return 2
 
@@ -297,6 +304,11 @@ class Grouped(Protocol):
             if most == holds.shape[1]:
                 break
         return best if most >= 0 else in_test
+
+
+def digest_of(values: Iterable[Any]) -> str:
+    """SHA-256 of plain values."""
+    return hashlib.sha256(json.dumps(list(values)).encode()).hexdigest()
 
 
 def grouped(protocol: Protocol, groups: ArrayLike) -> Grouped:

@@ -51,8 +51,9 @@ class Results(JudgedRun):
         """The table with the first of the splits, as the trials had them."""
         assert self.data is not None
         setting = self.setting
-        groups, weights = (None, None) if self.facts is None else (self.facts.groups, self.facts.weights)
-        protocol = protocol_of(setting.protocol, setting.protocol_size, 1, groups)
+        facts = self.facts
+        groups, equal, weights = (None,) * 3 if facts is None else (facts.groups, facts.equal, facts.weights)
+        protocol = protocol_of(setting.protocol, setting.protocol_size, 1, groups, equal)
         how: dict[str, Any] = {"impute": setting.impute or None, "sample_weight": weights}
         return Grid(setting.data, self.data, (), protocol, setting.scale, setting.seed, **how)
 
