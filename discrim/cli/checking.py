@@ -8,7 +8,7 @@ from typing import Any
 from discrim.cli.options import Data, Reading
 from discrim.cli.screen import out, print_list, say
 from discrim.cli.tables_by_name import dialect_of, is_file
-from discrim.evaluation.printed import rows_times
+from discrim.evaluation.wording import rows_times
 from discrim.tables import catalogue
 from discrim.tables.facts import TableFacts
 from discrim.tables.read import ARCHIVES, read_table
