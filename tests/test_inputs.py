@@ -360,7 +360,6 @@ def lazy_tables():
     yield "polars.LazyFrame", "X.collect", lambda: pytest.importorskip("polars").LazyFrame(table)
     yield "duckdb.DuckDBPyRelation", r"X.df\(\)", lambda: pytest.importorskip("duckdb").from_df(frame("pandas"))
     yield "anndata.AnnData", "discrim.tl.reduce", lambda: pytest.importorskip("anndata").AnnData(X)
-    yield "dask.Array", "fit_parts", lambda: pytest.importorskip("dask.array").from_array(X)
 
 
 @pytest.mark.parametrize(
