@@ -114,14 +114,18 @@ def tables(known: dict[str, Any], options: Namespace) -> Iterator[str]:
     yield "**Rows and landmarks**: accuracy of `PosteriorMap(2, kernel='rbf')` on new rows, %, and CPU seconds.\n"
     rows = []
     for name, counts in LARGE.items():
-        of_set = known[f"sizes {name} {options.rows}"]
+        if (of_set := known.get(f"sizes {name} {options.rows}")) is None:
+            continue
         for n in counts:
             cells = [of_set[f"{n} {m}"] for m in LANDMARKS]
             rows.append([name, f"{n:,}", *(f"{accuracy:.1f} ({seconds:.1f} s)" for accuracy, seconds in cells)])
     yield from markdown(["data", "training rows", *(f"{m:,} landmarks" for m in LANDMARKS)], rows)
+    if f"explanations {COLUMNS[0]} {options.rows}" not in known:
+        return
     yield "**Importances against permutation importance**: rank correlation over the columns, on rows not fitted.\n"
     keys = ("map neg_log_loss", "map accuracy", "RegularizedLDA neg_log_loss", "RegularizedLDA accuracy")
-    found = {name: known[f"explanations {name} {options.rows}"] for name in COLUMNS}
+    asked = {name: known.get(f"explanations {name} {options.rows}") for name in COLUMNS}
+    found = {name: one for name, one in asked.items() if one is not None}
     rows = [[name, str(one["columns"]), *(f"{one[key]:.2f}" for key in keys)] for name, one in found.items()]
     head = ["data", "columns", "map, log loss", "map, accuracy", "RegularizedLDA, log loss", "RegularizedLDA, accuracy"]
     yield from markdown(head, rows)
@@ -132,6 +136,7 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, help="file of results")
     parser.add_argument("--into", type=Path, help="page with the markers of the study")
+    parser.add_argument("--known", action="store_true", help="write what the store has, and compute nothing")
     parser.add_argument("--rows", type=int, default=1_500, help="most rows of a data set in the first study")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -139,7 +144,7 @@ def main() -> None:
     for label, (study, names) in STUDIES.items():
         for name in names:
             key = f"{label} {name} {options.rows}"
-            if key not in known:
+            if key not in known and not options.known:
                 known[key] = study(name, options.rows)
                 print(key, known[key], flush=True)
                 if options.store:
