@@ -637,3 +637,9 @@ def test_a_class_without_a_row_in_the_sample_has_its_share_of_any_class(monkeypa
         probabilities = model.predict_proba(X)
         np.testing.assert_allclose(probabilities.sum(axis=1), 1)
         assert np.isfinite(model.transform(X)).all()
+
+
+def test_more_components_than_dimensions_are_all_of_them_with_a_warning():
+    X, y = labelled(60, 4)
+    with pytest.warns(UserWarning, match="n_components=9"):
+        assert PosteriorMap(9, kernel="linear").fit(X, y).n_components_ == 2
