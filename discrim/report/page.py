@@ -199,7 +199,7 @@ def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
         origin = replace(origin, data=setting.data)
     return {
         "results": results,
-        "headline": verdict and _headline(verdict, results.sizes.get("features")),
+        "headline": verdict and verdict.headline,
         "commands": wanted and commands(wanted, origin),
         "code": wanted and python_code(wanted),
         "rows": list(zip(lines, _tracks(lines), strict=True)),
@@ -211,18 +211,6 @@ def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
         "confusions": told and Confusions.of(*told),
         "glosses": {name: METHODS[name].gloss for name in {line.method for line in lines} & METHODS.keys()},
     }
-
-
-def _headline(verdict: Any, n_features: int | None) -> str:
-    """Return the verdict in a few words."""
-    if told := getattr(verdict, "headline", ""):
-        return str(told)
-    columns = "all columns" if n_features is None else f"{n_features} column{'s' * (n_features != 1)}"
-    as_good = (
-        f"{in_components(verdict.recommended.k)} {'is' if verdict.recommended.k == 1 else 'are'} as good as {columns}"
-    )
-    by_finding = {"helps": "Reducing helps", "costs": f"Keep your {columns}", "no signal": "No signal can be shown"}
-    return by_finding.get(verdict.finding, as_good)
 
 
 def _classifiers(results: JudgedRun) -> list[str]:
