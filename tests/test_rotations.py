@@ -18,6 +18,7 @@ JUDGES = {
     "linear SVM": (LinearSVC(random_state=0), 1),
     "RBF SVM": (SVC(), 1),
 }
+ROWS = {"opencv_digits": 1000}  # 180 test rows of ten classes have a standard error of 4 points
 SETS = {"ecoli": 5, "vehicle": 3, "satimage": 5, "wdbc": 1, "letter": 5, "opencv_digits": 5}
 
 
@@ -26,7 +27,7 @@ SETS = {"ecoli": 5, "vehicle": 3, "satimage": 5, "wdbc": 1, "letter": 5, "opencv
 @pytest.mark.parametrize("name", SETS)
 def test_the_axes_as_given_are_no_more_than_5_points_behind_rotated_ones(name, data_folder):
     table = pd.read_csv(data_folder / f"{name}.csv.gz").groupby("target").filter(lambda rows: len(rows) > 3)
-    table = table.sample(min(len(table), 360), random_state=0)
+    table = table.sample(min(len(table), ROWS.get(name, 360)), random_state=0)
     X, y = scale(table.drop(columns="target").to_numpy(float)), table["target"].to_numpy()
     train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
     rng = np.random.default_rng(0)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,18 +75,33 @@ def files_for(gathering: Gathering, path: Any, target: Any, sample_weight: Any =
         raise ValueError(f"{gathering.method} needs labels. Name the column of {path} that holds them.")
     if not isinstance(target, str | None):
         raise TypeError(f"Labels as {type(target).__name__} came with {path}. Name the column of it that holds them.")
-    return TableSource.open(path, target, labelled=gathering.supervised)
+    with _advice_for_fits():
+        return TableSource.open(path, target, labelled=gathering.supervised)
+
+
+@contextmanager
+def _advice_for_fits() -> Iterator[None]:
+    """Leave out the advice that a fit cannot follow, because it has no options of reading."""
+    try:
+        yield
+    except TableError as error:
+        raise error.with_arguments(()) from None
 
 
 def in_files(table: TableSource) -> TableInParts:
     """Return the table in its files, each read batch by batch."""
 
     def summed(look: Look) -> Any:
-        return table.run(
-            lambda source: sum_of_some(look(*batch) for part in source.parts for batch in source.batches(part))
-        )
+        with _advice_for_fits():
+            return table.run(
+                lambda source: sum_of_some(look(*batch) for part in source.parts for batch in source.batches(part))
+            )
 
-    return TableInParts(len(table.features), lambda gathering: gather_files(gathering, table), summed)
+    def gather(gathering: Gathering) -> Any:
+        with _advice_for_fits():
+            return gather_files(gathering, table)
+
+    return TableInParts(len(table.features), gather, summed)
 
 
 def sampled_rows(

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.calibration import best_temperature, calibrated
 from discrim.core.row_limits import RowLimits
+from discrim.doc_links import public_estimator
 from discrim.estimators.pca import PCA
 from discrim.tables.warn_once import columns_in_order
-from discrim.threads import on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]
 FOLDS = 5
@@ -39,7 +39,7 @@ def _has_limits(predictor: Predictor) -> bool:
     return predictor.limits_ is not None
 
 
-@on_one_blas_thread_throughout
+@public_estimator
 class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A pipeline that ends in a classifier, with probabilities and limits for rows unlike the training rows.
 

@@ -251,7 +251,11 @@ PAPER_METHODS: dict[str, Method] = {
         Method("paper/pca", "PCA, rows not centred", partial(_uncentred, PCA)),
         *(
             Method(
-                f"paper/{name} up to the rank", "all components where the rows span fewer", UpToRank, {"reducer": one}
+                f"paper/{name} up to the rank",
+                "all components where the rows span fewer",
+                UpToRank,
+                {"reducer": one},
+                ours=False,  # fewer components than K are meant, as in the paper
             )
             for name, one in (("pca", PCA), ("bayes-error-pca", BayesErrorPCA))
         ),

@@ -103,7 +103,7 @@ def test_figures_are_those_of_a_plain_loop(store):
 def test_draws_are_further_splits_and_splits_may_be_fewer(store):
     twice = made({"draws": 2})
     first, second = grids_of(twice, twice.tables[0])
-    assert first.keys.isdisjoint(second.keys)
+    assert first.by_key.keys().isdisjoint(second.by_key)
     figures = [reproduced(made(), store, jobs=1)[0].ours, reproduced(twice, store, jobs=1)[0].ours]
     assert figures[0] != figures[1]
     few = reproduced(made(), store, splits=1, jobs=1)

@@ -111,13 +111,13 @@ def test_counts(given, wanted):
     assert type(found) is type(wanted)
 
 
-def test_a_stream_after_a_fit_is_told_at_the_callers_line():
+def test_a_stream_after_a_fit_warns_at_the_callers_line():
     fitted = PCA(1).fit(X)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as issued:
         warnings.simplefilter("always")
         fitted.partial_fit(X)
-    assert "partial_fit came after fit" in str(said[0].message)
-    assert said[0].filename == __file__
+    assert "partial_fit was called after fit" in str(issued[0].message)
+    assert issued[0].filename == __file__
 
 
 def test_labels_as_objects_become_what_they_are():

@@ -663,7 +663,7 @@ def test_check_names_everything_and_its_command_goes_through(tmp_path):
     assert words[:2] == ["discrim", "compare"]
     code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
     assert code == 0, err
-    assert "59 rows × 4 features" in " ".join(out.split())
+    assert "59 rows × 4 columns" in " ".join(out.split())
     assert path.read_bytes() == before
     facts = TableFacts.of_source(TableSource.open(path, "y", drop=["column 1"]))
     assert (facts.n_rows, facts.classes, facts.missing) == (60, {"rare": 1, "u": 30, "v": 29}, {"age": 4})
