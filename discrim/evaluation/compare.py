@@ -15,7 +15,7 @@ from discrim.evaluation.grid import FIRST_SPLITS, Grid
 from discrim.evaluation.permutation import permutation_test, require_exchange
 from discrim.evaluation.plan import hopeless, labelled_table, planned, refined, require_identity
 from discrim.evaluation.results import Result, Scores
-from discrim.evaluation.run import Memory, Progress, opened_store, run
+from discrim.evaluation.run import Memory, Progress, opened_store, right_to_run, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import require_metric
 from discrim.evaluation.verdict import metric_for
@@ -162,18 +162,19 @@ def compare(
     if permutations:
         require_exchange(grid)
     with opened_store(store) as kept:
-        done: dict[str, Any] = {"jobs": n_jobs, "progress": progress, "retry_failed": retry_failed, "wait": wait}
+        done: dict[str, Any] = {"jobs": n_jobs, "progress": progress, "retry_failed": retry_failed, "wait": None}
         found: Comparison | None = None
         try:
-            found = _first_look(grid, kept, metric, done)
-            for _ in range(2 if isinstance(n_components, str) else 0):
-                more = refined(found)
-                if more is None:
-                    break
-                found = Comparison(more, run(more, kept, **done), metric)
-            if permutations and found.verdict is not None:
-                tried = found.grid, found.verdict.recommended, metric, permutations
-                found = replace(found, permutations=permutation_test(*tried, jobs=n_jobs, progress=progress))
+            with right_to_run(kept, wait):  # once for all passes: between two of them another run would begin
+                found = _first_look(grid, kept, metric, done)
+                for _ in range(2 if isinstance(n_components, str) else 0):
+                    more = refined(found)
+                    if more is None:
+                        break
+                    found = Comparison(more, run(more, kept, **done), metric)
+                if permutations and found.verdict is not None:
+                    tried = found.grid, found.verdict.recommended, metric, permutations
+                    found = replace(found, permutations=permutation_test(*tried, jobs=n_jobs, progress=progress))
         except BaseException as stop:
             if on_stop is not None and not isinstance(stop, Exception):
                 # a comparison that was finished outlasts the stop of its refinement

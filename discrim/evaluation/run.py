@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def run(
     jobs: int | None = None,
     progress: Progress | None = None,
     retry_failed: bool = False,
-    wait: float = 0.0,
+    wait: float | None = 0.0,
     n_splits: int | None = None,
 ) -> list[Result]:
     """Return the grid's rows, after doing those that the store does not have.
@@ -62,11 +62,11 @@ def run(
     jobs : processes; None for one per core
     progress : called with the number of trials done and of all trials
     retry_failed : do trials again that failed before
-    wait : seconds to wait for another run on the same store to end
+    wait : seconds to wait for another run on the same store to end; None where the caller has the right to run
     n_splits : do the first splits only; None for all
     """
     progress = progress or (lambda done, total: None)
-    with nullcontext() if isinstance(store, Memory) else run_lock(store.path, wait=wait):
+    with nullcontext() if wait is None else right_to_run(store, wait):
         if isinstance(store, Store):
             store.put_run(grid.setting.run_key, grid.facts)
         missing = store.missing(grid, retry_failed=retry_failed)
@@ -80,6 +80,11 @@ def run(
             finished += len(work.wanted)
             progress(finished, total)
     return store.rows_of(grid)
+
+
+def right_to_run(store: Store | Memory, wait: float) -> AbstractContextManager[None]:
+    """Return the lock of the store; results in memory need none."""
+    return nullcontext() if isinstance(store, Memory) else run_lock(store.path, wait=wait)
 
 
 def lock_of(store_path: str | os.PathLike[str]) -> Path:
