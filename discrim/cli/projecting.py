@@ -183,13 +183,13 @@ def apply(
     names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
-    note_unused(data, names, written)
     if comes_in_parts(data, out):
         if predict:
             raise ValueError(f"{data} must fit into memory with --predict. Leave out --predict, or pass a file.")
         require_options_of_parts(data, written)
         table = TableSource.open(data, features=names, dialect=dialect_of(written))
         features_in_parts(fitted, table, out)
+        note_unused(data, names, written)
         return
     require_folder(out, "the features")
     X, ids = features_of(data, names, written, fills=kept.get("impute") is not None)
@@ -202,6 +202,7 @@ def apply(
     write_table(out, named_ids | columns | predictions)
     written_columns = rows_times(X.shape[0], len(columns), "component") if columns else plural(X.shape[0], "row")
     say(f"{written_columns}{' with predictions' if predict else ''} are in {out}.")
+    note_unused(data, names, written)
 
 
 def _predictions(fitted: Any, X: Any) -> dict[str, np.ndarray]:

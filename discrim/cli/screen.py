@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,12 +81,18 @@ def show_comparison(found: Comparison, next_step: str = "", *, everything: bool 
 
 def in_lines(command: str) -> str:
     """Break a command that is wider than the screen after its options, so that it can still be copied."""
-    lines = [""]
-    for word in re.split(r" (?=-)", command):
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > WIDTH - 6:
-            lines.append(word)
+    options: list[str] = []
+    for word in map(shlex.quote, shlex.split(command)):  # a break inside of quotes would change the word
+        if word.startswith("-") or not options:
+            options.append(word)
         else:
-            lines[-1] = f"{lines[-1]} {word}".strip()
+            options[-1] += f" {word}"
+    lines = options[:1]
+    for option in options[1:]:
+        if len(lines[-1]) + 1 + len(option) > WIDTH - 6:
+            lines.append(option)
+        else:
+            lines[-1] += f" {option}"
     return "  " + " \\\n    ".join(lines)
 
 
