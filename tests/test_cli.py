@@ -28,8 +28,10 @@ from typer.testing import CliRunner
 from discrim import FisherLDA
 from discrim.cli import application
 from discrim.cli.options import columns_of_data, names_and_files
+from discrim.cli.screen import in_lines
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.run import run_lock
+from discrim.evaluation.plan import hopeless
+from discrim.evaluation.run import StoreInUseError, run_lock
 from discrim.model_file import load, save
 
 FAST = ["--methods", "fisher-lda", "-k", "1,2", "--classifiers", "5-nn", "--splits", "3", "--jobs", "1"]
@@ -58,6 +60,21 @@ def here(*arguments):
     """The same in this process, where many short calls are needed."""
     result = CliRunner().invoke(APP, [str(one) for one in arguments], catch_exceptions=False, env={"COLUMNS": "120"})
     return result.exit_code, result.stdout, result.stderr
+
+
+def printed_commands(out):
+    """Return the arguments of the two commands below an answer, as a shell takes them apart."""
+    fit, _, rest = out.partition("To fit it on all rows:\n")[2].partition("To predict new rows:\n")
+    commands = (fit, rest.partition("\n\n")[0])
+    return [as_in_a_shell(one) for one in commands]
+
+
+def as_in_a_shell(command):
+    """The arguments of one `discrim …`, as a shell passes them on."""
+    script = f"""discrim() {{ printf '%s\\0' "$@"; }}\n{command}"""
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout.split("\0")[:-1]
 
 
 def write(path, X, y, names=None, target="sort"):
@@ -97,7 +114,9 @@ def test_compare_prints_a_ranked_table_and_the_answer(table):
     assert code == 0
     assert out.startswith(("Use ", "Keep your "))
     said, _, below = out.partition("\nrows: 90 rows × 5 columns, 3 classes; holdout-80-20, 3 splits\n")
-    lines = [line.replace("→", " ").split() for line in below.splitlines()[1:9]]
+    table_lines, _, notes = below.partition("→ recommended.")
+    lines = [line.replace("→", " ").split() for line in table_lines.splitlines()[1:]]
+    assert "95 % intervals" in notes
     assert {line[0] for line in lines} == {"fisher-lda", "pca", "raw"}
     assert sorted((float(line[3]) for line in lines), reverse=True) == [float(line[3]) for line in lines]
     command = " ".join(said.replace("\\\n", " ").split())
@@ -173,7 +192,11 @@ def test_project_and_apply(tmp_path, rows, table):
     np.testing.assert_allclose(features.iloc[:, :2], expected, atol=1e-10)
     new = write(tmp_path / "new.csv", X[:, ::-1], y, names=[f"x{at}" for at in range(4, -1, -1)], target="ignored")
     code, _, err = discrim("apply", model, new, "--out", again)
-    assert (code, err.strip()) == (0, f"90 rows × 2 components are in {again}.")
+    assert code == 0
+    assert err.splitlines() == [
+        f"90 rows × 2 components are in {again}.",
+        "Columns that the model does not use are ignored: 'ignored'.",
+    ]
     one = tmp_path / "one.csv"
     assert f"90 rows × 1 component, and the labels, are in {one}." in here("project", table, "-k", 1, "--out", one)[2]
     np.testing.assert_allclose(pd.read_parquet(again), expected, atol=1e-10)
@@ -371,7 +394,7 @@ def test_text_columns_are_named_and_one_hot_takes_them(tmp_path, rows):
     assert "one_hot" in message or "one-hot" in message
     code, out, _ = here("compare", tmp_path / "text.csv", "--one-hot", *FAST)
     assert code == 0
-    assert "90 rows × 5 features" in out
+    assert "\ntext: 90 rows × 5 columns, 3 classes" in out
     model = tmp_path / "model"
     assert here("project", tmp_path / "text.csv", "--one-hot", "--model", model)[0] == 0
     assert here("apply", model, tmp_path / "text.csv", "--out", tmp_path / "out.csv")[0] == 0
@@ -385,7 +408,7 @@ def test_names_and_labels_in_any_script_and_formulas_stay_text(tmp_path, rows):
     path = write(tmp_path / "größe [x].csv", X, labels, names=names, target="κλάση")
     code, out, _ = discrim("compare", path, "--target", "κλάση", *FAST)
     assert code == 0
-    assert out.startswith("größe [x]: 90 rows")
+    assert "\ngröße [x]: 90 rows × 5 columns, 3 classes" in out
     code, _, _ = discrim("project", path, "--target", "κλάση", "--out", tmp_path / "out.csv")
     assert code == 0
     assert set(pd.read_csv(tmp_path / "out.csv")["κλάση"]) == {"Ωμέγα", "'=cmd()", "猫 [bold]"}
@@ -397,7 +420,7 @@ def test_twenty_thousand_columns(tmp_path):
     options = ("--target", "sort", "-k", "2", "--splits", "2", "--jobs", "1", "--classifiers", "svm")
     code, out, _ = discrim("compare", path, "--methods", "regularized-lda,margin-pca-mean", *options)
     assert code == 0
-    assert "24 rows × 20000 features" in out
+    assert "\nwide: 24 rows × 20000 columns" in out
     model = tmp_path / "wide.discrim"
     code, _, _ = discrim("project", path, "--target", "sort", "--model", model, "--out", tmp_path / "out.csv")
     assert code == 0
@@ -537,6 +560,34 @@ def test_two_runs_at_once_one_is_refused_or_waits(tmp_path, table, whole):
         assert figures(out) == whole
 
 
+def test_the_right_to_run_is_kept_between_the_passes_of_a_comparison(tmp_path, table, monkeypatch):
+    store, refusals = tmp_path / "results.sqlite", []
+
+    def hopeless_while_others_try(*given):
+        with pytest.raises(StoreInUseError) as refusal, run_lock(store):
+            pass
+        refusals.append(refusal)
+        return hopeless(*given)
+
+    monkeypatch.setattr("discrim.evaluation.compare.hopeless", hopeless_while_others_try)
+    assert here("compare", table, *FAST, "--splits", 10, "--store", store)[0] == 0
+    assert len(refusals) == 1
+    with run_lock(store):  # given back at the end
+        assert store.exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["discrim", "project", "rows.csv", "--drop", "a -b --c" * 12, "--target", "it's", "--out", "x.csv"],
+        ["discrim", "project", "a folder -- of rows/" * 6, "--decimal", ",", "--id", "-", "--target", "$HOME `x`"],
+        ["discrim", "apply", "model.discrim", "new.csv"],
+    ],
+)
+def test_a_long_command_is_broken_so_that_a_shell_reads_the_same_words(command):
+    assert as_in_a_shell(in_lines(shlex.join(command))) == command[1:]
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -567,18 +618,18 @@ def test_the_next_step_reads_the_table_in_the_same_way(tmp_path, rows):
     options = ["--target", "label", "--decimal", ",", "--one-hot", "--drop", "c"]
     code, out, _ = here("compare", path, *options, "--methods", "fisher-lda", "-c", "5-nn", "-k", "1", "--splits", "3")
     assert code == 0
-    step, then = out.split("To fit it on all rows: ")[1].split("To predict new rows: ")
-    words = shlex.split(step)
-    assert words[:3] == ["discrim", "project", str(path)]
+    words, then = printed_commands(out)
+    assert words[:2] == ["project", str(path)]
     assert words[words.index("--out") + 1] == "features.csv"
     words[words.index("--out") + 1] = str(tmp_path / "features.csv")
     words[words.index("--model") + 1] = str(tmp_path / "model.discrim")
-    assert here(*words[1:])[0] == 0
+    assert here(*words)[0] == 0
     assert len((tmp_path / "features.csv").read_text().splitlines()) == len(X) + 1
-    words = shlex.split(then.splitlines()[0])
-    words[2:4] = [str(tmp_path / "model.discrim"), str(path)]
+    assert then[:3] == ["apply", "model.discrim", "new.csv"]
+    words = then
+    words[1:3] = [str(tmp_path / "model.discrim"), str(path)]
     words[words.index("--out") + 1] = str(tmp_path / "predicted.csv")
-    assert here(*words[1:])[0] == 0
+    assert here(*words)[0] == 0
     first = (tmp_path / "predicted.csv").read_text().splitlines()[0]
     assert first.split(",")[-3:] == ["predicted", "probability", "unusual"]
 
@@ -653,7 +704,7 @@ def test_rows_of_a_group_stay_together_and_the_column_is_no_feature(tmp_path, ro
         code, out, err = here("compare", tmp_path / "grouped.csv", *FAST, "--groups", "patient", *more)
         assert err.count("Labels: ") == 1  # also where the file is read a second time, for the groups beside ids
         assert code == 0
-        assert out.startswith("grouped: 90 rows × 5 features")
+        assert "\ngrouped: 90 rows × 5 columns, 3 classes" in out
     assert "has no column 'doctor'" in refused("compare", tmp_path / "grouped.csv", *FAST, "--groups", "doctor")
     beside_ids = refused("compare", tmp_path / "grouped.csv", *FAST, "--groups", "doctor", "--id", "patient")
     assert "has no column 'doctor' (groups)" in beside_ids
@@ -729,8 +780,11 @@ def test_recall_and_the_largest_class_stand_below_the_answer(table):
     code, out, _ = here("compare", table, *FAST)
     assert code == 0
     text = " ".join(out.split())
-    assert "Of held-out rows, on the splits it was chosen on, it recognises: " in text
-    assert re.search(r"it recognises: [abc] \d+ %, [abc] \d+ %, [abc] \d+ %\. Naming the", text)
+    found = re.search(r"Held-out rows recognised by class: (\w) (\d+) %, (\w) (\d+) %, (\w) (\d+) %\. Naming", text)
+    assert sorted(found.groups()[::2]) == ["a", "b", "c"]
+    shares = [int(share) for share in found.groups()[1::2]]
+    assert shares == sorted(shares)  # the worst first
+    assert shares[-1] <= 100
     assert "Naming the largest class for every row has accuracy 50.0 %." in text
 
 
