@@ -147,7 +147,9 @@ class _Chosen(NamedTuple):
     @classmethod
     def of(cls, rows: Sequence[Result], classifier: str, metric: str) -> _Chosen:
         judged = [row for row in rows if row.cell.classifier == classifier]
-        cells = {line.method: Cell(line.method, line.k, classifier) for line in lines_of(judged, metric)}
+        # methods with the same predictions share a line, but each has its rank
+        names = [(name, line.k) for line in lines_of(judged, metric) for name in (line.method, *line.same)]
+        cells = {name: Cell(name, k, classifier) for name, k in names}
         return cls(Scores.of(judged, metric), cells)
 
     def mean(self, method: str) -> float:
