@@ -163,6 +163,13 @@ class Verdict:
             return self.score, self.low, self.high, "on the splits it was chosen on"
         return honest.mean, honest.low, honest.high, f"on rows that had no part in the choice ({honest.method})"
 
+    @property
+    def over_raw(self) -> float:
+        """Score of the reduction minus that of the best line of all columns, both corrected where the rows tell."""
+        if self.against_raw is None:
+            return np.nan
+        return (self.reduction_score if self.finding == COSTS else self.told[0]) - self.against_raw.score
+
     def __str__(self) -> str:
         return " ".join(self.sentences)
 
@@ -385,11 +392,12 @@ def _finding(
 
 
 def _beats(choice: PipelineChoice, at: int, majority: Array) -> bool:
-    """Whether a pipeline is shown to do better than naming the largest class, for as many methods as were tried."""
+    """Whether a pipeline is shown to do better than naming the largest class, for as many as it was chosen from."""
     test = corrected_t_test(choice.table.values[at] - majority, choice.table.ratio, alternative="greater")
     if test.standard_error == 0:
         return bool(test.mean > 0)
-    return bool(test.p_value * max(1, choice.n_methods) < LEVEL)
+    tried = len(choice.partners) if at in choice.partners else choice.n_methods
+    return bool(test.p_value * max(1, tried) < LEVEL)
 
 
 def _recall(classes: Sequence[str], confusion: NDArray[np.intp]) -> dict[str, float]:

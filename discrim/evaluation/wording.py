@@ -91,7 +91,7 @@ def _against_all_columns(found: Verdict) -> str:
     if raw is None:
         return ""
     score = found.told[0] if found.finding != COSTS else found.reduction_score
-    gap, sure = in_signed_points(score - raw.score), in_p(raw.p_value)
+    gap, sure = in_signed_points(found.over_raw), in_p(raw.p_value)
     theirs = f"{judge(raw.other)} has {percent(raw.score)}"
     subject = "It is" if found.reduction.k == 1 else "They are"
     if raw.finding == COSTS:
@@ -301,13 +301,18 @@ def doubts(found: Comparison) -> list[str]:
         told = notes if status != "skipped" else notes[:1]
         trials = sum(one.trials for one in notes) if status == "skipped" else 0
         lines += [f"{status}: {method}, {plural(trials or one.trials, 'trial')}: {one.reason}" for one in told]
-    gone = sorted({line.method for line in found.lines if line.dropped})
+    return lines + dropped_and_joined(found.lines) + _samples(found)
+
+
+def dropped_and_joined(table: Sequence[Line]) -> list[str]:
+    """Which methods were not tried on all splits, and which have no line of their own."""
+    lines = []
+    gone = sorted({line.method for line in table if line.dropped})
     if gone:
-        splits = min(line.n_splits for line in found.lines if line.dropped)
+        splits = min(line.n_splits for line in table if line.dropped)
         lines.append(f"dropped after {plural(splits, 'split')}, far behind the best: {', '.join(gone)}")
-    same = {line.method: line.same for line in found.lines if line.same}
-    lines += [f"same predictions as {name}: {', '.join(others)}" for name, others in same.items()]
-    return lines + _samples(found)
+    same = {line.method: line.same for line in table if line.same}
+    return lines + [f"same predictions as {name}: {', '.join(others)}" for name, others in same.items()]
 
 
 def _samples(found: Comparison) -> list[str]:

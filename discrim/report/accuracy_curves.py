@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.evaluation.results import Scores
-from discrim.evaluation.summary import METRICS, limits
+from discrim.evaluation.summary import METRICS, limits, require_metric
 from discrim.report.chart import Axis, Chart, Mark, one_of
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes
@@ -53,12 +53,19 @@ class AccuracyCurveValues:
         """results : a Comparison, or rows of results such as a store's, of one data set."""
         rows = getattr(results, "rows", results)
         wanted = str(metric or getattr(results, "metric", "accuracy"))
-        table = Scores.of(rows() if callable(rows) else rows, wanted)
+        require_metric(wanted)
+        good = [row for row in (rows() if callable(rows) else rows) if row.ok]
+        table = Scores.of(good, wanted)
+        if good and not table.cells:
+            raise ValueError(f"No result has the score {wanted!r} ({METRICS[wanted]}). Pass another metric.")
         return cls(wanted, tuple(_curve(*names, by_k, table.ratio) for names, by_k in table.curves.items()))
 
     @property
     def classifiers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(curve.classifier for curve in self.curves))
+        """Those that judge a reduction first: of the others there is only the level of raw features."""
+        judges = {curve.classifier for curve in self.curves if curve.method != RAW}
+        found = dict.fromkeys(curve.classifier for curve in self.curves)
+        return tuple(sorted(found, key=lambda name: name not in judges))
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -171,7 +178,7 @@ class AccuracyCurveDisplay(Display):
         ----------
         {ax}
         classifier : str, default=None
-            Whose scores; None for the first there is.
+            Whose scores; None for the first that judges a reduction.
         methods : iterable of str, default=None
             Which curves; None for all.
         **kwargs : dict

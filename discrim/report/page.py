@@ -21,7 +21,7 @@ from typing import Any
 from discrim.evaluation.comparison import JudgedRun
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.summary import METRICS, Line
-from discrim.evaluation.wording import BETTER, WORSE, in_components, in_p, percent
+from discrim.evaluation.wording import BETTER, WORSE, dropped_and_joined, in_components, in_p, percent
 from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.chart import Chart, shortened
 from discrim.report.confusions import Confusions
@@ -203,6 +203,7 @@ def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
         "commands": wanted and commands(wanted, origin),
         "code": wanted and python_code(wanted),
         "rows": list(zip(lines, _tracks(lines), strict=True)),
+        "not_listed": dropped_and_joined(lines),
         "metric": METRICS[results.metric],
         "classifiers": _classifiers(results),
         "facts": DataFacts.of(results),
@@ -214,9 +215,13 @@ def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
 
 
 def _classifiers(results: JudgedRun) -> list[str]:
-    """Return the classifiers of the results, the recommended one first."""
+    """Return the classifiers that judge a reduction, the recommended one first; all if there is no reduction.
+
+    The others classify raw features only, and have no curve.
+    """
     wanted = results.recommendation
-    found = dict.fromkeys(line.classifier for line in results.lines)
+    judges = [line.classifier for line in results.lines if line.method != "raw"]
+    found = dict.fromkeys(judges or (line.classifier for line in results.lines))
     return sorted(found, key=lambda name: wanted is None or name != wanted.classifier)
 
 

@@ -209,6 +209,8 @@ def test_legend_and_menu_of_the_curves(opened, page, found):
     other = next(one for one in found.lines if one.method == "fisher-lda" and one.classifier != first)
     curve = next(trace for trace in traces(curves) if trace["name"] == "fisher-lda")
     assert curve["y"] == pytest.approx([100 * mean for mean in other.curve.values()], rel=1e-3)
+    options = figure(tab, "curves").locator("[data-control=classifier] option").all_text_contents()
+    assert sorted(options) == ["5-nn", "itself", "svm"]  # those of raw features alone have no curve
 
 
 def test_menus_of_the_projection(opened, page):
@@ -333,7 +335,7 @@ def column(tab, at):
     return tab.locator(".ranked").first.locator(f"tbody tr > :nth-child({at})").all_inner_texts()
 
 
-def test_the_table_is_sorted_by_mouse_and_keyboard(opened, page):
+def test_the_table_is_sorted_by_mouse_and_keyboard(opened, page, found):
     tab = opened(page)
     head = tab.locator(".ranked").first.locator("thead th")
     head.nth(2).locator("button").click()
@@ -348,10 +350,11 @@ def test_the_table_is_sorted_by_mouse_and_keyboard(opened, page):
     tab.keyboard.press("Space")
     assert column(tab, 1) == sorted(column(tab, 1))
     assert head.nth(2).get_attribute("aria-sort") is None
-    for _ in range(2):
+    gaps = sorted((line.against_pca.mean for line in found.lines if line.method != "pca"), reverse=True)
+    for order in (gaps, gaps[::-1]):
         head.nth(5).locator("button").click()
-        over_pca = [text.strip() for text in column(tab, 6)]
-        assert over_pca[-4:] == ["–"] * 4  # PCA itself and raw features have no such difference: always last
+        over_pca = [text.split()[0].replace("−", "-") for text in column(tab, 6)]
+        assert over_pca == [f"{100 * gap:+.1f}" for gap in order] + ["–"] * 2  # PCA's own lines: always last
 
 
 def test_light_and_dark(opened, page):

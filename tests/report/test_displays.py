@@ -344,7 +344,7 @@ def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparis
     shown = drawn(AccuracyCurveDisplay.from_comparison(comparison))
     for method in ("pca", "fisher-lda"):
         for k, mean in zip(*shown.artists_["lines"][method].get_data(), strict=True):
-            scores = [row.scores["accuracy"] for row in comparison.rows if (row.cell.method, row.cell.k) == (method, k)]
+            scores = [row.scores["accuracy"] for row in comparison.rows if row.cell == (method, k, "5-nn")]
             assert len(scores) == 4
             assert mean == pytest.approx(100 * np.mean(scores))
     assert set(shown.artists_["bands"]) == {"pca", "fisher-lda", "raw"}

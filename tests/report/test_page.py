@@ -83,10 +83,15 @@ def test_nine_sections_in_their_order(page):
 def test_the_answer_and_what_to_type_stand_first(found, page):
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8").split("<section>")[0]))
     chosen = found.verdict.recommended
-    assert f"{chosen.method} with {chosen.k} component" in text
+    (headline,) = re.findall(r"<h1>(.*?)</h1>", page.read_text(encoding="utf-8"), re.S)
+    assert headline == found.verdict.headline == f"{chosen.k} components are as good as 6 columns"
+    assert f"Use {chosen.k} components of {chosen.method}: " in text
     assert f"{100 * found.verdict.honest.mean:.1f}&nbsp;%" in text
     assert "over PCA (" in text
     assert "over raw features" in text
+    over_raw = f"{100 * found.verdict.over_raw:+.1f}".replace("-", "−")
+    assert f"{over_raw} points over raw features" in text
+    assert f"(difference {over_raw} points" in text  # the card and the sentence agree
     assert f"discrim project trees.csv --target tree --method {chosen.method} -k {chosen.k}" in text
     assert "make_pipeline(StandardScaler(), " in text
 
@@ -177,11 +182,14 @@ def test_places_are_exact_to_a_thousandth_of_their_range_wherever_it_lies(offset
 def test_every_number_of_the_charts_is_that_of_its_values(found, parsed):
     values = values_of(parsed)
     (figures,) = [block["figures"] for block in values["blocks"]]
-    classifiers = list(dict.fromkeys(line.classifier for line in found.lines))
-    for line in found.lines:
+    classifiers = list(dict.fromkeys(line.classifier for line in found.lines if line.method != "raw"))
+    assert len(figures["curves"]) == len(classifiers) == 3  # no chart of raw features alone
+    for line in (one for one in found.lines if one.classifier in classifiers):
         chart = figures["curves"][str(classifiers.index(line.classifier))]
         (curve,) = [mark for mark in marks_of(values, chart, "line") if mark["name"] == line.method]
-        if line.method != "raw":
+        if line.method == "raw":
+            assert curve["y"] == pytest.approx([100 * line.mean] * 2, rel=1e-3)
+        else:
             assert dict(zip(curve["x"], curve["y"], strict=True)) == {
                 k: pytest.approx(100 * mean, rel=1e-3) for k, mean in line.curve.items()
             }
@@ -318,6 +326,7 @@ def test_hostile_names_stay_text(hostile_page):
 def test_names_stand_alone_in_the_direction_of_their_writing(hostile_page):
     text = hostile_page.read_text(encoding="utf-8")
     body = re.sub(r"<script.*?</script>|<option.*?</option>|title=\".*?\"", "", text, flags=re.S)
+    assert "\u202e" in body.partition('class="separations"')[2]
     for at in (found.start() for found in re.finditer("\u202e", body)):
         before = body[:at]
         assert before.rfind("<bdi") > before.rfind("</bdi>")
@@ -390,6 +399,16 @@ def test_where_nothing_is_shown_to_help_no_method_is_the_headline():
     text = page_of([without_signal], Origin())
     (headline,) = re.findall(r"<h1>(.*?)</h1>", text, re.S)
     assert headline.startswith("No signal")
+
+
+def test_dropped_methods_and_those_with_equal_predictions_are_named():
+    made = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("max-margin-criterion", 2, 0.3), ("pca", 2, 0.6)])
+    best, *others = made.lines
+    lines = [replace(best, same=("regularized-lda",)), *(replace(one, dropped=one.method != "pca") for one in others)]
+    vars(made)["lines"] = lines  # kept there once they are found
+    text = page_of([made], Origin())
+    assert "Dropped after 4 splits, far behind the best: max-margin-criterion</bdi>." in text
+    assert "Same predictions as fisher-lda: regularized-lda</bdi>." in text
 
 
 def test_one_split_has_no_interval(found):

@@ -79,7 +79,11 @@ def test_wrong_data_and_wrong_stores_are_named(folder, tmp_path):
     assert "There is no store of results" in said
     code, _, said = discrim("report", store, "--metric", "auc")
     assert code == 2
-    assert "No score is named 'auc'" in said
+    assert "must be used with two classes; got 3" in said
+    code, _, said = discrim("report", store, "--metric", "luck", "--html", tmp_path / "luck.html")
+    assert code == 2
+    assert "luck" in said
+    assert not (tmp_path / "luck.html").exists()
 
 
 @pytest.mark.parametrize(

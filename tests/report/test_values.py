@@ -292,8 +292,29 @@ def test_curves_have_the_corrected_interval_at_every_k():
         assert (pca.mean[at], pca.low[at], pca.high[at]) == pytest.approx((interval.mean, interval.low, interval.high))
     assert np.isnan(raw.low).all()
     assert AccuracyCurveValues.of(rows, "f1").curves[1].mean == 0.25
-    with pytest.raises(ValueError, match="No score is named"):
+    with pytest.raises(ValueError, match="No result has the score 'auc'"):
         AccuracyCurveValues.of(rows, "auc")
+    with pytest.raises(ValueError, match=r"metric must be one of .*; got 'luck'"):
+        AccuracyCurveValues.of(rows, "luck")
+
+
+def test_curves_begin_with_a_classifier_that_judges_a_reduction():
+    rows = [*result_rows([0.5, 0.6], "raw", 9, "forest"), *result_rows([0.7, 0.8], "pca", 1, "5-nn")]
+    found = AccuracyCurveValues.of(rows)
+    assert found.classifiers == ("5-nn", "forest")
+    assert [mark.name for mark in found.chart().of("lines")] == ["pca"]
+
+
+def test_methods_with_equal_predictions_all_have_a_rank():
+    def rows(*scores):
+        return [
+            replace(row, scores=row.scores | {"labels": labels})
+            for method, score, labels in zip("abc", scores, ("same", "same", "other"), strict=True)
+            for row in result_rows([score, score + 0.01], method, 2)
+        ]
+
+    found = CriticalDifferenceValues.of_rows({"one": rows(0.9, 0.9, 0.5), "two": rows(0.8, 0.8, 0.6)}, "svm")
+    assert dict(zip(found.methods, found.mean_ranks.tolist(), strict=True)) == {"a": 1.5, "b": 1.5, "c": 3.0}
 
 
 def test_ranks_groups_and_wins():
