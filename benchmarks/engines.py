@@ -1,4 +1,4 @@
-"""Dask and Spark: total CPU of all processes for one PCA, beside one process and beside their own PCA.
+"""Dask and Spark: total CPU of all processes for one PCA, compared with one process and with their own PCA.
 
 Each side runs in a process of its own, which first fits a thousand rows, so that what is loaded and started once (0.3 s
 of Dask's imports, Spark's Java machine and its Python workers) is not counted; for Spark all rows, as a Java machine

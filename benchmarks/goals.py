@@ -1,4 +1,4 @@
-"""The main table: what a user waits for, beside what others take for it."""
+"""The main table: the time of our fits, compared with the time of other libraries."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def maps() -> Iterator[Case]:
 
 
 def use() -> Iterator[Case]:
-    """Yield calls of a fitted model, and of statistics, beside the fit."""
+    """Yield calls of a fitted model, and of statistics, compared with the fit."""
     X, y = classes(100_000, 100, 10)
     model = RegularizedLDA(shrinkage=0.1).fit(X, y)
     fit = lambda: clone(model).fit(X, y)  # noqa: E731
@@ -182,7 +182,7 @@ def svm() -> Iterator[Case]:
 
 
 def labels() -> Iterator[Case | Row]:
-    """Yield what labels cost: other methods of one pass beside PCA, and the memory of very many classes."""
+    """Yield the cost of labels: other methods of one pass compared with PCA, and the memory of very many classes."""
     X, y = classes(10_000, 100, 10)
     for method in (SupervisedPCA, OptimalLowRank, PLSDA):
         work = f"{method.__name__}(10) 10,000×100, 10 classes / our PCA"

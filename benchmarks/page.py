@@ -42,7 +42,7 @@ class Versions:
 
 
 def keep(path: Path, row: Row) -> None:
-    """Put a row in the place of the one before it, in the figures beside the page and on the page."""
+    """Put a row in the place of the one before it, in the JSON file and on the page."""
     figures = path.with_suffix(".json")
     kept = json.loads(figures.read_text(encoding="utf-8")) if figures.exists() else {}
     work = str(row["work"]).split(" (primal")[0].split(": ")[0]  # without the figures of a single run

@@ -25,7 +25,7 @@ BUSY = "while True: pass"
 
 @dataclass(frozen=True)
 class Case:
-    """Work to be timed beside other work, with the ratio that is wanted of it.
+    """Work to be timed in turns with other work, and the goal of their ratio.
 
     row : the name by which it is measured alone; goal, wall_goal : of the CPU time of one thread, of the wall time
     peer : the package of the other side; threads : False for work that is not ours to divide among threads

@@ -33,7 +33,7 @@ ROWS = ("enemies", "bayes-error", "shift", "refinement", "sparse", "precision")
 
 
 def enemies() -> Iterator[Case]:
-    """Yield nearest enemies of two classes, exact, beside two searches: A in B and B in A. Faiss works in float32."""
+    """Yield nearest enemies of two classes, exact, over two searches: A in B and B in A. Faiss works in float32."""
     for n, d in ((4_000, 8), (4_000, 16), (4_000, 50), (4_000, 100), (4_000, 500), (20_000, 8), (20_000, 100)):
         rng = np.random.default_rng(n + d)
         codes = rng.integers(0, 2, n)
@@ -61,7 +61,7 @@ def _faiss(queries: np.ndarray, base: np.ndarray) -> Any:
 
 
 def bayes_error() -> Iterator[Case | Row]:
-    """Yield the choice of two directions beside the moments, whole fits beside RegularizedLDA and NCA."""
+    """Yield the choice of two directions over the moments, whole fits over RegularizedLDA and NCA."""
     for n, d, c in ((1_000, 100, 10), (1_000, 100, 30), (10_000, 100, 10), (10_000, 100, 30), (100_000, 100, 30)):
         X, y = classes(n, d, c)
         Z = RegularizedLDA(shrinkage=0.1).fit(X, y).transform(X)
@@ -84,7 +84,7 @@ def bayes_error() -> Iterator[Case | Row]:
 
 
 def shift() -> Iterator[Case]:
-    """Yield max-margin shifts beside scikit-learn's PCA and its Crammer–Singer SVM on the same rows."""
+    """Yield max-margin shifts over scikit-learn's PCA and its Crammer–Singer SVM on the same rows."""
     tables = {"digits 1797×64": load_digits(return_X_y=True)}
     for n, d, c in ((10_000, 100, 5), (300, 3000, 10)):
         tables[f"{n}×{d}, {c} classes"] = make_classification(
@@ -106,7 +106,7 @@ def shift() -> Iterator[Case]:
 
 
 def refinement() -> Iterator[Case]:
-    """Yield a refined hyperplane (with its initial fit) beside the initial fit, and beside an SVM."""
+    """Yield a refined hyperplane (with its initial fit) over the initial fit, and over an SVM."""
     for d in (100, 2_000, 20_000):
         rng, y = np.random.default_rng(d), np.arange(200) % 2
         X = rng.normal(size=(200, d))
@@ -132,7 +132,7 @@ def sparse() -> Iterator[Row]:
 
 
 def precision() -> Iterator[Case | Row]:
-    """Yield single precision beside double, and the angle at an offset of 1e8."""
+    """Yield single precision over double, and the angle at an offset of 1e8."""
     for n, d in ((100_000, 100), (100_000, 500)):
         X, single = table(n, d), table(n, d, dtype=np.float32)
         ours = lambda X=single: PCA(10).fit(X)  # noqa: E731

@@ -223,7 +223,7 @@ def _by_hash(points: LabelledRows, cv: HashKFold) -> list[tuple[Indices, Indices
 
 
 def by_content(cv: Any) -> bool:
-    """Whether parts of a table can agree on the folds: a number of them, or such as follow from the rows' content."""
+    """Return whether parts of a table can agree on the folds: a number, or folds that follow from the rows' content."""
     return cv is None or isinstance(cv, HashKFold) or (isinstance(cv, (int, np.integer)) and not isinstance(cv, bool))
 
 

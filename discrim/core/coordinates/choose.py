@@ -73,7 +73,7 @@ def choose(
 
 
 def choose_in_parts(d: int, *, scatters: int, wanted: int | None, max_memory: int, why_not: str | None) -> Plan:
-    """Return the plan for parts of d columns, of which nobody knows how many rows will come.
+    """Return the plan for parts of d columns whose number of rows is unknown.
 
     scatters : how many d×d matrices statistics hold; wanted : how many directions
     why_not : why the parts cannot be gone through several times, None where they can
