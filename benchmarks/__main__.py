@@ -1,6 +1,6 @@
 """Measure the main table, or the rows that are named: `python -m benchmarks [row …] [--into docs/performance.md]`.
 
---into writes what was measured to a page, and its figures to the JSON file next to it; rows that were not measured stay as they were.
+--into writes the results to a page and to the JSON file next to it; rows that were not measured stay as they were.
 Without rows: the main table and the growth, in about ten minutes on two idle cores. `all` adds every other topic:
 crammer-singer, engines, files, cells, instructions and those of `benchmarks.topics`.
 """
