@@ -85,8 +85,6 @@ pictures: $(VENV)/installed
 	mkdir -p build
 	$(RUN) -m discrim compare digits --splits 20 --html build/digits.html --store build/digits.sqlite
 	$(RUN) examples/report_pictures.py build/digits.html docs/images
-	for name in compression corruption digits displays microarray spectra stream text; do \
-		$(RUN) examples/gallery/$$name.py --picture docs/images/gallery_$$name.png; done
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

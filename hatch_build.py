@@ -1,4 +1,4 @@
-"""Addresses in the package's metadata: whoever publishes knows where the project lives.
+"""Addresses in the package's metadata: the publisher sets them.
 
 DISCRIM_REPOSITORY   the repository's address: the source, the issues, the changelog
 DISCRIM_SITE         the address of what `make docs` built; notebooks link each estimator to its page there

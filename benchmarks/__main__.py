@@ -1,6 +1,6 @@
-"""Measure the main table, or the rows that are named: `python -m benchmarks [row …] [--into docs/performance.md]`.
+"""Measure the main table, or only the named rows: `python -m benchmarks [row …] [--into docs/performance.md]`.
 
---into writes the results to a page and to the JSON file next to it; rows that were not measured stay as they were.
+--into writes the results to a page and to the JSON file next to it; rows that were not measured are kept.
 Without rows: the main table and the growth, in about ten minutes on two idle cores. `all` adds every other topic:
 crammer-singer, engines, files, cells, instructions and those of `benchmarks.topics`.
 """
@@ -19,11 +19,11 @@ from benchmarks.page import Versions, keep
 from benchmarks.timing import Case, Row, measure
 
 MAIN = ("goals", "growth")
-NO_ROWS = ("__main__", "timing", "tables", "walk", "page")
+NO_ROWS = ("__main__", "timing", "tables", "call_counts", "page")
 
 
 def rows(wanted: set[str]) -> Iterator[Row]:
-    """Yield the rows that are wanted; if none is named, those of the main table."""
+    """Yield the named rows; if none is named, those of the main table."""
     found = [
         module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in (*NO_ROWS, *MAIN)
     ]

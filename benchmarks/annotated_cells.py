@@ -1,7 +1,7 @@
-"""Counts of cells by genes, sparse in an AnnData object: what a reduction costs beyond the object itself.
+"""Reductions of sparse counts (cells by genes) in an AnnData object: cost beyond that of reading the object.
 
-`python -m benchmarks.annotated_cells docs/coming_from.md` writes what was measured into the page, between its marks.
-100,000 cells of ten types × 20,000 genes, one cell in twenty filled; each reduction in a process of its own.
+`python -m benchmarks.annotated_cells docs/coming_from.md` writes the results between the markers of the page.
+100,000 cells of ten types × 20,000 genes, 5 % non-zero; each reduction runs in its own process.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ REDUCTIONS = {
 
 
 def found() -> Iterator[tuple[str, float, float]]:
-    """Of each reduction: CPU seconds and MiB, beyond those of reading the object."""
+    """Yield CPU seconds and MiB of each reduction, beyond those of reading the object."""
     with tempfile.TemporaryDirectory(prefix="discrim-") as folder:
         path = str(Path(folder) / "cells.h5ad")
         subprocess.run([sys.executable, "-c", WRITE.format(path=path)], check=True)
@@ -65,7 +65,7 @@ def cases(_: set[str]) -> Iterator[Row]:
 
 
 def written() -> str:
-    """The figures as a part of the page."""
+    """Return the section of the page."""
     lines = ["| 100,000 cells × 20,000 genes, 5 % non-zero | CPU | memory |", "| --- | ---: | ---: |"]
     for name, seconds, peak in found():
         lines.append(f"| {name} | {seconds:.0f} s | {peak:,.0f} MiB |")

@@ -1,7 +1,8 @@
-"""Tables beyond memory: a Parquet folder projected, rows in generated parts, and what a cluster would have to do.
+"""Tables beyond memory: projecting a Parquet folder, fitting generated parts, and the estimated cost on a cluster.
 
-`python -m benchmarks.beyond_memory docs/scale.md` writes what was measured into the page, between its marks. Each side
-runs in a process of its own: CPU seconds are those of all its threads, memory is its peak resident set.
+`python -m benchmarks.beyond_memory docs/scale.md` writes the results between the markers of the page. Each side runs in
+its own process: CPU seconds are those of all its threads, memory is its peak resident set. The estimate is compared
+with runs on a few worker processes.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.timing import Row, cpu_seconds, write_between
 
-ROWS = ("files", "parts")
+ROWS = ("files", "parts", "cluster")
 N_FILES, FILE_ROWS, COLUMNS = 52, 125_000, 100  # 5 GB
 PART = 50_000
 READ = """
@@ -48,12 +54,12 @@ def cost(code: str, **environment: str) -> tuple[float, float]:
     _, status, used = os.wait4(started.pid, 0)
     started.returncode = os.waitstatus_to_exitcode(status)
     if started.returncode:
-        raise RuntimeError(f"It ended with {started.returncode}:\n{code}")
+        raise RuntimeError(f"The process exited with {started.returncode}:\n{code}")
     return used.ru_utime + used.ru_stime, used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def write_folder(folder: Path, n_files: int) -> float:
-    """Files of random numbers in five classes; how many MiB they are."""
+    """Write files of random numbers in five classes; return their size in MiB."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -68,7 +74,7 @@ def write_folder(folder: Path, n_files: int) -> float:
 
 
 def files() -> list[dict[str, float]]:
-    """A quarter of the files and all: MiB, seconds of reading alone and of fitting and writing, and peak MiB."""
+    """Return size, seconds of reading, seconds of fitting and writing, and peak MiB for a quarter and for all files."""
     found = []
     for n_files in (N_FILES // 4, N_FILES):
         place = Path(tempfile.mkdtemp(prefix="discrim-"))
@@ -76,7 +82,7 @@ def files() -> list[dict[str, float]]:
             folder, model, out = (str(place / name) for name in ("table", "m.discrim", "features"))
             size = write_folder(Path(folder), n_files)
             nothing = cost("import pyarrow.dataset")[0], cost("import discrim.cli.projecting")[0]
-            reads = [cost(READ.format(folder=folder))[0] for _ in range(3)]  # what the kernel's share of it is scatters
+            reads = [cost(READ.format(folder=folder))[0] for _ in range(3)]  # the kernel's share varies
             project, peak = cost(PROJECT.format(folder=folder, model=model, out=out))
             read = float(np.median([*reads, *(cost(READ.format(folder=folder))[0] for _ in range(2))]))
         finally:
@@ -86,7 +92,7 @@ def files() -> list[dict[str, float]]:
 
 
 def parts() -> list[dict[str, float]]:
-    """The default, its ridge by cross-validation, on ever more generated parts of 50,000×20."""
+    """Return seconds and peak MiB of the default method on 20 to 2,000 generated parts of 50,000×20."""
     empty = cost("from discrim import BayesErrorLDA, fit_parts")[0]
     found = []
     for n_parts in (20, 200, 2000):
@@ -96,21 +102,25 @@ def parts() -> list[dict[str, float]]:
 
 
 def slope(points: list[dict[str, float]]) -> float:
-    """Of seconds over rows, on doubly logarithmic axes, beyond what is spent once."""
+    """Return the log-log slope of seconds over rows."""
     (a, one), (b, other) = ((point["rows"], point["seconds"]) for point in (points[0], points[-1]))
     return float(np.log(other / one) / np.log(b / a))
 
 
+def wide_block(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return random numbers in 1,000 columns and ten classes."""
+    return np.random.default_rng(0).standard_normal((rows, 1_000)), np.arange(rows) % 10
+
+
 def per_worker() -> dict[str, float]:
-    """What a worker of a cluster does for rows of 1,000 columns: seconds a row, bytes it sends, seconds an addition."""
+    """Return a worker's cost for 1,000 columns: seconds per row, MiB sent, seconds per addition and per fit."""
     from discrim import BayesErrorLDA
 
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20_000, 1_000)), np.arange(20_000) % 10
+    X, y = wide_block(20_000)
     model = BayesErrorLDA()
     one = model.statistics(X, y)
     gathering = cpu_seconds(lambda: model.statistics(X, y))
-    sent, other = one.to_bytes(), model.statistics(X + 1, y)  # both with as many sampled rows as there are ever
+    sent, other = one.to_bytes(), model.statistics(X + 1, y)  # both have the maximum number of sampled rows
     adding = cpu_seconds(lambda: type(one).from_bytes(sent) + other)
     total = one + other
 
@@ -121,17 +131,87 @@ def per_worker() -> dict[str, float]:
     return {"row": gathering / 20_000, "MiB": len(sent) / 2**20, "add": adding, "fit": solving}
 
 
-def cases(_: set[str]) -> Iterator[Row]:
+def gathered(number: int, n_rows: int) -> tuple[float, bytes]:
+    """Return the CPU seconds that a worker takes to gather its rows, and what it sends."""
+    from discrim import BayesErrorLDA
+    from discrim.core.moments.gather import Gatherer
+
+    X, y = wide_block(PART // 5)
+    X += 1_000 * number
+    gatherer, seconds = Gatherer(BayesErrorLDA()._gathering(), f"part {number}"), 0.0
+    for _ in range(0, n_rows, len(X)):
+        X += 1
+        start = time.process_time()
+        gatherer.add(X, y)
+        seconds += time.process_time() - start
+    start = time.process_time()
+    sent = gatherer.statistics().to_bytes()
+    return seconds + time.process_time() - start, sent
+
+
+def confirmed(worker: dict[str, float]) -> list[dict[str, float | str]]:
+    """Compare the estimate with runs on worker processes: CPU of a worker, MiB sent, CPU and MiB of the driver."""
+    from discrim import BayesErrorLDA, Statistics
+
+    found: list[dict[str, float | str]] = []
+    for n, workers in ((100_000, 2), (400_000, 4)):
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            results = list(pool.map(gathered, range(workers), [n // workers] * workers))
+        sent = [content for _, content in results]
+        start = time.process_time()
+        total = Statistics.from_bytes(sent[0])
+        for content in sent[1:]:
+            total = total + Statistics.from_bytes(content)
+        _ = BayesErrorLDA().fit_statistics(total).components_
+        driver = time.process_time() - start
+        del total
+        tracemalloc.start()
+        held = [Statistics.from_bytes(content) for content in sent]
+        memory = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        del held
+        for what, predicted, measured in (
+            ("CPU seconds of a worker", n / workers * worker["row"], float(np.mean([cpu for cpu, _ in results]))),
+            ("MiB sent", workers * worker["MiB"], sum(map(len, sent)) / 2**20),
+            ("CPU seconds of the driver", (workers - 1) * worker["add"] + worker["fit"], driver),
+            ("MiB of all statistics in the driver", workers * worker["MiB"], memory / 2**20),
+        ):
+            run = f"{n:,} rows on {workers} processes"
+            found.append({"run": run, "what": what, "predicted": predicted, "measured": measured})
+    return found
+
+
+def worst(checks: list[dict[str, Any]]) -> float:
+    """Return the largest factor between a prediction and its measurement."""
+    ratios = [check["predicted"] / check["measured"] for check in checks]
+    return max(max(ratio, 1 / ratio) for ratio in ratios)
+
+
+def cases(wanted: set[str]) -> Iterator[Row]:
+    for name, rows in (("files", _files), ("parts", _parts), ("cluster", _cluster)):
+        if not wanted or name in wanted:
+            yield from rows()
+
+
+def _files() -> Iterator[Row]:
     for found in files():
         work = f"project a Parquet folder of {found['MiB']:.0f} MiB / pyarrow reading it twice"
         ratio = found["project"] / (2 * found["read"])
         yield {"row": "files", "work": work, "goal": 2.0, "ratio": ratio}
         yield {"row": "files", "work": "its peak MiB", "goal": 1024.0, "ratio": found["peak"]}
+
+
+def _parts() -> Iterator[Row]:
     yield {"row": "parts", "work": "slope of seconds over rows, 10⁶ to 10⁸", "goal": 1.05, "ratio": slope(parts())}
 
 
+def _cluster() -> Iterator[Row]:
+    work = "estimated cost of a cluster / measured on 2 and 4 processes, the largest factor"
+    yield {"row": "cluster", "work": work, "goal": 1.5, "ratio": worst(confirmed(per_worker()))}
+
+
 def written() -> str:
-    """What was measured, as a part of the page."""
+    """Return the section of the page."""
     folders, grown, worker = files(), parts(), per_worker()
     lines = [
         "| Parquet folder | pyarrow reads it | `discrim project` fits and writes | peak memory |",
@@ -153,12 +233,14 @@ def written() -> str:
         f"CPU time grows with the number of rows at a log-log slope of {slope(grown):.2f} from 10⁶ to 10⁸ rows.",
         "",
         *cluster(worker),
+        "",
+        *comparison(confirmed(worker)),
     ]
     return "\n".join(lines) + "\n"
 
 
 def cluster(worker: dict[str, float], n: float = 1e9, workers: int = 100) -> list[str]:
-    """The cost model of 10⁹ rows × 1,000 columns, from what a worker was measured to take."""
+    """Return the estimated cost of 10⁹ rows × 1,000 columns, from the measured cost of a worker."""
     gather, sent = n / workers * worker["row"], worker["MiB"]
     rounds = int(np.ceil(np.log(workers) / np.log(8)))
     return [
@@ -170,9 +252,21 @@ def cluster(worker: dict[str, float], n: float = 1e9, workers: int = 100) -> lis
         "| resource | amount |",
         "|---|---|",
         f"| CPU of a worker | {gather / 3600:.1f} h (n·d² / workers), plus reading 10⁷ rows (80 GB) |",
-        f"| network | {workers * sent / 1024:.1f} GiB in total, in {rounds} rounds of eight to one; no rows are sent |",
+        f"| network | {workers * sent / 1024:.1f} GiB in total, in {rounds} rounds of eight to one; "
+        "of the rows, a sample is sent |",
         f"| adding | {rounds * 8 * worker['add']:.0f} s |",
         f"| driver | up to 8 statistics: {8 * sent / 1024:.1f} GiB, and {worker['fit']:.0f} s for the fit |",
+    ]
+
+
+def comparison(checks: list[dict[str, Any]]) -> list[str]:
+    """Return the estimate next to the measurements."""
+    return [
+        f"The same estimate, compared with runs in several processes (the largest factor is {worst(checks):.2f}):",
+        "",
+        "| run | quantity | estimated | measured |",
+        "|---|---|---:|---:|",
+        *(f"| {one['run']} | {one['what']} | {one['predicted']:,.2f} | {one['measured']:,.2f} |" for one in checks),
     ]
 
 

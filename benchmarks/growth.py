@@ -1,8 +1,8 @@
-"""How the cost grows: CPU seconds over sizes from small to large, and the slope on doubly logarithmic axes.
+"""Growth of the cost: CPU seconds over size, and their log-log slope.
 
-n : the same 100,000 rows as a stream, again and again, so that 10⁷ rows need no memory
-d : 200 rows of ever more columns; beyond 200 the Gram matrix is what costs
-C : 1,000,000 rows of ever more classes
+n : a stream that repeats 100,000 rows, so 10⁷ rows need no more memory
+d : 200 rows; beyond 200 columns the Gram matrix dominates
+C : 1,000,000 rows
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ def over_classes() -> Iterator[tuple[int, Callable[[], Any]]]:
 
 
 AXES = (
-    (over_rows, "rows, RegularizedLDA(shrinkage=0.1) of a stream in 20 columns", "1, beyond what a call costs"),
+    (over_rows, "rows, RegularizedLDA(shrinkage=0.1) of a stream in 20 columns", "1, beyond the cost of a call"),
     (over_columns, "columns, PCA(5) of 200 rows", "1 beyond 200 columns (n²d)"),
     (
         over_classes,
         "classes, FisherLDA(2) of 10⁶ rows (2·10⁶ for 10⁶ classes) in 5 columns",
-        "0, then that of the class means (C d)",
+        "0, then 1 for the class means (C d)",
     ),
 )
 
 
 def cases(_: set[str]) -> Iterator[Row]:
-    """Yield of each axis the sizes, the seconds, and the slope over the last two decades."""
+    """Yield the sizes, the seconds, and the slope over the last two decades for each axis."""
     warnings.simplefilter("ignore")
     for sizes, what, theory in AXES:
         points = [(size, min(cpu_seconds(work) for _ in range(3 if size < 10**6 else 1))) for size, work in sizes()]

@@ -1,6 +1,6 @@
-"""Instructions executed by two small fits, counted by valgrind: a figure that no load of the machine moves.
+"""Instructions executed by two small fits, counted by valgrind; the load of the machine does not change them.
 
-Counted are those of the fit alone: of a process that fits many times, less those of one that does not.
+The count of a fit is that of a process with many fits minus that of a process without any.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CASES = {
 
 
 def instructions(code: str) -> int:
-    """Of a process that runs this."""
+    """Return the number of instructions of a process that runs this code."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
         counted = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-c", code]
@@ -60,10 +60,10 @@ def cases(_: set[str]) -> Iterator[Row]:
         for side in (ours, theirs):
             many, none = (instructions(START.format(**size, **side, fits=fits)) for fits in (FITS, 0))
             counts.append((many - none) / FITS)
-        said = f"{work}: {counts[0] / 1e6:.2f} / {counts[1] / 1e6:.2f} million instructions"
+        text = f"{work}: {counts[0] / 1e6:.2f} / {counts[1] / 1e6:.2f} million instructions"
         yield {
             "row": "instructions",
-            "work": said,
+            "work": text,
             "goal": None,
             "ratio": counts[0] / counts[1],
             "peer": "scikit-learn",

@@ -1,4 +1,4 @@
-"""Measured figures, written into a page of the documentation between two marks."""
+"""Measured figures, written between two markers of a documentation page."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ HEAD = """Measured on {day} ({machine}; {ours}).
 | --- | --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 """
 GROWTH = """
-How the cost grows: CPU seconds over size, and the slope over the last two decades on doubly logarithmic axes.
+Growth of the cost: CPU seconds over size, and the log-log slope over the last two decades.
 
 """
 
 
 class Versions:
-    """Of the packages that take part."""
+    """Versions of the packages compared."""
 
     def __init__(self) -> None:
         self.ours = ", ".join(f"{name} {self.named(name)}" for name in ("discrim", "numpy", "scipy"))
@@ -37,12 +37,12 @@ class Versions:
             return "here"
 
     def of(self, row: Row) -> str:
-        """Return the package of the other side of a row."""
+        """Return the package that a row is compared with."""
         return f"{row['peer']} {self.named(row['peer'])}" if row.get("peer") else ""
 
 
 def keep(path: Path, row: Row) -> None:
-    """Put a row in the place of the one before it, in the JSON file and on the page."""
+    """Replace the earlier result of a row in the JSON file and on the page."""
     figures = path.with_suffix(".json")
     kept = json.loads(figures.read_text(encoding="utf-8")) if figures.exists() else {}
     work = str(row["work"]).split(" (primal")[0].split(": ")[0]  # without the figures of a single run

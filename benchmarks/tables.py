@@ -1,4 +1,4 @@
-"""Tables that the benchmarks measure on."""
+"""Tables for the benchmarks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 
 def table(n: int, d: int, seed: int = 0, dtype: type = np.float64) -> np.ndarray:
-    """Return rows without classes, two to five deviations from 0."""
+    """Return rows without classes, with means two to five standard deviations from 0."""
     rng = np.random.default_rng(seed)
     return (rng.standard_normal((n, d)) * np.linspace(1, 3, d) + 5).astype(dtype)
 
@@ -22,14 +22,14 @@ def classes(n: int, d: int, n_classes: int, seed: int = 0) -> tuple[np.ndarray, 
 
 
 def image_segments(n: int = 2_310, d: int = 19) -> tuple[np.ndarray, np.ndarray]:
-    """Return a table of the shape of a real one: seven equal classes."""
+    """Return a table of the shape of the image segmentation data: seven equal classes."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % 7
     return rng.normal(size=(n, d)) + rng.normal(size=(7, d))[y], y
 
 
 def digit_counts(n: int = 3_000) -> tuple[np.ndarray, np.ndarray]:
-    """Return counts from 0 to 16 in 64 columns and ten overlapping classes, as optical digits have them."""
+    """Return counts from 0 to 16 in 64 columns and ten overlapping classes, like the optical digits."""
     rng = np.random.default_rng(0)
     y = rng.integers(10, size=n)
     means = np.clip(8 + 3 * rng.standard_normal((10, 64)), 0, 16) * (rng.random((1, 64)) < 0.8)

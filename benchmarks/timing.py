@@ -1,4 +1,4 @@
-"""Timing of two sides in turns: CPU of one thread, and wall time with default threads on an idle and a busy machine."""
+"""Interleaved timing of two sides: CPU of one thread, and wall time with default threads, idle and with a busy core."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from threadpoolctl import ThreadpoolController
 
 Row = dict[str, Any]
 Work = Callable[[], Any]
-SECONDS, LEAST, MOST = 1.2, 3, 15  # a setting is measured for so long, in at least and at most so many turns;
-PATIENCE = 8.0  # seconds after which fewer turns do
+SECONDS, LEAST, MOST = 1.2, 3, 15  # time per setting, minimum and maximum number of turns
+PATIENCE = 8.0  # seconds after which fewer turns are enough
+QUIET = 0.04  # seconds between two sides, in which idle BLAS threads of the first end their busy waiting
 BUSY = "while True: pass"
 
 
@@ -27,8 +28,9 @@ BUSY = "while True: pass"
 class Case:
     """Work to be timed in turns with other work, and the goal of their ratio.
 
-    row : the name by which it is measured alone; goal, wall_goal : of the CPU time of one thread, of the wall time
-    peer : the package of the other side; threads : False for work that is not ours to divide among threads
+    row : name that selects it on the command line
+    goal, wall_goal : goals of the CPU time of one thread and of the wall time
+    peer : package of the other side; threads : False if the work does not use our threads
     """
 
     row: str
@@ -58,14 +60,16 @@ def measure(case: Case) -> Row:
 
 
 def in_turns(*sides: tuple[Work, int | None]) -> list[tuple[float, float]]:
-    """Return the median wall and CPU seconds of each side with its limit of threads (None: default), in turns."""
+    """Time the sides in turns, each with its thread limit (None: default); return median wall and CPU seconds."""
     controller = ThreadpoolController()
+    quiet = 0.0 if all(limit == 1 for _, limit in sides) else QUIET
     taken: list[list[tuple[float, float]]] = [[] for _ in sides]
     start, n_turns, spent = None, 0, 0.0
     while not n_turns or spent < (PATIENCE if n_turns < LEAST else SECONDS if n_turns < MOST else 0.0):
         for (side, limit), of_side in zip(sides, taken, strict=True):
             with controller.limit(limits=limit):
                 gc.collect()
+                time.sleep(quiet)
                 wall, cpu = time.perf_counter(), time.process_time()
                 side()
                 of_side.append((time.perf_counter() - wall, time.process_time() - cpu))
@@ -77,7 +81,7 @@ def in_turns(*sides: tuple[Work, int | None]) -> list[tuple[float, float]]:
 
 @contextlib.contextmanager
 def busy_core() -> Iterator[None]:
-    """Keep one core busy by another process."""
+    """Keep one core busy with another process."""
     other = subprocess.Popen([sys.executable, "-c", BUSY])
     try:
         yield
@@ -95,7 +99,7 @@ def cpu_seconds(work: Work) -> float:
 
 
 def peak_memory(work: Work) -> int:
-    """Return the bytes allocated at the peak of one call, over what was there before."""
+    """Return the peak of bytes allocated during one call."""
     tracemalloc.start()
     work()
     peak = tracemalloc.get_traced_memory()[1]
@@ -104,6 +108,6 @@ def peak_memory(work: Work) -> int:
 
 
 def write_between(page: Path, start: str, end: str, text: str) -> None:
-    """Write what was measured into a page, between its two marks."""
+    """Write text between two markers of a page."""
     before, _, rest = page.read_text(encoding="utf-8").partition(start)
     page.write_text(before + start + text + end + rest.partition(end)[2], encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Single topics, measured when they are named: enemies, bayes-error, shift, refinement, sparse, precision."""
+"""Topics that are measured only when named: enemies, bayes-error, shift, refinement, sparse, precision."""
 
 from __future__ import annotations
 

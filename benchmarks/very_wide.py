@@ -1,7 +1,7 @@
 """Very wide tables: 100,000 dense and 1,000,000 sparse columns, exact in memory and hashed in one pass.
 
-`python -m benchmarks.very_wide docs/scale.md` writes what was measured into the page, between its marks. Each side runs
-in a process of its own: CPU seconds and peak memory are beyond those of making the table.
+`python -m benchmarks.very_wide docs/scale.md` writes the results between the markers of the page. Each side runs in its
+own process; CPU seconds and peak memory do not include making the table.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ SIDES = {
 
 
 def found() -> Iterator[tuple[str, float, float, float]]:
-    """Of each side: CPU seconds, MiB, and the share of new rows that are told right."""
+    """Yield CPU seconds, MiB and accuracy on new rows for each side."""
     for name, (table, words) in SIDES.items():
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", table + JUDGED.format(**words)],
@@ -91,7 +91,7 @@ def cases(_: set[str]) -> Iterator[Row]:
 
 
 def written() -> str:
-    """The figures as a part of the page."""
+    """Return the section of the page."""
     lines = ["| table and model | CPU | additional memory | new rows correct |", "| --- | ---: | ---: | ---: |"]
     for name, seconds, peak, right in found():
         lines.append(f"| {name} | {seconds:.0f} s | {peak:,.0f} MiB | {100 * right:.1f} % |")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from discrim.registry import PUBLIC, found
+from discrim.registry import PUBLIC, load_target
 
 __version__ = "0.1.0"
 __all__ = sorted(PUBLIC)
@@ -12,7 +12,7 @@ __doc__ = (__doc__ or "") + "\n" + "".join(f"\n{name:<26} {entry.gloss}" for nam
 def __getattr__(name: str) -> Any:
     if name not in PUBLIC:
         raise AttributeError(f"module 'discrim' has no attribute {name!r}")
-    globals()[name] = value = found(PUBLIC[name].target)  # imported on first use
+    globals()[name] = value = load_target(PUBLIC[name].target)  # imported on first use
     return value
 
 

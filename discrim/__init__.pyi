@@ -1,4 +1,4 @@
-# Written by `python discrim/registry.py`, the one list of public names.
+# Written by `python discrim/registry.py`, the list of public names.
 
 from discrim.core.moments.class_moments import ClassMoments as ClassMoments
 from discrim.core.moments.gather import Statistics as Statistics

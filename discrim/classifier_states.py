@@ -1,8 +1,8 @@
 """Fitted scikit-learn classifiers as plain values, and back, for model files.
 
 Most classifiers hold numbers, text and arrays only. A decision tree and a search tree of neighbours are compiled
-objects: the first is kept as the columns of its node table, the second is built again from the rows. Compiled code
-reads the arrays of a tree and of a support vector machine without checking bounds, so they are checked here.
+objects: a file has the columns of the first one's node table, and the second is rebuilt from the rows. Compiled code
+reads the arrays of a tree and of a support vector machine without bounds checks, so they are checked here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
-# names of the classifiers of a model file, and their modules; those of discrim are scikit-learn's with limits of time
+# classifiers of a model file and their modules; those of discrim are scikit-learn's with time limits
 CLASSIFIERS = {
     "LinearSVM": "discrim.evaluation.classifiers",
     "RBFSVM": "discrim.evaluation.classifiers",
@@ -59,7 +59,7 @@ def restore(kind: Any, state: dict[str, Any]) -> Any:
     estimator = kind.__new__(kind)
     parameters = kind().get_params(deep=False)
     vars(estimator).update(parameters | state)
-    # neither changes a prediction, and a file must not decide how many threads are started
+    # neither changes a prediction, and a file must not set the number of threads
     vars(estimator).update({name: parameters[name] for name in ("n_jobs", "verbose") if name in parameters})
     for general, (fitted_by, complete) in _COMPLETED.items():
         if isinstance(estimator, general) and hasattr(estimator, fitted_by):
@@ -90,7 +90,7 @@ def _restore_tree(estimator: Any) -> None:
             nodes[name] = kept["nodes"][name]
     left, right, at = nodes["left_child"], nodes["right_child"], np.arange(n_nodes)
     leaf = left == _LEAF
-    # children come after their parent, so that every path ends
+    # children follow their parent, so every path ends
     inner = (at < left) & (left < n_nodes) & (at < right) & (right < n_nodes)
     inner &= (nodes["feature"] >= 0) & (nodes["feature"] < n_features)
     _require(bool(np.all(np.where(leaf, right == _LEAF, inner))), "the nodes of a tree")
@@ -101,7 +101,7 @@ def _restore_tree(estimator: Any) -> None:
 
 
 def _check_forest(estimator: Any) -> None:
-    """Raise unless every tree of a forest fits it."""
+    """Raise unless every tree has the forest's features and classes."""
     n_classes, n_features = len(estimator.classes_), int(estimator.n_features_in_)
     _require(len(estimator.estimators_) > 0 and int(estimator.n_classes_) == n_classes, "the trees of a forest")
     _require(int(estimator.n_outputs_) == 1, "the trees of a forest")
@@ -112,7 +112,7 @@ def _check_forest(estimator: Any) -> None:
 
 
 def _build_search(estimator: Any) -> None:
-    """Build the search structure of nearest neighbours again from the rows."""
+    """Rebuild the search structure of nearest neighbours from the rows."""
     rows, codes, classes = estimator._fit_X, np.asarray(estimator._y), estimator.classes_
     _require(codes.shape == (rows.shape[0],) and estimator.n_features_in_ == rows.shape[1], "the rows of neighbours")
     _require(codes.dtype.kind in "iu" and codes.min() >= 0 and codes.max() < len(classes), "the labels of neighbours")
@@ -155,7 +155,7 @@ def _require(condition: bool, what: str) -> None:
         raise ValueError(f"{what} do not fit together")
 
 
-# by kind: the attribute that a fitted one has, and the function that checks and completes it
+# by class: an attribute of a fitted classifier, and the function that checks and completes it
 _COMPLETED: dict[type, tuple[str, Callable[[Any], None]]] = {
     DecisionTreeClassifier: ("tree_", _restore_tree),
     RandomForestClassifier: ("estimators_", _check_forest),

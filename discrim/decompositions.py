@@ -1,4 +1,4 @@
-"""Matrix decompositions with fallbacks, so that they succeed for all finite numbers.
+"""Matrix decompositions with fallbacks, which succeed for all finite numbers.
 
     A = VΛVᵀ (symmetric) ,    A = UΣVᵀ ,    A = LLᵀ (positive definite) ,    A⁺
 
@@ -18,7 +18,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
-SWEEPS = 60  # most sweeps of rotations; a dozen is usual
+SWEEPS = 60  # maximum number of Jacobi sweeps; a dozen is usual
 RESTARTS = 300
 EXTRA = 10  # vectors iterated in addition to those requested
 POWERS = 4
@@ -54,7 +54,7 @@ def pinv(A: Array) -> Array:
 
 
 def cholesky(A: Array) -> Array:
-    """Return L of a positive definite matrix, or of each of a stack. Smaller eigenvalues are raised to rounding."""
+    """Return L of a positive definite matrix or stack. Eigenvalues below rounding error are raised to it."""
     try:
         return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except la.LinAlgError:
@@ -68,7 +68,7 @@ def cholesky(A: Array) -> Array:
 
 
 def solve(A: Array, B: Array) -> Array:
-    """Return A⁻¹B, or that of each pair of a stack. If A is singular, return the solution of least norm."""
+    """Return A⁻¹B for a pair of matrices or stacks. If A is singular, return the minimum-norm solution."""
     try:
         return np.asarray(np.linalg.solve(A, B), dtype=np.float64)
     except la.LinAlgError:
@@ -78,7 +78,7 @@ def solve(A: Array, B: Array) -> Array:
 
 
 def largest_eigenpairs_by_products(A: LinearOperator, wanted: int, start: Array) -> tuple[Array, Array]:
-    """Return what `largest_eigenpairs` returns, from products alone, by Lanczos iterations from a start vector."""
+    """Return the result of `largest_eigenpairs` by Lanczos iterations, which use only products with A."""
     try:
         values, vectors = eigsh(A, k=wanted, which="LA", v0=start, tol=0)
     except ArpackError:
@@ -91,7 +91,7 @@ def _try_lapack(routine: Callable[..., Any], A: Array, **options: Any) -> Any:
     """Return the result of a LAPACK routine, or None if it fails or the result is not finite."""
     try:
         found = routine(A, check_finite=False, **options)
-    except ValueError:  # LinAlgError is one
+    except ValueError:  # includes LinAlgError
         return None
     for part in found:
         if not np.isfinite(part).all():
@@ -153,7 +153,7 @@ def _jacobi_svd(A: Array) -> tuple[Array, Array, Array]:
 
 
 def _rotate_pairs(both: Array, left: NDArray[np.intp], right: NDArray[np.intp]) -> bool:
-    """Rotate pairs of rows in place, so that their first halves are orthogonal; return whether any were not."""
+    """Rotate pairs of rows in place until their first halves are orthogonal; return True if any was not."""
     size = len(both)
     a, b = both[left], both[right]
     of_a, of_b, product = (np.vecdot(x[:, :size], y[:, :size]) for x, y in ((a, a), (b, b), (a, b)))
@@ -168,7 +168,7 @@ def _rotate_pairs(both: Array, left: NDArray[np.intp], right: NDArray[np.intp]) 
 
 
 def _disjoint_pairs(n: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield every pair of n columns once, in rounds in which each column occurs once, as in a tournament."""
+    """Yield every pair of n columns once, in rounds in which each column occurs once (round-robin)."""
     around = np.arange(n + n % 2)
     half = len(around) // 2
     for _ in range(len(around) - 1):
@@ -179,7 +179,7 @@ def _disjoint_pairs(n: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]
 
 
 def _krylov_eigenpairs(A: LinearOperator, wanted: int, start: Array) -> tuple[Array, Array]:
-    """Return eigenpairs from the span of X, AX, A²X, …, restarted from the best vectors until they do not change."""
+    """Return eigenpairs from the span of X, AX, A²X, …, restarted from the best vectors until convergence."""
     size, kept = len(start), wanted + EXTRA
     if size <= kept * (POWERS + 1):
         return largest_eigenpairs(A.matmat(np.eye(size)), wanted)
@@ -194,7 +194,7 @@ def _krylov_eigenpairs(A: LinearOperator, wanted: int, start: Array) -> tuple[Ar
         X = basis @ vectors[:, -kept:]
         wrong = la.norm(A.matmat(X[:, -wanted:]) - X[:, -wanted:] * values[-wanted:])
         rounding = EPS * np.sqrt(size) * np.abs(values).max()
-        if wrong <= 10 * rounding or before / 2 < wrong <= 1000 * rounding:  # rotations reach no less
+        if wrong <= 10 * rounding or before / 2 < wrong <= 1000 * rounding:  # the error no longer decreases
             break
         before = wrong
     return values[-wanted:], X[:, -wanted:]

@@ -15,10 +15,10 @@ Kind = TypeVar("Kind", bound=type)
 
 @lru_cache
 def documentation_site() -> str:
-    """Return the address of the documentation site in the package metadata, or an empty text if there is none."""
+    """Return the URL of the documentation site in the package metadata, or "" if there is none."""
     try:
         entries = metadata.metadata("discrim").get_all("Project-URL", [])
-    except metadata.PackageNotFoundError:  # run from its folder, or from one packed file
+    except metadata.PackageNotFoundError:  # not installed, e.g. run from its folder or a zip file
         return ""
     addresses = (entry.split(", ", 1) for entry in entries)
     return {name: address.rstrip("/") for name, address in addresses}.get("Documentation", "")

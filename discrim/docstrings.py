@@ -1,7 +1,7 @@
 """Shared paragraphs of estimator docstrings: a line {like_this} is replaced by the paragraph of that name.
 
-In the section of attributes, such a line adds those attributes that the docstring does not describe itself. Parameters
-are written out in each docstring, because editors show them from the source.
+In the section Attributes, such a line adds the attributes that the docstring does not describe itself. Parameters are
+written out in each docstring, because editors show them from the source.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SHARED: dict[str, str] = {
 
 
 def fill(text: str | None, common: Mapping[str, str]) -> str | None:
-    """Return a docstring with its lines {like_this} replaced; None if Python keeps no docstrings."""
+    """Return a docstring with its lines {like_this} replaced; None if Python runs without docstrings."""
     while text is not None and (place := next((one for one in _PLACE.finditer(text) if one[2] in common), None)):
         entries = _ATTRIBUTE.split(dedent(common[place[2]]))
         missing = "".join(one for one in entries if not re.search(rf"^ *{_name(one)} : ", text, re.MULTILINE))

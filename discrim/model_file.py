@@ -1,7 +1,7 @@
 """Fitted models as files: plain numbers and JSON with a checksum (`tables/plain_format.py`).
 
-A model is a reducer of discrim, or a scikit-learn pipeline of an imputer, a scaler, a reducer and a classifier. A model
-that was fitted on a stream keeps its statistics too, so that a further partial_fit continues.
+A model is a reducer of discrim, or a scikit-learn pipeline of an imputer, a scaler, a reducer and a classifier. If it
+was fitted by partial_fit, the file includes its statistics, and a further partial_fit continues.
 """
 
 from __future__ import annotations
@@ -19,32 +19,36 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.classifier_states import CLASSIFIERS, plain_state, restore
-from discrim.core.classifier_rule import ClassifierRule
+from discrim.core.classifier_rule import ClassifierRule, MeanRule
 from discrim.core.cross_validation import PathScores
 from discrim.core.generalisation import HeldOut
 from discrim.core.kernel_choice import Candidate, Choice, ChosenKernel, HeldOutScores, TriedKernel
+from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmark_rule import Look
 from discrim.core.landmarks import FeatureSpace, FixedFeatures, LandmarkKernel
 from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.moments.few_rows import FewRows
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import RowSample
-from discrim.core.posterior_rule import HeldOutRows, PosteriorRule
+from discrim.core.posterior_rule import HeldOutRows
 from discrim.core.row_limits import RowLimits
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import Pairing
 from discrim.estimators.discriminant import CentroidRule
 from discrim.estimators.map_statistics import MapOfStatistics
 from discrim.estimators.predictor import Predictor
-from discrim.registry import PUBLIC, found
+from discrim.registry import PUBLIC, load_target
 from discrim.tables.plain_format import PlainFormat, PlainFormatError
 from discrim.tables.writing import whole_file
 
-# modules of the estimators of a model file: reducers of the registry, their parts, steps before them, classifiers
+# modules of the estimators of a model file: reducers of the registry, their parts, steps before them, classifiers; and
+# of the folds that a reducer may have for `cv`
 _ESTIMATORS: dict[str, str] = {
     **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
     "ShiftedPCA": "discrim.estimators.margin_pca:ShiftedPCA",
     "Predictor": "discrim.estimators.predictor:Predictor",
     "LinearMap": "discrim.estimators.linear_map:LinearMap",
+    "HashKFold": "discrim.tables.row_hash:HashKFold",
     "SimpleImputer": "sklearn.impute:SimpleImputer",
     **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
     **{name: f"{module}:{name}" for name, module in CLASSIFIERS.items()},
@@ -54,7 +58,7 @@ _ESTIMATORS: dict[str, str] = {
 
 
 class ModelFileError(PlainFormatError):
-    """A file that is no model of discrim, is damaged, or was written by another version."""
+    """Error for a file that is not a model of discrim, is damaged, or was written by another version."""
 
 
 class _EstimatorFormat(PlainFormat):
@@ -62,8 +66,8 @@ class _EstimatorFormat(PlainFormat):
 
     error = ModelFileError
     possible = (
-        "the reducers of discrim with numbers and text for parameters, alone or in a pipeline after SimpleImputer, "
-        "StandardScaler, MinMaxScaler or MaxAbsScaler, with a classifier after it: "
+        "the reducers of discrim with numbers, text and HashKFold for parameters, alone or in a pipeline after "
+        "SimpleImputer, StandardScaler, MinMaxScaler or MaxAbsScaler, with a classifier after it: "
         f"{', '.join(name for name, module in CLASSIFIERS.items() if module.startswith('sklearn'))}"
     )
     remedy = "Fit and save it again."
@@ -75,7 +79,7 @@ class _EstimatorFormat(PlainFormat):
             ]
             return {"pipeline": steps}
         kind = type(value).__name__
-        if kind in _ESTIMATORS and found(_ESTIMATORS[kind]) is type(value):
+        if kind in _ESTIMATORS and load_target(_ESTIMATORS[kind]) is type(value):
             return {"estimator": kind, "state": self._described(_state(value), arrays, kind)}
         return super()._described(value, arrays, place)
 
@@ -83,7 +87,7 @@ class _EstimatorFormat(PlainFormat):
         if isinstance(value, dict) and "pipeline" in value:
             return Pipeline([(name, self._restored(step, arrays)) for name, step in _flat_steps(value["pipeline"])])
         if isinstance(value, dict) and "estimator" in value:
-            kind, state = found(_ESTIMATORS[value["estimator"]]), self._restored(value["state"], arrays)
+            kind, state = load_target(_ESTIMATORS[value["estimator"]]), self._restored(value["state"], arrays)
             if kind.__name__ in CLASSIFIERS:
                 return restore(kind, state)
             estimator = kind.__new__(kind)
@@ -101,11 +105,11 @@ class _ModelFormat(_EstimatorFormat):
         steps = [one for _, one in value.steps] if isinstance(value, Pipeline) else [value]
         for step in steps:
             if not isinstance(step, BaseEstimator) or isinstance(step, Pipeline):
-                raise TypeError(f"a {type(step).__name__} where an estimator belongs")
+                raise TypeError(f"a step must be an estimator; got a {type(step).__name__}")
             check_is_fitted(step)
         _require_model(steps)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of columns without names
+            warnings.simplefilter("ignore")  # the row has no column names
             row = np.zeros((1, value.n_features_in_))  # a forged model can have every attribute and still not work
             for use in ("transform", "predict", "predict_proba", "unusual"):
                 if hasattr(value, use):
@@ -121,12 +125,13 @@ _LINEAR = (
     Gathering,
     FixedFeatures,
     ClassMoments,
+    FewRows,
     RowSample,
     RowLimits,
 )
-_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, ClassifierRule, HeldOutRows, LandmarkKernel)
-_OF_LOOKS = (Look, Choice, Candidate, HeldOutScores, FeatureSpace)  # of a map that was fitted on a stream
-# what the refined hyperplane holds, which is in a room above this one
+_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, ClassifierRule, MeanRule, HeldOutRows, LandmarkKernel)
+_OF_LOOKS = (Look, Choice, Candidate, HeldOutScores, FeatureSpace)  # state of a map fitted by partial_fit
+# state of RefinedHyperplane, given as text, so its module is not imported
 _OF_REFINEMENT = (
     "discrim.estimators.pair_refinement.Hyperplane",
     "discrim.estimators.pair_refinement.Refinement",
@@ -137,18 +142,18 @@ UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS, *_OF_LOOKS)
 
 
 def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted model to a file, completely or not at all.
+    """Write a fitted model to a file atomically.
 
     Parameters
     ----------
     model : estimator
         A fitted reducer of discrim, or a fitted pipeline of scikit-learn's imputer and scalers, a reducer and a
-        classifier, where the reducer or the classifier may be missing. Possible classifiers are logistic regression,
-        nearest neighbours, SVC, LinearSVC, random forest, decision tree, Gaussian naive Bayes and LDA.
+        classifier; either of the last two may be missing. Possible classifiers are logistic regression, nearest
+        neighbours, SVC, LinearSVC, random forest, decision tree, Gaussian naive Bayes and LDA.
     path : str or path
         The file.
     about : dict, default=None
-        Text, numbers and lists to keep with it, such as the names of the columns.
+        Text, numbers and lists to store with it, such as the names of the columns.
 
     Examples
     --------
@@ -186,13 +191,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def trusted_types() -> list[str]:
-    """Return the types that a fitted estimator of discrim is made of, for readers that ask before they load one.
+    """Return the types of a fitted estimator of discrim, for readers that load only trusted types.
 
     Returns
     -------
     list of str
-        Full names, as skops (`skops.io.load(…, trusted=…)`) and MLflow (`skops_trusted_types=…`) take them. Each is a
-        plain holder of numbers and text.
+        Qualified names for skops (`skops.io.load(…, trusted=…)`) and MLflow (`skops_trusted_types=…`). Each type only
+        holds numbers and text.
 
     Examples
     --------
@@ -206,15 +211,15 @@ def trusted_types() -> list[str]:
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what was kept with the model."""
+    """Return the `about` values stored with the model."""
     return FORMAT.about(Path(path).read_bytes(), path)
 
 
 def _flat_steps(steps: Any) -> list[tuple[str, Any]]:
     """Return the steps of a pipeline and of those inside it as one list with unique names.
 
-    A pipeline inside a pipeline is an estimator or, in a file, a map with the key "pipeline". scikit-learn asks every
-    level several times about the one below, so that the time would grow exponentially with the depth.
+    A pipeline inside a pipeline is an estimator or, in a file, a map with the key "pipeline". scikit-learn queries the
+    inner level several times at every level, so the time would grow exponentially with the depth.
     """
     flat: list[tuple[str, Any]] = []
     waiting = list(reversed(list(steps)))
@@ -240,7 +245,7 @@ def _require_model(steps: list[Any]) -> None:
 
 
 def _with_rule(state: dict[str, Any]) -> dict[str, Any]:
-    """Return an estimator's state, in which older files of this format hold the rule of centroids as three arrays."""
+    """Return an estimator's state; older files of this format have the centroid rule as three arrays."""
     if "_centroids" not in state:
         return state
     rule = CentroidRule(*(state.pop(name) for name in ("_discriminants", "_centroids", "_log_priors")))
@@ -248,11 +253,11 @@ def _with_rule(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _state(estimator: Any) -> dict[str, Any]:
-    """Return the attributes of an estimator, with the directions of a stream."""
+    """Return the attributes of an estimator; after partial_fit, its directions included."""
     if isinstance(estimator, Reducer | MapOfStatistics) and estimator.__sklearn_is_fitted__():
         estimator._require_solution()
     known = plain_state(estimator) if type(estimator).__name__ in CLASSIFIERS else vars(estimator)
-    left_out = ["_skl_callbacks", "_held_out"]  # for fits, and one value for each training row
+    left_out = ["_skl_callbacks", "_held_out", "_choice"]  # values for each training row
     if isinstance(estimator, Predictor):
         left_out.append("pipeline")  # the fitted one has the same parameters
     return {name: known[name] for name in known if name not in left_out}

@@ -31,7 +31,8 @@ except ImportError as error:
     ) from error
 
 from discrim.core.calibration import any_class
-from discrim.core.classifier_rule import ClassifierRule
+from discrim.core.classifier_rule import ClassifierRule, MeanRule
+from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import LandmarkKernel
 from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder
 from discrim.estimators.discriminant import CentroidClassifier
@@ -41,12 +42,12 @@ from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.max_margin_shift import MaxMarginShift
 from discrim.estimators.posterior_map import PosteriorMap
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
-from discrim.registry import ENTRIES, found
+from discrim.registry import ENTRIES, load_target
 
 Array = NDArray[np.float64]
 Node = Any  # an operator of skl2onnx's algebra
 PREDICT = "predict"  # the option of reducers that also classify
-# skl2onnx passes zipmap to whatever ends a Pipeline and classifies; probabilities are an array here in any case
+# skl2onnx passes zipmap to the final classifier of a Pipeline; the probabilities here are an array in any case
 OPTIONS = {PREDICT: [True, False], "zipmap": [True, False, "columns"]}
 
 
@@ -60,7 +61,7 @@ def register() -> None:
     >>> skl2onnx.to_onnx(pipeline, X[:1].astype("float32"))  # doctest: +SKIP
     >>> skl2onnx.to_onnx(model, X[:1], options={id(model): {"predict": True}})  # doctest: +SKIP
     """
-    classes = [found(entry.target) for entry in ENTRIES if entry.saved or entry.classifies]
+    classes = [load_target(entry.target) for entry in ENTRIES if entry.saved or entry.classifies]
     parsers = {MaxMarginShift: _parse_shift}
     for one in [*classes, LinearMap, ShiftedPCA]:
         update_registered_converter(
@@ -181,7 +182,7 @@ def _features(at: Graph, model: Any, rows: Node) -> Node:
 
 
 def _of_posterior_map(at: Graph, model: PosteriorMap, rows: Node) -> Node:
-    sharp = at.scaled(_posterior_scores(at, model, rows), model.sharpness_ / model.temperature_)
+    sharp = at.scaled(_posterior_scores(at, model._rule, rows), model.sharpness_ / model.temperature_)
     return at.times(at("Softmax", sharp, axis=1), model.places_)
 
 
@@ -207,7 +208,7 @@ def _kernel(at: Graph, kernel: LandmarkKernel, rows: Node) -> Node:
     """Return k(x, l) for every landmark l."""
     if kernel.name not in ("rbf", "linear"):
         raise NotImplementedError(f"kernel must be 'rbf' or 'linear' for export to ONNX; got {kernel.name!r}.")
-    landmarks, origin, factors = kernel.placed_landmarks, kernel.origin, kernel.factors
+    landmarks, origin, factors = kernel.rescaled_landmarks, kernel.origin, kernel.factors
     landmarks = np.asarray(landmarks.toarray() if hasattr(landmarks, "toarray") else landmarks)
     placed = at.scaled(at.plus(rows, -np.asarray(origin)), factors)
     products = at.times(placed, landmarks.T)
@@ -235,7 +236,7 @@ def _classified(at: Graph, model: Any, rows: Node, kind: int, outputs: Any) -> l
 def _scores(at: Graph, model: Any, rows: Node) -> Node:
     """Return the scores of the classes (n×C); the class with the largest score is predicted."""
     if isinstance(model, PosteriorMap):
-        return _posterior_scores(at, model, rows)
+        return _posterior_scores(at, model._rule, rows)
     if isinstance(model, CentroidClassifier):
         rule = model._rule
         offsets = rule.log_priors - 0.5 * np.einsum("cq,cq->c", rule.centroids, rule.centroids)
@@ -246,8 +247,13 @@ def _scores(at: Graph, model: Any, rows: Node) -> Node:
     return _votes(at, values, len(model.classes_)) if isinstance(model, RefinedHyperplane) else values
 
 
-def _posterior_scores(at: Graph, model: PosteriorMap, rows: Node) -> Node:
-    rule = model._rule
+def _posterior_scores(at: Graph, rule: PosteriorRule | ClassifierRule | MeanRule, rows: Node) -> Node:
+    if isinstance(rule, MeanRule):
+        shares = [
+            at("Softmax", at.scaled(_posterior_scores(at, one, rows), 1 / temperature), axis=1)
+            for one, temperature in zip(rule.rules, rule.temperatures, strict=True)
+        ]
+        return _log_shares(at, at.scaled(at("Sum", *shares), 1 / len(shares)), rule)
     if isinstance(rule, ClassifierRule):
         return _forest_scores(at, rule, rows)
     seen = at.plus(rows, -rule.centre) if rule.kernel is None else _kernel(at, rule.kernel, rows)
@@ -255,7 +261,7 @@ def _posterior_scores(at: Graph, model: PosteriorMap, rows: Node) -> Node:
 
 
 def _forest_scores(at: Graph, rule: ClassifierRule, rows: Node) -> Node:
-    """Return log((1 − 1/n) p + 1/(nC)) of a forest's mean leaf shares p."""
+    """Return the scores of a forest from its mean leaf shares."""
     forest = rule.classifier
     if not isinstance(forest, RandomForestClassifier) or len(rule.known) < rule.n_classes:
         raise NotImplementedError(
@@ -266,9 +272,13 @@ def _forest_scores(at: Graph, rule: ClassifierRule, rows: Node) -> Node:
         rows = at.scaled(at.plus(rows, -rule.centre), np.ldexp(1.0, -rule.exponent))
     single = at("Cast", rows, to=TensorProto.FLOAT)
     shares = onnx_ops.OnnxTreeEnsembleRegressor_3(single, op_version=3, **_tree_table(forest))
+    return _log_shares(at, at("Cast", shares, to=TensorProto.DOUBLE), rule)
+
+
+def _log_shares(at: Graph, shares: Node, rule: ClassifierRule | MeanRule) -> Node:
+    """Return log((1 − 1/n) p + 1/(nC))."""
     share = any_class(rule.total_weight)
-    mixed = at.plus(at.scaled(at("Cast", shares, to=TensorProto.DOUBLE), 1 - share), share / rule.n_classes)
-    return at("Log", mixed)
+    return at("Log", at.plus(at.scaled(shares, 1 - share), share / len(rule.offsets)))
 
 
 def _tree_table(forest: RandomForestClassifier) -> dict[str, Any]:

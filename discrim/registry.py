@@ -1,9 +1,8 @@
-"""The one list of what discrim offers. The front door, the model file, the comparison and the law tests read it.
+"""Registry of all public names. The package's namespace, model files, the comparison and the law tests read it.
 
-A new method is a file in `discrim/estimators` and one entry of `ENTRIES` here: its class, where it stands, a gloss, the
-names it has in a comparison (none, one, or one per option), and its `laws`: properties shared by most methods that this
-one lacks.
-Modules are named as text, so that nothing is imported before it is used.
+A new method is a file in `discrim/estimators` and one entry of `ENTRIES` here: its class and module, a gloss, its names
+in a comparison (none, one, or one per option), and its `laws`: properties shared by most methods that this one lacks.
+Modules are given as text, so nothing is imported before its first use.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Sizes(NamedTuple):
-    """What the training part of a split has."""
+    """Sizes of the training set of a split."""
 
     n_rows: int
     n_features: int
@@ -35,7 +34,7 @@ def never(sizes: Sizes) -> float:
 
 
 def directions_of_rows(sizes: Sizes) -> int:
-    """Return how many directions the centred rows can span."""
+    """Return the number of directions that centred rows can span."""
     return min(sizes.n_rows - 1, sizes.n_features)
 
 
@@ -66,29 +65,29 @@ class Laws:
     orthonormal : bool
         The rows of `components_` are orthonormal.
     inverts : bool
-        If not orthonormal: it divides by the spread within classes, and refuses a table without any.
+        If not orthonormal: it divides by the within-class scatter, and rejects a table in which that is zero.
     rotates : bool
         A rotation of the rows rotates the components.
     nests : bool
-        The first components do not depend on how many are kept.
+        The first components do not depend on the number of components.
     by_products : bool
-        A few components can be found from products with X, without a dense matrix of its size.
+        A few components can be computed from products with X, without a dense matrix of its size.
     by_products_beyond_classes : bool
         The same for more components than n_classes − 1.
     counts_enter : bool
-        The result depends on the number of rows, so that two copies of a table are another problem.
+        The result depends on the number of rows, so repeating every row changes it.
     whole_weights : bool
-        Sample weights must be whole numbers.
+        Sample weights must be integers.
     breaks_ties : bool
         Equal distances are resolved by the order of rows.
     sees_shapes : bool
         It finds components if class means are equal and class covariances differ.
     chosen_by_folds : bool
-        Cross-validation chooses a parameter; a law on the order or repetition of rows holds for given splits.
+        Cross-validation chooses a parameter; laws on the order or repetition of rows hold for fixed splits.
     iterated : bool
-        The result is as exact as the tolerance `tol` of an iteration.
+        The result is accurate to the tolerance `tol` of an iteration.
     uses_svm : bool
-        The result is as exact as the duality gap of an SVM.
+        The result is accurate to the duality gap of an SVM.
     """
 
     supervised: bool = True
@@ -113,16 +112,16 @@ class Laws:
 class Method:
     """A reduction by its name in a comparison.
 
-    build : a callable that takes n_components, or "module:name" of one; None stands for the features as they are
-    options : further arguments
-    nested_from : the K from which on the first components of more are the components of fewer: one fit serves them all
-    resizes : whether a fitted one tells what any other K would give (`with_components`): again one fit serves all
-    most_components : how many it can have
-    seeded : whether it takes random_state
-    default : whether it is compared where no methods are named; default_rows : up to how many rows of the table
+    build : a callable that takes n_components, or "module:name" of one; None for the raw features
+    options : further arguments of `build`
+    nested_from : smallest K from which a fit with more components contains those with fewer, so one fit is enough
+    resizes : True if a fitted model gives every other K by `with_components`; one fit is enough, too
+    most_components : largest possible number of components
+    seeded : True if it takes random_state
+    default : True if it is compared when no methods are named; default_rows : up to this number of rows
     laws : properties that the law tests use
-    predicts_by_components : whether its own prediction uses the components asked for, not all discriminants
-    written : of an estimator that the caller passed all its parameters, which identify its trials
+    predicts_by_components : True if its own prediction uses the requested components, not all discriminants
+    written : all parameters of an estimator that the caller passed; they identify its trials
     """
 
     name: str
@@ -145,50 +144,50 @@ class Method:
     def estimator(self, n_components: int, seed: int) -> Any:
         """Return an unfitted transformer with that many components."""
         assert self.build is not None
-        build = found(self.build) if isinstance(self.build, str) else self.build
+        build = load_target(self.build) if isinstance(self.build, str) else self.build
         seeds = {"random_state": seed} if self.seeded else {}
         return build(n_components=n_components, **self.options, **seeds)
 
     @property
     def linear(self) -> bool:
-        """Whether it is a linear map of the features; of equals the linear one is recommended."""
+        """True if it is a linear map of the features; among equally good methods a linear one is recommended."""
         return self.laws.linear
 
     def counts(self, asked: Iterable[int], n_features: int) -> tuple[int, ...]:
-        """Return the numbers of components to try; the features as they are have one number only."""
+        """Return the numbers of components to try; the raw features have only one."""
         return (n_features,) if self.build is None else tuple(asked)
 
     def judges(self, classifiers: Iterable[str]) -> tuple[str, ...]:
-        """Return names of the classifiers that judge its features."""
+        """Return the names of the classifiers that score its features."""
         return tuple(classifiers)
 
     @property
     def predicts(self) -> bool:
-        """Whether it classifies, so that its own prediction can be judged."""
+        """True if it classifies, so its own prediction can be scored."""
         return self.build is not None and hasattr(self.estimator(1, 0), "predict")
 
     @property
     def own_classifier(self) -> Any:
-        """The classifier of a pipeline that ends in one, which judges it; else None."""
+        """Final classifier of a pipeline, which scores it; None if there is none."""
         return None
 
 
-def found(target: str) -> Any:
-    """Return what "module:name" names."""
+def load_target(target: str) -> Any:
+    """Import and return the object named "module:name"."""
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A public name: where it stands, what it is in about five words, and its names in a comparison."""
+    """Public name: its module, a gloss of about five words, and its names in a comparison."""
 
     name: str
     module: str
     gloss: str
     methods: tuple[Method, ...] = ()
-    saved: bool = False  # whether a fitted one can be written to a model file
-    classifies: bool = False  # a classifier that is not a reducer
+    saved: bool = False  # True if a fitted one can be written to a model file
+    classifies: bool = False  # True for a classifier that is not a reducer
 
     @property
     def target(self) -> str:
@@ -196,7 +195,7 @@ class Entry:
 
 
 def _reducer(target: str, gloss: str, *methods: Method) -> Entry:
-    """Return a class "file:name" in discrim.estimators, which builds its methods unless they say what does."""
+    """Return the entry of a class "file:name" in discrim.estimators; it builds the methods that name no builder."""
     module, _, name = f"discrim.estimators.{target}".partition(":")
     own = tuple(replace(one, build=one.build or f"{module}:{name}") for one in methods)
     return Entry(name, module, gloss, own, saved=True)
@@ -236,7 +235,7 @@ ENTRIES = (
     ),
     _reducer(
         "lda:HeteroscedasticLDA",
-        "classes of different covariances, too",
+        "classes of unequal covariance",
         Method(
             "heteroscedastic-lda",
             "discriminants of class means and class covariances (Chernoff criterion)",
@@ -255,9 +254,11 @@ ENTRIES = (
     ),
     _reducer(
         "undersampled_lda:NullSpaceLDA",
-        "where classes do not vary",
+        "directions without within-class variance",
         Method(
-            "null-space-lda", "class means apart where classes do not vary, for n < d", laws=Laws(by_products=False)
+            "null-space-lda",
+            "directions without within-class variance that separate class means, for n < d",
+            laws=Laws(by_products=False),
         ),
     ),
     _reducer(
@@ -330,7 +331,7 @@ ENTRIES = (
     ),
     _reducer(
         "supervised_pca:ScreenedPCA",
-        "PCA of columns that differ",
+        "PCA of columns that separate",
         Method(
             "screened-pca",
             "PCA of the columns along which classes differ most, one by one (Bair's supervised PCA)",
@@ -345,10 +346,10 @@ ENTRIES = (
     ),
     _reducer(
         "local_fisher:LocalFisherDiscriminant",
-        "discriminants of near rows",
+        "discriminants of neighbouring rows",
         Method(
             "local-fisher-discriminant",
-            "discriminants that pull only near rows of a class together (LFDA)",
+            "discriminants that keep only neighbouring rows of a class close (LFDA)",
             laws=replace(DISCRIMINANTS, streams=False, counts_enter=True, sees_shapes=True),
         ),
     ),
@@ -394,10 +395,10 @@ ENTRIES = (
     ),
     _reducer(
         "local_fisher:PairwiseEigenvectors",
-        "one class large beside another",
+        "large in one class only",
         Method(
             "pairwise-eigenvectors",
-            "directions along which one class's second moments are large beside another's (GEM)",
+            "directions along which one class has large second moments and another small ones (GEM)",
             laws=replace(DISCRIMINANTS, sees_shapes=True),
         ),
     ),
@@ -437,10 +438,10 @@ ENTRIES = (
     ),
     _reducer(
         "posterior_map:PosteriorMap",
-        "a classifier's view, not linear",
+        "nonlinear map by a classifier's posteriors",
         Method(
             "posterior-map",
-            "places of the classes, weighted by a kernel classifier's posteriors",
+            "class positions weighted by a kernel classifier's posteriors",
             nested_from=from_all_discriminants,
             resizes=True,
             most_components=one_less_than_classes,
@@ -451,7 +452,7 @@ ENTRIES = (
     ),
     _reducer(
         "kernel_map:KernelMap",
-        "a kernel version of every method",
+        "kernel version of any method",
         Method(
             "kernel-bayes-error-lda",
             "discriminants of least pairwise Bayes error in a Gaussian kernel's features",
@@ -463,38 +464,38 @@ ENTRIES = (
         ),
     ),
     _reducer("autoencoder:Autoencoder", "one sigmoid layer, for MaxMarginShift"),
-    Entry("max_margin_shift", "discrim.estimators.max_margin_shift", "the shifted rows themselves"),
+    Entry("max_margin_shift", "discrim.estimators.max_margin_shift", "shift rows away from other classes"),
     Entry("CrammerSingerSVC", "discrim.estimators.svc", "multiclass SVM and its duals", classifies=True),
     Entry(
         "RefinedHyperplane",
         "discrim.estimators.refined_hyperplane",
-        "a linear classifier, margins refined",
+        "linear classifier with refined margins",
         classifies=True,
     ),
-    Entry("Predictor", "discrim.estimators.predictor", "a pipeline with probabilities and limits"),
+    Entry("Predictor", "discrim.estimators.predictor", "pipeline with probabilities and limits"),
     Entry("ClassMoments", "discrim.core.moments.class_moments", "class statistics that add up"),
-    Entry("fit_parts", "discrim.estimators.parts", "a fit of a table in parts"),
-    Entry("make_pipeline", "discrim.estimators.pipeline", "a pipeline for tables in parts, too"),
+    Entry("fit_parts", "discrim.estimators.parts", "fit a table in parts"),
+    Entry("make_pipeline", "discrim.estimators.pipeline", "pipeline, also for tables in parts"),
     Entry("Statistics", "discrim.core.moments.gather", "statistics of parts, which add up"),
     Entry("HashKFold", "discrim.tables.row_hash", "folds by a hash of each row"),
-    Entry("compare", "discrim.evaluation.compare", "which reduction helps, with evidence"),
-    Entry("write_report", "discrim.report.page", "a comparison as one page"),
-    Entry("ProjectionDisplay", "discrim.report.projection", "rows on two components, drawn"),
-    Entry("SpectrumDisplay", "discrim.report.spectrum", "what each component is worth, drawn"),
-    Entry("LoadingsDisplay", "discrim.report.loadings", "which features make a component"),
-    Entry("VIPDisplay", "discrim.report.importance", "which features matter in all"),
-    Entry("SeparationDisplay", "discrim.report.importance", "which features separate two classes"),
-    Entry("MonitoringDisplay", "discrim.report.monitoring", "rows that do not fit, drawn"),
-    Entry("MarginDisplay", "discrim.report.margin_distribution", "margins before and after, drawn"),
-    Entry("AccuracyCurveDisplay", "discrim.report.accuracy_curves", "scores over components, drawn"),
+    Entry("compare", "discrim.evaluation.compare", "compare reductions by cross-validation"),
+    Entry("write_report", "discrim.report.page", "write a comparison as HTML page"),
+    Entry("ProjectionDisplay", "discrim.report.projection", "plot of rows on two components"),
+    Entry("SpectrumDisplay", "discrim.report.spectrum", "plot of each component's share"),
+    Entry("LoadingsDisplay", "discrim.report.loadings", "plot of the features of components"),
+    Entry("VIPDisplay", "discrim.report.importance", "plot of feature importances"),
+    Entry("SeparationDisplay", "discrim.report.importance", "plot of features separating two classes"),
+    Entry("MonitoringDisplay", "discrim.report.monitoring", "plot of rows that do not fit"),
+    Entry("MarginDisplay", "discrim.report.margin_distribution", "plot of margins before and after"),
+    Entry("AccuracyCurveDisplay", "discrim.report.accuracy_curves", "plot of scores over components"),
     Entry(
         "CriticalDifferenceDisplay",
         "discrim.report.critical_difference",
-        "mean ranks over data sets",
+        "plot of mean ranks over data sets",
     ),
-    Entry("save", "discrim.model_file", "fitted models as plain, checked files"),
-    Entry("load", "discrim.model_file", "fitted models from such files"),
-    Entry("trusted_types", "discrim.model_file", "what skops and MLflow may load"),
+    Entry("save", "discrim.model_file", "write a fitted model to a file"),
+    Entry("load", "discrim.model_file", "read a fitted model from a file"),
+    Entry("trusted_types", "discrim.model_file", "types for skops and MLflow to trust"),
 )
 
 PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
@@ -502,8 +503,8 @@ OUR_METHODS: tuple[Method, ...] = tuple(method for entry in ENTRIES for method i
 
 
 def render_stub() -> str:
-    """Return the text of `discrim/__init__.pyi`, from which editors and type checkers know the public names."""
-    lines = ["# Written by `python discrim/registry.py`, the one list of public names.", ""]
+    """Return the text of `discrim/__init__.pyi`, in which editors and type checkers find the public names."""
+    lines = ["# Written by `python discrim/registry.py`, the list of public names.", ""]
     lines += [
         f"from {entry.module} import {entry.name} as {entry.name}"
         for entry in sorted(

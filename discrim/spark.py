@@ -2,9 +2,11 @@
 
     partitions → statistics (mapInArrow)     eight statistics → one (groupBy, applyInArrow), again     driver: the fit
 
-The driver receives a few statistics and no rows. No RDD is used, so that it runs on Spark Connect too. The number of
-partitions is not known there, so the number of rounds of adding is fixed. Numeric columns are sent to Python as one
-column of arrays, which costs Spark less than many columns; a transform sends back only what it adds.
+The driver receives a few statistics, and rows only of a sample and of parts with far fewer rows than columns. No RDD
+is used, so that it runs on Spark Connect too. The number of partitions is not known there, so the number of rounds of
+adding is fixed. Numeric columns are sent to Python as one column of arrays, which costs Spark less than many columns;
+a transform sends back only what it adds. Spark computes the components of a small linear map of numeric columns
+itself, by an SQL expression.
 """
 
 from __future__ import annotations
@@ -46,15 +48,19 @@ except ImportError as error:
 
 from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
+from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
 from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
+from discrim.estimators.pca import PCA
+from discrim.estimators.pipeline import linear_map
 from discrim.model_file import FORMAT, UNFITTED
-from discrim.tables.cells import plain_numbers, rows_of_columns
+from discrim.tables.table_error import quoted
 from discrim.tables.validation import PartError
 from discrim.tables.warn_once import columns_in_order
 
 FAN_IN, ROUNDS = 8, 3  # statistics that one task adds, and how many times: 4,096 partitions send eight to the driver
 FOUND = "at int, found binary"
+MAX_TERMS = 1_000  # of a linear map that Spark computes; longer expressions take it long to compile
 INVALID = ("error", "skip", "keep")
 PREDICTIONS = {
     "predict": "predictionCol",
@@ -316,8 +322,11 @@ class SparkReducerModel(_Columns, Model, DefaultParamsReadable, DefaultParamsWri
                 f"Output columns must be new; got {', '.join(map(repr, taken))}, which the data frame has. Set "
                 "outputCol, predictionCol, probabilityCol or rawPredictionCol to other names, or drop the columns."
             )
-        features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
         mode = self._invalid_rows()
+        found = _expressed(model, len(columns)) if named and len(outputs) == 1 else None
+        if found is not None:
+            return _with_expression(dataset, columns, *found, self.getOutputCol(), mode)
+        features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
         arrow_udf: Any = functions.arrow_udf  # whose overloads do not know kinds by annotation
         compute = arrow_udf(_transformer(model, columns, tuple(outputs), mode), _output_type(outputs, model))
         made = "discrim output"
@@ -394,6 +403,49 @@ def _are_texts(model: Any) -> bool:
 def _as_column(made: str, method: str) -> Any:
     values = functions.col(f"{_quoted(made)}.{method}")
     return values if method == "predict" else functions.when(values.isNotNull(), array_to_vector(values))
+
+
+# ---------------------------------------------------------------------- linear maps, computed by Spark itself
+
+
+def _expressed(model: Any, n_columns: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return centre and directions if Spark can compute the components: of a small linear map without gaps."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    is_plain = type(last)._features is Reducer._features or (isinstance(last, PCA) and not last.whiten)
+    found = linear_map(model) if isinstance(last, Reducer) and is_plain and not last._allows_gaps else None
+    return found if found is not None and found[1].shape[1] == n_columns and found[1].size <= MAX_TERMS else None
+
+
+def _with_expression(
+    dataset: Any, columns: list[str], centre: NDArray[Any], directions: NDArray[Any], output: str, mode: str
+) -> Any:
+    """Return the data frame with the components, computed without Python."""
+    made = _quoted("discrim output")
+    sums = [_sum(columns, centre.tolist(), weights) for weights in directions.tolist()]
+    result = dataset.withColumn("discrim output", functions.expr(f"array({', '.join(sums)})"))
+    # a cell that is null, NaN or infinite makes all components so
+    valid = functions.expr(f"coalesce(forall({made}, one -> abs(one) < double('infinity')), false)")
+    if mode == "skip":
+        result = result.filter(valid)
+    components = functions.when(valid, array_to_vector(functions.col(made)))
+    if mode == "error":
+        message = (
+            f"Columns {quoted(columns)} must hold finite numbers, small enough for the result; got a null, a NaN, "
+            "an infinite value or a result above 1.8e308. Drop such rows, or set handleInvalid='skip'."
+        )
+        components = components.otherwise(functions.raise_error(functions.lit(message)))
+    return result.select(*(functions.col(_quoted(name)) for name in dataset.columns), components.alias(output))
+
+
+def _sum(columns: list[str], centre: list[float], weights: list[float]) -> str:
+    """Return Σ (x_j − c_j) w_j in SQL, added in a tree: Spark cannot read very deep expressions."""
+    if len(columns) > 1:
+        half = len(columns) // 2
+        pieces = [
+            _sum(columns[part], centre[part], weights[part]) for part in (slice(0, half), slice(half, len(columns)))
+        ]
+        return f"({' + '.join(pieces)})"
+    return f"(double({_quoted(columns[0])}) - ({centre[0]!r}D)) * ({weights[0]!r}D)"
 
 
 # ---------------------------------------------------------------------- on the workers
@@ -561,7 +613,7 @@ def _of_arrays(column: Any) -> Sized:
 
 
 def _of_vectors(column: Any) -> Sized:
-    """Of pyspark.ml vectors: struct<type (0 sparse, 1 dense), size, indices, values>."""
+    """Return the table of pyspark.ml vectors: struct<type (0 sparse, 1 dense), size, indices, values>."""
     sparse = column.field(0).to_numpy(zero_copy_only=False) == 0
     lengths = column.field(3).value_lengths().to_numpy(zero_copy_only=False)
     sizes = np.where(sparse, column.field(1).fill_null(0).to_numpy(zero_copy_only=False), lengths)
@@ -572,15 +624,6 @@ def _of_vectors(column: Any) -> Sized:
     indices = np.arange(len(values)) - np.repeat(indptr[:-1], lengths)
     indices[np.repeat(sparse, lengths)] = column.field(2).flatten().to_numpy(zero_copy_only=False)
     return sizes, lambda: sp.csr_array((values, indices, indptr), shape=(len(sizes), int(sizes[0])))
-
-
-def _rows(batch: Any, names: list[str]) -> NDArray[Any]:
-    """Return columns of an Arrow batch as rows of numbers."""
-    columns = [plain_numbers(batch.column(name)) for name in names]
-    found = [column for column in columns if column is not None]
-    if len(found) < len(names):
-        raise TypeError(f"Columns {names} must hold numbers; got {batch.schema.types}.")
-    return rows_of_columns(found, np.result_type(*found))
 
 
 def _numbers(column: Any) -> NDArray[Any]:

@@ -1,13 +1,12 @@
 """Threads: every fit and every use of a model runs on one BLAS thread; large sums over rows use several threads.
 
-numpy and scipy bring a BLAS library each, whose threads wait busily for the next product: a fit, which is many short
-products of both, takes several times as long with them as without. The number of threads of a library is a setting of
-the whole process in most builds (OpenBLAS on pthreads, BLIS) and of one thread in the others (MKL, OpenMP). So the
-first thread that enters a fit sets the former to 1 and the last that leaves restores them; the latter are set and
-restored by each thread.
+numpy and scipy each load a BLAS library, whose threads wait busily for the next product. A fit alternates between many
+short products of both, so it takes several times as long with these threads as without. In most builds (OpenBLAS on
+pthreads, BLIS) the number of BLAS threads is a setting of the process: the first thread that enters a fit sets it to 1,
+and the last that leaves restores it. In the others (MKL, OpenMP) each thread sets and restores its own number.
 
-`map_tasks` divides work among threads of its own, each with one BLAS thread. It starts them for one call and ends them
-with it, so that a forked process never waits for a thread that it does not have.
+`map_tasks` divides work among its own threads, each with one BLAS thread. They start and end with the call, so a forked
+process never waits for a thread that it does not have.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from functools import lru_cache, wraps
 from types import FunctionType, TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-import scipy.linalg  # noqa: F401 - so that both libraries are loaded before they are looked up
+import scipy.linalg  # noqa: F401 - loads the second library before both are looked up
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Value = TypeVar("Value")
 Item = TypeVar("Item")
-WORTH = 5e8  # multiplications of a product, counted without symmetry, from which on several threads pay
-_AFFIXES = tuple(itertools.product(("", "scipy_"), ("", "64_", "_64")))  # of the names in builds of OpenBLAS
+WORTH = 5e8  # number of multiplications, counted without symmetry, above which several threads pay off
+_AFFIXES = tuple(itertools.product(("", "scipy_"), ("", "64_", "_64")))  # of the function names in builds of OpenBLAS
 
 
 class _Library(NamedTuple):
-    """How the number of threads of a BLAS library is read and set."""
+    """Functions that read and set the number of threads of a BLAS library."""
 
     threads: Callable[[], int]
     set_threads: Callable[[int], Any]
@@ -47,7 +46,7 @@ _Settings = list[tuple[_Library, int]]
 
 @lru_cache(maxsize=1)
 def _libraries() -> tuple[list[_Library], list[_Library]]:
-    """The loaded BLAS libraries: those with one setting for the process, and those with one for each thread."""
+    """Return the loaded BLAS libraries: those with one setting per process, and those with one per thread."""
     of_process: list[_Library] = []
     of_thread: list[_Library] = []
     for found in ThreadpoolController().lib_controllers:
@@ -61,7 +60,7 @@ def _libraries() -> tuple[list[_Library], list[_Library]]:
 
 
 def _openblas(library: Any) -> _Library | None:
-    """OpenBLAS's own functions: threadpoolctl ignores all threads but the first that sets a number."""
+    """Return OpenBLAS's own functions, because threadpoolctl ignores all threads but the first that sets a number."""
     for before, after in _AFFIXES:
         if hasattr(library, f"{before}openblas_set_num_threads{after}"):
             names = (f"{before}openblas_{verb}_num_threads{after}" for verb in ("get", "set"))
@@ -79,7 +78,7 @@ def _set_to_one(libraries: list[_Library]) -> _Settings:
 
 
 def _restore(settings: _Settings) -> None:
-    """Restore the numbers, where they are still the 1 that was set here: another number is the user's since."""
+    """Restore the numbers that are still 1; the user has set any other number in the meantime."""
     for library, before in settings:
         if before > 1 and library.threads() == 1:
             library.set_threads(before)
@@ -87,25 +86,25 @@ def _restore(settings: _Settings) -> None:
 
 @lru_cache(maxsize=1)
 def _cores_of_process(_: int) -> int:
-    """Return the cores that this process (by its id) may use: 1 in a worker process, whose siblings use the others."""
+    """Return the number of cores for this process (by its id): 1 in a worker, whose siblings use the others."""
     return 1 if multiprocessing.parent_process() is not None else int(cpu_count())
 
 
 def _cores() -> int:
-    """Return the cores that this process may use: the affinity can change, the quota of a container is read once."""
+    """Return the number of cores for this process; the affinity can change, a container's quota is read once."""
     cores = _cores_of_process(os.getpid())
     return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
 
 
 class _Inside(threading.local):
-    """Number of limited calls that this thread is in, and the settings of its own libraries before."""
+    """Depth of limited calls of this thread, and the previous settings of its own libraries."""
 
     depth = 0
     settings: _Settings = []  # noqa: RUF012 - replaced, never changed
 
 
 class _OneBlasThread:
-    """The context manager `one_blas_thread`: nested and in several threads at once, it counts the threads inside."""
+    """Context manager `one_blas_thread`; it can be nested and used in several threads, which it counts."""
 
     def __init__(self) -> None:
         self._lock, self._mine = threading.RLock(), _Inside()
@@ -143,16 +142,16 @@ class _OneBlasThread:
                 self._settings = []
 
     def free_threads(self) -> int:
-        """Return how many threads may work for this one: cores that no other limited call uses.
+        """Return the number of threads that may work for this one: the cores that no other limited call uses.
 
-        They are no more than the BLAS threads before the limit, which OMP_NUM_THREADS, threadpoolctl and joblib set.
+        The maximum is the number of BLAS threads before the limit, set by OMP_NUM_THREADS, threadpoolctl or joblib.
         """
         settings = self._settings + self._mine.settings
         allowed = min((before for _, before in settings), default=1)
         return min(allowed, _cores()) - self._n_threads + 1 if allowed > 1 else 1
 
     def _in_child(self) -> None:
-        """Forget the other threads that were inside: of a forked process, the thread that forked is the only one."""
+        """Forget the other threads inside, because a forked process has only the thread that forked."""
         self._n_threads = int(self._mine.depth > 0)
         self._lock.release()
         if not self._n_threads:
@@ -164,7 +163,7 @@ one_blas_thread = _OneBlasThread()
 
 
 def on_one_blas_thread(method: Method) -> Method:
-    """Decorate a function: it runs on one BLAS thread, and the setting before is restored however it ends."""
+    """Decorate a function to run on one BLAS thread; the previous setting is restored, also after an error."""
 
     @wraps(method)
     def limited(*given: Any, **named: Any) -> Any:
@@ -175,17 +174,17 @@ def on_one_blas_thread(method: Method) -> Method:
 
 
 def map_tasks(work: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Value]:
-    """Yield work(item) for every item in their order, computed by as many threads as there are free cores.
+    """Yield work(item) for every item in order, computed by as many threads as there are free cores.
 
-    It pays where numpy or another library that releases the interpreter's lock does the work, some milliseconds for
-    each item. A caller that sums the values gets the same digits from any number of threads.
+    Use it for work that releases the interpreter's lock, such as numpy's, and takes some milliseconds per item. The sum
+    of the values has the same digits for any number of threads.
     """
     n_threads = min(len(items), one_blas_thread.free_threads())
     if n_threads < 2:
         yield from map(work, items)
         return
 
-    def run(context: Context, item: Item) -> Value:  # the context has numpy's error state
+    def run(context: Context, item: Item) -> Value:  # the context includes numpy's error state
         with one_blas_thread:
             return context.run(work, item)
 
@@ -194,7 +193,7 @@ def map_tasks(work: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[
 
 
 def on_one_blas_thread_throughout(cls: type[Any]) -> type[Any]:
-    """Decorate a class: every public method that it defines runs on one BLAS thread."""
+    """Decorate a class to run every public method that it defines on one BLAS thread."""
     for name, method in list(vars(cls).items()):
         if isinstance(method, FunctionType) and not name.startswith("_"):
             setattr(cls, name, on_one_blas_thread(method))
@@ -202,10 +201,10 @@ def on_one_blas_thread_throughout(cls: type[Any]) -> type[Any]:
 
 
 class computed_once(functools.cached_property[Value]):  # noqa: N801 - used as a decorator
-    """A property that an instance computes when it is first read, without a lock.
+    """Property that an instance computes on first access, without a lock.
 
-    Before Python 3.12, `functools.cached_property` holds one lock for all instances while one of them computes: fits in
-    several threads wait for each other, and a process forked meanwhile waits for ever.
+    Before Python 3.12, `functools.cached_property` holds one lock for all instances while one of them computes. Fits in
+    several threads would wait for each other, and a process forked in the meantime would wait forever.
     """
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

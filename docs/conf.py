@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from sklearn.base import ClassifierMixin, TransformerMixin
+
 import discrim
 from discrim.registry import ENTRIES, OUR_METHODS, PUBLIC
 
@@ -36,7 +38,12 @@ default_role = "literal"
 html_theme = "pydata_sphinx_theme"
 html_title = "discrim"
 html_static_path = ["_static"]
-html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "header_links_before_dropdown": 6}
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "show_nav_level": 2,  # the sidebar of "Which method?" lists the methods
+}
 html_show_sourcelink = False
 
 numpydoc_show_class_members = False
@@ -70,6 +77,7 @@ def _as_text(app, what, name, obj, options, lines):
         in_example = bool(line.strip()) and (in_example or line.lstrip().startswith(">>>"))
         if in_example:
             continue
+        line = re.sub(r":ref:`([^`<]+?) *(<[^`]*>)?`", r"\1", line)  # scikit-learn's labels are on its own pages
         parts = re.split(r"(``[^`]*``|`[^`]*`)", line)  # literals are every second part
         parts[::2] = [re.sub(r"(?<=\w)_(?!\w)", r"\\_", part).replace("|", "\\|") for part in parts[::2]]
         lines[at] = "".join(parts)
@@ -92,15 +100,22 @@ def _reference() -> None:
     """Write the pages of the API reference from the registry."""
     kinds = {"Reducers": [], "Classifiers": [], "Comparing": [], "Displays": [], "Files and statistics": []}
     for entry in ENTRIES:
-        package = entry.module.split(".")[1]
-        kind = {"reducers": "Reducers", "classifiers": "Classifiers", "evaluation": "Comparing"}.get(package, "")
-        if not kind or entry.name in ("save", "load"):
-            kind = "Displays" if entry.name.endswith("Display") else "Files and statistics"
+        public = getattr(discrim, entry.name)
+        if inspect.isclass(public) and issubclass(public, TransformerMixin):
+            kind = "Reducers"
+        elif inspect.isclass(public) and issubclass(public, ClassifierMixin):
+            kind = "Classifiers"
+        elif entry.name.endswith("Display"):
+            kind = "Displays"
+        else:
+            kind = "Comparing" if entry.module.startswith("discrim.evaluation") else "Files and statistics"
         kinds[kind].append(entry)
     lines = ["# API reference", "", "Everything here is imported from `discrim`.", ""]
     for kind, entries in kinds.items():
         lines += [f"## {kind}", "", "| name | description |", "| --- | --- |"]
-        lines += [f"| [{entry.name}](api/{entry.name}.rst) | {entry.gloss} |" for entry in entries]
+        for entry in entries:
+            summary = inspect.getdoc(getattr(discrim, entry.name)).splitlines()[0]
+            lines.append(f"| [{entry.name}](api/{entry.name}.rst) | {summary} |")
         lines += [""]
     lines += ["```{toctree}", ":hidden:", "", *(f"api/{entry.name}" for entry in ENTRIES), "```", ""]
     _written("api.md", "\n".join(lines))

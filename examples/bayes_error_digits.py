@@ -1,4 +1,4 @@
-"""Handwritten digits in two components, LDA's and those of least pairwise Bayes error: figures and picture of the docs.
+"""Handwritten digits in two components of LDA and of BayesErrorLDA: figures and picture of the docs.
 
     python examples/bayes_error_digits.py [--splits 10] [--picture docs/images/bayes_error_digits.png]
 
@@ -23,12 +23,12 @@ COUNTS = (1, 2, 3, 5)
 METHODS = {
     "RegularizedLDA": lambda k: RegularizedLDA(k),
     "BayesErrorLDA": lambda k: BayesErrorLDA(k),
-    "nested": lambda k: BayesErrorLDA(max(COUNTS), nested=True),  # one fit, of which the first k are taken
+    "nested": lambda k: BayesErrorLDA(max(COUNTS), nested=True),  # one fit; its first k components are used
 }
 
 
 def accuracies(X: np.ndarray, y: np.ndarray, n_splits: int) -> dict[tuple[str, int], float]:
-    """Mean accuracy of five neighbours for every method and number of components, the same splits for all."""
+    """Return the mean accuracy of 5-NN for every method and number of components, on the same splits."""
     found: dict[tuple[str, int], list[float]] = {}
     for train, test in StratifiedShuffleSplit(n_splits, test_size=1 / 3, random_state=0).split(X, y):
         for name, method in METHODS.items():
@@ -49,7 +49,7 @@ def print_table(name: str, X: np.ndarray, y: np.ndarray, n_splits: int) -> dict[
 
 
 def draw(X: np.ndarray, y: np.ndarray, found: dict[tuple[str, int], float], path: Path) -> None:
-    """Rows that took no part in the fits, in both methods' two components."""
+    """Draw held-out rows on the two components of both methods."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -65,14 +65,14 @@ def draw(X: np.ndarray, y: np.ndarray, found: dict[tuple[str, int], float], path
             middle = np.median(Z[y[test] == digit], axis=0)
             halo = [patheffects.withStroke(linewidth=3, foreground="white")]
             axes.text(*middle, str(digit), fontsize=17, weight="bold", ha="center", va="center", path_effects=halo)
-        axes.set_title(f"{name}: five neighbours right in {found[name, 2]:.0%}")
+        axes.set_title(f"{name}: 5-NN accuracy {found[name, 2]:.0%}")
         axes.set_aspect("equal", adjustable="datalim")
         axes.set(xlabel="component 1", ylabel="component 2", xticks=[], yticks=[])
     figure.savefig(path, dpi=110)
 
 
 def print_confused(X: np.ndarray, y: np.ndarray) -> None:
-    """The pairs of digits that two components leave closest."""
+    """Print the pairs of digits that are closest in two components."""
     fitted = BayesErrorLDA(2).fit(X, y)
     errors = np.triu(fitted.pair_errors_, 1)
     order = np.argsort(-errors, axis=None)[:6]

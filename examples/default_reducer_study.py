@@ -13,8 +13,8 @@ import numpy as np
 from study_parts import CLASSIFIERS, Result, better_and_worse, figure, main_of_trials, markdown, tried
 
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import named_methods
+from discrim.evaluation.plan import Grid, product
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.results import Cell
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference, nemenyi_p_values
@@ -52,7 +52,7 @@ SLOW = ("nca",)  # takes longer than all others together, so it gets half of the
 COUNTS = (1, 2, 3, 5)
 
 
-class BesideDefault(Result):
+class ComparedWithDefault(Result):
     """Results on a data set, with differences between the default and the others."""
 
     def mean(self, method: str, counts: tuple[int, ...] = ()) -> float:
@@ -81,19 +81,19 @@ def grids(name: str, table: LabelledTable, splits: int) -> Iterator[Grid]:
         yield Grid(name, table, cells, named_protocol("holdout-80-20", n_splits=n_splits))
 
 
-def result(name: str, store: Store, most: int, splits: int, jobs: int) -> BesideDefault:
-    return tried(BesideDefault, name, lambda table: grids(name, table, splits), store, most, jobs)
+def result(name: str, store: Store, most: int, splits: int, jobs: int) -> ComparedWithDefault:
+    return tried(ComparedWithDefault, name, lambda table: grids(name, table, splits), store, most, jobs)
 
 
 # ---------------------------------------------------------------------- tables
 
 
-def data_sets(results: list[BesideDefault]) -> Iterator[str]:
+def data_sets(results: list[ComparedWithDefault]) -> Iterator[str]:
     yield "**Data sets.** Four fifths of the rows used are the training set, one fifth the test set.\n"
     yield from markdown(["data", "rows used", "columns", "classes"], [[one.name, *one.sizes] for one in results])
 
 
-def accuracies(results: list[BesideDefault]) -> Iterator[str]:
+def accuracies(results: list[ComparedWithDefault]) -> Iterator[str]:
     yield "**Mean accuracy, %,** over data sets and classifiers, and seconds per fit (mean over data sets).\n"
     rows = []
     for method in (DEFAULT, *OTHERS):
@@ -104,7 +104,7 @@ def accuracies(results: list[BesideDefault]) -> Iterator[str]:
     yield "A dash means that fewer than K components exist on some of the data sets.\n"
 
 
-def differences(results: list[BesideDefault]) -> Iterator[str]:
+def differences(results: list[ComparedWithDefault]) -> Iterator[str]:
     yield f"**{DEFAULT} against each other method**, cell by cell (data set × K × classifier; only cells that both"
     yield "have): mean difference in points, in all cells and in those with K < C − 1; cells in which it is"
     yield "significantly better / worse by the corrected t test at 5 %, with Holm's correction over the row, and"
@@ -120,7 +120,7 @@ def differences(results: list[BesideDefault]) -> Iterator[str]:
         gains = [f"{means.mean():+.1f}", f"{means[few].mean():+.1f}"]
         rows.append([other, str(len(means)), *gains, *better_and_worse(tested)])
         behind += [
-            [one.name, str(cell.k), cell.classifier, other, *beside(found)]
+            [one.name, str(cell.k), cell.classifier, other, *difference_cells(found)]
             for (one, cell, _), found in zip(listed, tested, strict=True)
             if found.mean < 0 and found.p_value < LEVEL
         ]
@@ -131,12 +131,12 @@ def differences(results: list[BesideDefault]) -> Iterator[str]:
     yield from markdown(["data", "K", "classifier", "other method", "difference", "p", "after Holm"], behind)
 
 
-def beside(found: Difference) -> list[str]:
+def difference_cells(found: Difference) -> list[str]:
     """Return the points, p, and the verdict after Holm's correction."""
     return [f"{100 * found.mean:+.1f}", f"{found.p_value:.3f}", found.verdict]
 
 
-def beside_lda(results: list[BesideDefault]) -> Iterator[str]:
+def compared_with_lda(results: list[ComparedWithDefault]) -> Iterator[str]:
     yield f"**{LDA} → {DEFAULT}** by data set: mean accuracy over the three classifiers, %; in brackets the number of"
     yield "classifiers for which the difference is significant after Holm's correction over the table (− for a loss).\n"
     tested = iter(adjusted([found for one in results for found in one.over(LDA).values()]))
@@ -154,7 +154,7 @@ def beside_lda(results: list[BesideDefault]) -> Iterator[str]:
     yield from markdown(["data", *(f"K = {k}" for k in COUNTS)], rows)
 
 
-def mean_ranks(results: list[BesideDefault]) -> Iterator[str]:
+def mean_ranks(results: list[ComparedWithDefault]) -> Iterator[str]:
     complete = [m for m in (DEFAULT, *OTHERS) if not any(np.isnan(one.mean(m)) for one in results)]
     reach = nemenyi_critical_difference(len(complete), len(results))
     yield f"**Mean ranks** over the {len(results)} data sets of the {len(complete)} methods that have every K (1 is"
@@ -173,8 +173,8 @@ def mean_ranks(results: list[BesideDefault]) -> Iterator[str]:
     yield f"p value for equality of all methods (Friedman test, Iman and Davenport's F), for K = {', '.join(notes)}.\n"
 
 
-def tables(results: list[BesideDefault], options: Namespace) -> Iterator[str]:
-    for part in (data_sets, accuracies, differences, beside_lda, mean_ranks):
+def tables(results: list[ComparedWithDefault], options: Namespace) -> Iterator[str]:
+    for part in (data_sets, accuracies, differences, compared_with_lda, mean_ranks):
         yield from part(results)
 
 

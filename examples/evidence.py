@@ -1,9 +1,9 @@
-"""All figures of the documentation, computed from scratch: `make evidence`, or of one page: `make evidence PAGE=study`.
+"""Computation of all figures of the documentation: `make evidence`, or of one page: `make evidence PAGE=study`.
 
     DISCRIM_DATA=folder python examples/evidence.py [--only PAGE …] [--jobs 2]
 
-Each page has a script that also runs alone. Results are kept in build/evidence, a folder for each version and commit,
-so that a run that was stopped continues and figures of different code are never mixed. Every table that is written ends
+Each page has a script that also runs alone. Results are stored in build/evidence, in a folder for each version and
+commit, so an interrupted run continues and figures of different code are never mixed. Every table that is written ends
 with the version and the date.
 """
 
@@ -28,7 +28,7 @@ class Page(NamedTuple):
     minutes: int  # budget on two free cores; all together stay below three hours
 
 
-# The papers' own numbers of splits where these take minutes; data shifting has 10 splits for each printed table.
+# The papers' own numbers of splits if these take minutes; data shifting has 10 splits for each printed table.
 PAGES = {
     "reproduce": [
         Page("reproduce_study.py", "--stores {stores} --only lda-refinement --into docs/reproduce.md", 6),
@@ -56,10 +56,13 @@ PAGES = {
     ],
     "study": [Page("default_reducer_study.py", "--store {store} --into docs/study.md", 12)],
     "posterior_map": [
-        Page("nonlinear_study.py", "--store {store} --splits 10 --rows 600 --into docs/posterior_map.md", 15)
+        Page("nonlinear_study.py", "--store {store} --splits 10 --rows 600 --into docs/posterior_map.md", 15),
+        Page("posterior_map_study.py", "--store {stores}/map.json --into docs/posterior_map.md", 3),
     ],
     "bayes_error_lda": [Page("linear_default_study.py", "--into docs/bayes_error_lda.md", 10)],
-    "company": [Page("company_study.py", "--store {store} --splits 5 --rows 400 --into docs/company.md", 25)],
+    "related_methods": [
+        Page("related_methods_study.py", "--store {store} --splits 5 --rows 400 --into docs/related_methods.md", 25)
+    ],
 }
 
 

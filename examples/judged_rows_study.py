@@ -1,4 +1,4 @@
-"""How many held-out rows per fold need to judge a ridge? Large real tables, judged on few rows to all of them.
+"""Number of held-out rows per fold that choosing a ridge needs, on large real tables.
 
 Needs the data sets in the folder that DISCRIM_DATA names. Prints the table of docs/discriminant_analysis.md.
 """
@@ -19,7 +19,7 @@ from discrim.tables.catalogue import load
 NAMES = ("satimage", "mnist_test10k", "letter", "ocr_letters")
 ROWS = (250, 500, 1_000, 2_000, 4_000, 10**9)
 SPLITS = StratifiedShuffleSplit(5, test_size=0.2, random_state=0)
-NEIGHBOURS_OF = 2_000  # test rows, and twice as many training rows, for the neighbours in the components
+NEIGHBOURS_OF = 2_000  # number of test rows, and half the number of training rows, of 5-NN in the components
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def judged(most: int, X: np.ndarray, y: np.ndarray, Z: np.ndarray, wanted: np.ndarray) -> tuple[float, ...]:
-    """Odds of the ridge chosen with so many rows per fold; accuracy and log loss of its rule; neighbours' accuracy."""
+    """Return the odds of the ridge chosen with `most` rows per fold, its accuracy and log loss, and 5-NN's accuracy."""
     shrinkage_path.JUDGED_ROWS = most
     rule, reducer = RegularizedLDA().fit(X, y), BayesErrorLDA(5).fit(X, y)
     some, others = slice(2 * NEIGHBOURS_OF), slice(NEIGHBOURS_OF)

@@ -2,13 +2,12 @@
 
     DISCRIM_DATA=folder python examples/judges_study.py --into docs/compare.md
 
-Every default method is judged by every candidate with 1, 2, 5 and C−1 components. A set of judges loses, on a data set,
-what its best pipeline has less than the best pipeline of all candidates.
+Every candidate classifier scores every default method with 1, 2, 5 and C−1 components. The loss of a set of classifiers
+on a data set is the score of the best pipeline of all candidates minus that of the set's best pipeline.
 """
 
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -16,8 +15,8 @@ import numpy as np
 from study_parts import arguments, drawn, markdown, show
 
 from discrim.evaluation.classifiers import CLASSIFIERS
-from discrim.evaluation.grid import Grid, automatic_counts, product, training_sizes
 from discrim.evaluation.methods import named_methods
+from discrim.evaluation.plan import Grid, automatic_counts, product, training_sizes
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.results import Result, Scores
 from discrim.evaluation.run import Memory, run
@@ -44,7 +43,7 @@ MOST_ROWS, SPLITS = 600, 5
 
 
 def results_on(name: str) -> list[Result]:
-    """Judge every default method by every candidate."""
+    """Score every default method with every candidate."""
     table = drawn(catalogue.load(name, download=False), MOST_ROWS)
     protocol = named_protocol("holdout-80-20", n_splits=SPLITS)
     methods = [one for one in named_methods(["default"], table.n_samples) if one.build is not None]
@@ -56,30 +55,25 @@ def results_on(name: str) -> list[Result]:
     return rows
 
 
-def losses(rows: Sequence[Result]) -> tuple[dict[tuple[str, ...], float], dict[str, float]]:
-    """Points that each set of one or two judges loses, and the seconds of each judge."""
-    scores = Scores.of(rows, "accuracy").complete()
+def losses(rows: Sequence[Result]) -> dict[tuple[str, ...], float]:
+    """Return the loss in points of each set of one or two classifiers."""
+    scores = Scores.from_rows(rows, "accuracy").complete()
     means = scores.values.mean(axis=1)
     best = {one: max(means[at] for at, cell in enumerate(scores.cells) if cell.classifier == one) for one in CANDIDATES}
-    seconds: dict[str, float] = defaultdict(float)
-    for row in rows:
-        seconds[row.cell.classifier] += row.seconds
     sets = [chosen for size in (1, 2) for chosen in combinations(CANDIDATES, size)]
     top = max(best.values())
-    return {chosen: 100 * (top - max(best[one] for one in chosen)) for chosen in sets}, dict(seconds)
+    return {chosen: 100 * (top - max(best[one] for one in chosen)) for chosen in sets}
 
 
 def lines() -> Iterator[str]:
     """Yield the table, the smallest mean loss first."""
     found = [losses(results_on(name)) for name in DATASETS]
-    unit = sum(took["5-nn"] for _, took in found)
     table = []
-    for chosen in found[0][0]:
-        lost = np.array([of_data[chosen] for of_data, _ in found])
-        seconds = sum(took[one] for _, took in found for one in chosen)
-        figures = [f"{lost.mean():.2f}", f"{lost.max():.1f}", str(int((lost < 0.5).sum())), f"{seconds / unit:.1f}"]
+    for chosen in found[0]:
+        lost = np.array([of_data[chosen] for of_data in found])
+        figures = [f"{lost.mean():.2f}", f"{lost.max():.1f}", str(int((lost < 0.5).sum()))]
         table.append((lost.mean(), [" and ".join(chosen), *figures]))
-    heads = ["judges", "mean loss (points)", "largest loss", f"within 0.5 points, of {len(DATASETS)}", "time"]
+    heads = ["judges", "mean loss (points)", "largest loss", f"within 0.5 points, of {len(DATASETS)}"]
     yield from markdown(heads, [row for _, row in sorted(table)])
 
 

@@ -2,9 +2,9 @@
 
     DISCRIM_DATA=folder python examples/linear_default_study.py --into docs/bayes_error_lda.md
 
-The ridge of shrinkage="cv": the highest held-out accuracy, or of all within one standard error of it the least log loss
-(at temperature 1, or at each ridge's own best one). And two classes with more than one component: beyond the one
-discriminant PCA of its complement, or directions in which the classes' covariances differ most.
+First, the ridge of shrinkage="cv": the highest held-out accuracy, or the least log loss among the ridges within one
+standard error of it (at temperature 1, or at each ridge's best temperature). Second, more than one component for two
+classes: after the discriminant, PCA of its complement, or directions in which the class covariances differ most.
 """
 
 import sys
@@ -28,12 +28,12 @@ from discrim.tables import catalogue
 ACCURACY, LOSS, TEMPERED = "highest accuracy", "least log loss", "least log loss at the best temperature"
 PCA, GAP, BHATTACHARYYA = "PCA of the complement", "difference of covariances", "Bhattacharyya distance"
 TEST_TO_TRAIN = 1 / 4
-Key = tuple[str, int, str, str]  # data, K, classifier, what was tried
+Key = tuple[str, int, str, str]  # data, K, classifier, variant
 Rows = np.ndarray
 
 
 def splits_of(name: str, most: int, n_splits: int) -> Iterator[tuple[int, Rows, Rows, Rows, Rows]]:
-    """Numbered: training rows with labels and test rows with labels, standardised."""
+    """Yield the number of a split, its training rows and labels, and its test rows and labels, standardised."""
     table = drawn(catalogue.load(name, download=False), most)
     X = np.asarray(table.X.toarray() if hasattr(table.X, "toarray") else table.X, dtype=float)
     for number, (train, test) in enumerate(named_protocol("holdout-80-20", n_splits=n_splits).splits(table.y, 0)):
@@ -45,7 +45,7 @@ def splits_of(name: str, most: int, n_splits: int) -> Iterator[tuple[int, Rows, 
 
 
 def ridges(X: Rows, y: Rows) -> dict[str, float]:
-    """What each rule chooses."""
+    """Return the ridge that each rule chooses."""
     path = BayesErrorLDA(1).fit(X, y).path_
     accuracies, losses = path.accuracies[:, 0], path.losses[:, 0]
     best = accuracies.max()
@@ -58,7 +58,7 @@ def ridges(X: Rows, y: Rows) -> dict[str, float]:
 
 
 def by_ridge(X: Rows, y: Rows, new: Rows) -> Iterator[tuple[str, int, Rows, Rows]]:
-    counts = COUNTS if len(np.unique(y)) > 2 else COUNTS[:1]  # of two classes the rest is pads
+    counts = COUNTS if len(np.unique(y)) > 2 else COUNTS[:1]  # for two classes the others are pads
     for rule, shrinkage in ridges(X, y).items():
         for k in (k for k in counts if k <= min(X.shape[1], len(X) - 1)):
             model = BayesErrorLDA(k, shrinkage=shrinkage).fit(X, y)
@@ -78,7 +78,7 @@ def by_pads(X: Rows, y: Rows, new: Rows) -> Iterator[tuple[str, int, Rows, Rows]
 
 
 def by_covariances(X: Rows, y: Rows, new: Rows, shrinkage: float, most: int) -> dict[str, tuple[Rows, Rows]]:
-    """The discriminant, then eigenvectors of S₁ − S₂ where Σ_γ is the identity, in two orders."""
+    """Return the discriminant, then eigenvectors of S₁ − S₂ in coordinates whitened by Σ_γ, in two orders."""
     _, singular, axes = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     axes = axes[singular > 1e-9 * singular[0]].T
     rows, news = ((part - X.mean(axis=0)) @ axes for part in (X, new))
@@ -92,9 +92,9 @@ def by_covariances(X: Rows, y: Rows, new: Rows, shrinkage: float, most: int) -> 
     white = [part @ whiten for part in classes]
     first = white[0].mean(axis=0) - white[1].mean(axis=0)
     first /= np.linalg.norm(first)
-    beside = np.eye(len(first)) - np.outer(first, first)
+    complement = np.eye(len(first)) - np.outer(first, first)
     covariances = [np.cov(part.T, bias=True).reshape(len(first), -1) for part in white]
-    gaps, others = np.linalg.eigh(beside @ (covariances[0] - covariances[1]) @ beside)
+    gaps, others = np.linalg.eigh(complement @ (covariances[0] - covariances[1]) @ complement)
     a, b = (np.maximum(np.einsum("ij,ik,kj->j", others, one, others), 1e-3) for one in covariances)
     orders = {GAP: np.abs(gaps), BHATTACHARYYA: np.log((a + b) / (2 * np.sqrt(a * b)))}
     found = {}
@@ -108,7 +108,7 @@ def by_covariances(X: Rows, y: Rows, new: Rows, shrinkage: float, most: int) -> 
 
 
 def tried(names: tuple[str, ...], ways, options: Namespace) -> dict[Key, dict[int, float]]:
-    """Accuracy of every split."""
+    """Return the accuracy of every split."""
     scores: dict[Key, dict[int, float]] = defaultdict(dict)
     for name in names:
         for number, X, y, new, truth in splits_of(name, options.rows, options.splits):
@@ -122,21 +122,21 @@ def tried(names: tuple[str, ...], ways, options: Namespace) -> dict[Key, dict[in
 
 
 def table(scores: dict[Key, dict[int, float]], first: str) -> Iterator[str]:
-    """Means by classifier and K, and how many cells (data × K × classifier) differ from the first way."""
+    """Yield means by classifier and K, and the number of cells (data × K × classifier) that differ from the first."""
     counts = sorted({k for _, k, *_ in scores})
     rows = []
     for what in dict.fromkeys(what for *_, what in scores):
         gaps = [difference(scores[key], scores[(*key[:3], first)], TEST_TO_TRAIN) for key in scores if key[3] == what]
         means = f"{100 * np.mean([gap.mean for gap in gaps if gap]):+.2f}"
         shown = [gap.mean > 0 for gap in gaps if gap and gap.p_value < LEVEL]
-        told = ["", ""] if what == first else [means, f"{shown.count(True)} / {shown.count(False)} of {len(gaps)}"]
+        against = ["", ""] if what == first else [means, f"{shown.count(True)} / {shown.count(False)} of {len(gaps)}"]
         for classifier in CLASSIFIERS:
             of_way = {key: one for key, one in scores.items() if key[2:] == (classifier, what)}
             by_count = [
                 np.mean([np.mean(list(one.values())) for key, one in of_way.items() if key[1] == k]) for k in counts
             ]
-            label, told_now = (what, told) if classifier == CLASSIFIERS[0] else ("", ["", ""])
-            rows.append([label, classifier, *(f"{100 * mean:.1f}" for mean in by_count), *told_now])
+            label, shown_now = (what, against) if classifier == CLASSIFIERS[0] else ("", ["", ""])
+            rows.append([label, classifier, *(f"{100 * mean:.1f}" for mean in by_count), *shown_now])
     head = ["", "classifier", *(f"K = {k}" for k in counts), "mean difference", "cells better / worse at 5 %"]
     yield from markdown(head, rows)
 

@@ -2,9 +2,9 @@
 
     python examples/max_margin_pca_study.py --into docs/max_margin_shift.md
 
-For more and more components, up to the rank: the objective at the directions of PCA, of the shift with the paper's
-σ² = 1 and of max-margin PCA (each with its best classifier and latent rows), the angles between their spans, and the
-accuracy of a linear SVM on held-out rows. Data sets are scikit-learn's own. Without --into the tables are printed.
+For numbers of components up to the rank: the objective at the directions of PCA, of the shift with the paper's σ² = 1
+and of max-margin PCA (each with its best classifier and latent rows), the angles between their spans, and the accuracy
+of a linear SVM on held-out rows. Data sets are scikit-learn's own. Without --into the tables are printed.
 """
 
 import warnings
@@ -27,8 +27,8 @@ from discrim.core.svm.shift import UnitRows
 from discrim.tables.rows import LabelledRows
 
 Array = NDArray[np.float64]
-TURNS = 20  # of the classifier at given directions
-# data set, how many of its rows, numbers of components up to nearly the rank of half of them
+TURNS = 20  # iterations of the classifier at given directions
+# data set, number of rows, numbers of components up to nearly the rank of half of them
 DATA: dict[str, tuple[Callable[..., Any], int, tuple[int, ...]]] = {
     "wine": (load_wine, 178, (1, 2, 4, 8, 11, 12)),
     "breast cancer": (load_breast_cancer, 569, (1, 2, 5, 10, 20, 28, 29)),
@@ -37,43 +37,43 @@ DATA: dict[str, tuple[Callable[..., Any], int, tuple[int, ...]]] = {
 
 
 class Found(NamedTuple):
-    """What one method's directions are worth."""
+    """Quality of one method's directions."""
 
     objective: float
-    angle: float  # to those of max-margin PCA, degrees
+    angle: float  # to the directions of max-margin PCA, in degrees
     accuracy: float
-    shift: float = 0.0  # how far rows move, relative to their spread
+    shift: float = 0.0  # mean shift of the rows, relative to their spread
 
 
 def objective_at(X: Array, y: Array, directions: Array, cost: float) -> float:
-    """The objective at given directions, the classifier from two starts: none, and as the rows' own SVM has it."""
+    """Return the objective at given directions, the smaller of two starts: no classifier, and the SVM of the rows."""
     n_classes = len(np.unique(y))
-    problem = MaxMarginProblem(UnitRows.of(LabelledRows(X, y, np.unique(y))), y, n_classes, cost)
+    problem = MaxMarginProblem(UnitRows.from_rows(LabelledRows(X, y, np.unique(y))), y, n_classes, cost)
     rho = problem.rho
     duals = MaxMarginShift(shift=0, C=cost / rho, tol=1e-6).fit(X, y).dual_coef_
-    of_rows = 2 * duals.T @ problem.rows.along(directions)
+    of_rows = 2 * duals.T @ problem.rows.project(directions)
     reached = []
     for coef in (of_rows, np.zeros_like(of_rows)):
-        state = problem.begun(directions, coef)
+        state = problem.state_at(directions, coef)
         for _ in range(TURNS):
-            state = problem.downhill(state)
+            state = problem.update_classifier(state)
         reached.append(state.objective)
     return min(reached)
 
 
 def right(train: Array, y_train: Array, test: Array, y_test: Array) -> float:
-    """Accuracy in % of a linear SVM on features of mean square 1."""
+    """Return the accuracy in % of a linear SVM on features of mean square 1."""
     scale = np.sqrt(np.mean(train**2))
     model = LinearSVC(dual=False, random_state=0).fit(train / scale, y_train)
     return 100 * float(model.score(test / scale, y_test))
 
 
 def compared(X: Array, y: Array, split: tuple[Array, Array], k: int, cost: float) -> list[Found]:
-    """PCA, the one-shot shift, and max-margin PCA on one split."""
+    """Evaluate PCA, the one-shot shift and max-margin PCA on one split."""
     train, test = split
     scaler = StandardScaler().fit(X[train])
     rows, new = scaler.transform(X[train]), scaler.transform(X[test])
-    # of two classes the paper's SVM is Crammer and Singer's at half the cost, and its shift σ² = 1 is theirs at 2
+    # for two classes the paper's SVM is Crammer and Singer's at half the cost, and its shift σ² = 1 is theirs at 2
     rho = 2.0 if len(np.unique(y)) == 2 else 1.0
     whole = MaxMarginPCA(k, C=cost).fit(rows, y[train])
     models = [PCA(k).fit(rows), MaxMarginShift(PCA(k), C=cost / rho, sigma2=rho).fit(rows, y[train]), whole]

@@ -1,4 +1,4 @@
-"""Handwritten digits in two dimensions, four ways, with rows that took no part in the fits: figures and picture.
+"""Held-out handwritten digits in two dimensions by four methods: figures and picture of the docs.
 
     python examples/posterior_map_digits.py [--splits 3] [--picture docs/images/posterior_map_digits.png]
 
@@ -41,7 +41,7 @@ METHODS = {
 
 
 def splits_of_digits(n_splits: int):
-    """Scaled training rows, their labels, test rows and labels."""
+    """Yield scaled training rows, their labels, test rows and their labels."""
     X, y = load_digits(return_X_y=True)
     for train, test in StratifiedShuffleSplit(n_splits, test_size=1 / 3, random_state=0).split(X, y):
         scaler = StandardScaler().fit(X[train])
@@ -49,7 +49,7 @@ def splits_of_digits(n_splits: int):
 
 
 def draw(maps: dict[str, Rows], labels: Rows, accuracies: dict[str, float], path: Path) -> None:
-    """Held-out rows of the first split, a panel for each method."""
+    """Draw held-out rows of the first split, a panel for each method."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -62,11 +62,11 @@ def draw(maps: dict[str, Rows], labels: Rows, accuracies: dict[str, float], path
         axes.scatter(*Z.T, c=labels, cmap="tab10", s=11, alpha=0.6, linewidths=0)
         for digit in range(10):
             middle = np.median(Z[labels == digit], axis=0)
-            if name.startswith("Posterior"):  # beside the place, not on the rows
+            if name.startswith("Posterior"):  # next to the class position, not on the rows
                 middle = 1.14 * middle / np.linalg.norm(middle)
                 axes.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
             axes.text(*middle, str(digit), fontsize=16, weight="bold", ha="center", va="center", path_effects=halo)
-        axes.set_title(f"{name}\nfive neighbours right in {accuracies[name]:.0%}", fontsize=11)
+        axes.set_title(f"{name}\n5-NN accuracy {accuracies[name]:.0%}", fontsize=11)
         axes.set_aspect("equal", adjustable="box" if name.startswith("Posterior") else "datalim")
         axes.set(xticks=[], yticks=[])
     figure.savefig(path, dpi=100)

@@ -2,7 +2,7 @@
 
     DISCRIM_DATA=folder python examples/refinement_study.py --jobs 2 --into docs/refinement.md
 
-The folder holds the data sets (`discrim datasets` tells which are there). Without --into the tables are printed.
+The folder holds the data sets (`discrim datasets` lists them). Without --into the tables are printed.
 """
 
 import warnings
@@ -37,7 +37,7 @@ figure = partial(study_parts.figure, digits=2)
 
 @dataclass(frozen=True)
 class Refinement:
-    """A data set of the paper, the classifier refined there, and what the paper prints for it."""
+    """Data set of the paper, the classifier refined there, and the printed figures."""
 
     name: str
     initial: str
@@ -69,14 +69,14 @@ TABLE_3 = [  # printed: F of the smaller and of the larger class, initial and re
 
 
 def read(name: str, *, as_printed: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and labels; as printed all rows are standardised to the smaller class before the split."""
+    """Return rows and labels; as printed, all rows are standardised to the smaller class before the split."""
     table = PAPER.part(dataset=name).tables[0]
     rows = PAPER.rows_of(table if as_printed else replace(table, prepare=""))
     return rows.X, rows.y
 
 
 def trial(X, y, train, test, estimator, rules, options) -> dict[str, tuple[np.ndarray, float]]:
-    """Predictions on the test rows and margin: the initial classifier, each rule, SVM and LDA alone."""
+    """Return predictions on the test rows and margin of the initial classifier, each rule, SVM and LDA alone."""
     warnings.simplefilter("ignore")
     model = RefinedHyperplane(estimator, **options)
     results = {}
@@ -94,7 +94,7 @@ def trial(X, y, train, test, estimator, rules, options) -> dict[str, tuple[np.nd
 
 @dataclass
 class Outcome:
-    """Per method: accuracies (repetitions × splits), margins, and confusion counts of the smaller class."""
+    """Accuracies (repetitions × splits), margins and confusion counts of the smaller class, by method."""
 
     accuracy: dict[str, np.ndarray]
     margin: dict[str, float]
@@ -102,14 +102,14 @@ class Outcome:
     ratio: float
 
     def tests(self, method: str, against: str) -> tuple[float, float, float]:
-        """Mean over repetitions of the plain t and of the corrected t, and the corrected p of the first one."""
+        """Return the means over repetitions of the plain t and the corrected t, and the corrected p of the first."""
         gains = (self.accuracy[method] - self.accuracy[against]).T
         corrected = corrected_t_test(gains, self.ratio)
         return float(np.mean(paired_t_test(gains).statistic)), float(np.mean(corrected.statistic)), corrected.p_value[0]
 
 
 def outcome(case: Refinement, protocol: Protocol, rules, repetitions: int, jobs: int, **options) -> Outcome:
-    """As printed, or with features standardised inside the split as the options say."""
+    """Run a case as printed, or with features standardised inside the split if the options have it."""
     X, y = read(case.name, as_printed=not options)
     options = options or {"reference_class": None}
     splits = [split for seed in range(repetitions) for split in protocol.splits(y, seed)]
@@ -128,7 +128,7 @@ def outcome(case: Refinement, protocol: Protocol, rules, repetitions: int, jobs:
 
 
 def f_measure(predicted: np.ndarray, actual: np.ndarray) -> float:
-    """2TP / (2TP + FP + FN)."""
+    """Return 2TP / (2TP + FP + FN)."""
     return float(2 * np.sum(predicted & actual) / (np.sum(predicted) + np.sum(actual)))
 
 
@@ -139,7 +139,7 @@ def short(rule: str) -> str:
 def inverted_folds(repetitions: int, jobs: int) -> Iterator[str]:
     rules = [*FAST, "best"]
     columns = ["initial", *rules, "LDA", "SVM"]
-    beside, accuracies, margins, tests = [], [], [], []
+    compared, accuracies, margins, tests = [], [], [], []
     for case in TABLES_1_AND_2:
         done = outcome(case, named_protocol("inverted-kfold"), rules, repetitions, jobs)
         mean = {method: scores.mean() for method, scores in done.accuracy.items()}
@@ -147,7 +147,7 @@ def inverted_folds(repetitions: int, jobs: int) -> Iterator[str]:
         name = f"{case.name}, {case.initial}"
         ours = (mean["initial"], mean[case.rule], done.margin[case.rule], plain, mean[case.other])
         pairs = [f"{figure(p)} / {figure(o)}" for p, o in zip(case.printed, ours, strict=True)]
-        beside.append([name, short(case.rule), *pairs, figure(corrected)])
+        compared.append([name, short(case.rule), *pairs, figure(corrected)])
         accuracies.append([name, *[figure(mean[method]) for method in columns]])
         margins.append([name, *[figure(done.margin[rule]) for rule in rules]])
         tests.append([name, *[" / ".join(map(figure, done.tests(m, "initial")[:2])) for m in columns[1:]]])
@@ -162,7 +162,7 @@ def inverted_folds(repetitions: int, jobs: int) -> Iterator[str]:
         "SVM or LDA alone %",
         "corrected t",
     ]
-    yield from table(head, beside)
+    yield from table(head, compared)
     yield "**Accuracy, %**, of every rule, of LDA alone and of the SVM alone.\n"
     yield from table(["data, initial", *map(short, columns)], accuracies)
     yield "**Margin ρ** of the refined hyperplane; the initial one is 2.\n"
@@ -215,7 +215,7 @@ def holdouts(jobs: int) -> Iterator[str]:
         done = outcome(case, protocol, FAST, 1, jobs, reference_class="minority", constant_features="scale")
         names.append([f"{case.name}, {case.initial}", figure(done.accuracy["initial"].mean())])
         gains.append([(done.accuracy[m] - done.accuracy["initial"]).mean() for m in methods])
-        # the initial classifier against itself is no comparison
+        # the initial classifier is not compared with itself
         p_values.append([np.nan if m == case.initial else done.tests(m, "initial")[2] for m in methods])
     rows = []
     for name, of_gains, of_p, of_adjusted in zip(names, gains, p_values, holm(p_values), strict=True):
@@ -230,9 +230,9 @@ def holdouts(jobs: int) -> Iterator[str]:
 
 
 def equals(n: int, sets: int) -> tuple[float, float]:
-    """How often, in %, the plain and the corrected t test over inverted folds tell equal methods apart at 5 %.
+    """Return the share, in %, of differences found at 5 % by the plain and the corrected t test over inverted folds.
 
-    The methods are LDA on the first and on the last five of ten features drawn alike, so neither is better.
+    The methods are LDA on the first and on the last five of ten identically distributed features: neither is better.
     """
     protocol = named_protocol("inverted-kfold")
     rejected = np.zeros((sets, 2))

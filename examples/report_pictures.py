@@ -1,9 +1,9 @@
-"""Pictures of a report for the docs: its first screens on a desk, its map, and the whole on a phone in the dark.
+"""Screenshots of a report for the docs: its first screens on a desktop, its map, and the whole on a phone in dark mode.
 
 discrim compare digits --html digits.html
 python examples/report_pictures.py digits.html docs/images
 
-It drives a chromium that is installed already, by playwright.
+Needs playwright and an installed chromium.
 """
 
 import argparse
@@ -18,7 +18,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 
 def opened(browser: Any, page: Path, width: int, scheme: str, scale: float = 1.0) -> Any:
-    """The page with every chart drawn, at its top."""
+    """Open the page, draw every chart and scroll to the top."""
     view = {"width": width, "height": 900}
     tab = browser.new_page(viewport=view, color_scheme=scheme, device_scale_factor=scale)
     tab.goto(page.resolve().as_uri())
@@ -33,7 +33,7 @@ def opened(browser: Any, page: Path, width: int, scheme: str, scale: float = 1.0
 
 
 def small(picture: Path) -> None:
-    """Few colours, so that it is quick to load."""
+    """Reduce the colours of a picture to make its file small."""
     Image.open(picture).convert("RGB").quantize(200, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 

@@ -2,7 +2,7 @@
 
     DISCRIM_DATA=folder python examples/reproduce_study.py --stores build/reproduce --into docs/reproduce.md
 
-Results are kept in the folder of stores, one file per study, so that an interrupted run continues where it stopped.
+Results are stored in a folder, one file per study, so an interrupted run continues where it stopped.
 Without --into the tables are printed. With --as-stored nothing is computed: the page shows the stored results.
 """
 
@@ -27,8 +27,8 @@ HEAD = ["table", "data", "splits", "cells", "near print", "mean difference", "la
 PARTS = ("tables", "figures", "claims")
 
 
-def at_hand(whole: Study, options: argparse.Namespace, kinds: Container[str]) -> Study:
-    """The tables and figures, if they are asked for, whose data are here."""
+def available_part(whole: Study, options: argparse.Namespace, kinds: Container[str]) -> Study:
+    """Return the requested tables and figures whose data are available."""
     there = [
         one
         for one in whole.tables
@@ -40,7 +40,7 @@ def at_hand(whole: Study, options: argparse.Namespace, kinds: Container[str]) ->
 
 
 def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """The study's table, a row for each data set, and below it what is left out."""
+    """Yield the study's table, a row for each data set, and the list of what is left out."""
     tables = [one for one in outcomes if not one.table.drawn and tried(one)]
     if all(one.drawn for one in whole.tables):
         return
@@ -65,7 +65,7 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def side_by_side(name: str, outcomes: list[Outcome]) -> Iterator[str]:
-    """A table of one K and classifier cell by cell: methods below each other, data sets beside each other."""
+    """Yield a table of one K and classifier cell by cell: methods in rows, data sets in columns."""
     if len({one.cell[1:3] + one.cell[-1:] for one in outcomes}) > 1 or len(outcomes) < 3:
         return
     found = {(one.cell.method, one.table.dataset): one for one in outcomes}
@@ -80,7 +80,7 @@ def both(one: Outcome | None) -> str:
 
 
 def figures(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
-    """The figures of which every point was tried."""
+    """Yield the figures of which every point was tried."""
     for title, group in groupby((one for one in outcomes if one.table.drawn), key=lambda one: one.table.title):
         points = list(group)
         if all(map(tried, points)):
@@ -112,7 +112,7 @@ def row_of(outcomes: list[Outcome], tolerance: float) -> list[str]:
 
 
 def pictures(whole: Study, outcomes: Sequence[Outcome], folder: Path) -> Iterator[str]:
-    """The figures of a study as files, and what shows them."""
+    """Write the figures of a study to files; yield the lines that include them."""
     for title, some in figures(outcomes):
         charts = list(figure_charts(whole, some[0].table, some))
         across, down = min(len(charts), 4), math.ceil(len(charts) / 4)
@@ -123,12 +123,12 @@ def pictures(whole: Study, outcomes: Sequence[Outcome], folder: Path) -> Iterato
         path = folder / f"reproduce_{whole.name}_{some[0].table.name}.png"
         page.savefig(path, dpi=80)
         fewest = min(one.n_splits for one in some if not one.missing)
-        told = f"at least {fewest} split{'' if fewest == 1 else 's'} per point"
-        yield f"\n**{title}**, {told}\n\n![{title}](images/{path.name})"
+        splits = f"at least {fewest} split{'' if fewest == 1 else 's'} per point"
+        yield f"\n**{title}**, {splits}\n\n![{title}](images/{path.name})"
 
 
-def claimed(claims: Sequence[Claim], said: str) -> Iterator[str]:
-    """A row for each data set and one for all, a column for each method that is said to be better."""
+def claimed(claims: Sequence[Claim], conventions: str) -> Iterator[str]:
+    """Yield a row for each data set and one for all, with a column for each method claimed to be better."""
     tested = [one for one in claims if one.against is not None]
     if not tested:
         return
@@ -139,7 +139,7 @@ def claimed(claims: Sequence[Claim], said: str) -> Iterator[str]:
         fewest = min(one.against.n_splits for one in of_table)
         by_method = [[one.against for one in of_table if one.cell.method == method] for method in methods]
         rows.append([title, str(fewest), *map(counted, by_method)])
-    yield f"{said}:\n"
+    yield f"{conventions}:\n"
     yield from markdown(["table, data", "splits", *methods], rows)
 
 
@@ -155,7 +155,7 @@ def counted(found) -> str:
 
 SETTINGS = {
     True: "By the paper's conventions (`--claims`)",
-    False: "With valid conventions: everything fitted inside the split, columns standardised, intercepts (`--honest`)",
+    False: "With valid conventions: everything fitted inside the split, columns standardised, intercepts (`--valid`)",
 }
 
 
@@ -163,8 +163,8 @@ def claims_of(whole: Study, store: Store, run: dict) -> Iterator[str]:
     yield f"Gain in points over {whole.baseline} with the same K and classifier; then the number of comparisons"
     yield "that are better / worse by the corrected t test at 5 % after Holm's correction over the table, and in"
     yield "brackets the number that are better by the one-sided sign test.\n"
-    for as_printed, said in SETTINGS.items():
-        yield from claimed(judged(whole, store, as_printed=as_printed, **run), said)
+    for as_printed, conventions in SETTINGS.items():
+        yield from claimed(judged(whole, store, as_printed=as_printed, **run), conventions)
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -183,13 +183,13 @@ def main(given: Sequence[str] | None = None) -> None:
         whole = study(name)
         with Store(options.stores / f"{name}.sqlite") as store:
             if set(parts) - {"claims"}:
-                outcomes = reproduced(at_hand(whole, options, parts), store, **run)
+                outcomes = reproduced(available_part(whole, options, parts), store, **run)
                 lines = [*lines_of(whole, outcomes)]
                 if options.into is not None:
                     lines += pictures(whole, outcomes, options.into.parent / "images")
                 show(lines, options.into, name)
-            if "claims" in parts and whole.honest is not None:
-                show(claims_of(at_hand(whole, options, ["tables"]), store, run), options.into, f"{name} claims")
+            if "claims" in parts and whole.valid is not None:
+                show(claims_of(available_part(whole, options, ["tables"]), store, run), options.into, f"{name} claims")
 
 
 if __name__ == "__main__":

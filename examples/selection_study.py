@@ -27,7 +27,7 @@ PENALTIES = np.geomspace(1e-3, 1, 20)
 
 
 def by_refinement(rule: str | None) -> Callable[..., np.ndarray]:
-    """Return the ranking by the weights of LDA, refined by the rule (None: as it is)."""
+    """Return the ranking by the weights of LDA, refined by the rule (None: not refined)."""
 
     def ranking(X: np.ndarray, y: np.ndarray) -> np.ndarray:
         model = RefinedHyperplane(rule=rule or "none", reference_class=None).fit(X, y)
@@ -38,7 +38,7 @@ def by_refinement(rule: str | None) -> Callable[..., np.ndarray]:
 
 
 def by_l1(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the columns in the order in which they enter an SVM with less and less of an L1 penalty."""
+    """Return the columns in the order in which they enter an SVM as its L1 penalty decreases."""
     order: list[int] = []
     for C in PENALTIES:
         weights = LinearSVC(penalty="l1", dual=False, C=C, class_weight="balanced").fit(X, y).coef_[0]

@@ -30,18 +30,18 @@ STUDY = study("max-margin-data-shifting")
 SHIFTED = "MMDS-"
 NAMES = {"mnist_test10k": "MNIST", "opencv_digits": "Digits", "ocr_letters": "Letters"}
 HEAD = ["data, K, extractor", "printed", "reference", "ours", "gain (splits won)", "shifts chosen"]
-LABELS = ((50, 5), (50, 10), (200, 5), (200, 10))  # how many, and K
+LABELS = ((50, 5), (50, 10), (200, 5), (200, 10))  # number of labelled rows, and K
 
 
 def outcomes(table: PrintedTable, store: Store, options: Namespace, measure: str = "") -> list[Outcome]:
-    """What came out of a table's cells, or another measure of the same trials."""
+    """Return the outcomes of a table's cells, or another measure of the same trials."""
     cells = tuple(cell._replace(measure=measure) if measure else cell for cell in table.cells)
     part = replace(STUDY, tables=(replace(table, cells=cells),))
     return reproduced(part, store, splits=options.splits, jobs=options.jobs, as_stored=options.as_stored)
 
 
 def accuracy(table: PrintedTable, parts: list[np.ndarray], model) -> float:
-    """In %, of the study's SVM on a fitted model's features of training and test rows."""
+    """Return the accuracy in % of the study's SVM on a fitted model's features."""
     X, X_test, y, y_test = parts
     svm = any_classifier(table.names.classifiers["SVM"]).build().fit(model.transform(X), y)
     return 100 * float(np.mean(svm.predict(model.transform(X_test)) == y_test))
@@ -51,7 +51,7 @@ def accuracy(table: PrintedTable, parts: list[np.ndarray], model) -> float:
 
 
 def pairs(table: PrintedTable, store: Store, options: Namespace) -> Iterator[tuple[Outcome, Outcome, Outcome]]:
-    """For each extractor and K: without the shift, with it, and the shifts that were chosen."""
+    """Yield the outcome without the shift, with it, and the chosen shifts, for each extractor and K."""
     found = {one.cell[:2]: one for one in outcomes(table, store, options)}
     chosen = {one.cell[:2]: one for one in outcomes(table, store, options, "shift")}
     for (method, k), plain in found.items():
@@ -73,7 +73,7 @@ def line(plain: Outcome, shifted: Outcome, chosen: Outcome) -> list[str]:
 
 
 def subspace(table: PrintedTable, cell: PrintedCell, n_splits: int) -> str:
-    """Accuracy on the SVM's own directions, of as many splits."""
+    """Return the accuracy on the SVM's own directions over the first n_splits splits."""
     rows, found = STUDY.rows_of(table), []
     for train, test in islice(table.splitting(rows.n_samples).splits(rows.y), n_splits):
         model = any_method(table.names.methods[cell.method]).estimator(cell.k, 0).fit(rows.X[train], rows.y[train])
@@ -119,7 +119,7 @@ def figure_3(store: Store, options: Namespace) -> Iterator[str]:
 
 
 def few_labels(table: PrintedTable, n_labelled: int, k: int, seed: int) -> list[float]:
-    """Accuracy of PCA and shifted PCA, each of the labelled rows alone and with the others as rows without a label."""
+    """Return the accuracy of PCA and of shifted PCA, each on the labelled rows alone and on all rows."""
     rows = STUDY.rows_of(table)
     codes = np.unique(rows.y, return_inverse=True)[1]
     X, X_test, y, y_test = train_test_split(rows.X, codes, train_size=0.5, stratify=codes, random_state=seed)

@@ -1,4 +1,4 @@
-"""Shared parts of the studies in this folder: trials on sampled rows, tables in Markdown, and the marks of a page."""
+"""Shared parts of the studies in this folder: trials on sampled rows, tables in Markdown, and writing into a page."""
 
 import argparse
 import re
@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 import discrim
-from discrim.evaluation.grid import Grid
+from discrim.evaluation.plan import Grid
 from discrim.evaluation.protocol import Holdout
 from discrim.evaluation.results import Cell, Scores
 from discrim.evaluation.run import opened_store, run
@@ -79,7 +79,7 @@ def tried(
         if row.ok:
             fits[row.cell.method].append(row.scores["fit_seconds"])
     seconds = {method: float(np.mean(of_method)) for method, of_method in fits.items()}
-    scored = Scores.of(rows, "accuracy")
+    scored = Scores.from_rows(rows, "accuracy")
     scores = {cell: scored.by_split(cell) for cell in scored.cells}
     return kind(name, whole.n_samples, table, scores, seconds, scored.ratio)
 
@@ -108,7 +108,7 @@ def main_of_trials(
     lines : function of all results that returns the lines of the page
     """
     parser = arguments(description)
-    parser.add_argument("--store", type=Path, help="file that keeps the results; only what is missing is done")
+    parser.add_argument("--store", type=Path, help="file that stores the results; only missing ones are computed")
     parser.add_argument("--splits", type=int, default=splits)
     parser.add_argument("--rows", type=int, default=rows, help="rows used of larger data sets")
     parser.add_argument("--datasets", default=",".join(datasets))
@@ -121,7 +121,7 @@ def main_of_trials(
     show(lines(results, options), options.into)
 
 
-# ---------------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------------- output
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, names: int = 1) -> Iterator[str]:
@@ -145,22 +145,22 @@ def better_and_worse(found: Iterable[Difference]) -> list[str]:
 
 
 def show(lines: Iterable[str], into: Path | None, name: str = "figures") -> None:
-    """Write the lines between the marks of that name in a page, or print them."""
+    """Write the lines between the markers of that name in a page, or print them."""
     if into is None:
         for line in lines:
             print(line, flush=True)
     else:
-        text = list(lines)  # a study that fails leaves the page as it was
+        text = list(lines)  # if the study fails, the page does not change
         into.write_text(written(into.read_text(encoding="utf-8"), name, text), encoding="utf-8")
 
 
 def stamp() -> str:
-    """Return the line that says which version computed the figures, and when."""
+    """Return the line with the version that computed the figures, and the date."""
     return f"*Computed by discrim {discrim.__version__} on {date.today().isoformat()}.*"
 
 
 def written(page: str, name: str, lines: Iterable[str]) -> str:
-    """Return the page with the text between the marks of that name replaced."""
+    """Return the page with the text between the markers of that name replaced."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"The page must have {begin} and {end}, each once.")

@@ -32,7 +32,7 @@ METHODS: dict[str, Any] = {
     "scikit-learn LDA (shrinkage)": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
     "linear SVM": LinearSVC(C=0.01, dual=True, max_iter=20_000),
 }
-D_CUBED = 2_500  # scikit-learn's shrinkage solver takes minutes beyond
+D_CUBED = 2_500  # with more columns scikit-learn's shrinkage solver takes minutes
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keep the laws of the method that --method names and of options of its class, and the test of its definition."""
+    """Keep the laws of the method named by --method and of its class's options, and the test of its definition."""
     name = config.getoption("--method")
     if name is None:
         return

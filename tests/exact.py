@@ -10,7 +10,7 @@ def rationals(values):
 
 
 def scatter(X, weights=None):
-    """Σ w (x−μ)(x−μ)ᵀ, as fractions."""
+    """Return Σ w (x−μ)(x−μ)ᵀ as fractions."""
     X = rationals(X)
     w = rationals(np.ones(len(X)) if weights is None else weights)
     total = w @ X
@@ -18,7 +18,7 @@ def scatter(X, weights=None):
 
 
 def within(X, y, weights=None):
-    """Σ_c S_c, each S_c around its own mean, rounded once at the end."""
+    """Return Σ_c S_c, each S_c around its own mean, rounded once at the end."""
     weights = np.ones(len(X)) if weights is None else np.asarray(weights)
     return sum(scatter(X[y == c], weights[y == c]) for c in np.unique(y)).astype(float)
 
@@ -28,5 +28,5 @@ def total(X, weights=None):
 
 
 def error(found, wanted):
-    """‖found − wanted‖ / ‖wanted‖ in the Frobenius norm."""
+    """Return ‖found − wanted‖ / ‖wanted‖ in the Frobenius norm."""
     return float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))

@@ -1,4 +1,4 @@
-"""The definitions, word for word: loops over samples and pairs, nothing clever, nothing fast."""
+"""Literal definitions: plain loops over samples and pairs."""
 
 import math
 
@@ -49,7 +49,7 @@ def differences_to_nearest(enemies):
     return lambda X, y: [X[i] - X[j] for i, j in nearest_pairs(X, y, enemies)]
 
 
-# the rows z of which a method's spread is Σ z zᵀ
+# rows z; the spread of a method is Σ z zᵀ
 MARGIN_ROWS = {
     "pca": centred_rows,
     "margin-pca-all": all_differences,
@@ -133,7 +133,7 @@ def weighted_over_pairs(p, value):
 
 
 def label_dependence(X, y):
-    """XᵀHLHX, entry by entry: L_ij = 1 where labels agree, H = I − 11ᵀ/n."""
+    """XᵀHLHX, entry by entry: L_ij = 1 if labels agree, H = I − 11ᵀ/n."""
     n = len(X)
     H = np.eye(n) - np.ones((n, n)) / n
     L = np.array([[float(a == b) for b in y] for a in y])
@@ -148,7 +148,7 @@ def leading(A, tolerance=1e-10):
 
 
 def supervised_pca(X, y, k):
-    """Eigenvectors of XᵀHLHX, then those of the scatter of what is left of the rows beside them."""
+    """Eigenvectors of XᵀHLHX, then those of the scatter of the rows in their orthogonal complement."""
     first = leading(label_dependence(X, y))[1]
     left = np.array(centred_rows(X, y))
     left = left - left @ first.T @ first

@@ -1,4 +1,4 @@
-"""Memory that a call takes, and the allocation that takes most of it."""
+"""Peak memory of a call, and its largest allocation."""
 
 import sys
 import tracemalloc

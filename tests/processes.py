@@ -1,4 +1,4 @@
-"""Processes that tests start: the command line, forked from one that has its imports behind it, and scripts."""
+"""Processes for tests: the command line, forked from a process with its imports loaded, and scripts."""
 
 import atexit
 import multiprocessing
@@ -15,13 +15,13 @@ import pytest
 import discrim
 from discrim.cli import main
 
-resource = pytest.importorskip("resource", reason="what this system has no limits and forks for")
+resource = pytest.importorskip("resource", reason="needs resource limits and fork")
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["discrim.cli.comparing", "discrim.cli.projecting", "discrim.cli.reporting"])
 
 
 class Command:
-    """`discrim …` as it would be started by a shell; `before` is called in the new process first."""
+    """The command `discrim …` as a shell would start it; `before` is called in the new process first."""
 
     def __init__(self, *arguments, before=None, **environment):
         settings = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **environment}
@@ -49,13 +49,13 @@ class Command:
     def communicate(self, timeout=None):
         """Return the whole output, or kill the process after the timeout."""
         with ThreadPoolExecutor() as readers:
-            said = [readers.submit(end.read) for end in (self.stdout, self.stderr)]
+            outputs = [readers.submit(end.read) for end in (self.stdout, self.stderr)]
             try:
                 self.wait(timeout)
             except AssertionError:
                 self.kill()
                 raise
-            return tuple(one.result() for one in said)
+            return tuple(one.result() for one in outputs)
 
 
 def _run(arguments, environment, before, ends):
@@ -70,13 +70,13 @@ def _run(arguments, environment, before, ends):
     sys.argv = ["discrim", *arguments]
     try:
         main()
-    finally:  # as an interpreter ends; of a forked process the one would be done too late, the other not at all
+    finally:  # as an interpreter ends: a forked process would do the first too late and the second not at all
         threading._shutdown()
         atexit._run_exitfuncs()
 
 
 def script(code, *arguments):
-    """A new interpreter running `code`, its output a pipe; it starts without the package's slow front door."""
+    """Start a new interpreter that runs `code`, without the imports of the package's __init__, and pipe its output."""
     bare = f"""
         import sys, types
         package = sys.modules["discrim"] = types.ModuleType("discrim")
@@ -87,6 +87,6 @@ def script(code, *arguments):
 
 
 def limit_files(size):
-    """A file may not grow past `size` bytes: what a full disk does, without needing one."""
+    """Limit files to `size` bytes, which acts like a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -1,4 +1,4 @@
-"""Tables for tests, and a note on which of several inputs a test failed."""
+"""Tables for tests, and a note that names the failing one of several inputs."""
 
 from contextlib import contextmanager
 

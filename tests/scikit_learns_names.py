@@ -1,4 +1,4 @@
-"""A pytest plugin that puts our estimators under scikit-learn's names, so that its own tests run on them.
+"""pytest plugin that replaces scikit-learn's estimators by ours, so its own tests run on them.
 
 Solver names, tolerances and batch sizes are taken and left: there is one way to each answer here. What became of each
 test is written, one line of JSON each, to the file that DROPIN_OUTCOMES names.
@@ -67,14 +67,14 @@ sklearn.discriminant_analysis.LinearDiscriminantAnalysis = linear_discriminant_a
 
 def pytest_collection_modifyitems(items):
     for module in {item.module for item in items if hasattr(item.module, "SPARSE_M")}:
-        module.SPARSE_M, module.SPARSE_N = 150, 60  # sizes that are arbitrary, as is said there: these are quick
+        module.SPARSE_M, module.SPARSE_N = 150, 60  # arbitrary sizes, according to scikit-learn; these are quick
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
     report = yield
     if report.when == "call" or report.outcome != "passed":
-        said = {"test": f"{item.module.__name__.rpartition('.')[2]}::{item.name}", "outcome": report.outcome}
+        record = {"test": f"{item.module.__name__.rpartition('.')[2]}::{item.name}", "outcome": report.outcome}
         with Path(os.environ["DROPIN_OUTCOMES"]).open("a") as file:
-            file.write(json.dumps(said) + "\n")
+            file.write(json.dumps(record) + "\n")
     return report

@@ -88,9 +88,9 @@ def test_an_added_method_is_exact_at_an_offset(case, table, offset):
 def test_an_added_method_gives_the_same_answer_in_every_way(case, table):
     test_paths_agree.test_every_basis_gives_the_same_answer(case, table)
     if case.laws.streams:
-        test_paths_agree.test_a_stream_is_its_rows_at_once(case, table)
+        test_paths_agree.test_a_stream_equals_one_fit(case, table)
     else:
-        test_contract.test_no_partial_fit_where_statistics_do_not_add_up(case)
+        test_contract.test_no_partial_fit_if_statistics_do_not_add_up(case)
 
 
 def test_an_added_classifier_keeps_scikit_learns_contract(run):

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks, from its version 1.9 on, hear of a fit: alone, and inside a search over a pipeline."""
+"""scikit-learn's callbacks (version 1.9 and later) are called by a fit: alone, and in a search over a pipeline."""
 
 import numpy as np
 import pytest
@@ -18,26 +18,26 @@ class Listener:
     """Calls in order."""
 
     def __init__(self):
-        self.heard = []
+        self.events = []
 
     def setup(self, estimator, context):
-        self.heard.append("setup")
+        self.events.append("setup")
 
     def teardown(self, estimator, context):
-        self.heard.append("teardown")
+        self.events.append("teardown")
 
     def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None):
-        self.heard.append(("begin", type(estimator).__name__, len(X)))
+        self.events.append(("begin", type(estimator).__name__, len(X)))
 
     def on_fit_task_end(self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None):
-        self.heard.append(("end", type(estimator).__name__, hasattr(estimator, "components_")))
+        self.events.append(("end", type(estimator).__name__, hasattr(estimator, "components_")))
 
 
 @pytest.mark.parametrize("kind", [PCA, FisherLDA])
-def test_a_fit_is_a_task_with_a_beginning_and_an_end(kind):
+def test_a_fit_calls_setup_begin_end_and_teardown(kind):
     listener = Listener()
     fitted = kind().set_callbacks(listener).fit(X, Y)
-    assert listener.heard == ["setup", ("begin", kind.__name__, 60), ("end", kind.__name__, True), "teardown"]
+    assert listener.events == ["setup", ("begin", kind.__name__, 60), ("end", kind.__name__, True), "teardown"]
     np.testing.assert_array_equal(fitted.components_, kind().fit(X, Y).components_)
     assert set(vars(fitted)) - set(vars(kind().fit(X, Y))) == {"_skl_callbacks"}
 
@@ -46,7 +46,7 @@ def test_a_fit_that_fails_is_torn_down():
     listener = Listener()
     with pytest.raises(ValueError, match="NaN"):
         PCA().set_callbacks(listener).fit(np.full((5, 2), np.nan))
-    assert listener.heard == ["setup", ("begin", "PCA", 5), "teardown"]
+    assert listener.events == ["setup", ("begin", "PCA", 5), "teardown"]
 
 
 def test_a_progress_bar_over_a_search_takes_them():

@@ -1,4 +1,4 @@
-"""Decompositions have an answer where LAPACK gives up: the same one, and every estimator's fit with it."""
+"""Decompositions if LAPACK fails: the same result, and the same fit of every estimator."""
 
 import types
 
@@ -24,7 +24,7 @@ FASTEST = {"eigh": ("evd", "evr"), "svd": ("gesdd",)}
 
 
 def unwell(monkeypatch, trouble):
-    """LAPACK and ARPACK that give up: the fastest routines only, or all; or answer with what is no number."""
+    """Let the fastest routines of LAPACK and ARPACK fail, or all of them, or let them return NaN."""
 
     def failing(name):
         def routine(A, *, driver=None, lapack_driver=None, **options):
@@ -115,7 +115,7 @@ def test_singular_values(shape, kind, trouble, monkeypatch):
 
 
 @TROUBLES
-def test_the_inverse_of_least_length(trouble, monkeypatch):
+def test_the_pseudoinverse(trouble, monkeypatch):
     rng = np.random.default_rng(2)
     A = rng.standard_normal((7, 3)) @ rng.standard_normal((3, 5))
     expected = la.pinv(A)
@@ -135,7 +135,7 @@ def test_triangles_and_solutions_of_stacks(trouble, monkeypatch):
     np.testing.assert_allclose(solve(A, B), expected[1], atol=1e-12)
 
 
-def test_of_a_matrix_that_is_not_definite_by_rounding_the_triangle_is_that_of_its_neighbour():
+def test_cholesky_of_a_matrix_indefinite_by_rounding_is_that_of_the_nearest_definite_one():
     A, _ = symmetric(np.array([1.0, 0.5, -1e-17, -2e-17]))
     L = cholesky(A)
     assert (np.diag(L) > 0).all()
@@ -146,7 +146,7 @@ def test_of_a_matrix_that_is_not_definite_by_rounding_the_triangle_is_that_of_it
 
 
 @pytest.mark.parametrize("size", [30, 100])
-def test_from_products_where_lanczos_does_not_converge(size, monkeypatch):
+def test_eigenpairs_from_products_if_lanczos_does_not_converge(size, monkeypatch):
     values = np.concatenate([np.linspace(-1.5, 0.5, size - 3), [1.0, 1.2, 2.0]])  # which are not the largest in size
     A, Q = symmetric(values)
     expected = largest_eigenpairs_by_products(aslinearoperator(A), 3, np.ones(size))
@@ -159,7 +159,7 @@ def test_from_products_where_lanczos_does_not_converge(size, monkeypatch):
 
 
 @pytest.mark.parametrize("decomposed", [eigh, svd, pinv])
-def test_what_is_not_finite_is_named(decomposed):
+def test_values_that_are_not_finite_are_named(decomposed):
     with pytest.raises(ValueError, match="overflow"):
         decomposed(np.array([[1.0, np.inf], [np.inf, 1.0]]))
 
@@ -186,7 +186,7 @@ def answers(estimator, X, y):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("wide", [False, True], ids=["tall", "wide"])
 @over([*LISTED, *OPTIONS])
-def test_every_fit_is_the_same_where_lapack_gives_up(case, wide, rows, monkeypatch):
+def test_every_fit_is_the_same_if_lapack_fails(case, wide, rows, monkeypatch):
     X, y = rows
     if wide:
         X, y = X[::4] @ np.random.default_rng(6).standard_normal((6, 40)), y[::4]
@@ -201,7 +201,7 @@ def test_every_fit_is_the_same_where_lapack_gives_up(case, wide, rows, monkeypat
 @pytest.mark.parametrize(
     "estimator", [CrammerSingerSVC(), RefinedHyperplane(), Autoencoder(2, random_state=0)], ids=repr
 )
-def test_classifiers_too(estimator, rows, monkeypatch):
+def test_every_classifier_is_the_same_if_lapack_fails(estimator, rows, monkeypatch):
     X, y = rows
     expected = answers(estimator, X, y)
     unwell(monkeypatch, "all")

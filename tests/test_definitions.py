@@ -58,7 +58,7 @@ def test_a_spread_as_matrix_factor_operator_and_trace_is_the_literal_sum(case, s
     estimator = case()
     find = estimator._needs().margins
     basis = Features.of(points, Margins() if find is None else find(points), "as they are")
-    moments = ClassMoments.of_rows(points, keep="each")
+    moments = ClassMoments.from_rows(points, keep="each")
     spread = total_spread(moments) if case.name == "pca" else estimator._spread(moments, basis)
     factor = spread.factor(moments, points)
     scale = np.abs(A).max()

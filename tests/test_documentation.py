@@ -5,8 +5,6 @@ import inspect
 import json
 import re
 import shlex
-import subprocess
-import sys
 from doctest import DocTestFinder, DocTestRunner
 from pathlib import Path
 
@@ -27,31 +25,32 @@ DOCS = Path(discrim.__file__).parents[1] / "docs"
 @pytest.mark.parametrize("name", PUBLIC)
 def test_docstrings_follow_numpydoc(name):
     validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed").validate
-    found = [f"{code} {said}" for code, said in validate(f"discrim.{name}")["errors"] if code not in LEFT_OUT]
+    found = [f"{code} {text}" for code, text in validate(f"discrim.{name}")["errors"] if code not in LEFT_OUT]
     assert not found
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if hasattr(getattr(discrim, name), "get_params")])
 def test_defaults_are_those_that_the_docstring_names(name):
     shown = getattr(discrim, name)
-    told = dict(re.findall(r"^    (\w+) : .*default=(.+)$", shown.__doc__.partition("Attributes\n")[0], re.MULTILINE))
+    parameters = shown.__doc__.partition("Attributes\n")[0]
+    documented = dict(re.findall(r"^    (\w+) : .*default=(.+)$", parameters, re.MULTILINE))
     given = {
         name: one.default for name, one in inspect.signature(shown).parameters.items() if one.default is not one.empty
     }
-    assert {name: ast.literal_eval(value) for name, value in told.items()} == given
+    assert {name: ast.literal_eval(value) for name, value in documented.items()} == given
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_no_line_of_a_docstring_waits_to_be_fill(name):
+def test_every_placeholder_of_a_docstring_is_filled(name):
     assert not re.search(r"^ *\{\w+\}$", getattr(discrim, name).__doc__, re.MULTILINE)
 
 
 def test_shared_docstring_parts_give_way_to_own_descriptions():
-    own = "Of rows.\n\n    Attributes\n    ----------\n    rank_ : int\n        Own words.\n    {fitted}\n"
+    own = "Rows.\n\n    Attributes\n    ----------\n    rank_ : int\n        Own words.\n    {fitted}\n"
     common = {"fitted": "{first}\nrank_ : int\n    Other words.\n", "first": "solver_ : str\n    How.\n"}
     assert fill(own, common) == own.replace("{fitted}", "solver_ : str\n        How.")
     assert fill(None, common) is None
-    assert fill("Of a class of somebody else's.\n\n    {other}\n", common).endswith("{other}\n")
+    assert fill("Class of another package.\n\n    {other}\n", common).endswith("{other}\n")
 
 
 @pytest.mark.parametrize("shown", [*map(discrim.__getattr__, PUBLIC), KernelNaiveBayes], ids=lambda one: one.__name__)
@@ -64,7 +63,7 @@ def test_the_example_of_the_docstring_runs(shown):
     assert DocTestRunner().run(example).failed == 0
 
 
-@pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are beside the package in the repository only")
+@pytest.mark.skipif(not DOCS.is_dir(), reason="only the repository has the docs")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("page", ["refinement", "max_margin_shift"])
 def test_the_code_of_the_page_runs(page):
@@ -86,7 +85,9 @@ def run_cells(cells):
 
 @pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are in the repository only")
 def test_the_page_on_prediction_runs(tmp_path, monkeypatch):
-    pytest.importorskip("typer", reason="typer is not installed")
+    testing = pytest.importorskip("typer.testing", reason="typer is not installed")
+    from discrim.cli import application
+
     monkeypatch.chdir(tmp_path)
     iris = load_iris(as_frame=True)
     flowers = iris.data.assign(species=iris.target_names[iris.target])
@@ -96,7 +97,9 @@ def test_the_page_on_prediction_runs(tmp_path, monkeypatch):
     commands = re.findall(r"^discrim .*$", text, re.MULTILINE)
     assert [command.split()[1] for command in commands] == ["compare", "project", "apply", "project", "apply"]
     for command in commands[1:]:
-        subprocess.run([sys.executable, "-m", *shlex.split(command)], check=True)
+        assert (
+            testing.CliRunner().invoke(application(), shlex.split(command)[1:], catch_exceptions=False).exit_code == 0
+        )
     names = run_cells(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     assert names["accuracy"] > 0.9
     predicted = [line.split(",")[2] for line in Path("predicted.csv").read_text(encoding="utf-8").splitlines()[1:]]
@@ -114,7 +117,7 @@ def test_the_table_on_prediction_names_every_reducer_that_predicts():
     assert listed == {name: hasattr(one, "predict_proba") for name, one in reducers.items()}
 
 
-# The site runs these pages, and shows what they print; a page of the guide without code says so here.
+# The site runs these pages and shows their output; pages of the guide without code are listed here.
 GUIDE = sorted(page.stem for page in (DOCS / "guide").glob("*.md") if page.stem not in ("index", "displays"))
 
 
@@ -128,7 +131,7 @@ def test_the_page_of_the_guide_runs(page):
     pyplot.close("all")
 
 
-@pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are beside the package in the repository only")
+@pytest.mark.skipif(not DOCS.is_dir(), reason="only the repository has the docs")
 @pytest.mark.filterwarnings("ignore")
 def test_the_tutorial_runs_from_top_to_bottom():
     pyplot = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed")
@@ -137,8 +140,8 @@ def test_the_tutorial_runs_from_top_to_bottom():
     pyplot.close("all")
 
 
-@pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are beside the package in the repository only")
-def test_the_tests_that_a_page_names_are_there():
+@pytest.mark.skipif(not DOCS.is_dir(), reason="only the repository has the docs")
+def test_the_tests_that_a_page_names_exist():
     for path, name in re.findall(r"`([\w/]+\.py)::(\w+)`", (DOCS / "reliability.md").read_text(encoding="utf-8")):
         held = (DOCS.parent / "tests" / path).read_text(encoding="utf-8")
         assert f"def {name}(" in held, f"{path} has no {name}"

@@ -1,4 +1,4 @@
-"""Whoever swaps scikit-learn's PCA, IncrementalPCA or LDA for ours changes the import and nothing else.
+"""Replacing scikit-learn's PCA, IncrementalPCA or LDA by ours needs a change of the import only.
 
 Its own tests of these three, as they are installed, run on our estimators under its names (scikit_learns_names.py).
 What we do otherwise on purpose is listed here, with the reason.
@@ -53,7 +53,7 @@ DIFFERENCES = {
     r"test_pca::test_pca_n_components_mostly": "a share of the variance is kept once it is reached, not once exceeded",
     r"test_incremental_pca::test_incremental_pca_sparse": "partial_fit takes sparse rows",
     r"test_incremental_pca::test_incremental_pca_set_params": "statistics suffice for any number of components",
-    r"test_incremental_pca::test_incremental_pca_num_features_change": "a stream after a fit starts anew, and says so",
+    r"test_incremental_pca::test_incremental_pca_num_features_change": "a stream after a fit starts again and warns",
     r"test_discriminant_analysis::test_lda_priors": "priors that are no probabilities are refused, not rescaled",
     r"test_discriminant_analysis::test_lda_ledoitwolf": "Ledoit and Wolf's rule, of pooled rows as they are",
     r"test_discriminant_analysis::test_lda_orthogonality$": "S_w over n, as in scikit-learn from 1.8 on; n − C before",
@@ -78,7 +78,7 @@ def outcomes(folder):
     return {one["test"]: one["outcome"] for one in map(json.loads, written.read_text().splitlines())}
 
 
-def test_scikit_learns_own_tests_pass_but_for_what_differs_on_purpose(tmp_path):
+def test_scikit_learns_own_tests_pass_except_documented_differences(tmp_path):
     found = outcomes(tmp_path)
     failed = [test for test, outcome in found.items() if outcome == "failed"]
     assert not [test for test in failed if not any(re.match(listed, test) for listed in DIFFERENCES)]
@@ -118,7 +118,7 @@ def test_every_output_is_in_the_inputs_precision():
     assert {one.dtype for one in given} == {np.dtype(np.float32)}
 
 
-def test_a_stream_has_them_too():
+def test_a_stream_has_the_same_attributes_of_pca():
     streamed, whole = PCA(2).partial_fit(TALL[:25]).partial_fit(TALL[25:]), PCA(2).fit(TALL)
     for name in (*NUMBERS, "n_samples_seen_"):
         np.testing.assert_allclose(getattr(streamed, name), getattr(whole, name), rtol=1e-12, err_msg=name)

@@ -1,4 +1,4 @@
-"""Errors of the public interface: which exception a call raises, and which parameter or place its message names."""
+"""Errors of the public interface: the exception of a call, and the parameter or cell that its message names."""
 
 import re
 
@@ -43,6 +43,7 @@ from discrim import (
     OptimalLowRank,
     OrthogonalLDA,
     PairwiseEigenvectors,
+    PosteriorMap,
     RefinedHyperplane,
     RegularizedLDA,
     ScreenedPCA,
@@ -123,6 +124,17 @@ PARAMETERS = {
     PairwiseEigenvectors: [{"ridge": 0}, {"centre": "yes"}, {"pieces": 1}],
     PCA: [{"missing": "mean"}],
     PCALDA: [{"pca_components": 60}],
+    PosteriorMap: [
+        {"n_components": 0},
+        {"n_components": 0.5},
+        {"kernel": "gauss"},
+        {"kernel": "rbf", "kernel_params": {"width": 1}},
+        {"kernel_params": {"gamma": 1}},
+        *({"kernel": "rbf", "kernel_params": {"gamma": gamma}} for gamma in (-1.0, 0.0, None, "x", np.nan)),
+        {"sharpness": 0},
+        {"sharpness": "sharp"},
+        {"n_landmarks": 1},
+    ],
     RefinedHyperplane: [
         *({"rule": rule} for rule in ("median", [[0, 9]], [0, 1], [[0.5]], [[True, False]], [["petal"]], None)),
         {"rule": [[0, 4]]},
@@ -237,7 +249,7 @@ NOT_PARTS = {
 }
 NOT_STATISTICS = {"bytes": b"statistics", "NoneType": None, "int": 3, "tuple": (X, Y)}
 
-# (call, exception, what the message names)
+# (call, exception, text that the message contains)
 CALLS = {
     # cells and rows
     "sparse rows for Autoencoder": (lambda: Autoencoder().fit(SPARSE), TypeError, "sparse"),
@@ -270,8 +282,8 @@ CALLS = {
         ValueError,
         "row 7, column 2",
     ),
-    "sparse rows for RefinedHyperplane": (lambda: RefinedHyperplane().fit(SPARSE, PAIR), TypeError, "sparse X"),
-    "sparse rows to predict": (lambda: RefinedHyperplane().fit(X, PAIR).predict(SPARSE), TypeError, "sparse X"),
+    "sparse rows for RefinedHyperplane": (lambda: RefinedHyperplane().fit(SPARSE, PAIR), TypeError, "sparse"),
+    "sparse rows to predict": (lambda: RefinedHyperplane().fit(X, PAIR).predict(SPARSE), TypeError, "sparse"),
     "sparse rows for FastICA": (lambda: MaxMarginShift(FastICA(2)).fit(SPARSE, Y), TypeError, "FastICA"),
     "a bad cell for ClassMoments": (lambda: ClassMoments.of(BAD, Y), ValueError, "row 7, column 2"),
     "an infinite pairwise cell": (
@@ -286,7 +298,7 @@ CALLS = {
     ),
     "a path to transform": (lambda: PCA(2).fit(X).transform("rows.csv"), TypeError, "path"),
     # differences that a method needs
-    "equal rows for KernelMap": (lambda: KernelMap().fit(EQUAL), ValueError, "spread"),
+    "equal rows for KernelMap": (lambda: KernelMap().fit(EQUAL), ValueError, "equal"),
     "equal rows for ScreenedPCA": (
         lambda: ScreenedPCA(1, n_selected=2).fit(EQUAL, np.arange(20) % 2),
         ValueError,
@@ -310,7 +322,7 @@ CALLS = {
     "a hyperplane without a direction": (
         lambda: RefinedHyperplane(RidgeClassifier(), reference_class=None).fit(EQUAL, np.arange(20) % 2),
         ValueError,
-        "hyperplane",
+        "estimator",
     ),
     "the same rows in both classes": (lambda: MarginSubspace().fit(*TWINS), ValueError, "weights"),
     **{
@@ -357,7 +369,7 @@ CALLS = {
         f"one class for {type(model).__name__}": (lambda model=model: model.fit(X, np.zeros(60)), ValueError, "class")
         for model in (CrammerSingerSVC(), MarginSubspace(), MaxMarginShift(), RefinedHyperplane())
     },
-    "one class beside unlabelled rows": (lambda: MaxMarginShift(unlabeled=1).fit(X, PAIR), ValueError, "class"),
+    "one class and unlabelled rows": (lambda: MaxMarginShift(unlabeled=1).fit(X, PAIR), ValueError, "class"),
     "one class of positive weight": (
         lambda: CrammerSingerSVC().fit(X, Y, sample_weight=(Y == 1) * 1.0),
         ValueError,

@@ -82,7 +82,7 @@ def test_importances_of_a_linear_rule_are_the_mean_over_pairs_of_classes():
 
 
 @pytest.mark.parametrize("model", [RegularizedLDA(2, shrinkage=0.1), PCA(2), PosteriorMap(2, kernel="linear")], ids=str)
-def test_the_spread_of_columns_is_that_of_all_rows_whichever_way_they_come(model, tmp_path, rng):
+def test_the_spread_of_columns_is_that_of_all_rows_on_every_path(model, tmp_path, rng):
     X, y = labelled(120, 5, n_classes=3, seed=1)
     X, weights = np.round(X, 2) + 1e3, rng.integers(1, 4, 120)
     model.set_params(**({"cv": 4} if "cv" in model.get_params() else {}))
@@ -117,7 +117,7 @@ def test_the_spread_of_long_rows_keeps_its_digits_in_columns_that_hardly_vary():
 
 
 @pytest.mark.parametrize("between", [(0, 9), (1, 1), (1,), (0, 1, 2)])
-def test_two_classes_are_two_known_labels(between):
+def test_between_takes_two_known_labels(between):
     X, y = labelled(60, 4)
     with pytest.raises(ValueError, match="between"):
         PosteriorMap(2, kernel="linear").fit(X, y).explain(X[:2], between)

@@ -1,4 +1,4 @@
-"""The versions that pyproject.toml declares to suffice are those that `make test-oldest` installs."""
+"""The minimum versions in pyproject.toml are those that `make test-oldest` installs."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""The gallery's examples run, draw their picture, and find what the page says they find."""
+"""The examples of the gallery run, draw their figure, and show what their text states."""
 
 import os
 import runpy
@@ -11,8 +11,8 @@ SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 
 
 @pytest.fixture
-def nothing_at_hand(monkeypatch, tmp_path):
-    """No real data: neither a folder of them nor earlier downloads."""
+def without_data(monkeypatch, tmp_path):
+    """Remove real data: the folder and earlier downloads."""
     monkeypatch.delenv("DISCRIM_DATA", raising=False)
     monkeypatch.setattr("discrim.tables.catalogue.cache_folder", lambda: tmp_path / "no such folder")
 
@@ -36,7 +36,7 @@ def run(monkeypatch, tmp_path):
     return ran
 
 
-def test_simulated_genes_are_separated_by_discriminants_and_not_by_pca(run, nothing_at_hand):
+def test_simulated_genes_are_separated_by_discriminants_and_not_by_pca(run, without_data):
     found = run("microarray", "--splits", "3")
     assert found["PCA"] < 0.4  # four classes: a guess is right in a quarter
     assert found["NullSpaceLDA"] > found["PCA"] + 0.3
@@ -58,14 +58,14 @@ def test_noisy_copies_move_rows_as_the_shift_does_while_the_noise_is_small(run):
     assert found["others 0.05"] < 0.2 < found["others 4"]  # rows that the shift leaves alone
 
 
-def test_digits_are_seen_best_on_the_map_of_least_error(run):
+def test_bayes_error_lda_shows_digits_best(run):
     found = run("digits", "--splits", "2")
     assert found["PCA"] < found["RegularizedLDA"] < found["BayesErrorLDA"] - 0.03
     assert found["predicted_error"] == pytest.approx(found["seen_error"], abs=0.01)
     assert found["correlation"] > 0.8
 
 
-def test_text_stays_sparse_and_few_components_of_least_error_beat_the_others(run, nothing_at_hand):
+def test_text_stays_sparse_and_few_components_of_least_error_beat_the_others(run, without_data):
     found = run("text", "--splits", "1", "--rows", "510")
     assert found["memory"] < 0.5
     assert found["BayesErrorLDA(8)"] > max(found["PCA(8)"], found["RegularizedLDA(8)"]) + 0.15
@@ -79,7 +79,7 @@ def test_spectra_are_separated_by_peaks_that_pca_misses(run):
     assert found["RegularizedLDA(2)"] > 0.8
 
 
-def test_a_stream_ends_where_the_batch_does_without_holding_the_rows(run):
+def test_a_stream_equals_the_batch_without_holding_the_rows(run):
     found = run("stream", "--rows", "25000")
     assert found["stream − batch"] < 1e-11
     assert found["memory"] < 0.5
@@ -144,8 +144,8 @@ def test_the_sign_test_rejects_far_too_often(ran):
 
 
 def test_an_offset_turns_only_the_peer(ran):
-    ours, peer = ran("offset")["angles"].values()
-    assert max(ours) < 1e-5 < 1 < peer[-1]
+    ours, reference = ran("offset")["angles"].values()
+    assert max(ours) < 1e-5 < 1 < reference[-1]
 
 
 def test_the_chosen_ridge_is_near_the_best(ran):

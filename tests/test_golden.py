@@ -1,4 +1,4 @@
-"""Files that earlier versions wrote are read, and give the numbers of that time."""
+"""Files of earlier versions are read and give the same numbers."""
 
 import pickle
 import shutil
@@ -16,7 +16,7 @@ EXPECTED = np.load(FOLDER / "expected.npz")
 MODELS = sorted(path.stem for path in FOLDER.glob("*.discrim"))
 
 
-def test_every_kind_of_file_is_there():
+def test_every_kind_of_golden_file_exists():
     assert MODELS == ["fisher", "kernel", "nested", "posterior", "sparse", "stream"]
 
 
@@ -30,7 +30,7 @@ def test_a_model_of_an_earlier_version_transforms_and_predicts_as_it_did(name):
     assert about(path) == {"feature_names": ["a", "b", "c", "d"]}
 
 
-def test_a_stream_of_an_earlier_version_goes_on():
+def test_a_stream_of_an_earlier_version_continues():
     model = load(FOLDER / "stream.discrim").partial_fit(EXPECTED["X"][:10])
     rows = np.concatenate([EXPECTED["X"], EXPECTED["X"][:10]])
     np.testing.assert_allclose(model.mean_, rows.mean(axis=0), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Columns that nearly depend on each other: never an error of LAPACK, equal to 60 digits or a warning."""
+"""Nearly dependent columns: no error of LAPACK; agreement with 60-digit arithmetic, or a warning."""
 
 import warnings
 
@@ -67,10 +67,10 @@ TABLES = [
 
 
 def with_warnings(estimator, X, y):
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = estimator.fit(X, y)
-    return fitted, [str(one.message) for one in said]
+    return fitted, [str(one.message) for one in caught]
 
 
 @over(CASES + CHOSEN_BY_FOLDS)
@@ -79,10 +79,10 @@ def test_a_fit_is_finite_and_warns_once(case, family):
     for size in FAMILIES[family]:
         X, y, rng = table(0)
         X = family(X, rng, size)
-        fitted, said = with_warnings(case(1), X, y)
+        fitted, messages = with_warnings(case(1), X, y)
         assert np.isfinite(fitted.transform(X)).all()
         assert not hasattr(fitted, "predict_proba") or np.isfinite(fitted.predict_proba(X)).all()
-        assert len({message[:40] for message in said}) == len(said)
+        assert len({message[:40] for message in messages}) == len(messages)
 
 
 @over([case for case in CASES + CHOSEN_BY_FOLDS if case.laws.supervised])
@@ -126,15 +126,15 @@ def test_separations_are_those_of_60_digits_or_the_fit_warns(family, size, seed)
     X, y, rng = table(seed)
     X = family(X, rng, size)
     wanted, least = exact_separations(X, y)
-    fitted, said = with_warnings(FisherLDA(), X, y)
-    warned = any(words in message for message in said for words in LOST)
+    fitted, messages = with_warnings(FisherLDA(), X, y)
+    warned = any(words in message for message in messages for words in LOST)
     if wanted is None:
         np.testing.assert_allclose(fitted.eigenvalues_, FisherLDA().fit(X[:, :-1], y).eigenvalues_, rtol=1e-9)
         assert not warned
     elif not warned:
         np.testing.assert_allclose(fitted.eigenvalues_, wanted, rtol=min(1e-5, 1e-13 / least))
     else:
-        assert least < 1e-7  # it is not said of tables of which much is known
+        assert least < 1e-7  # well-conditioned tables give no warning
 
 
 def test_a_ridge_separates_small_from_zero_without_a_warning():
@@ -147,20 +147,20 @@ def test_a_ridge_separates_small_from_zero_without_a_warning():
 @pytest.mark.parametrize("size", [1e-60, 1e-90])
 def test_columns_with_squares_below_float64_are_left_out_with_a_warning_of_lda(case, size):
     X, y, rng = table(0)
-    fitted, said = with_warnings(case(1), far_scales(X, rng, size), y)
+    fitted, messages = with_warnings(case(1), far_scales(X, rng, size), y)
     assert np.isfinite(fitted.transform(X)).all()
-    assert case.name != "fisher-lda" or any(LOST[0] in message for message in said)
+    assert case.name != "fisher-lda" or any(LOST[0] in message for message in messages)
 
 
 @pytest.mark.parametrize("gamma", [1e-8, 1e-5, 0.1])
 def test_missed_loadings_warn_also_with_a_ridge(gamma):
     X, y, rng = table(0)
     X = np.c_[X, X[:, 0] + 1e-7 * rng.normal(size=N)]
-    X[:, 4] += 1e-7 * y  # where the two columns differ the classes do
-    fitted, said = with_warnings(RegularizedLDA(1, shrinkage=gamma), X, y)
+    X[:, 4] += 1e-7 * y  # the difference of the two columns separates the classes
+    fitted, messages = with_warnings(RegularizedLDA(1, shrinkage=gamma), X, y)
     found, wanted = (one / np.linalg.norm(one) for one in (fitted.components_[0], exact_direction(X, y, gamma, 4)))
     missed = np.linalg.norm(found - np.sign(found @ wanted) * wanted)
-    assert any(LOST[0] in message for message in said) == (missed > 1e-6)
+    assert any(LOST[0] in message for message in messages) == (missed > 1e-6)
 
 
 def exact_direction(X, y, gamma, rank):

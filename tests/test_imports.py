@@ -1,4 +1,4 @@
-"""Modules that `import discrim` loads, and modules that are loaded on first use."""
+"""Modules that `import discrim` loads, and modules loaded on first use."""
 
 import json
 import re
@@ -12,38 +12,48 @@ from discrim.registry import PUBLIC, render_stub
 HEAVY = ["numba", "pandas", "polars", "pyarrow", "dask", "plotly", "matplotlib", "faiss"]
 
 
-def modules_after(code):
-    """Names of the modules that a fresh interpreter holds after the code."""
-    listing = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
-    ran = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
-    return set(json.loads(ran.stdout.splitlines()[-1]))
-
-
-def test_import_is_light():
-    loaded = modules_after("from discrim import PCA, BayesErrorLDA, MarginPCA")
-    of_scikit_learn = modules_after("import sklearn.base")  # which brings pandas where that is installed
-    assert (loaded - of_scikit_learn).isdisjoint(HEAVY)
-    assert "numba" not in loaded
-    assert "discrim.estimators.margin_pca" in loaded  # the probe looks at something
-
-
-def test_python_may_leave_docstrings_out():
-    subprocess.run([sys.executable, "-OO", "-c", "from discrim import PCA, ProjectionDisplay"], check=True)
-
-
 FITS = """
-import numpy as np, discrim
+import json, sys
+import sklearn.base  # imports pandas if it is installed
+before = set(sys.modules)
+from discrim import PCA, BayesErrorLDA, MarginPCA
+imported = sorted(set(sys.modules) - before)
+import numpy as np
 X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
 for pairs in ("mean", "nearest"):
-    discrim.MarginPCA(2, pairs=pairs).fit(X, y)
+    MarginPCA(2, pairs=pairs).fit(X, y)
+print(json.dumps([imported, sorted(sys.modules)]))
 """
 
 
-def test_numba_is_for_the_svm_and_sparse_rows_alone():
-    assert "numba" not in modules_after(FITS)
+def test_import_is_light_and_numba_is_for_the_svm_and_sparse_rows_alone():
+    ran = subprocess.run([sys.executable, "-c", FITS], capture_output=True, text=True, check=True)
+    imported, after_fits = json.loads(ran.stdout)
+    assert set(imported).isdisjoint(HEAVY)
+    assert "discrim.estimators.margin_pca" in imported  # the list is that of the right process
+    assert "numba" not in after_fits
 
 
-def test_every_public_name_is_there_and_explained():
+# compiles the package as -OO does; with -OO itself, all of scikit-learn would be compiled too
+WITHOUT_DOCSTRINGS = """
+from importlib.machinery import SourceFileLoader
+usual = SourceFileLoader.get_code
+def get_code(self, name):
+    if name.partition(".")[0] != "discrim":
+        return usual(self, name)
+    return compile(self.get_data(self.path), self.path, "exec", dont_inherit=True, optimize=2)
+SourceFileLoader.get_code = get_code
+from discrim import PCA, ProjectionDisplay
+import discrim.estimators.pca
+assert discrim.estimators.pca.__doc__ is None
+"""
+
+
+def test_the_package_works_without_docstrings():
+    subprocess.run([sys.executable, "-c", WITHOUT_DOCSTRINGS], check=True)
+
+
+def test_every_public_name_exists_and_has_a_gloss():
     for name in discrim.__all__:
         assert hasattr(discrim, name)
         assert re.search(rf"^{name} +{re.escape(PUBLIC[name].gloss)}$", discrim.__doc__, re.MULTILINE)

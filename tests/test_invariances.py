@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, CHOSEN_BY_FOLDS, LISTED, OPTIONS, QUIET, SUPERVISED, over, posed_in
+from estimators import CASES, CHOSEN_BY_FOLDS, LISTED, OPTIONS, QUIET, SUPERVISED, over, with_coordinates
 from geometry import most_turned, signs_differ
 from samples import note
 from sklearn.model_selection import StratifiedKFold
@@ -73,7 +73,7 @@ def test_order_of_rows_where_the_splits_go_with_them(case, k, table, rng):
 
 @over([case for case in LISTED + OPTIONS if not case.laws.breaks_ties])
 def test_order_of_rows_where_distances_tie_and_rows_repeat(case, rng):
-    """For every method, those chosen by folds with the splits moved along; as exact as an SVM, where one is inside."""
+    """Test every method, with permuted splits if folds choose a parameter, to the accuracy of an SVM if it uses one."""
     X = np.random.default_rng(0).integers(0, 3, (60, 5)).astype(float)
     y = (X[:, 0] + X[:, 1] > 2) + 1 * (X[:, 2] > 1)
     order = rng.permutation(len(X))
@@ -164,11 +164,11 @@ def test_weights_are_repetition(case, k, table, plain, rng):
     X, y = table
     weights = weights_of_ones_twos_and_zeros(len(X), rng)
     for path in (None, "products") if by_products(case, k) else (None,):
-        repeated = posed_in(path, case(k)).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-        weighted = posed_in(path, case(k)).fit(X, y, sample_weight=weights)
+        repeated = with_coordinates(path, case(k)).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        weighted = with_coordinates(path, case(k)).fit(X, y, sample_weight=weights)
         assert_same(repeated, weighted, X)
         np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
-        # weights do something, to the variance alone where one column was selected
+        # the weights have an effect, on the variance only if one column was selected
         same = np.allclose(plain.eigenvalues_, weighted.eigenvalues_, rtol=1e-3)
         assert most_turned(weighted.components_, plain.components_) > 1e-3 or (case.name == "screened-pca" and not same)
 
@@ -196,11 +196,11 @@ def test_a_constant_column_changes_nothing(case, k, table, path):
         pytest.skip("needs all directions")
     make = np.asarray if path == "dense" else sp.csr_array
     basis = path if path == "products" else None
-    plain = posed_in(basis, case(k)).fit(make(X), y)
+    plain = with_coordinates(basis, case(k)).fit(make(X), y)
     for value in (0.0, 7.3, -1e12 / 3):
         appended = make(np.c_[X, np.full(len(X), value)])
         with note(value):
-            fitted = posed_in(basis, case(k)).fit(appended, y)
+            fitted = with_coordinates(basis, case(k)).fit(appended, y)
             np.testing.assert_allclose(fitted.transform(appended), plain.transform(make(X)), rtol=0, atol=1e-10)
             assert path == "products" or fitted.rank_ == plain.rank_
 

@@ -1,4 +1,4 @@
-"""Numbers that must come out right: offsets, gaps, scales, tables with little in them; judged by exact arithmetic."""
+"""Numerical accuracy: offsets, gaps, scales and tiny tables, compared with exact arithmetic."""
 
 import itertools
 import math
@@ -17,12 +17,22 @@ from estimators import (
     SUPERVISED,
     WITH_DEFAULTS,
     over,
-    posed_in,
+    with_coordinates,
 )
 from geometry import largest_angle, most_turned, signs_differ
 from samples import labelled, note
 
-from discrim import PCA, ClassMoments, MarginPCA
+from discrim import (
+    PCA,
+    ClassMoments,
+    FisherLDA,
+    LocalFisherDiscriminant,
+    MarginPCA,
+    MaximumMarginCriterion,
+    OrthogonalLDA,
+    PairwiseEigenvectors,
+    RegularizedLDA,
+)
 from discrim.estimators.discriminant import DiscriminantReducer
 
 pytestmark = QUIET
@@ -46,7 +56,7 @@ def ways(case):
 def fitted_by(way, case, X, y):
     """The rows fitted in one of these ways."""
     if way != "stream":
-        return posed_in("products" if way == "products" else None, case()).fit(
+        return with_coordinates("products" if way == "products" else None, case()).fit(
             sp.csr_array(X) if way == "sparse" else X, y
         )
     streamed = case()
@@ -134,7 +144,7 @@ def numacc(number):
     """The univariate tables NumAcc1–4 of NIST's Statistical Reference Datasets, and their certified deviations."""
     if number == 1:
         return np.array([10000001.0, 10000003.0, 10000002.0]), 1.0
-    # a first value, then a little less and a little more by turns, each the double nearest to its decimal numeral
+    # a first value, then a smaller and a larger one alternately, each the double nearest to its decimal
     first, low, high = {
         2: (1.2, 1.1, 1.3),
         3: (1000000.2, 1000000.1, 1000000.3),
@@ -157,7 +167,17 @@ def test_nist_standard_deviations(number, digits):
     assert in_many_parts == pytest.approx(best, rel=1e-14)
 
 
-# ---------------------------------------------------------------------- columns that add nothing
+def test_pca_at_an_offset_of_1e8_is_accurate_to_the_last_digits():
+    X, _ = labelled(150, 3)
+    X = X + 1e8
+    fitted = PCA().fit(X)
+    S = exact.total(X) / len(X)
+    values, vectors = np.linalg.eigh(S)
+    np.testing.assert_allclose(fitted.eigenvalues_, values[::-1], rtol=1e-12)
+    assert most_turned(fitted.components_, vectors.T[::-1]) < 1e-11
+
+
+# ---------------------------------------------------------------------- constant and dependent columns
 
 
 def columns_that_add_nothing(X):
@@ -172,15 +192,15 @@ def columns_that_add_nothing(X):
 
 @over(KEEPING_COLUMNS)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_columns_that_add_nothing_add_no_rank(case, table, kind):
+def test_constant_and_dependent_columns_add_no_rank(case, table, kind):
     X, y = table
     rank = case(None).fit(X, y).rank_
     for name, column in columns_that_add_nothing(X).items():
         given = kind(np.c_[X, column])
-        with note(name), warnings.catch_warnings(record=True) as said:
+        with note(name), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = case(None).fit(given, y)
-            assert len(said) <= 1
+            assert len(caught) <= 1
             assert all(np.isfinite(a).all() for a in (fitted.transform(given), fitted.components_, fitted.eigenvalues_))
             # the median of a sum is not the sum of medians: the column does add a direction
             assert fitted.rank_ == rank or (name == "sum" and case.name == "margin-pca-median")
@@ -228,7 +248,7 @@ def test_float32_times_one_factor(case, table):
             assert fitted.components_.dtype == np.float32
 
 
-# ---------------------------------------------------------------------- tables with hardly anything in them
+# ---------------------------------------------------------------------- tiny tables
 
 
 @over(WITH_DEFAULTS)
@@ -244,7 +264,7 @@ def test_equal_rows(case, shape):
 @over([case for case in CASES if case.laws.by_products])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("fault", ["equal rows", "equal class means", "points"])
-def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind):
+def test_an_equal_table_is_rejected_by_products_too(case, fault, kind):
     y, rng = np.arange(40) % 2, np.random.default_rng(0)
     half = rng.standard_normal((20, 30))
     X = {
@@ -255,15 +275,15 @@ def test_by_products_too_a_table_that_shows_nothing_is_named(case, fault, kind):
     if fault != "equal rows" and case.laws.orthonormal:
         pytest.skip("looks at more than the means within and between classes")
     if fault == "points" and not case.laws.inverts:
-        assert posed_in("products", case(1)).fit(kind(X), y).score(X, y) == 1
+        assert with_coordinates("products", case(1)).fit(kind(X), y).score(X, y) == 1
         return
-    said = {
+    words = {
         "equal rows": "equal",
         "equal class means": "means",
         "points": "class",
     }[fault]
-    with pytest.raises(ValueError, match=said):
-        posed_in("products", case(1)).fit(kind(X), y)
+    with pytest.raises(ValueError, match=words):
+        with_coordinates("products", case(1)).fit(kind(X), y)
 
 
 GAINS = [
@@ -279,7 +299,7 @@ def test_classes_1e8_apart_are_separated(case, shape):
     towards = np.linspace(1.0, 2.0, shape[1])
     first = [case(1).fit(X + gap * np.outer(y, towards), y) for gap in (1e6, 1e8)]
     assert np.isfinite(first[1].components_).all()
-    if not case.laws.chosen_by_folds:  # folds may choose another ridge where every ridge predicts all rows
+    if not case.laws.chosen_by_folds:  # folds may choose another ridge if every ridge predicts all rows
         assert largest_angle(first[0].components_, first[1].components_) < 1e-5
     features = first[1].transform(X + 1e8 * np.outer(y, towards))[:, 0]
     means = np.array([features[y == c].mean() for c in range(3)])
@@ -288,7 +308,7 @@ def test_classes_1e8_apart_are_separated(case, shape):
 
 @over(GAINS)
 @pytest.mark.parametrize("streamed", [False, True], ids=["rows", "statistics"])
-def test_equal_class_means_are_refused_unless_shapes_are_looked_at(case, streamed):
+def test_equal_class_means_are_rejected_unless_the_method_uses_covariances(case, streamed):
     half = np.random.default_rng(3).standard_normal((30, 4))
     X = np.concatenate([half, -half, half * [1, 5, 1, 1], -half * [1, 5, 1, 1]])
     y = np.repeat([0, 1], 60)
@@ -374,7 +394,7 @@ def test_the_first_loading_near_the_largest_is_positive(case, table):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_signs_stay_where_two_loadings_are_equal_but_for_rounding(seed):
+def test_signs_are_stable_if_two_loadings_differ_by_rounding(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
     X = (X - X.mean(axis=0)) / X.std(axis=0)  # of two standardised columns the loadings are ±√½, both
@@ -401,11 +421,11 @@ def test_a_tie_at_the_cut_warns(make):
         make(1).fit(X * [1.0, 1.01], y)
 
 
-# ---------------------------------------------------------------------- what is the user's stays as it was
+# ---------------------------------------------------------------------- inputs are not modified
 
 
 def everything(case, X, y, weights):
-    """Call all there is to call."""
+    """Call every public method."""
     fitted = case().fit(X, y, sample_weight=weights)
     fitted.inverse_transform(fitted.transform(X))
     if case.laws.streams:
@@ -426,3 +446,33 @@ def test_the_input_is_never_modified(case, table):
         for was, now in zip(before, (*parts, y, weights), strict=True):
             with note(kind):
                 np.testing.assert_array_equal(was, now)
+
+
+@pytest.mark.parametrize("power", [-600, 600])
+@pytest.mark.parametrize(
+    ("model", "degree"),
+    [
+        (FisherLDA(2), -1),
+        (RegularizedLDA(2, shrinkage=0.1), -1),
+        (LocalFisherDiscriminant(2), -1),
+        (PairwiseEigenvectors(2), -1),
+        (LocalFisherDiscriminant(2, metric="orthonormalized"), 0),
+        (OrthogonalLDA(2), 0),
+        (MaximumMarginCriterion(2), 0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_unit_of_the_components_is_that_of_one_over_the_rows_or_none(model, degree, power, streamed):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 4)) + rng.normal(size=(3, 4))[y]
+    if streamed and model._needs().rows is not None:
+        pytest.skip("needs rows")
+    plain, scaled = (
+        model.__class__(**model.get_params()).fit_statistics(model.statistics(rows, y))
+        if streamed
+        else model.__class__(**model.get_params()).fit(rows, y)
+        for rows in (X, np.ldexp(X, power))
+    )
+    np.testing.assert_allclose(np.ldexp(scaled.components_, -degree * power), plain.components_, rtol=1e-9, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Every objective as its docstring states it, at the fitted solution and around it.
+"""Every objective stated in a docstring, at the fitted solution and around it.
 
 A case is a fitted model with its variables, a function of them that is to be minimised, and the map that returns
 changed variables to the feasible set. No change of the variables may improve the value beyond rounding.
@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import erfc
 
 import discrim
-from discrim.core.joint_factors import SharedFactors, least_factors
+from discrim.core.joint_factors import SharedFactors, minimise_factors
 from discrim.registry import ENTRIES
 
 
@@ -230,7 +230,7 @@ def supervised_exponential_pca(X, y):
 def least_matrix(rows, y, alpha, beta, k):
     n = len(rows)
     problem = SharedFactors(rows @ rows.T / n, np.full(n, n**-0.5), y, len(set(y)), alpha, beta)
-    found = least_factors(problem, k, tol=1e-13, max_iter=3000)
+    found = minimise_factors(problem, k, tol=1e-13, max_iter=3000)
     return (found.vectors * found.values) @ found.vectors.T
 
 

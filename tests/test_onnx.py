@@ -1,4 +1,4 @@
-"""Every model as an ONNX graph gives what discrim gives, to the precision of its input; skipped without skl2onnx."""
+"""Every ONNX graph agrees with discrim to the precision of its input; skipped without skl2onnx."""
 
 import numpy as np
 import pytest
@@ -95,6 +95,13 @@ def test_a_map_of_a_forest_is_in_the_graph_and_one_without_probabilities_is_refu
     model = PosteriorMap(2, classifier=RandomForestClassifier(20, random_state=0)).fit(X, y)
     (found,) = outputs(model, new)
     np.testing.assert_allclose(found, model.transform(new), atol=1e-5)  # a graph's trees are in single precision
+    rng = np.random.default_rng(0)  # the sum of a plane, which suits the rule, and an interval, which suits trees
+    X_sum = np.c_[rng.standard_normal((500, 15)), rng.standard_t(1.5, 500)]
+    y_sum = X_sum[:, :15].sum(axis=1) + 4 * (np.abs(X_sum[:, 15]) < 0.8) > 2
+    both = PosteriorMap(1).fit(X_sum, y_sum)
+    assert both.kernel_.name.endswith("+ RandomForestClassifier")
+    (found,) = outputs(both, X_sum)
+    np.testing.assert_allclose(found, both.transform(X_sum), atol=1e-5)
     refused = PosteriorMap(2, classifier=RidgeClassifier()).fit(X, y)
     with pytest.raises(NotImplementedError, match="RidgeClassifier"):
         outputs(refused, new)
@@ -144,7 +151,7 @@ def test_an_offset_of_a_million_costs_no_digits(iris):
     assert_same(outputs(model, far)[0], model.transform(far.astype(np.float64)), "float32")
 
 
-def test_the_map_of_any_linear_transformer_goes_along(iris):
+def test_a_linear_map_of_any_transformer_is_exported(iris):
     X, y, new = iris
     model = LinearMap.of(FisherLDA(2).fit(X, y), 4)
     assert_same(outputs(model, new)[0], model.transform(new), "float64")

@@ -1,4 +1,4 @@
-"""Fitted estimators through other tools' files: joblib, skops and MLflow give back what predicts the same."""
+"""Fitted estimators in files of other tools: joblib, skops and MLflow restore equal predictions."""
 
 import io
 
@@ -10,13 +10,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import discrim
-from discrim.registry import ENTRIES, OUR_METHODS, found
+from discrim.registry import ENTRIES, OUR_METHODS, load_target
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X, Y = (part[::3] for part in load_iris(return_X_y=True))
 CLASSIFIERS = [entry for entry in ENTRIES if entry.classifies]
 MADE = {method.name: lambda method=method: method.estimator(2, 0) for method in OUR_METHODS} | {
-    entry.name: lambda entry=entry: found(entry.target)() for entry in CLASSIFIERS
+    entry.name: lambda entry=entry: load_target(entry.target)() for entry in CLASSIFIERS
 }
 
 
@@ -25,7 +25,7 @@ def outcome(model):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_joblib_and_skops_give_back_an_equal_model_and_only_published_types_are_needed(name):
+def test_joblib_and_skops_restore_an_equal_model_of_trusted_types(name):
     model = MADE[name]().fit(X, Y)
     file = io.BytesIO()
     joblib.dump(model, file)
@@ -37,15 +37,15 @@ def test_joblib_and_skops_give_back_an_equal_model_and_only_published_types_are_
     np.testing.assert_array_equal(outcome(skops.loads(written, trusted=discrim.trusted_types())), outcome(model))
 
 
-def test_the_list_of_types_names_what_exists_and_nothing_twice():
+def test_trusted_types_exist_and_are_unique():
     names = discrim.trusted_types()
     assert len(set(names)) == len(names) < 70
     for name in names:
         module, _, kind = name.rpartition(".")
-        assert isinstance(found(f"{module}:{kind}"), type)
+        assert isinstance(load_target(f"{module}:{kind}"), type)
 
 
-def test_mlflow_keeps_a_model(tmp_path):
+def test_mlflow_stores_a_model(tmp_path):
     mlflow = pytest.importorskip("mlflow.sklearn", reason="mlflow is not installed")
     model = make_pipeline(StandardScaler(), discrim.BayesErrorLDA(2)).fit(X, Y)
     wanted = {"serialization_format": "skops", "skops_trusted_types": discrim.trusted_types()}

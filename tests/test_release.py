@@ -34,7 +34,7 @@ def hook(monkeypatch):
     return module
 
 
-def test_without_addresses_the_metadata_have_none_and_the_readme_is_as_it_is(hook, monkeypatch):
+def test_without_addresses_metadata_and_readme_have_no_links(hook, monkeypatch):
     for name in ("DISCRIM_REPOSITORY", "DISCRIM_SITE"):
         monkeypatch.delenv(name, raising=False)
     metadata = {}
@@ -60,7 +60,7 @@ def test_with_an_address_every_link_of_the_readme_is_absolute(hook, monkeypatch)
     )
 
 
-def test_links_of_the_readme_lead_to_files():
+def test_links_of_the_readme_point_to_files():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     paths = [link.partition("#")[0] for link in re.findall(r"(?:\]\(|src=\")(?![a-z]+:|#)([^)\"]+)", readme)]
     assert paths
@@ -68,7 +68,7 @@ def test_links_of_the_readme_lead_to_files():
 
 
 @pytest.mark.parametrize("make", ESTIMATORS)
-def test_an_estimator_links_to_its_page_where_the_site_is_known(make, monkeypatch):
+def test_an_estimator_links_to_its_page_if_the_site_is_known(make, monkeypatch):
     model = make(PCA()) if make is discrim.Predictor else make()
     monkeypatch.setattr(doc_links, "documentation_site", lambda: "")
     assert model._get_doc_link() == ""
@@ -101,6 +101,6 @@ def test_an_estimator_of_a_package_that_is_not_installed_is_shown_without_a_link
     doc_links.documentation_site.cache_clear()
 
 
-def test_the_version_stands_in_one_place_of_the_package():
+def test_the_version_is_defined_once():
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert cited[1] == discrim.__version__

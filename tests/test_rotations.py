@@ -1,4 +1,4 @@
-"""Law of the axes: no rotation of a reducer's features is much better for a classifier than the axes as given."""
+"""Law of the axes: no rotation of a reducer's features is much better for a classifier than the fitted axes."""
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ SETS = {"ecoli": 5, "vehicle": 3, "satimage": 5, "wdbc": 1, "letter": 5, "opencv
 @QUIET
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", SETS)
-def test_the_axes_as_given_are_no_more_than_5_points_behind_rotated_ones(name, data_folder):
+def test_rotated_axes_gain_at_most_5_points(name, data_folder):
     table = pd.read_csv(data_folder / f"{name}.csv.gz").groupby("target").filter(lambda rows: len(rows) > 3)
     table = table.sample(min(len(table), ROWS.get(name, 360)), random_state=0)
     X, y = scale(table.drop(columns="target").to_numpy(float)), table["target"].to_numpy()

@@ -35,7 +35,7 @@ def test_what_chooses_columns_by_folds_keeps_groups_too(make):
     np.testing.assert_array_equal(grouped.selected_, given.selected_)
 
 
-def test_groups_of_rows_without_weight_are_left_out_with_them():
+def test_groups_of_rows_without_weight_are_ignored():
     weights = (np.arange(60) % 5 > 0).astype(float)
     kept = weights > 0
     weighted = RegularizedLDA(cv=3).fit(X, Y, sample_weight=weights, groups=GROUPS)
@@ -50,7 +50,7 @@ def test_groups_are_requested_only_with_cross_validation():
         cross_validate(make_pipeline(PCA(2), LogisticRegression()), X, Y, params={"groups": GROUPS}, cv=GroupKFold(3))
 
 
-def test_both_are_routed_through_a_search_over_a_pipeline():
+def test_weights_and_groups_are_routed_through_a_search_over_a_pipeline():
     with config_context(enable_metadata_routing=True):
         lda = (
             RegularizedLDA(cv=3).set_fit_request(sample_weight=True, groups=True).set_score_request(sample_weight=True)

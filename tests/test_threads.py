@@ -1,4 +1,4 @@
-"""Every fit and every use of a model runs on one BLAS thread, and the caller's setting is there again afterwards."""
+"""Every fit and use of a model runs on one BLAS thread, and the caller's setting is restored."""
 
 import os
 import subprocess
@@ -238,27 +238,29 @@ assert child == 0 or os.waitpid(child, 0)[1] == 0
 # ---------------------------------------------------------------------- tasks for several threads
 
 
+LARGE = {
+    "rows": ("PCA", lambda X, y, wide: (X, None, None)),
+    "classes": ("RegularizedLDA", lambda X, y, wide: (X, y, None)),
+    "weights": ("FisherLDA", lambda X, y, wide: (X, y, 0.5 + np.arange(len(X)) % 7 / 4)),
+    "far from 0": ("PCA", lambda X, y, wide: (X + 1e6, None, None)),
+    "single precision": ("MarginPCA", lambda X, y, wide: (X.astype(np.float32), y, None)),
+    "long rows": ("PCA", lambda X, y, wide: (wide, None, None)),
+    "long rows in classes": ("BayesErrorLDA", lambda X, y, wide: (wide, y[:360], None)),
+}
+
+
+@pytest.fixture(scope="module")
 def large_tables():
-    """Tables whose products are shared among threads: many rows, and long rows."""
+    """Many rows with labels, and long rows: their products are divided among threads."""
     rng = np.random.default_rng(0)
     y = np.arange(60_000) % 3
-    X = rng.normal(size=(60_000, 100)) + 3 * rng.normal(size=(3, 100))[y]
-    weights = rng.uniform(0.5, 2, len(X))
-    wide = rng.normal(size=(360, 6_000))
-    return {
-        "rows": ("PCA", X, None, None),
-        "classes": ("RegularizedLDA", X, y, None),
-        "weights": ("FisherLDA", X, y, weights),
-        "far from 0": ("PCA", X + 1e6, None, None),
-        "single precision": ("MarginPCA", X.astype(np.float32), y, None),
-        "long rows": ("PCA", wide, None, None),
-        "long rows in classes": ("BayesErrorLDA", wide, y[:360], None),
-    }
+    return rng.normal(size=(60_000, 100)) + 3 * rng.normal(size=(3, 100))[y], y, rng.normal(size=(360, 6_000))
 
 
-@pytest.mark.parametrize("case", large_tables())
-def test_the_number_of_threads_changes_no_digit(case, monkeypatch):
-    name, X, y, weights = large_tables()[case]
+@pytest.mark.parametrize("case", LARGE)
+def test_the_number_of_threads_changes_no_digit(case, large_tables, monkeypatch):
+    name, chosen = LARGE[case]
+    X, y, weights = chosen(*large_tables)
     found, used = [], []
     for cores in (1, 2, 5):
         monkeypatch.setattr("discrim.threads._cores", lambda cores=cores: cores)

@@ -1,7 +1,7 @@
-"""Try to break discrim for a while, and print what came of it: `python -m torture [--minutes 20] [--seed N] [trial …]`.
+"""Random stress tests: `python -m torture [--minutes 20] [--seed N] [trial …]`.
 
-Apart from the tests: it draws anew each time (the seed is printed, and repeats a run), takes as long as it is given,
-and its table stands in docs/reliability.md (`--into FILE`).
+They are not part of the test suite: each run draws new cases (it prints its seed, which repeats the run) and takes a
+given number of minutes. `--into FILE` writes the table of outcomes, for docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def main() -> None:
     parser.add_argument("trials", nargs="*", metavar="trial", help=f"some of: {', '.join(TRIALS)}")
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--into", type=Path, help="write the table between its two marks in this file")
+    parser.add_argument("--into", type=Path, help="write the table between the two markers in this file")
     options = parser.parse_args()
     if unknown := set(options.trials) - set(TRIALS):
-        parser.error(f"no trial is named {', '.join(sorted(unknown))}; there are: {', '.join(TRIALS)}")
+        parser.error(f"trial must be one of {', '.join(TRIALS)}; got {', '.join(sorted(unknown))}")
     seed = int(np.random.SeedSequence().entropy % 2**32) if options.seed is None else options.seed
     chosen = {name: TRIALS[name] for name in options.trials or TRIALS}
     print(f"seed {seed}, {options.minutes:g} minutes", flush=True)
@@ -57,9 +57,9 @@ def main() -> None:
 def write_table(page: Path, outcomes: list[Outcome], seed: int) -> None:
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    lines = ["| what was tried | times | held | faults |", "| --- | --- | --- | --- |"]
-    lines += [f"| {one.what} | {one.times:,} | {one.held} | {len(one.faults):,} |" for one in outcomes]
-    table = "\n".join([BEGIN, "", *lines, "", f"Seed {seed}. `make torture` draws anew.", "", END])
+    lines = ["| case | runs | expected | faults |", "| --- | --- | --- | --- |"]
+    lines += [f"| {one.case} | {one.runs:,} | {one.expected} | {len(one.faults):,} |" for one in outcomes]
+    table = "\n".join([BEGIN, "", *lines, "", f"Seed {seed}. `make torture` draws a new seed.", "", END])
     page.write_text(before + table + after, encoding="utf-8")
 
 

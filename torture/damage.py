@@ -1,4 +1,4 @@
-"""Bits flipped in what was written, and files made to look right: refused by name, never another answer in silence."""
+"""Damaged and forged files: the error names the file; a result never changes silently."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from discrim.model_file import ModelFileError
 from torture.outcome import Outcome
 
 Rng = np.random.Generator
-# what may stand where something else belongs
+# values that replace valid ones
 STRANGE: list[Any] = [None, 5, -1, 1e308, "x", "", [], {}, [1, 2], True, 10**30, {"map": []}, {"array": 0},
                       {"array": -1}, {"dtype": "O"}, {"list": [], "tuple": True},
                       {"sparse": [{"array": 0}] * 3, "shape": [2, 2]}]  # fmt: skip
@@ -46,13 +46,13 @@ def fitted_models() -> list[Any]:
 
 
 def flipped_models(rng: Rng, until: float) -> Outcome:
-    outcome = Outcome("model files with a bit flipped, or cut", "refused by name")
+    outcome = Outcome("model files with a flipped bit, or truncated", "an error that names the file")
     for path, good in model_files(rng, until):
         path.write_bytes(flipped(good, rng) if rng.random() < 0.8 else good[: rng.integers(len(good))])
-        outcome.times += 1
+        outcome.runs += 1
         try:
             discrim.load(path)
-            outcome.faults.append("a damaged model was taken")
+            outcome.faults.append("a damaged model was loaded")
         except ModelFileError:
             pass
         except Exception as error:
@@ -61,17 +61,17 @@ def flipped_models(rng: Rng, until: float) -> Outcome:
 
 
 def forged_models(rng: Rng, until: float) -> Outcome:
-    """The checksum is right, and something in the description is not what belongs there."""
-    outcome = Outcome("model files with something else in a place, and a right checksum", "refused by name, or usable")
+    """Replace a value in the description of a model and correct the checksum."""
+    outcome = Outcome("model files with a replaced value and a valid checksum", "an error, or a usable model")
     row = np.zeros((1, load_wine().data.shape[1]))
     for path, good in model_files(rng, until):
         path.write_bytes(forged(good, rng))
-        outcome.times += 1
+        outcome.runs += 1
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 discrim.load(path).transform(row)
-        except ValueError:  # of which ModelFileError is one
+        except ValueError:  # includes ModelFileError
             pass
         except Exception as error:
             outcome.faults.append(f"{type(error).__name__}: {error}"[:300])
@@ -94,9 +94,9 @@ def forged(good: bytes, rng: Rng) -> bytes:
     line, _, arrays = content.partition(b"\n")
     described = json.loads(line)
     places = [place for place in places_in(described) if place]
-    *way, last = places[rng.integers(len(places))]
+    *path, last = places[rng.integers(len(places))]
     inner = described
-    for step in way:
+    for step in path:
         inner = inner[step]
     inner[last] = copy.deepcopy(STRANGE[rng.integers(len(STRANGE))])
     content = json.dumps(described).encode() + b"\n" + arrays
@@ -111,7 +111,7 @@ def places_in(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, .
 
 
 def flipped_stores(rng: Rng, until: float) -> Outcome:
-    outcome = Outcome("result stores with a bit flipped", "the same results, or the damage named")
+    outcome = Outcome("result stores with a flipped bit", "the same results, or an error")
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "wine.sqlite"
@@ -120,14 +120,14 @@ def flipped_stores(rng: Rng, until: float) -> Outcome:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("PRAGMA journal_mode=DELETE")
         connection.close()
-        good, answer = store.read_bytes(), held_in(store)
-        until += time.monotonic() - began  # which was not spent on damage
-        while time.monotonic() < until or not outcome.times:
+        good, answer = store.read_bytes(), content_of(store)
+        until += time.monotonic() - began  # setting up does not count
+        while time.monotonic() < until or not outcome.runs:
             store.write_bytes(flipped(good, rng))
-            outcome.times += 1
+            outcome.runs += 1
             try:
-                if held_in(store) != answer:
-                    outcome.faults.append("other results came, without a word")
+                if content_of(store) != answer:
+                    outcome.faults.append("results changed without an error")
             except StoreError:
                 pass
             except Exception as error:
@@ -135,8 +135,8 @@ def flipped_stores(rng: Rng, until: float) -> Outcome:
     return outcome
 
 
-def held_in(store: Path) -> tuple[Any, Any]:
-    """All that a report is made of."""
+def content_of(store: Path) -> tuple[Any, Any]:
+    """Return everything that a report uses."""
     with Store(store, read_only=True) as kept:
         runs = {
             key: {name: np.asarray(fact).tolist() for name, fact in vars(run).items()}
@@ -151,5 +151,5 @@ def flipped(content: bytes, rng: Rng) -> bytes:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """discrim with these arguments."""
+    """Run the command discrim with these arguments."""
     return subprocess.run([sys.executable, "-m", "discrim", *arguments], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Every estimator and many options on tables no one would make: results that are finite, or an error that is ours."""
+"""Every estimator and many options on extreme tables: finite results, or an error of discrim."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torture.outcome import Outcome
 
 Rng = np.random.Generator
 
-# words of numpy, LAPACK and scikit-learn, which do not say what to do; and what is not true of a table that is finite
+# texts of errors from numpy, LAPACK and scikit-learn, which do not help the user or are wrong for a finite table
 FOREIGN = ("LAPACK", "leading minor", "broadcast", "out of bounds", "ingular matrix", "did not converge", "ARPACK",
            "infs or NaNs", "zero-size array", "could not convert", "contains NaN", "contains inf")  # fmt: skip
 USES = ("transform", "predict", "decision_function", "predict_proba", "predict_log_proba")
@@ -58,8 +58,8 @@ OPTIONS: dict[str, list[Any]] = {
 
 def fuzzed(rng: Rng, until: float) -> Outcome:
     outcome = Outcome(
-        "fits of drawn tables by every estimator and option",
-        "finite results or an error in our words, nothing said twice, nothing in numpy's words",
+        "fits of random tables by every estimator and option",
+        "finite results or an error of discrim; no repeated warning and none of numpy's",
     )
     makers = {one.name: (lambda seed, one=one: one.estimator(int(rng.integers(1, 5)), seed)) for one in OUR_METHODS}
     makers |= OTHERS
@@ -67,13 +67,13 @@ def fuzzed(rng: Rng, until: float) -> Outcome:
     while time.monotonic() < until:
         model = with_drawn_options(makers[names[rng.integers(len(names))]](int(rng.integers(2**31))), rng)
         X, y = drawn_table(rng)
-        outcome.times += 1
+        outcome.runs += 1
         outcome.faults += [f"{model} on {described(X)}: {fault}"[:300] for fault in faults_of(model, X, y)]
     return outcome
 
 
 def faults_of(model: Any, X: Any, y: NDArray[np.int_]) -> Iterator[str]:
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             model.fit(X, y)
@@ -82,16 +82,16 @@ def faults_of(model: Any, X: Any, y: NDArray[np.int_]) -> Iterator[str]:
                 if hasattr(model, use):
                     result = np.asarray(getattr(model, use)(X))
                     if result.dtype.kind == "f" and not np.isfinite(result).all():
-                        yield f"{use} gives what is not finite"
+                        yield f"{use} returns values that are not finite"
         except (ValueError, TypeError) as error:
             if type(error) not in (ValueError, TypeError) or any(word in str(error) for word in FOREIGN):
                 yield f"{type(error).__name__}: {error}"
         except Exception as error:
             yield f"{type(error).__name__}: {error}"
-    kinds = Counter(kind_of(one) for one in said)
-    yield from (f"said {times} times: {kind}" for kind, times in kinds.items() if times > 1)
+    kinds = Counter(kind_of(one) for one in caught)
+    yield from (f"warned {times} times: {kind}" for kind, times in kinds.items() if times > 1)
     yield from (
-        f"{one.filename}:{one.lineno}: {one.message}" for one in said if issubclass(one.category, RuntimeWarning)
+        f"{one.filename}:{one.lineno}: {one.message}" for one in caught if issubclass(one.category, RuntimeWarning)
     )
 
 
@@ -104,12 +104,12 @@ def faults_of_attributes(model: Any) -> Iterator[str]:
 
 
 def kind_of(one: warnings.WarningMessage) -> str:
-    """What it says, whatever the numbers and names in it."""
+    """Return the text of a warning without numbers and quoted names."""
     return re.sub(r"'[^']*'|\d", "", str(one.message))[:60]
 
 
 def drawn_table(rng: Rng) -> tuple[Any, NDArray[np.int_]]:
-    """Few or many rows, few or many columns, with one or several of the faults that tables have."""
+    """Draw a table of random shape with up to three of FAULTS."""
     n, d = int(rng.integers(2, 60)), int(rng.integers(1, 60))
     n_classes = int(rng.integers(2, 6))
     X = rng.standard_normal((n, d))
@@ -147,7 +147,7 @@ FAULTS: dict[str, Callable[[NDArray[Any], Rng], NDArray[Any]]] = {
 
 
 def with_drawn_options(model: Any, rng: Rng) -> Any:
-    """One or two of its parameters set to something possible."""
+    """Set up to two parameters of the model to random valid values."""
     model = clone(model)
     names = [name for name in OPTIONS if name in model.get_params(deep=False)]
     for name in rng.permutation(names)[: rng.integers(0, 3)]:

@@ -1,4 +1,4 @@
-"""Nearly singular tables against arithmetic with sixty digits: right to what the condition allows."""
+"""Discriminants of nearly singular tables compared with 60-digit arithmetic."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from discrim import RegularizedLDA
 from torture.outcome import Outcome
 
 DIGITS = 60
-SLACK = 1e3  # of the rounding that the condition of Σ_γ allows
-LEFT_OUT = 2e-6  # of what may be missed in silence, behind a ridge, where a direction shows no variance
+SLACK = 1e3  # factor on the rounding error that the condition of Σ_γ allows
+LEFT_OUT = 2e-6  # error allowed without a warning if a direction without variance was left out behind a ridge
 
 
 def against_many_digits(rng: np.random.Generator, until: float) -> Outcome:
     outcome = Outcome(
-        "discriminants of nearly singular tables beside 60-digit arithmetic",
-        "equal to what the condition allows (2e-6 where a column is all but another's copy), or warned of",
+        "discriminants of nearly singular tables compared with 60-digit arithmetic",
+        "an error within what the condition allows (2e-6 if a column nearly copies another), or a warning",
     )
     while time.monotonic() < until:
         X, y, family = family_of(rng)
         gamma = float(rng.choice([1e-8, 1e-4, 1e-2, 0.3]))
-        outcome.times += 1
+        outcome.runs += 1
         try:
-            with warnings.catch_warnings(record=True) as said:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 model = RegularizedLDA(1, shrinkage=gamma).fit(X, y)
             exact, condition = exact_direction(X, y, gamma, model.rank_)
             found = model.components_[0] / np.linalg.norm(model.components_[0])
             angle = np.linalg.norm(found - np.sign(found @ exact) * exact)
             allowed = max(1e-9 if model.rank_ == X.shape[1] else LEFT_OUT, SLACK * condition * 1e-16)
-            if angle > allowed and not said:
+            if angle > allowed and not caught:
                 outcome.faults.append(f"{family}, γ={gamma:g}: off by {angle:.1e}, condition {condition:.1e}")
         except Exception as error:
             outcome.faults.append(f"{family}, γ={gamma:g}: {type(error).__name__}: {error}"[:300])
@@ -60,7 +60,7 @@ def family_of(rng: np.random.Generator) -> tuple[NDArray, NDArray, str]:
 
 
 def exact_direction(X: NDArray, y: NDArray, gamma: float, rank: int) -> tuple[NDArray, float]:
-    """Σ_γ⁻¹(μ_1 − μ_0) of the stored doubles, as a unit vector, and the condition of Σ_γ."""
+    """Return Σ_γ⁻¹(μ_1 − μ_0) of the stored doubles as a unit vector, and the condition of Σ_γ."""
     with mpmath.workdps(DIGITS):
         n, d = X.shape
         means = [[mpmath.fsum(map(mpmath.mpf, X[y == c, j])) / int((y == c).sum()) for j in range(d)] for c in (0, 1)]

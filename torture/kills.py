@@ -1,4 +1,4 @@
-"""Runs killed at random moments: nothing acknowledged is lost, and a rerun ends in the same table."""
+"""Comparisons killed at random times: no stored result is lost, and a rerun gives the same table."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ COMPARE = ["compare", "wine", "--methods", METHODS, "--splits", "6", "-k", "1,2"
 
 
 def killed_runs(rng: np.random.Generator, until: float) -> Outcome:
-    outcome = Outcome("comparisons killed (−9) at random moments, then run again", "the same table, nothing lost")
+    outcome = Outcome("comparisons killed (−9) at random times, then rerun", "the same table, no result lost")
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / "whole.sqlite"
         began = time.monotonic()
         expected = table_of(run(*COMPARE, "--store", str(whole)).stdout)
-        lasts = time.monotonic() - began
-        until += lasts
-        while time.monotonic() < until or not outcome.times:
-            store = Path(folder) / f"{outcome.times}.sqlite"
-            outcome.times += 1
+        duration = time.monotonic() - began
+        until += duration
+        while time.monotonic() < until or not outcome.runs:
+            store = Path(folder) / f"{outcome.runs}.sqlite"
+            outcome.runs += 1
             for _ in range(rng.integers(1, 4)):
                 process = subprocess.Popen(
                     [sys.executable, "-m", "discrim", *COMPARE, "--store", str(store)],
@@ -37,7 +37,7 @@ def killed_runs(rng: np.random.Generator, until: float) -> Outcome:
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
                 )
-                time.sleep(float(rng.uniform(0.1, lasts)))
+                time.sleep(float(rng.uniform(0.1, duration)))
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
             again = run(*COMPARE, "--store", str(store))
@@ -46,6 +46,6 @@ def killed_runs(rng: np.random.Generator, until: float) -> Outcome:
     return outcome
 
 
-def table_of(said: str) -> list[str]:
-    """The lines of the ranking."""
-    return [line for line in said.splitlines() if line.startswith(("fisher-lda", "regularized-lda", "pca", "raw"))]
+def table_of(output: str) -> list[str]:
+    """Return the lines of the ranking."""
+    return [line for line in output.splitlines() if line.startswith(("fisher-lda", "regularized-lda", "pca", "raw"))]

@@ -1,4 +1,4 @@
-"""One table in many layouts: a file or parts, of any format, types and order of columns, are one model."""
+"""A table in many layouts: files and parts, formats, types and column orders give the same model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from discrim import MaximumMarginCriterion
-from discrim.tables.read import read_table, write_table
+from discrim.tables.read import read_table
+from discrim.tables.writing import write_table
 from torture.outcome import Outcome
 
 FORMATS = ("csv", "csv.gz", "tsv", "parquet", "feather", "npy")
@@ -29,13 +30,13 @@ LABELS: tuple[tuple[Any, ...], ...] = (
 
 
 def ways_in(rng: np.random.Generator, until: float) -> Outcome:
-    """Write drawn tables in two drawn layouts each, and fit both."""
-    outcome = Outcome("tables written in two layouts (format, parts, types, order of columns)", "one model")
+    """Write random tables in two random layouts each, and fit both."""
+    outcome = Outcome("tables written in two layouts (format, parts, types, order of columns)", "the same model")
     while time.monotonic() < until:
         table = drawn_table(rng)
         with tempfile.TemporaryDirectory() as folder:
             paths = [written(rng, Path(folder) / f"{at}", table) for at in range(2)]
-            outcome.times += 1
+            outcome.runs += 1
             try:
                 models = [fitted(path) for path in paths]
             except Exception as error:
@@ -48,21 +49,21 @@ def ways_in(rng: np.random.Generator, until: float) -> Outcome:
 
 
 def drawn_table(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return columns of whole numbers, halves and truth values, which every type of number can hold, and labels."""
+    """Return columns of integers, halves and booleans, which every numeric type holds exactly, and labels."""
     n_rows, n_columns = int(rng.integers(6, 40)), int(rng.integers(1, 5))
     kinds = [rng.integers(-9, 100, n_rows), rng.integers(-9, 9, n_rows) / 2, rng.integers(0, 2, n_rows)]
     columns = {f"f{at}": kinds[rng.integers(3)] + 0.0 for at in range(n_columns)}
-    columns["f0"] = rng.permutation(n_rows) / 4  # varies
+    columns["f0"] = rng.permutation(n_rows) / 4  # at least one column is not constant
     labels = LABELS[rng.integers(len(LABELS))]
     return columns | {"t": np.array([labels[at % len(labels)] for at in rng.permutation(n_rows)])}
 
 
 def written(rng: np.random.Generator, place: Path, table: dict[str, np.ndarray]) -> Path:
-    """Write a table in a drawn layout; return the file, or the folder of its parts."""
+    """Write a table in a random layout; return the file, or the folder of its parts."""
     labels = table["t"].dtype.kind
     ending = FORMATS[rng.integers(len(FORMATS) - (labels not in "iu"))]
     if labels == "b" and "sv" in ending:
-        ending = "parquet"  # truth values are text in a delimited file
+        ending = "parquet"  # booleans are text in a delimited file
     place.mkdir(parents=True)
     n_rows = len(table["t"])
     cuts = np.sort(rng.integers(0, n_rows + 1, int(rng.integers(0, 4))))
@@ -74,7 +75,7 @@ def written(rng: np.random.Generator, place: Path, table: dict[str, np.ndarray])
 
 
 def write_part(rng: np.random.Generator, path: Path, part: dict[str, np.ndarray]) -> None:
-    """Write one file, each column in a drawn type that holds its numbers."""
+    """Write one file, each column in a random type that holds its numbers exactly."""
     if path.suffix == ".npy":
         np.save(path, np.column_stack(list(part.values())).astype(rng.choice(["<f8", ">f8", "<f4"])))
         return
@@ -91,7 +92,7 @@ def write_part(rng: np.random.Generator, path: Path, part: dict[str, np.ndarray]
 
 
 def retyped(rng: np.random.Generator, values: np.ndarray) -> Any:
-    """Return numbers in a drawn type that holds them exactly."""
+    """Return numbers in a random type that holds them exactly."""
     types = [np.float64, np.float32, np.float16]
     if (values == np.round(values)).all():
         types += [np.int64, np.int16]
@@ -101,7 +102,7 @@ def retyped(rng: np.random.Generator, values: np.ndarray) -> Any:
 
 
 def fitted(path: Path) -> tuple[list[Any], np.ndarray, np.ndarray]:
-    """Return classes, directions and sorted rows of a table, in batches and in memory."""
+    """Return classes, directions and sorted rows of a table; raise if batches and memory differ."""
     target = "t" if not any(path.rglob("*.npy")) and path.suffix != ".npy" else None
     table = read_table(path, target)
     label = table.target
@@ -117,7 +118,7 @@ def fitted(path: Path) -> tuple[list[Any], np.ndarray, np.ndarray]:
 
 
 def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Return whether two fits are of one table: classes with their types, rows, and directions up to sign."""
+    """Return True if two fits agree in classes and their types, in rows, and in directions up to sign."""
     types = [[type(label) for label in classes] for classes in (one[0], other[0])]
     if one[0] != other[0] or types[0] != types[1] or not np.array_equal(one[2], other[2]):
         return False

@@ -1,4 +1,4 @@
-"""What came of a trial."""
+"""Outcome of a trial."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Outcome:
-    """How often something was tried, what should have held, and each time it did not."""
+    """Number of runs of a case, the expected result, and the runs that differ from it."""
 
-    what: str
-    held: str
-    times: int = 0
+    case: str
+    expected: str
+    runs: int = 0
     faults: list[str] = field(default_factory=list)
 
     def line(self) -> str:
-        return f"{self.what}: {self.times:,} times, {len(self.faults):,} faults ({self.held})"
+        return f"{self.case}: {self.runs:,} runs, {len(self.faults):,} faults (expected: {self.expected})"

@@ -22,15 +22,15 @@ def hostile_names(rng: np.random.Generator, until: float) -> Outcome:
     outcome = Outcome("reports with hostile names, opened in a browser", "no dialog, no request, no error")
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
-        outcome.what += " (none is installed: not tried)"
+        outcome.case += " (not run: no browser is installed)"
         return outcome
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        while time.monotonic() < until or not outcome.times:
+        while time.monotonic() < until or not outcome.runs:
             page_file = written_report(Path(folder), rng)
-            outcome.times += 1
+            outcome.runs += 1
             seen: list[str] = []
             page = browser.new_page()
             page.on("dialog", lambda dialog, seen=seen: (seen.append(f"dialog {dialog.message}"), dialog.dismiss()))
@@ -68,7 +68,7 @@ def written_report(folder: Path, rng: np.random.Generator) -> Path:
         "--html",
         str(page),
     ]
-    said = run("compare", str(table), *options)
+    output = run("compare", str(table), *options)
     if not page.exists():
-        raise RuntimeError(said.stderr[-500:])
+        raise RuntimeError(output.stderr[-500:])
     return page

@@ -1,4 +1,4 @@
-"""Files that are not what they say: read rightly, or refused with file and place."""
+"""Malformed files: read correctly, or rejected with file and position."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from pathlib import Path
 
 import numpy as np
 
-from discrim.tables.read import TableError, read_table
+from discrim.tables.read import read_table
+from discrim.tables.table_error import TableError
 from torture.outcome import Outcome
 
 PIECES = [b",", b"\n", b"\r", b'"', b"\x00", b"\xff", b";", b"nan", b"1e999", b"=1+1", b"\t", b"1,5", b"\xef\xbb\xbf"]
 
 
 def malformed(rng: np.random.Generator, until: float) -> Outcome:
-    outcome = Outcome("CSV files with bytes changed, cut or inserted", "read, or refused by name")
+    outcome = Outcome("CSV files with changed, removed or inserted bytes", "read, or an error that names the file")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         while time.monotonic() < until:
             path.write_bytes(changed(whole(rng), rng))
-            outcome.times += 1
+            outcome.runs += 1
             try:
                 read_table(path, target="kind")
             except TableError as error:
                 if "rows.csv" not in str(error):
-                    outcome.faults.append(f"{path.read_bytes()[:80]!r}: no file is named: {error}"[:300])
+                    outcome.faults.append(f"{path.read_bytes()[:80]!r}: the error names no file: {error}"[:300])
             except Exception as error:
                 outcome.faults.append(f"{path.read_bytes()[:80]!r}: {type(error).__name__}: {error}"[:300])
     return outcome

@@ -1,8 +1,9 @@
-"""discrim check"""
+"""Command `discrim check`."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 from discrim.cli.options import Data, Reading
@@ -16,10 +17,10 @@ from discrim.tables.source import TableSource, unnamed_columns
 
 
 def check(data: Data, reading: Reading) -> None:
-    """Print what is noteworthy about a table, and the `compare` command that goes through. The file is not changed.
+    """List problems of a table, and print the `compare` command that works, or why none does. The file is not changed.
 
-    Missing cells by column, text, identifier-like and constant columns, equal rows and rare classes, each with the
-    options that settle it.
+    Lists missing cells by column, text columns, identifiers, constant columns, equal rows and rare classes, each with
+    the options that solve it.
 
     Examples:
 
@@ -27,11 +28,12 @@ def check(data: Data, reading: Reading) -> None:
 
     - `discrim check parts/ -t kind`
     """
-    facts = facts_of(data, reading)
+    facts, reading = _with_decimal_commas(data, reading, facts_of(data, reading))
+    counts = [f"{label} ({count})" for label, count in facts.classes.items()]
     out.print(
-        f"{data}: {rows_times(facts.n_rows, facts.n_features, 'feature')}, {len(facts.classes)} classes in "
-        f"{facts.target!r}: {', '.join(f'{label} ({count})' for label, count in list(facts.classes.items())[:12])}"
-        f"{', …' if len(facts.classes) > 12 else '.'}",
+        f"{data}: {rows_times(facts.n_rows, facts.n_features, 'feature')}, {len(counts)} "
+        f"{'class' if len(counts) == 1 else 'classes'} in {facts.target!r}: {', '.join(counts[:12])}"
+        f"{', …' if len(counts) > 12 else '.'}",
         soft_wrap=True,
     )
     for note in facts.notes:
@@ -39,21 +41,36 @@ def check(data: Data, reading: Reading) -> None:
     lines = facts.lines()
     if lines:
         out.print()
-        print_list(("what", "where", "what settles it"), lines)
-    else:
-        out.print("Nothing stands out: the table can be compared as it is.")
+        print_list(("problem", "where", "options"), lines)
+    if facts.obstacle:
+        out.print(f"\nNo compare command is possible: {facts.obstacle}.", soft_wrap=True)
+        return
+    if not lines:
+        out.print("No problems: the table can be compared as it is.")
     words = ["discrim", "compare", data, *reading.words]
     target = [] if reading.target is not None or not is_file(data) else ["--target", facts.target]
-    out.print(f"\nThis command goes through:\n{shlex.join([*words, *target, *facts.settled_by])}", soft_wrap=True)
+    out.print(f"\nThis command works:\n{shlex.join([*words, *target, *facts.settled_by])}", soft_wrap=True)
+
+
+def _with_decimal_commas(data: str, reading: Reading, facts: TableFacts) -> tuple[TableFacts, Reading]:
+    """Return facts and options of a table with decimal commas, if reading it so turns no other column into text."""
+    if not facts.comma_numbers or (reading.decimal, reading.thousands) != (".", None):
+        return replace(facts, comma_numbers=()), reading
+    in_commas = replace(reading, decimal=",", thousands=facts.thousands)
+    again = facts_of(data, in_commas)
+    before, after = ({*one.text, *one.stray, *one.identifiers} for one in (facts, again))
+    if again.comma_numbers or not after <= before:
+        return replace(facts, comma_numbers=()), reading
+    return replace(again, comma_numbers=facts.comma_numbers, thousands=facts.thousands), in_commas
 
 
 def facts_of(data: str, reading: Reading) -> TableFacts:
-    """Return the facts about DATA as the options say that it is read; nothing is filled in or left out."""
+    """Return the facts about the table, read with the given options; no cell is filled and no row is left out."""
     if not is_file(data):
-        return TableFacts.of_table(catalogue.load(data))
+        return TableFacts.from_table(catalogue.load(data))
     if data.lower().endswith(tuple(ARCHIVES)):
         given: dict[str, Any] = {"id_column": reading.id_column, "drop": reading.drop or ()}
-        return TableFacts.of_table(read_table(data, reading.target, missing_cells="keep", **given))
+        return TableFacts.from_table(read_table(data, reading.target, missing_cells="keep", **given))
     dialect, dropped = dialect_of(reading), list(reading.drop or ())
     kept = {reading.target, reading.id_column}
     found = () if reading.transpose else unnamed_columns(data, dialect)
@@ -67,4 +84,4 @@ def facts_of(data: str, reading: Reading) -> TableFacts:
         dialect=dialect,
         max_bytes=reading.max_bytes,
     )
-    return TableFacts.of_source(source, unnamed, reading.max_bytes)
+    return TableFacts.from_source(source, unnamed, reading.max_bytes)

@@ -1,4 +1,4 @@
-"""discrim compare"""
+"""Command `discrim compare`."""
 
 from __future__ import annotations
 
@@ -46,69 +46,75 @@ def compare(
     reading: Reading,
     methods: Annotated[
         str,
-        typer.Option("--methods", "-m", help="Names from `discrim methods` with commas between, `default` or `all`."),
+        typer.Option(
+            "--methods", "-m", help="Reductions, separated by commas (see `discrim methods`), or `default`, or `all`."
+        ),
     ] = "default",
     classifiers: Annotated[
-        str, typer.Option("--classifiers", "-c", help=f"Of {', '.join(CLASSIFIERS)}; `default` or `all`.")
+        str,
+        typer.Option(
+            "--classifiers", "-c", help=f"Classifiers on the components: {', '.join(CLASSIFIERS)}; `default`, or `all`."
+        ),
     ] = "default",
     components: Annotated[
         str, typer.Option("-k", "--components", help="Numbers of components to try, such as 2,5,10, or `auto`.")
     ] = "auto",
-    protocol: Annotated[str, typer.Option(help=f"How rows are split: {', '.join(PROTOCOLS)}.")] = "holdout-80-20",
+    protocol: Annotated[
+        str, typer.Option(help=f"Split into training and test rows: {', '.join(PROTOCOLS)}.")
+    ] = "holdout-80-20",
     splits: Annotated[
-        int | None, typer.Option(help="How many splits, or folds. [default: 20, or 10 folds]", show_default=False)
+        int | None, typer.Option(help="Number of splits. [default: 20, or 10 folds]", show_default=False)
     ] = None,
-    per_class: Annotated[int | None, typer.Option(help="Training rows of each class, for few-shot.")] = None,
+    per_class: Annotated[int | None, typer.Option(help="Training rows per class, for few-shot.")] = None,
     scale: Scale = "standard",
     metric: Annotated[
         str,
-        typer.Option(help=f"What counts: {', '.join(METRICS)}; `auto` is accuracy unless one class has most rows."),
+        typer.Option(
+            help=f"Score: {', '.join(METRICS)}; `auto` is accuracy, or balanced accuracy if one class has over "
+            "60 % of the rows."
+        ),
     ] = "auto",
     seed: Seed = 0,
     jobs: Jobs = -1,
     store: StorePath = None,
     html: HtmlPath = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
-            help=f"{QUICK_SPLITS} splits, one judge and at most {QUICK_ROWS:,} rows, unless set otherwise.",
+            help=f"First look: {QUICK_SPLITS} splits, one classifier and at most {QUICK_ROWS:,} rows.",
         ),
     ] = False,
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column of groups (patients, batches): rows of a group are on one side of every split.",
+            help="Column of groups (patients, batches); a group is never divided between training and test rows.",
             autocompletion=columns_of_data,
         ),
     ] = None,
     most_rows: Annotated[
-        int | None, typer.Option(help="Compare on a sample of so many rows, each class in its proportion.")
+        int | None, typer.Option(help="Compare on a stratified sample with this number of rows.")
     ] = None,
     equal_rows: Annotated[
         str,
         typer.Option(
-            help=f"Equal rows: {', '.join(EQUAL_ROWS)}; `auto` keeps them together if columns are continuous."
+            help=f"Splitting of equal rows: {', '.join(EQUAL_ROWS)}; `auto` is together if most columns are continuous."
         ),
     ] = "auto",
-    everything: Annotated[
-        bool, typer.Option("--all", help="Print every line of the table, and every kind of score.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print all lines of the table, with every score.")] = False,
     permutations: Annotated[
         int,
-        typer.Option(
-            help="Try the recommended pipeline so often with permuted labels, such as 200: is it more than chance?"
-        ),
+        typer.Option(help="Number of label permutations for a permutation test of the recommended pipeline, e.g. 200."),
     ] = 0,
     retry_failed: RetryFailed = False,
     wait: Wait = 0.0,
 ) -> None:
-    """Which reduction helps, with how many components, and does it really?
+    """Recommend a reduction and a number of components, and test whether it helps.
 
-    Every method is fitted on the training rows of each split, a classifier is trained on the reduced rows, and the
-    test rows decide. The table says how well each did, and whether it beats PCA and the raw features by a test that
-    holds for overlapping splits.
+    Every reduction is fitted on the training rows of each split, classifiers are trained on its components, and the
+    test rows give the score. The answer compares the best pipeline with PCA and with strong classifiers of all columns,
+    by a test that is valid for overlapping splits.
 
     Examples:
 
@@ -118,18 +124,20 @@ def compare(
 
     - `discrim compare genes.parquet -t tissue --methods regularized-lda,pls --classifiers svm,1-nn --metric f1`
 
-    - `discrim compare parts/ -t kind --most-rows 50000` (of a table beyond 1 GiB, a sample is compared)
+    - `discrim compare parts/ -t kind --most-rows 50000` (tables above 1 GiB are compared on a sample)
 
     - `discrim compare faces.npz --protocol few-shot --per-class 3 --methods all --json > faces.json`
     """
     require_metric(metric, also=("auto",))
-    beside = {"the data": data, "the store": store, "the store's lock": lock_of(store) if store else None}
-    require_apart(beside, {"--html": html})
+    inputs = {"the data": data, "the store": store, "the store's lock": lock_of(store) if store else None}
+    require_apart(inputs, {"--html": html})
     require_apart({"the data": data}, {"--store": store})
     require_place(html)
     if is_large(Path(data)):
         if groups is not None:
-            raise ValueError(f"{data} is so large that a sample of it is compared, without groups. Leave out --groups.")
+            raise ValueError(
+                f"--groups must not be used with {data}: a table of this size is sampled. Leave out --groups."
+            )
         most_rows = QUICK_ROWS if most_rows is None else most_rows
         table, grouping = labelled_sample(data, reading, most_rows), None
         most_rows = table.n_samples
@@ -160,9 +168,9 @@ def compare(
             progress=progress,
             retry_failed=retry_failed,
             wait=wait,
-            on_stop=partial(_show_finished, as_json=as_json, html=html),
+            on_stop=partial(_show_finished, as_json=as_json, store=store, html=html),
         )
-        # what is to last is written first: the terminal may be gone by now, or lack a character
+        # files are written first: the terminal may be closed by now, or lack a character
         if html is not None:
             write_html(found, html, origin)
         if store is not None:
@@ -176,28 +184,32 @@ def compare(
 
 
 def listed(names: str) -> list[str]:
-    """Names between commas."""
+    """Return names separated by commas."""
     return [name.strip() for name in names.split(",")]
 
 
 def counts_of(components: str) -> str | list[int]:
-    """Numbers between commas, or "auto"."""
+    """Return numbers separated by commas, or "auto"."""
     if components == "auto":
         return components
     try:
         return [int(number) for number in listed(components)]
     except ValueError:
-        raise ValueError(f"-k {components}: whole numbers with commas between, such as 2,5,10, or auto.") from None
+        raise ValueError(
+            f"-k must be whole numbers separated by commas, such as 2,5,10, or auto; got {components}."
+        ) from None
 
 
-def _show_finished(found: Comparison, *, as_json: bool, html: Path | None) -> None:
-    """Show what is there of a run that was stopped."""
+def _show_finished(found: Comparison, *, as_json: bool, store: Path | None, html: Path | None) -> None:
+    """Show the finished splits of a run that was stopped."""
     if found.rows and not as_json:
         show_comparison(found)
-    splits, asked = len({row.split for row in found.rows}), plural(found.grid.protocol.n_splits, "split")
-    say(f"{splits} of {asked} were finished; more components and permutations were not.")
+    planned = 0 if found.facts is None else found.facts.n_splits
+    finished = f"{len({row.split for row in found.rows})} of {plural(planned, 'split')} were finished"
+    kept = "" if store else " Nothing was kept: with --store FILE, the same command continues where it stopped."
+    say(f"{finished}; more components and permutations were not tried.{kept}")
     if html is not None:
-        say(f"No report was written to {html}: it is made of the whole comparison.")
+        say(f"No report was written to {html}, because the comparison was not finished.")
 
 
 def _next_steps(found: Comparison, origin: Origin) -> str:

@@ -1,6 +1,6 @@
-"""How a command ends: 0 all is well, 1 some trial failed, 2 refused with a message, 130 Ctrl-C, 143 SIGTERM.
+"""Exit codes of commands: 0 success, 1 some trial failed, 2 error message, 130 Ctrl-C, 143 SIGTERM.
 
-A command that would write over what it reads is refused before it begins.
+A command that would overwrite its input is rejected before it begins.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import typer.models
 
 from discrim.evaluation.run import StoreInUseError
 from discrim.evaluation.store import StoreError
-from discrim.tables.read import MissingExtraError, TableError
+from discrim.tables.formats import MissingExtraError
+from discrim.tables.table_error import TableError
 
 SOME_FAILED, REFUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-# The errors that say what came and what to do; any other is a fault of ours and shows its traceback.
+# Errors with a message for the user; any other is a bug and shows its traceback.
 EXPECTED = (TableError, MissingExtraError, StoreError, StoreInUseError, OSError, ValueError)
 _CALLED_ELSE = {"n_splits": "splits", "n_components": "components", "n_jobs": "jobs"}  # in Python
 _IN_WORDS = {
@@ -39,11 +40,11 @@ _IN_WORDS = {
 
 
 class TerminatedError(BaseException):
-    """SIGTERM came. Like KeyboardInterrupt no Exception, so that no trial takes it for its own failure."""
+    """Signal SIGTERM. Not an Exception, like KeyboardInterrupt, so that no trial counts it as its own failure."""
 
 
 def ending_cleanly(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its errors as one message on stderr and an exit code."""
+    """Return the command with errors as one message on stderr and an exit code."""
 
     @functools.wraps(command)
     def wrapped(*arguments: Any, **options: Any) -> None:
@@ -56,7 +57,7 @@ def ending_cleanly(command: Callable[..., None]) -> Callable[..., None]:
         except TerminatedError as stop:
             name = signal.Signals(stop.args[0]).name
             _end(stop, f"Ended by {name}.", 128 + stop.args[0])
-        except (BrokenPipeError, SystemExit) as gone:  # the reader of our output; rich makes a SystemExit of it
+        except (BrokenPipeError, SystemExit) as gone:  # the reader of the output is gone; rich raises SystemExit
             _tell_notes(gone)
             raise
         except EXPECTED as error:
@@ -69,35 +70,39 @@ def ending_cleanly(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def in_words(error: Exception, options: Mapping[str, str] | None = None) -> str:
-    """The error as a sentence that names the file, where there is one, and speaks in the command's options."""
+    """Return the error as a sentence that names the file, if there is one, and the options of the command."""
     if isinstance(error, TableError):
         return error.on_the_command_line(options or {})
     if not isinstance(error, OSError) or error.errno is None:
         return _in_options(str(error), options or {}) or type(error).__name__
-    told = error.strerror or "it cannot be read or written"
-    if told == os.strerror(error.errno):
-        told = _IN_WORDS.get(error.errno, told)  # where the operating system's own words say little
-    return f"{told}." if error.filename is None else f"{error.filename}: {told}."
+    message = error.strerror or "it cannot be read or written"
+    if message == os.strerror(error.errno):
+        message = _IN_WORDS.get(error.errno, message)  # plainer than the text of the operating system
+    return f"{message}." if error.filename is None else f"{error.filename}: {message}."
 
 
 def _in_options(message: str, options: Mapping[str, str]) -> str:
-    """Where it names a parameter of Python that the command has as an option, the option: n_splits=0 → --splits 0."""
+    """Replace parameters of Python by options: n_splits=0 → --splits 0, n_splits must → --splits must."""
 
     def option(found: re.Match[str]) -> str:
         known = options.get(_CALLED_ELSE.get(found[1], found[1]))
         return found[0] if known is None else f"{known} {found[2].strip(chr(39))}"
 
-    return re.sub(r"\b([a-z_]+)=('[^']*'|[^\s.,;]+(?:\.\d+)?)", option, message)
+    def subject(found: re.Match[str]) -> str:
+        return options.get(_CALLED_ELSE.get(found[0], found[0]), found[0])
+
+    message = re.sub(r"\b([a-z_]+)=('[^']*'|[^\s.,;]+(?:\.\d+)?)", option, message)
+    return re.sub(r"^[a-z_]+(?= must )", subject, message)
 
 
 def _options_of(command: Callable[..., None]) -> dict[str, str]:
-    """What the command's parameters are called on the command line: {"one_hot": "--one-hot"}."""
+    """Return the options of the command's parameters: {"one_hot": "--one-hot"}."""
     options = {}
     for name, parameter in inspect.signature(command).parameters.items():
-        for said in getattr(parameter.annotation, "__metadata__", ()):
-            if isinstance(said, typer.models.OptionInfo):
-                # within Annotated the first name stands where the default would
-                names = [one for one in (said.default, *(said.param_decls or ())) if isinstance(one, str)]
+        for option in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(option, typer.models.OptionInfo):
+                # within Annotated the first name is in the place of the default
+                names = [one for one in (option.default, *(option.param_decls or ())) if isinstance(one, str)]
                 long = [one for one in names if one.startswith("--")]
                 options[name] = long[0] if long else f"--{name.replace('_', '-')}"
     return options
@@ -119,18 +124,18 @@ def _end(error: BaseException, message: str, code: int) -> NoReturn:
 
 
 def require_apart(read: dict[str, Path | str | None], written: dict[str, Path | str | None]) -> None:
-    """Refuse to write over what is read or written besides; both by what they are called on the command line."""
+    """Raise if a file would overwrite the input or another output."""
     taken = {os.path.realpath(path): name for name, path in read.items() if path is not None and Path(path).exists()}
     for name, path in written.items():
         if path is None:
             continue
         place = os.path.realpath(path)
         if place in taken:
-            raise ValueError(f"{name} {path} would write over {taken[place]}. Name another file.")
+            raise ValueError(f"{name} {path} would overwrite {taken[place]}. Name another file.")
         taken[place] = name
 
 
 def require_folder(path: Path | None, what: str) -> None:
-    """Refuse at once a file whose folder is missing, which would only fail after a long run."""
+    """Raise at once if the folder of an output file is missing."""
     if path is not None and not path.absolute().parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"The folder for {what} does not exist", str(path))

@@ -1,4 +1,4 @@
-"""discrim methods, discrim datasets"""
+"""Commands `discrim methods` and `discrim datasets`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _PLACES = {"scikit-learn": "scikit-learn", "folder": "DISCRIM_DATA", "cache": "c
 
 
 def methods() -> None:
-    """What can be compared: reductions and the classifiers that judge them. A star marks the defaults.
+    """List the reductions and the classifiers that judge them. A star marks the defaults.
 
     Example:
 
     - `discrim methods`
     """
     print_list(
-        ("method", "", "what it is", "from"),
+        ("method", "", "description", "source"),
         (
             (
                 method.name,
@@ -31,7 +31,7 @@ def methods() -> None:
     )
     out.print()
     print_list(
-        ("classifier", "", "what it is"),
+        ("classifier", "", "description"),
         (
             (classifier.name, "*" if classifier.name in DEFAULT_CLASSIFIERS else "", classifier.gloss)
             for classifier in CLASSIFIERS.values()
@@ -40,8 +40,9 @@ def methods() -> None:
 
 
 def datasets() -> None:
-    """What can be called by name, and where it is: in scikit-learn, in the folder DISCRIM_DATA, in the cache, to be
-    downloaded from OpenML when it is used, or not on this machine.
+    """List the data sets that are known by name, and where each is found.
+
+    Places are scikit-learn, the folder DISCRIM_DATA, the cache, and OpenML (downloaded at first use).
 
     Examples:
 
@@ -50,7 +51,7 @@ def datasets() -> None:
     - `DISCRIM_DATA=~/data discrim compare leukemia`
     """
     print_list(
-        ("name", "rows", "features", "classes", "where", "what it is; from"),
+        ("name", "rows", "features", "classes", "where", "description; source"),
         (
             (
                 ", ".join((one.name, *one.aliases)),
@@ -64,8 +65,8 @@ def datasets() -> None:
         ),
     )
     out.print(
-        "\n– : not on this machine. Save it as NAME.csv.gz, labels in the last column, in the folder that the "
-        "environment\nvariable DISCRIM_DATA names.",
+        "\n– : not on this machine. Save it as NAME.csv.gz, with the labels in the last column, in the folder "
+        "that the\nenvironment variable DISCRIM_DATA names.",
         style="dim",
     )
 

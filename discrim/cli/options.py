@@ -1,6 +1,6 @@
-"""Options that several commands have, and what the shell may complete.
+"""Options that several commands share, and their shell completion.
 
-Those that say how a file is read are the fields of a dataclass.
+Options for reading a file are the fields of a dataclass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".npz",
 
 
 def names_and_files(incomplete: str) -> list[str]:
-    """Data sets of the catalogue, and files and folders, that begin like this."""
+    """Return the data sets of the catalogue, the files and the folders whose names begin with `incomplete`."""
     folder = Path(incomplete).parent if "/" in incomplete else Path()
     found = [path for path in sorted(folder.iterdir()) if path.is_dir() or path.name.endswith(ENDINGS)]
     files = [f"{path}/" if path.is_dir() else str(path) for path in found]
@@ -34,8 +34,8 @@ def names_and_files(incomplete: str) -> list[str]:
 
 
 def columns_of_data(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Columns of the file that was typed before; none where it cannot be read."""
-    with suppress(Exception):  # a shell that completes has no place for errors
+    """Return the columns of the file named before; none if it cannot be read."""
+    with suppress(Exception):  # the shell cannot show an error while it completes
         return [name for name in _columns(Path(str(ctx.params["data"]))) if name.startswith(incomplete)]
     return []
 
@@ -58,62 +58,66 @@ def _file(*names: str, help: str) -> Any:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """How a file is written: what `discrim apply` can be told of it, and every other command too."""
+    """Format of a file: the options that every command accepts, `discrim apply` included."""
 
     id_column: Annotated[
-        str | None, _file("--id", help="Column that says what each row is; kept in what is written, never a feature.")
+        str | None, _file("--id", help="Column that identifies rows: copied to the output, never a feature.")
     ] = None
     transpose: Annotated[
-        bool, _file("--transpose", help="The file has a row for each feature and a column for each sample.")
+        bool, _file("--transpose", help="Read a file with features in rows and samples in columns.")
     ] = False
     header: Annotated[
-        bool | None, _file("--header/--no-header", help="Line 1 holds column names or not, where that is in doubt.")
+        bool | None,
+        _file("--header/--no-header", help="Line 1 holds column names, or is a row of data. [default: detected]"),
     ] = None
-    delimiter: Annotated[str | None, _file(help="What separates columns, where it is not found out.")] = None
-    decimal: Annotated[str, _file(help="The decimal mark.")] = "."
-    thousands: Annotated[str | None, _file(help="What separates groups of three digits.")] = None
-    encoding: Annotated[str | None, _file(help="Encoding of the file, where it is not UTF-8.")] = None
-    max_bytes: Annotated[int, _file(help="Memory that the table, or its statistics, may take.")] = MAX_BYTES
+    delimiter: Annotated[str | None, _file(help="Character between columns. [default: detected]")] = None
+    decimal: Annotated[str, _file(help="Decimal mark.")] = "."
+    thousands: Annotated[str | None, _file(help="Character between groups of three digits.")] = None
+    encoding: Annotated[str | None, _file(help="Encoding of the file. [default: UTF-8]")] = None
+    max_bytes: Annotated[int, _file(help="Memory limit for the table or its statistics.")] = MAX_BYTES
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The options that say so on the command line, those that are as usual left out."""
-        said: list[str] = []
+        """Return the command-line options that differ from their defaults."""
+        words: list[str] = []
         for one in fields(self):
             value = getattr(self, one.name)
             if value != one.default:
-                said += _words("--id" if one.name == "id_column" else f"--{one.name.replace('_', '-')}", value)
-        return tuple(said)
+                words += _words("--id" if one.name == "id_column" else f"--{one.name.replace('_', '-')}", value)
+        return tuple(words)
 
 
 @dataclass(frozen=True)
 class Reading(FileFormat):
-    """How a labelled table is read from a file."""
+    """Options for reading a labelled table from a file."""
 
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", "-t", help="Column of the labels. [default: the last one]", autocompletion=columns_of_data
+            "--target",
+            "-t",
+            help="Column of the class labels. [default: the last column]",
+            autocompletion=columns_of_data,
         ),
     ] = None
-    one_hot: Annotated[bool, _file("--one-hot", help="Turn columns of text into one 0/1 column per value.")] = False
-    drop: Annotated[list[str] | None, _file(help="Columns to leave out, with commas between or given again.")] = None
+    one_hot: Annotated[bool, _file("--one-hot", help="Encode each text column as one 0/1 column per value.")] = False
+    drop: Annotated[list[str] | None, _file(help="Columns to leave out, separated by commas; may be repeated.")] = None
     impute: Annotated[
-        str | None, _file(help=f"Fill missing cells, by what the training rows say: {', '.join(IMPUTATIONS)}.")
+        str | None, _file(help=f"Fill missing cells from the training rows: {', '.join(IMPUTATIONS)}.")
     ] = None
     drop_missing: Annotated[bool, _file("--drop-missing", help="Leave out rows with missing cells.")] = False
-    min_class_size: Annotated[int, _file(help="Leave out classes of fewer rows.")] = 1
+    min_class_size: Annotated[int, _file(help="Leave out classes with fewer rows than this.")] = 1
 
     @property
     def new_rows(self) -> FileFormat:
-        """How a file of new rows, written like this one, is read."""
+        """Return the format of a file of new rows that is written like this one."""
         return FileFormat(**{one.name: getattr(self, one.name) for one in fields(FileFormat)})
 
     @property
     def missing_cells(self) -> str:
-        """What is done about missing cells when the file is read."""
+        """Return how missing cells are handled when the file is read."""
         if self.impute is not None and self.drop_missing:
-            raise ValueError("--impute fills missing cells, --drop-missing leaves their rows out. Choose one of them.")
+            raise ValueError("--impute and --drop-missing must not be used together. Choose one of them.")
         return "keep" if self.impute is not None else "drop" if self.drop_missing else "error"
 
 
@@ -124,7 +128,7 @@ def _words(name: str, value: Any) -> list[str]:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of its parameters that are dataclasses, such as `reading: Reading`."""
+    """Return the command with an option for each field of its dataclass parameters, such as `reading: Reading`."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters = []
@@ -156,18 +160,18 @@ Data = Annotated[
         "name from `discrim datasets`.",
     ),
 ]
-Scale = Annotated[str, typer.Option(help=f"How columns are scaled first: {', '.join(SCALES)}.")]
-Seed = Annotated[int, typer.Option(help="Of the splits and of random methods.", rich_help_panel=RUN)]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes at once; -1 for one per core.", rich_help_panel=RUN)]
+Scale = Annotated[str, typer.Option(help=f"Scaling of the columns before the reduction: {', '.join(SCALES)}.")]
+Seed = Annotated[int, typer.Option(help="Seed of the splits and of random methods.", rich_help_panel=RUN)]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1: one per core.", rich_help_panel=RUN)]
 StorePath = Annotated[
     Path | None,
     typer.Option(
         "--store",
-        help="File that keeps the results; run again, and only what is missing is done.",
+        help="File for the results of finished trials. The same command again computes only the missing ones.",
         rich_help_panel=RUN,
     ),
 ]
 RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="Do failed trials of the store again.", rich_help_panel=RUN)
+    bool, typer.Option("--retry-failed", help="Repeat the failed trials of the store.", rich_help_panel=RUN)
 ]
-Wait = Annotated[float, typer.Option(help="Seconds to wait for another run on the same store.", rich_help_panel=RUN)]
+Wait = Annotated[float, typer.Option(help="Seconds to wait if another run uses the store.", rich_help_panel=RUN)]

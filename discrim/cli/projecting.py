@@ -1,10 +1,10 @@
-"""discrim project, discrim apply"""
+"""Commands `discrim project` and `discrim apply`."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.progress import TimeElapsedColumn
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from discrim import model_file
@@ -26,26 +27,34 @@ from discrim.cli.tables_by_name import (
     files_by_name,
     labelled_in_groups,
     note_unused,
+    options_of_rows,
     require_options_of_parts,
 )
 from discrim.core.moments.gather import Gathering, Statistics
-from discrim.engines.table_files import feature_files, gather_files, in_files, transform_files
+from discrim.engines.table_files import (
+    feature_files,
+    gather_files,
+    in_files,
+    reduced_rows,
+    sampled_rows,
+    transform_files,
+)
 from discrim.estimators.parts import fit_in_parts
+from discrim.estimators.pipeline import folded_transform
 from discrim.estimators.predictor import Predictor, split_steps
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS, named
-from discrim.evaluation.pipelines import fit_pipeline
-from discrim.evaluation.recommendation import Recommendation
+from discrim.evaluation.pipelines import Recommendation, build_pipeline, fit_pipeline
 from discrim.evaluation.results import ITSELF
 from discrim.evaluation.wording import rows_times
 from discrim.tables.preprocessing import preprocessing
-from discrim.tables.read import write_table
 from discrim.tables.source import TableSource
 from discrim.tables.table_error import plural, quoted
 from discrim.tables.warn_once import columns_in_order
-from discrim.tables.writing import written_ending
+from discrim.tables.writing import write_table, written_ending
 
 DEFAULT = next(iter(METHODS))
+CALIBRATED = 20_000  # rows of a table in parts, with which probabilities and limits are estimated
 FEATURES_FILE = typer.Option("--out", help="File for the features (.csv, .tsv, .parquet, .feather), or a folder.")
 
 
@@ -73,17 +82,17 @@ def project(
     ] = None,
     loadings: Annotated[
         Path | None,
-        typer.Option("--loadings", help="File for the weight of every column, once scaled, in every component."),
+        typer.Option("--loadings", help="File for the loadings: the weight of each (scaled) column in each component."),
     ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column of groups (patients, batches): never a feature, and kept together by cross-validation.",
+            help="Column of groups (patients, batches); not a feature, and never divided by cross-validation.",
             autocompletion=columns_of_data,
         ),
     ] = None,
 ) -> None:
-    """Fit a model on all rows; write its features, the model, the loadings, or all of them.
+    """Fit a model on all rows, and write its features, the model or the loadings.
 
     Examples:
 
@@ -93,9 +102,8 @@ def project(
 
     - `discrim project genes.parquet -t tissue --method margin-pca-mean -k 10 --out features.parquet`
 
-    A folder of files (Parquet, Feather, CSV or .npy), a .npy file, or any file with a folder for --out, is read file
-    by file in bounded memory, and its features become a folder of Parquet files; a run that was interrupted continues
-    with the files that are missing.
+    With a folder for --out, or for a table above 1 GiB, files are read one after the other in bounded memory, and the
+    features become a folder of Parquet files; a run that was interrupted continues with the files that are missing.
     """
     if out is None and model is None and loadings is None:
         raise ValueError(
@@ -105,20 +113,19 @@ def project(
     require_apart({"the data": data}, {"--out": out, "--model": model, "--loadings": loadings})
     wanted = Recommendation(method, components, classifier, scale, reading.impute, class_weight or None)
     _require_possible(wanted, out, model, loadings)
-    in_parts = comes_in_parts(data, out)
+    needs_rows = groups is not None or bool(options_of_rows(reading)) or not METHODS[method].ours
+    in_parts = comes_in_parts(data, out, needs_rows=needs_rows)
     if in_parts and groups is not None:
-        raise ValueError(f"--groups must be used with a file that fits into memory; {data} is read in parts.")
+        raise ValueError(f"--groups must be used with a table that fits into memory; {data} is read in parts.")
     files = {"the features": None if in_parts else out, "the weights": loadings}
     for what, file in (files | {"the model": model}).items():
         require_folder(file, what)
     for file in files.values():
         if file is not None:
-            written_ending(file)  # refuses what would only fail after the fit
+            written_ending(file)  # raises before the fit
     if in_parts:
-        if classifier:
-            raise ValueError(f"{data} must fit into memory with --classifier. Leave out --classifier, or pass a file.")
-        fitted, parts = project_parts(data, reading, METHODS[method], components, scale, out)
-        features, about = list(parts.features), dict[str, Any](target=parts.target)
+        fitted, parts = project_parts(data, reading, wanted, out)
+        features, about = list(parts.features), dict[str, Any](target=parts.target, id_column=parts.id_column)
     else:
         table, grouping = labelled_in_groups(data, reading, groups)
         fitted = fit_pipeline(wanted, table, grouping)
@@ -133,9 +140,10 @@ def project(
         features_in_parts(fitted, parts, out)
     elif out is not None:
         ids: dict[str, Any] = {} if table.ids is None or table.id_column is None else {table.id_column: table.ids}
-        columns = _columns(fitted, table.X)
+        columns = _types_of_columns(fitted, predict=False)
         _require_own_names(*ids, *columns, table.target)
-        write_table(out, ids | columns | {table.target: table.y})
+        found = dict(zip(columns, _columns(fitted, table.X, columns), strict=True))
+        write_table(out, ids | found | {table.target: table.y})
         say(f"{rows_times(table.n_samples, components, 'component')}, and the labels, are in {out}.")
     if loadings is not None:
         write_table(loadings, {"feature": np.array(features, dtype=object)} | weights)
@@ -152,10 +160,13 @@ def _require_possible(wanted: Recommendation, out: Path | None, model: Path | No
         raise ValueError(f"--class-weight must be balanced; got {wanted.class_weight}.")
     if wanted.classifier and model is None:
         raise ValueError("--model must name a file with --classifier: the classifier is written to it.")
-    if not wanted.reduces and (out or loadings or not wanted.classifier):
+    extra = [option for option, file in (("--out", out), ("--loadings", loadings)) if file]
+    if not wanted.reduces and (extra or not wanted.classifier):
+        fit = [] if wanted.classifier else ["name a --classifier and a --model"]
+        advice = ", and ".join([*fit, *([f"leave out {' and '.join(extra)}"] if extra else [])])
         raise ValueError(
-            "-m raw keeps the columns as they are: it has no features or loadings to write. Name a --classifier and a "
-            "--model, and leave out --out and --loadings."
+            "-m raw keeps the columns as they are: it has no features or loadings to write. "
+            f"{advice[0].upper()}{advice[1:]}."
         )
 
 
@@ -165,10 +176,10 @@ def apply(
     out: Annotated[Path, FEATURES_FILE],
     written: FileFormat,
     predict: Annotated[
-        bool, typer.Option("--predict", help="Add the class, its probability, and which rows are unusual.")
+        bool, typer.Option("--predict", help="Add the predicted class, its probability, and a flag for unusual rows.")
     ] = False,
 ) -> None:
-    """Compute features of new rows by a saved model, and predict their classes.
+    """Compute the features of new rows with a saved model, and predict their classes.
 
     Columns are found by name, in any order; a column of labels is not needed.
 
@@ -183,47 +194,70 @@ def apply(
     names = kept.get("feature_names") or list(getattr(fitted, "feature_names_in_", []))
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{model} does not say which columns it was fitted on. Use discrim.load(path) from Python.")
-    if comes_in_parts(data, out):
-        if predict:
-            raise ValueError(f"{data} must fit into memory with --predict. Leave out --predict, or pass a file.")
-        require_options_of_parts(data, written)
-        table = TableSource.open(data, features=names, dialect=dialect_of(written))
-        features_in_parts(fitted, table, out)
-        note_unused(data, names, written)
-        return
-    require_folder(out, "the features")
-    X, ids = features_of(data, names, written, fills=kept.get("impute") is not None)
-    columns = _columns(fitted, X)
-    if not columns and not predict:
+    columns = _types_of_columns(fitted, predict=predict)
+    if not columns:
         raise ValueError(f"{model} keeps the columns as they are, so there are no features to write. Add --predict.")
-    predictions = _predictions(fitted, X) if predict else {}
-    named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
-    _require_own_names(*named_ids, *columns, *predictions)
-    write_table(out, named_ids | columns | predictions)
-    written_columns = rows_times(X.shape[0], len(columns), "component") if columns else plural(X.shape[0], "row")
-    say(f"{written_columns}{' with predictions' if predict else ''} are in {out}.")
+    fills = kept.get("impute") is not None
+    if comes_in_parts(data, out):
+        require_options_of_parts(data, written)
+        opened: dict[str, Any] = {"id_column": written.id_column, "keeps_missing": fills}
+        table = TableSource.open(data, features=names, dialect=dialect_of(written), **opened)
+        features_in_parts(fitted, table, out, columns)
+    else:
+        require_folder(out, "the features")
+        X, ids = features_of(data, names, written, fills=fills)
+        named_ids = {} if ids is None else {written.id_column or kept.get("id_column") or "sample": ids}
+        _require_own_names(*named_ids, *columns)
+        found = dict(zip(columns, _columns(fitted, X, columns), strict=True))
+        write_table(out, named_ids | found)
+        n_components = len(fitted.get_feature_names_out())
+        size = rows_times(X.shape[0], n_components, "component") if n_components else plural(X.shape[0], "row")
+        say(f"{size}{' with predictions' if predict else ''} are in {out}.")
+        _note_unusual(found.get("unusual", np.array([])))
     note_unused(data, names, written)
 
 
-def _predictions(fitted: Any, X: Any) -> dict[str, np.ndarray]:
-    """Return the predicted class of each row, its probability, and whether the row is unusual, as far as known."""
+def _types_of_columns(fitted: Any, *, predict: bool) -> dict[str, str]:
+    """Return the Arrow type of each column that is written: components, and what the model predicts."""
+    types = dict.fromkeys(map(str, fitted.get_feature_names_out()), "float64")
+    if not predict:
+        return types
     if not hasattr(fitted, "predict"):
         raise ValueError("--predict needs a model that predicts. Fit it with `discrim project … --classifier 5-nn`.")
+    types["predicted"] = {"b": "bool_", "i": "int64", "u": "int64", "f": "float64"}.get(
+        fitted.classes_.dtype.kind, "string"
+    )
+    if hasattr(fitted, "predict_proba"):
+        types["probability"] = "float64"
+    else:
+        say("No column of probabilities: the classifier has none, and there were too few rows to estimate them.")
+    if hasattr(fitted, "unusual"):
+        types["unusual"] = "string"
+    else:
+        say("No column of unusual rows: the model has no limits. Fit it with `discrim project … --classifier`.")
+    return types
+
+
+def _columns(
+    fitted: Any, X: Any, types: Mapping[str, str], transform: Callable[[Any], Any] | None = None
+) -> list[np.ndarray]:
+    """Return components of rows, their predicted class, its probability, and whether they are unusual."""
     with columns_in_order():
-        labels = np.asarray(fitted.predict(X))
-        found = {"predicted": labels}
-        if hasattr(fitted, "predict_proba"):
-            places = np.searchsorted(fitted.classes_, labels)
-            found["probability"] = np.asarray(fitted.predict_proba(X))[np.arange(len(labels)), places]
-        else:
-            say("No column of probabilities: the classifier has none, and there were too few rows to estimate them.")
-        if hasattr(fitted, "unusual"):
-            found["unusual"] = fitted.unusual(X)
-        else:
-            say("No column of unusual rows: the model has no limits. Fit it with `discrim project … --classifier`.")
-    if n_unusual := int(np.sum(found.get("unusual", np.array(["no"])) != "no")):
-        say(f"{plural(n_unusual, 'row')} of {len(labels)} are unlike the training rows: see the column unusual.")
+        reduces = len(fitted.get_feature_names_out())
+        found = list(np.asarray((transform or fitted.transform)(X)).T) if reduces else []
+        if "predicted" in types:
+            found.append(np.asarray(fitted.predict(X)))
+        if "probability" in types:
+            places = np.searchsorted(fitted.classes_, found[-1])
+            found.append(np.asarray(fitted.predict_proba(X))[np.arange(len(places)), places])
+        if "unusual" in types:
+            found.append(fitted.unusual(X))
     return found
+
+
+def _note_unusual(unusual: np.ndarray) -> None:
+    if n_unusual := int(np.sum(unusual != "no")):
+        say(f"{plural(n_unusual, 'row')} of {len(unusual)} are unlike the training rows: see the column unusual.")
 
 
 def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
@@ -236,30 +270,21 @@ def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
 
 
 def _require_own_names(*names: str) -> None:
-    """Refuse where ids or labels would be written over a component."""
+    """Raise if ids or labels have the name of a component."""
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"{quoted(twice)} is a component and a column beside it. Rename the column in the table.")
+        raise ValueError(f"Output columns must have different names; got {quoted(twice)} twice. Rename the column.")
 
 
-def _columns(fitted: Any, X: Any) -> dict[str, np.ndarray]:
-    """Return the features by name."""
-    names = fitted.get_feature_names_out()
-    if not len(names):
-        return {}
-    with columns_in_order():
-        return dict(zip(map(str, names), np.asarray(fitted.transform(X)).T, strict=True))
-
-
-def project_parts(
-    data: str, reading: Reading, reduction: Any, components: int, scale: str, out: Path | None
-) -> tuple[Any, TableSource]:
-    """The model, fitted in one pass over all files (more where there are very many columns), and the table."""
+def project_parts(data: str, reading: Reading, wanted: Recommendation, out: Path | None) -> tuple[Any, TableSource]:
+    """Return the model, fitted in one pass over all files (more if there are very many columns), and the table."""
+    reduction = METHODS[wanted.method]
     if not reduction.ours:
         raise ValueError(
-            f"{data} is read in parts, by a reduction of discrim. Choose one of those, or pass a file that fits into "
-            "memory and a file for --out."
+            f"--method must be a reduction of discrim, because {data} is read in parts; got {wanted.method}. Choose "
+            "another, or name a file for --out if the table fits into memory."
         )
-    model = make_pipeline(*preprocessing(scale), reduction.estimator(components, 0))
+    pipeline = build_pipeline(wanted)  # refuses what would only fail after the fit
+    reducing = make_pipeline(*preprocessing(wanted.scale), reduction.estimator(wanted.n_components, 0))
     table = files_by_name(data, reading)
     if out is not None:
         feature_files(table, out)  # refuses what would only fail after the fit
@@ -271,22 +296,37 @@ def project_parts(
         say(f"{size} in {plural(len(total.parts), 'file')} were gathered.")
         return total
 
-    return fit_in_parts(model, replace(in_files(table), gather=gathered), reading.max_bytes), table
+    fitted = fit_in_parts(reducing, replace(in_files(table), gather=gathered), reading.max_bytes)
+    if not wanted.classifier:
+        return fitted, table
+    if len(pipeline) > len(fitted):
+        with columns_in_order():
+            Z, y = reduced_rows(fitted.transform, table, reading.max_bytes)
+        name, classifier = pipeline.steps[-1]
+        fitted.steps.append((name, classifier.fit(Z, y)))
+    X, y, n_rows = sampled_rows(table, CALIBRATED, reading.max_bytes)
+    if len(y) < n_rows:
+        say(f"Probabilities and limits are estimated with {len(y):,} of the {n_rows:,} rows.")
+    with columns_in_order():
+        return Predictor(clone(pipeline)).set_fitted(fitted, X, y), table
 
 
-def features_in_parts(model: Any, table: TableSource, out: Path) -> None:
-    """Write a file of features for each file of the table; those that an earlier run wrote stay."""
-    names = [str(name) for name in model.get_feature_names_out()]
-    _require_own_names(*names, *filter(None, [table.target]))
+def features_in_parts(model: Any, table: TableSource, out: Path, columns: Mapping[str, str] | None = None) -> None:
+    """Write features and predictions of each file of the table to a file; those that an earlier run wrote stay."""
+    types = _types_of_columns(model, predict=False) if columns is None else columns
+    _require_own_names(*types, *filter(None, [table.id_column, table.target]))
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
-    with _bar("Writing", table) as moved, columns_in_order():
-        n_rows = transform_files(model.transform, names, table, out, seal, moved)
-    say(f"{rows_times(n_rows, len(names), 'component')} are in {out}, in {plural(len(table.parts), 'file')}.")
+    transform = None if isinstance(model, Predictor) or table.keeps_missing else folded_transform(model)
+    with _bar("Writing", table) as moved:
+        n_rows = transform_files(lambda X: _columns(model, X, types, transform), types, table, out, seal, moved)
+    size = rows_times(n_rows, len(model.get_feature_names_out()), "component")
+    also = " with predictions" if "predicted" in types else ""
+    say(f"{size}{also} are in {out}, in {plural(len(table.parts), 'file')}.")
 
 
 @contextmanager
 def _bar(verb: str, table: TableSource) -> Iterator[Any]:
-    """A bar in rows, with the bytes so far; nothing where nobody looks."""
+    """Show a bar in rows with the bytes read, if stderr is a terminal."""
     with bar(verb, table.n_rows, TimeElapsedColumn()) as update:
         seen = 0
 

@@ -1,4 +1,4 @@
-"""discrim report, and the report of discrim compare"""
+"""Command `discrim report`, and the report of `discrim compare`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from discrim.cli.exit_codes import require_apart, require_folder
 from discrim.cli.options import Reading
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import data_name, labelled
-from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.comparison import Comparison, comparisons_in
 from discrim.evaluation.run import lock_of
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import METRICS, require_metric
 from discrim.report.page import Origin, template_engine, write_report
-from discrim.report.results import Results, results_in
 from discrim.tables import catalogue
 from discrim.tables.labelled_table import LabelledTable
 
-HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the report, to be opened in a browser.")]
+HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the HTML report.")]
 
 
 def report(
@@ -37,15 +36,15 @@ def report(
             "--data",
             "-d",
             metavar="DATA",
-            help="The data, for pictures of the rows: a file or a name; may be given more than once. Data sets of the "
-            "catalogue are found without.",
+            help="The data, for pictures of the rows: a file or a name; may be repeated. Data sets that are known by "
+            "name are found without it.",
         ),
     ] = None,
-    metric: Annotated[str, typer.Option(help=f"What counts: {', '.join(METRICS)}, or `auto`.")] = "auto",
+    metric: Annotated[str, typer.Option(help=f"Score: {', '.join(METRICS)}, or `auto`.")] = "auto",
 ) -> None:
-    """The report of results that are kept: one HTML file with the answer first and the evidence below.
+    """Write stored results as one HTML page: the answer first, then the evidence.
 
-    The results of all data sets in the store come into one report, which then ranks the methods over them.
+    All data sets of the store are in one report, which also ranks the methods over them.
 
     Examples:
 
@@ -61,22 +60,22 @@ def report(
     )
     given = {data_name(one): one for one in data or ()}
     with Store(store, read_only=True) as kept:
-        found = results_in(kept.rows(), metric, _table_of(given, reading), kept.runs())
+        found = comparisons_in(kept.rows(), metric, _table_of(given, reading), kept.runs())
     if not found:
-        raise ValueError(f"{store} holds no results yet. Run discrim compare with --store {store} first.")
-    unknown = given.keys() - {one.setting.data for one in found}
+        raise ValueError(f"{store} has no results. Run discrim compare with --store {store} first.")
+    unknown = given.keys() - {one.setting["data"] for one in found}
     if unknown:
-        known = ", ".join(sorted({one.setting.data for one in found}))
+        known = ", ".join(sorted({one.setting["data"] for one in found}))
         raise ValueError(f"{store} has no results on {', '.join(sorted(unknown))}. It has results on: {known}.")
     for one in found:
         if one.data is None:
             say(f"{one.label}: without pictures of the rows. {one.lacking}")
-    only = given.get(found[0].setting.data, "") if len(found) == 1 else ""
+    only = given.get(found[0].setting["data"], "") if len(found) == 1 else ""
     write_html(found, html, Origin(typed_command(), only, *((reading.words, reading.new_rows.words) if only else ())))
 
 
 def require_place(html: Path | None) -> None:
-    """Refuse at once what would only fail after a long run."""
+    """Raise at once if the report could not be written."""
     if html is None:
         return
     if html.is_dir():
@@ -85,19 +84,19 @@ def require_place(html: Path | None) -> None:
     template_engine()
 
 
-def write_html(found: Comparison | Sequence[Results], path: Path, origin: Origin) -> None:
-    """Write the report, and say where it is."""
+def write_html(found: Comparison | Sequence[Comparison], path: Path, origin: Origin) -> None:
+    """Write the report and print its path."""
     write_report(found, path, origin)
     say(f"The report is in {path}.")
 
 
 def typed_command() -> str:
-    """The command line as it was typed."""
+    """Return the command line as it was typed."""
     return shlex.join(["discrim", *sys.argv[1:]])
 
 
 def _table_of(given: dict[str, str], reading: Reading) -> Callable[[str], LabelledTable | None]:
-    """Finds the table of a data set: as given, or in the catalogue where it is on this machine."""
+    """Return a function that finds the table of a data set: as passed, or in the catalogue if it is available."""
 
     def table_of(name: str) -> LabelledTable | None:
         if name in given:

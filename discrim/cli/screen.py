@@ -1,4 +1,4 @@
-"""What a terminal shows: the ranked table and the answer, lists, and how far a run is."""
+"""Terminal output: the answer, the ranked table, lists and progress."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from discrim.evaluation.wording import (
     wrapped,
 )
 
-_plainly = partial(Console, highlight=False, markup=False, emoji=False)  # what is printed is what it says
+_plainly = partial(Console, highlight=False, markup=False, emoji=False)  # text is printed as it is
 out = _plainly(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH)
 side = _plainly(stderr=True)
 
 
 def say(message: str) -> None:
-    """A line beside the answer, on stderr; as it is, on one line."""
+    """Print a message on stderr, on one line."""
     side.print(message, soft_wrap=True)
 
 
 @contextmanager
 def bar(what: str, total: int | None, clock: ProgressColumn) -> Iterator[Callable[..., None]]:
-    """A bar on stderr; where that is no terminal, nothing. What it gives takes `Progress.update`'s arguments."""
-    if not side.is_terminal:  # rich before 15 ends a bar that is not shown with an empty line
+    """Show a progress bar on stderr if it is a terminal; yield a function with the arguments of `Progress.update`."""
+    if not side.is_terminal:  # rich before 15 prints an empty line after a hidden bar
         yield lambda **_: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), clock)
@@ -59,13 +59,13 @@ def bar(what: str, total: int | None, clock: ProgressColumn) -> Iterator[Callabl
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[run.Progress]:
-    """A bar in trials with the time left."""
+    """Show a bar in trials with the remaining time."""
     with bar(what, None, TimeRemainingColumn()) as update:
         yield lambda done, total: update(completed=done, total=total)
 
 
 def show_comparison(found: Comparison, next_step: str = "", *, everything: bool = False) -> None:
-    """Print the answer in words, then the table; what was skipped, dropped or failed goes to stderr."""
+    """Print the answer, then the table; skipped, dropped and failed methods go to stderr."""
     for at, part in enumerate(answer_parts(found)):
         out.print(wrapped(part), style="bold" if at < len(found.sentences) else "")
     if next_step:
@@ -80,9 +80,9 @@ def show_comparison(found: Comparison, next_step: str = "", *, everything: bool 
 
 
 def in_lines(command: str) -> str:
-    """Break a command that is wider than the screen after its options, so that it can still be copied."""
+    """Break a long command between its options, so that it can be copied."""
     options: list[str] = []
-    for word in map(shlex.quote, shlex.split(command)):  # a break inside of quotes would change the word
+    for word in map(shlex.quote, shlex.split(command)):  # a break inside quotes would change the word
         if word.startswith("-") or not options:
             options.append(word)
         else:
@@ -99,7 +99,7 @@ def in_lines(command: str) -> str:
 def plain_table(
     columns: Sequence[str], rows: Iterable[Iterable[Any]], left: Sequence[str], *, wraps: bool = False
 ) -> Table:
-    """Columns under their headings, without lines; those that are not to the left hold figures."""
+    """Return a table without lines; columns that are not in `left` are aligned to the right."""
     table = Table(box=None, pad_edge=False)
     shown: dict[str, Any] = {"overflow": "fold"} if wraps else {"no_wrap": True}
     for name in columns:
@@ -117,17 +117,17 @@ def _coloured(line: str) -> Text:
 
 
 def print_json(found: Comparison) -> None:
-    """The comparison as one JSON document on stdout."""
-    grid, table = found.grid, found.grid.table
+    """Print the comparison as one JSON document."""
+    assert found.facts is not None  # a comparison that was run has them
     document = {
-        "data": grid.name,
-        "rows": table.n_samples,
-        "features": table.n_features,
-        "classes": table.class_counts(),
-        "protocol": grid.protocol.name,
-        "splits": grid.protocol.n_splits,
-        "scale": grid.scale,
-        "seed": grid.seed,
+        "data": found.label,
+        "rows": found.sizes["rows"],
+        "features": found.sizes["features"],
+        "classes": found.class_counts,
+        "protocol": found.setting["protocol"],
+        "splits": found.facts.n_splits,
+        "scale": found.setting["scale"],
+        "seed": found.setting["seed"],
         "metric": found.metric,
         "answer": found.answer,
         "verdict": found.verdict,
@@ -142,7 +142,7 @@ def print_json(found: Comparison) -> None:
 
 
 def _permutations(tested: PermutationTest | None) -> dict[str, Any] | None:
-    """The permutation test as JSON knows it."""
+    """Return the permutation test as plain values."""
     if tested is None:
         return None
     facts = {**tested.cell._asdict(), "metric": tested.metric, "score": tested.score, "p_value": tested.p_value}
@@ -150,7 +150,7 @@ def _permutations(tested: PermutationTest | None) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON knows it: tuples with names and dataclasses by name, arrays as lists, numbers that are none as null."""
+    """Return plain values for JSON: dictionaries for dataclasses, lists for arrays, None for NaN."""
     if is_dataclass(value):
         value = {one.name: getattr(value, one.name) for one in fields(value)}
     elif hasattr(value, "_asdict"):
@@ -165,5 +165,5 @@ def _plain(value: Any) -> Any:
 
 
 def print_list(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
-    """A plain list with a heading for each column."""
+    """Print a list with a heading for each column."""
     out.print(plain_table(columns, rows, left=columns, wraps=True))

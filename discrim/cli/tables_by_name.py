@@ -1,4 +1,4 @@
-"""DATA on the command line: a file, or the name of a data set in the catalogue."""
+"""Argument DATA of the command line: a file, or the name of a data set in the catalogue."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ import numpy as np
 
 from discrim.cli.options import FileFormat, Reading
 from discrim.cli.screen import say
-from discrim.engines.table_files import is_read_in_parts, sampled_rows
+from discrim.engines.table_files import is_large, sampled_rows
 from discrim.tables import catalogue
-from discrim.tables.cells import CellFormat
-from discrim.tables.delimited import Dialect
+from discrim.tables.cells import Dialect
 from discrim.tables.labelled_table import LabelledTable
-from discrim.tables.read import ARCHIVES, TableError, read_features, read_table
+from discrim.tables.read import ARCHIVES, read_features, read_table
 from discrim.tables.source import TableSource, open_parts
-from discrim.tables.table_error import quoted
+from discrim.tables.table_error import TableError, quoted
 
 
 def is_file(data: str) -> bool:
-    """A name with an ending or a folder in it, or one that is there, is a file; any other a name of the catalogue."""
+    """Return True for an existing file or a name with a suffix or folder; any other is a name of the catalogue."""
     return bool(Path(data).suffix) or Path(data).name != data or Path(data).exists()
 
 
 def data_name(data: str) -> str:
-    """What results call the data: the file's name without its endings."""
+    """Return the name of the data in results: the file name without suffixes."""
     return Path(data).name.split(".")[0] or data if is_file(data) else data
 
 
 def labelled(data: str, reading: Reading) -> LabelledTable:
-    """The labelled table that DATA stands for; what should be known of it is said."""
+    """Return the labelled table of DATA and print its notes."""
     if not is_file(data):
         if reading != Reading():
             raise ValueError(
-                f"{data!r} is a data set of the catalogue and is read as it is. Leave out {' '.join(reading.words)}."
+                f"{' '.join(reading.words)} must not be used with {data!r}, a data set of the catalogue. Leave it out."
             )
         return catalogue.load(data)
     table = _read(data, reading)
@@ -53,45 +52,57 @@ def _read(data: str, reading: Reading) -> LabelledTable:
     return read_table(data, **{name: one for name, one in options.items() if name not in ("impute", "drop_missing")})
 
 
-def comes_in_parts(data: str, out: Path | None = None) -> bool:
-    """Whether DATA is read in parts, as it is one of those tables or its features are to become a folder."""
-    taken = out is not None and out.exists() and not out.is_dir()
-    to_folder = out is not None and not taken and (out.is_dir() or not out.suffix)
-    if not is_read_in_parts(Path(data)):
-        return to_folder and Path(data).is_file()
-    if taken:
-        told = f"the features of {data} become a folder of files, and this is a file"
-        raise NotADirectoryError(errno.ENOTDIR, told, str(out))
-    if out is not None and not to_folder:
+def comes_in_parts(data: str, out: Path | None = None, *, needs_rows: bool = False) -> bool:
+    """Return whether DATA is read in parts: if it is large, if its features become a folder, or if it is one.
+
+    needs_rows : True if options are given that need all rows in memory
+    """
+    path = Path(data)
+    is_file = out is not None and not out.is_dir() and (out.exists() or bool(out.suffix))
+    several = path.is_dir() or path.suffix == ".npy"
+    if out is None or not is_file:
+        return is_large(path) or (several and not (out is None and needs_rows)) or (out is not None and path.is_file())
+    if out.suffix and is_large(path):
         raise ValueError(
-            f"{data} is read in parts, and its features become a folder of Parquet files. Name a folder, without an "
-            f"ending: --out {out.with_name(out.name.split('.')[0] or 'features')}."
+            f"--out must name a folder, because {data} is read in parts; got {out}. Name one without an ending: "
+            f"--out {out.with_name(out.name.split('.')[0] or 'features')}."
         )
-    return True
+    if several and not out.suffix:
+        message = f"the features of {data} become a folder of files, and this is a file"
+        raise NotADirectoryError(errno.ENOTDIR, message, str(out))
+    return False
 
 
 def dialect_of(written: FileFormat) -> Dialect:
     """Return how the options say that files are written."""
-    return Dialect(written.delimiter, written.encoding, written.header, CellFormat(written.decimal, written.thousands))
+    return Dialect(written.delimiter, written.encoding, written.header, written.decimal, written.thousands)
+
+
+_IN_PARTS: dict[str, Any] = {"delimiter": None, "encoding": None, "header": None, "decimal": ".", "thousands": None}
+_IN_PARTS |= {"id_column": None, "target": None, "drop": None, "max_bytes": Reading.max_bytes}
+
+
+def options_of_rows(given: FileFormat) -> tuple[str, ...]:
+    """Return the options that need all rows in memory."""
+    known = {one.name for one in fields(given)}
+    return replace(given, **{name: one for name, one in _IN_PARTS.items() if name in known}).words
 
 
 def require_options_of_parts(data: str, given: FileFormat) -> None:
     """Raise if options are given that a table in parts does not take."""
-    taken: dict[str, Any] = {"delimiter": None, "encoding": None, "header": None, "decimal": ".", "thousands": None}
-    taken |= {"target": None, "drop": None, "max_bytes": Reading.max_bytes}
-    known = {one.name for one in fields(given)}
-    if others := replace(given, **{name: one for name, one in taken.items() if name in known}).words:
-        words = ", ".join(f"--{name.replace('_', '-')}" for name in taken if name in known)
+    if others := options_of_rows(given):
         raise ValueError(
-            f"{data} is read in parts, with {words} only. Leave out {' '.join(others)}, or pass a file that fits into "
-            "memory."
+            f"{' '.join(others)} must be used with a table that fits into memory; {data} is read in parts. Leave it "
+            "out, or name a file for --out, such as features.csv, if the table is smaller than 1 GiB."
         )
 
 
 def files_by_name(data: str, reading: Reading) -> TableSource:
     """Return the table that is read in parts, and print its notes."""
     require_options_of_parts(data, reading)
-    source = TableSource.open(data, reading.target, drop=reading.drop or (), dialect=dialect_of(reading))
+    source = TableSource.open(
+        data, reading.target, id_column=reading.id_column, drop=reading.drop or (), dialect=dialect_of(reading)
+    )
     if reading.target is None:
         say(f"Labels: {source.target!r}, the last column. Name another with --target.")
     for note in source.notes:
@@ -100,33 +111,33 @@ def files_by_name(data: str, reading: Reading) -> TableSource:
 
 
 def labelled_sample(data: str, reading: Reading, most: int) -> LabelledTable:
-    """Some rows of a table that is read in parts, each class in its proportion; how many of how many is said."""
+    """Return a sample of a table that is read in parts, each class in proportion, and print its size."""
     table = files_by_name(data, reading)
     X, y, n_rows = sampled_rows(table, most, reading.max_bytes)
-    some = f"{len(y):,} of them, each class in its proportion" if len(y) < n_rows else "all of them"
-    say(f"{n_rows:,} rows in {data}: compared are {some}.")
+    some = f"a sample of {len(y):,}, each class in proportion" if len(y) < n_rows else "all"
+    say(f"{n_rows:,} rows in {data}; {some} are compared.")
     return LabelledTable(X, y, table.features, table.target or "", data, drawn_from=n_rows if len(y) < n_rows else None)
 
 
 def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple[LabelledTable, np.ndarray | None]:
-    """The labelled table, and the group of each row where a column of groups is named; it is never a feature."""
+    """Return the labelled table and the group of each row, if a column of groups is named."""
     if groups is None:
         return labelled(data, reading), None
     if not is_file(data):
-        raise ValueError(f"{data!r} is a data set of the catalogue and has no groups. Leave out --groups.")
+        raise ValueError(f"--groups must not be used with {data!r}, a data set of the catalogue. Leave it out.")
     try:
         table = labelled(data, without_groups(reading, groups))
         if reading.id_column in (None, groups):
             return table, table.ids
         dropped = [*(reading.drop or []), reading.id_column]
         return table, _read(data, replace(reading, id_column=groups, drop=dropped)).ids
-    except TableError as error:  # read as ids are, or dropped, but that is not what was typed
+    except TableError as error:  # the column is read as ids or dropped, but the user typed --groups
         fact = error.fact.replace(f"{groups!r} (id)", f"{groups!r} (groups)")
         raise TableError(fact.replace(f"{groups!r} (drop)", f"{groups!r} (groups)"), *error.advice) from None
 
 
 def without_groups(reading: Reading, groups: str | None) -> Reading:
-    """Return how to read the table so that the column of groups is no feature."""
+    """Return the options for reading the table without the column of groups as a feature."""
     if groups in (None, reading.id_column):
         return reading
     if reading.id_column is None:
@@ -146,7 +157,7 @@ def note_unused(data: str, feature_names: Sequence[str], written: FileFormat) ->
 def features_of(
     data: str, feature_names: list[str], written: FileFormat, *, fills: bool = False
 ) -> tuple[Any, np.ndarray | None]:
-    """The named features of new rows, and their ids; `fills`: the model fills missing cells."""
+    """Return the named features of new rows and their ids; `fills`: the model fills missing cells."""
     if is_file(data):
         return read_features(data, feature_names, **vars(written), missing_cells="keep" if fills else "error")
     table = catalogue.load(data)

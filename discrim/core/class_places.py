@@ -1,10 +1,10 @@
-"""Places for classes in k dimensions: confused classes near one another, all others apart.
+"""Places of classes in k dimensions: confused classes near each other, all others far apart.
 
-    k ≥ C−1        the corners of a regular simplex
-    2 ≤ k < C−1    unit vectors of least   Σ_{a<b} [ 1/‖v_a−v_b‖² + 2C·S_ab‖v_a−v_b‖ ]
-    k = 1          evenly spaced on [−1, 1], in the order of least   Σ S_ab |rank_a − rank_b|
+    k ≥ C−1        the vertices of a regular simplex
+    2 ≤ k < C−1    unit vectors that minimise   Σ_{a<b} [ 1/‖v_a−v_b‖² + 2C·S_ab‖v_a−v_b‖ ]
+    k = 1          evenly spaced on [−1, 1], in the order that minimises   Σ S_ab |rank_a − rank_b|
 
-S is the similarity of the classes, from how often they are confused.
+S is the similarity of the classes, derived from how often they are confused.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from discrim.decompositions import eigh, largest_eigenpairs
 Array = NDArray[np.float64]
 FLOOR = 1e-6  # similarity of classes that are never confused
 RANDOM_STARTS = 5
-MANY_CLASSES = 100  # above, the spectral start alone is followed
-TIED = 1e-9  # variances this close, as a share of the largest, do not determine their axes
+MANY_CLASSES = 100  # above this number of classes, only the spectral start is used
+TIED = 1e-9  # variances closer than this share of the largest do not determine their axes
 
 
 def similarity(confusions: Array) -> Array:
-    """S: confusions symmetrised, zero on the diagonal, divided by the largest row sum, and a little for every pair."""
+    """Compute S: symmetrised confusions with zero diagonal, divided by the largest row sum, plus a floor."""
     S = (confusions + confusions.T) / 2
     np.fill_diagonal(S, 0.0)
     largest = S.sum(axis=1).max()
@@ -33,7 +33,7 @@ def similarity(confusions: Array) -> Array:
 
 
 def class_places(confusions: Array, k: int, seed: int) -> Array:
-    """C×k places; no more than C−1 columns."""
+    """Return the C×k places; at most C−1 columns."""
     n_classes = len(confusions)
     if k >= n_classes - 1:
         return simplex(n_classes)
@@ -44,8 +44,8 @@ def class_places(confusions: Array, k: int, seed: int) -> Array:
 def on_principal_axes(places: Array, covariance: Array) -> Array:
     """Rotate the places to the principal axes of Σ_c q_c v_c, largest variance first; `covariance` is that of q (C×C).
 
-    Classifiers that look at one axis at a time, such as naive Bayes, fail on axes along which a class hardly varies.
-    Axes of equal variance are turned as `_oriented` turns them, so that rounding does not choose among them.
+    Classifiers that treat axes separately, such as naive Bayes, fail on axes along which a class hardly varies. Axes of
+    equal variance are oriented by `_oriented`, so rounding does not decide between them.
     """
     if places.shape[1] == 1:
         return places
@@ -57,7 +57,7 @@ def on_principal_axes(places: Array, covariance: Array) -> Array:
 
 
 def simplex(n_classes: int) -> Array:
-    """C unit vectors in C−1 dimensions, all equally far apart: each class against those before it, in turn."""
+    """Return C unit vectors in C−1 dimensions, all equally far apart."""
     corners = np.zeros((n_classes, n_classes - 1))
     for j in range(1, n_classes):
         corners[:j, j - 1] = -1.0
@@ -70,7 +70,7 @@ def simplex(n_classes: int) -> Array:
 
 
 def energy(V: Array, S: Array) -> tuple[float, Array]:
-    """Return what is minimised, and its gradient Σ_{b≠a} (−2/‖·‖⁴ + 2C·S_ab/‖·‖)(v_a−v_b) at each v_a."""
+    """Return the objective and its gradient Σ_{b≠a} (−2/‖·‖⁴ + 2C·S_ab/‖·‖)(v_a−v_b) at each v_a."""
     gaps = V[:, None] - V[None]
     squares = np.einsum("abk,abk->ab", gaps, gaps)
     np.fill_diagonal(squares, 1.0)
@@ -85,9 +85,10 @@ def energy(V: Array, S: Array) -> tuple[float, Array]:
 
 
 def sphere(S: Array, k: int, seed: int) -> Array:
-    """Return unit vectors of least energy, the best from the similarity's own axes and from random starts.
+    """Return unit vectors of minimal energy, the best from the spectral start and from random starts.
 
-    Turned so that the first class lies on the first axis, the second in the plane of the first two, and so on.
+    They are rotated so that the first class lies on the first axis, the second in the plane of the first two, and so
+    on.
     """
     rng = np.random.default_rng(seed)
     starts = [_separated(laplacian_vectors(S, k), rng)]
@@ -98,20 +99,20 @@ def sphere(S: Array, k: int, seed: int) -> Array:
 
 
 def laplacian_vectors(S: Array, k: int) -> Array:
-    """Eigenvectors 2 … k+1 of the normalised Laplacian I − D^−½SD^−½, the last but one … of what is subtracted."""
+    """Return eigenvectors 2 … k+1 of the normalised Laplacian I − D^−½SD^−½."""
     roots = 1 / np.sqrt(S.sum(axis=1))
     return largest_eigenpairs(roots[:, None] * S * roots, k + 1)[1][:, -2::-1]
 
 
 def _separated(V: Array, rng: np.random.Generator) -> Array:
-    """Return a start in which no two classes share a place: their repulsion would be infinite."""
+    """Return a start in which no two classes coincide, because their repulsion would be infinite."""
     lengths = la.norm(V, axis=1, keepdims=True)
     units = V / np.maximum(lengths, 1e-12)
     return units + 1e-2 * rng.standard_normal(V.shape)
 
 
 def _descended(start: Array, S: Array, most_steps: int, slope_left: float) -> Array:
-    """Find the minimum near a start: L-BFGS over u, v = u/‖u‖, whose gradient is the one projected on the sphere."""
+    """Minimise from a start by L-BFGS over u with v = u/‖u‖, whose gradient is the one projected onto the sphere."""
 
     def on_sphere(flat: Array) -> tuple[float, Array]:
         U = flat.reshape(start.shape)
@@ -128,7 +129,7 @@ def _descended(start: Array, S: Array, most_steps: int, slope_left: float) -> Ar
 
 
 def _oriented(V: Array) -> Array:
-    """Rotate the places: of V = L Qᵀ the triangle L, positive where a class first leaves the axes before."""
+    """Rotate the places to L of V = L Qᵀ, with positive sign where a class first leaves the previous axes."""
     turned = la.qr(V.T, mode="economic")[1].T
     for axis in turned.T:
         leaving = axis[np.abs(axis) > 1e-6]
@@ -140,9 +141,9 @@ def _oriented(V: Array) -> Array:
 
 
 def line(S: Array) -> Array:
-    """C evenly spaced numbers in [−1, 1], as a column: the order by the Fiedler vector, then improved by single moves.
+    """Return C evenly spaced numbers in [−1, 1] as a column, in the order of the Fiedler vector improved by moves.
 
-    Of an order and its reverse the one with the first class (else the second, …) in the lower half.
+    Of an order and its reverse, the one with the first class (else the second, …) in the lower half is chosen.
     """
     order = _moved(np.argsort(laplacian_vectors(S, 1)[:, 0], kind="stable"), S)
     ranks = np.argsort(order)
@@ -152,13 +153,13 @@ def line(S: Array) -> Array:
 
 
 def cost_of_order(order: NDArray[np.intp], S: Array) -> float:
-    """Σ_{a<b} S_ab |rank_a − rank_b|."""
+    """Compute Σ_{a<b} S_ab |rank_a − rank_b|."""
     ranks = np.argsort(order)
     return float((S * np.abs(ranks[:, None] - ranks)).sum()) / 2
 
 
 def _moved(order: NDArray[np.intp], S: Array) -> NDArray[np.intp]:
-    """Move one class at a time to another place, the best move first, until none helps."""
+    """Move one class at a time to another position, the best move first, until none improves."""
     while True:
         gains = gains_of_moves(S[np.ix_(order, order)])
         one, place = np.unravel_index(gains.argmax(), gains.shape)
@@ -168,15 +169,15 @@ def _moved(order: NDArray[np.intp], S: Array) -> NDArray[np.intp]:
 
 
 def gains_of_moves(S: Array) -> Array:
-    """Return how much moving the class at position i to position j lowers the cost; S in the order of positions."""
+    """Return by how much moving a class from position i to j lowers the cost; S is in the order of positions."""
     mirrored = _gains_upwards(S[::-1, ::-1])[::-1, ::-1]
     return _gains_upwards(S) + mirrored
 
 
 def _gains_upwards(S: Array) -> Array:
-    """Return the same for j > i: past one neighbour after the other."""
+    """Return these gains for j > i, by passing one neighbour after another."""
     upto = np.pad(np.cumsum(S, axis=1), ((0, 0), (1, 0)))  # upto[i, p]: similarity of i to all at positions below p
-    balance = upto[:, :-1] + upto[:, 1:] - upto[:, -1:]  # to those below p less those above
-    # i passes p: i goes away from those below p (itself aside) and nearer to those above; p the other way round
+    balance = upto[:, :-1] + upto[:, 1:] - upto[:, -1:]  # similarity to positions below p minus that to positions above
+    # when i passes p, i moves away from classes below p and towards those above; p moves the other way
     change = balance + S - np.diag(balance)
     return -np.cumsum(np.triu(change, 1), axis=1) * np.triu(np.ones_like(S), 1)

@@ -1,4 +1,4 @@
-"""The discriminants of a ratio: eigenvectors of N⁻¹B, and what stands in for them where N is singular.
+"""Discriminants of a ratio: eigenvectors of N⁻¹B, and their replacements if N is singular.
 
 G N Gᵀ = I ,  G B Gᵀ = Λ   (directions as rows, λ descending)
 """
@@ -14,14 +14,15 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.core.moments.class_moments import rounding_share
-from discrim.core.ratio import LEAST_WITHIN, Covariance, Ratio
+from discrim.core.ratio import MIN_WITHIN, Covariance, Ratio
 from discrim.decompositions import eigh, svd
 
 Array = NDArray[np.float64]
-RANK = 1e-10  # class means that differ by less than this share of the largest difference do not differ
-TIED = 1e-8  # eigenvalues this close have no order of their own
-NO_GAIN = 1e-12  # a gain below this share of the cost, or of the largest gain, is rounding
-COLLAPSED = 1e-9  # a share of the variance within classes below this is rounding
+RANK = 1e-10  # class means that differ by less than this share of the largest difference count as equal
+TIED = 1e-8  # eigenvalues closer than this are tied
+NO_GAIN = 1e-12  # gains below this share of the cost, or of the largest gain, are rounding
+WELL_CONDITIONED = 1e-9  # inverse condition number above which G cost Gᵀ = I to seven digits
+COLLAPSED = 1e-9  # within-class shares of the variance below this are rounding
 
 
 class Cost(Protocol):
@@ -38,34 +39,34 @@ class Cost(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Discriminants:
-    """Directions as rows, and what each gives; the cost that distances along them are measured in (None: S_w/n)."""
+    """Directions as rows with their values, and the cost that defines distances along them (None: S_w/n)."""
 
     directions: Array
     values: Array
     cost: Cost | None = None
-    count: int | None = None  # how many of them to keep, where the method itself chose that
-    found: Any = None  # what else the method found, its fields named as the fitted attributes they become
-    orthonormal: bool = False  # unit directions, whose values carry the rows' unit squared
-    ties_settled: bool = False  # whether directions of equal value have an order of their own
-    is_singular: bool = False  # whether another scatter had to take the place of a singular one
+    count: int | None = None  # number to keep, if the method chose it
+    found: Any = None  # further results of the method, with fields named like the fitted attributes
+    orthonormal: bool = False  # unit directions, whose values are in squared units of the rows
+    ties_settled: bool = False  # True if directions of equal value have a defined order
+    is_singular: bool = False  # True if another scatter replaced a singular one
 
 
 def discriminants(means: Array, cost: Cost) -> Discriminants:
     """Return all q eigenvectors of cost⁻¹ meansᵀmeans with a positive eigenvalue, G cost Gᵀ = I.
 
-    With W cost Wᵀ = I they are VW, V the principal axes of the whitened means HWᵀ. (From Y = cost⁻¹Hᵀ alone, as where
-    there are products only, the whitened means are known up to a rotation: they are those of HY = QΛQᵀ.)
+    With W cost Wᵀ = I they are VW, where V are the principal axes of the whitened means HWᵀ. (From Y = cost⁻¹Hᵀ alone,
+    if only products are available, the whitened means are known up to a rotation: they are those of HY = QΛQᵀ.)
     """
     whitened, back = cost.whitened(means)
     values, axes = principal(whitened)
-    most = len(means) - 1  # C means span no more
+    most = len(means) - 1  # C centred means span at most C − 1 dimensions
     return Discriminants(back(axes[:most]), values[:most], cost)
 
 
-def of_gain(whitened: Array, back: Callable[[Array], Array], cost: Cost, precision: float) -> Discriminants:
-    """Return all eigenvectors of cost⁻¹ gain with a positive eigenvalue, of any symmetric gain.
+def gain_discriminants(whitened: Array, back: Callable[[Array], Array], cost: Cost, precision: float) -> Discriminants:
+    """Return all eigenvectors of cost⁻¹ gain with a positive eigenvalue, for any symmetric gain.
 
-    whitened : the gain in coordinates in which the cost is I, from which `back` carries directions (rows)
+    whitened : the gain in coordinates in which the cost is I; `back` maps directions (rows) from there
     """
     values, vectors = eigh(whitened)
     values, directions = values[::-1], vectors.T[::-1]
@@ -75,7 +76,7 @@ def of_gain(whitened: Array, back: Callable[[Array], Array], cost: Cost, precisi
 
 
 def principal(rows: Array) -> tuple[Array, Array]:
-    """Return eigenvalues and orthonormal eigenvectors (rows) of rowsᵀrows, of numerical rank, largest first."""
+    """Return eigenvalues and orthonormal eigenvectors (rows) of rowsᵀrows up to the numerical rank, largest first."""
     if len(rows) <= rows.shape[1]:
         _, singular, directions = svd(rows)
         kept = singular > RANK * singular.max(initial=0.0)
@@ -87,21 +88,22 @@ def principal(rows: Array) -> tuple[Array, Array]:
 
 
 def classical(ratio: Ratio, cost: Cost | None = None) -> Discriminants:
-    """Return eigenvectors of N⁻¹S_b, N the cost (None: S_w/n), or of S_t⁺S_b scaled by S_w/n if that is singular."""
+    """Return eigenvectors of N⁻¹S_b with N the cost (None: S_w/n), or of S_t⁺S_b scaled by S_w/n if N is singular."""
     cost = ratio.within_classes if cost is None else cost
     if cost.is_nonsingular:
         return discriminants(ratio.means, cost)
     found = uncorrelated(ratio)
-    values = found.values / np.maximum(1 - found.values, LEAST_WITHIN)
+    values = found.values / np.maximum(1 - found.values, MIN_WITHIN)
     return Discriminants(standardised(found.directions, ratio), values, ties_settled=True, is_singular=True)
 
 
 def uncorrelated(ratio: Ratio) -> Discriminants:
-    """ULDA: G S_t Gᵀ = I, S_t = S_w + S_b, λ = the share of each direction's variance that lies between the classes.
+    """Compute ULDA: G S_t Gᵀ = I, S_t = S_w + S_b, λ = the between-class share of each direction's variance.
 
-    Where S_w is not singular they are classical LDA's, in the unit of S_t: so classes far apart do not hide it.
+    If S_w is nonsingular they are computed from classical LDA and rescaled to S_t, because distant classes may hide
+    S_w.
 
-    Tied eigenvalues have no order of their own: inside a group, directions of largest variance come first (the right
+    Tied eigenvalues have no defined order. Within a group of ties, directions of largest variance are first (the right
     singular vectors of G, smallest singular value first).
     """
     within = ratio.within_classes
@@ -120,7 +122,7 @@ def uncorrelated(ratio: Ratio) -> Discriminants:
 
 
 def orthogonal(ratio: Ratio) -> Discriminants:
-    """Compute OLDA: an orthonormal basis of ULDA's span, ordered by the between-class spread along it."""
+    """Compute OLDA: an orthonormal basis of ULDA's span, sorted by the between-class spread along it."""
     directions = uncorrelated(ratio).directions
     lengths = np.linalg.norm(directions, axis=1)[:, None]
     return by_between_spread(la.qr((directions / lengths).T, mode="economic")[0].T, ratio.means)
@@ -128,13 +130,13 @@ def orthogonal(ratio: Ratio) -> Discriminants:
 
 def by_between_spread(orthonormal: Array, means: Array) -> Discriminants:
     """Return the same span, rotated to the principal axes of the class means in it."""
-    along = means @ orthonormal.T
-    values, vectors = eigh(along.T @ along)
+    projections = means @ orthonormal.T
+    values, vectors = eigh(projections.T @ projections)
     return Discriminants(vectors.T[::-1] @ orthonormal, np.maximum(values[::-1], 0.0), orthonormal=True)
 
 
 def null_space(ratio: Ratio) -> Discriminants:
-    """NLDA: the largest between-class spread where the classes have no within-class spread at all (may be empty)."""
+    """Compute NLDA: the largest between-class spread in the null space of the within-class scatter (may be empty)."""
     null = ratio.means[:0]
     if not ratio.within_classes.is_nonsingular:
         shares, directions = within_shares(ratio.within, ratio.total)
@@ -147,14 +149,14 @@ def null_space(ratio: Ratio) -> Discriminants:
 
 
 def collapsed_share(ratio: Ratio) -> float:
-    """Return the share of the variance within classes up to which it is rounding, in the given precision."""
+    """Return the within-class share of the variance up to which it is rounding in the given precision."""
     return max(COLLAPSED, float(10 * np.sqrt(ratio.rank) * ratio.precision))
 
 
 def within_shares(within: Array, total: Array) -> tuple[Array, Array]:
-    """Shares ω of the variance that lie within classes, S_w v = ω S_t v, ascending, and the v as rows (v S_t vᵀ = 1).
+    """Return within-class shares ω of the variance, S_w v = ω S_t v, ascending, and the v as rows (v S_t vᵀ = 1).
 
-    Free of the features' scales, so that nothing (ω = 0) can be told from little.
+    They do not depend on the features' scales, so ω = 0 can be distinguished from a small ω.
     """
     whitened, back = Covariance(total).whitened_matrix(within)
     shares, vectors = eigh(whitened)
@@ -162,20 +164,37 @@ def within_shares(within: Array, total: Array) -> tuple[Array, Array]:
 
 
 def standardised(directions: Array, ratio: Ratio) -> Array:
-    """Return directions (rows) of unit deviation within classes, or in total where they have none within."""
-    of_within = np.einsum("dk,kd->k", ratio.within @ directions.T, directions)
-    of_total = np.einsum("kd,kd->k", ratio.total_along(directions), directions)
-    return directions / np.sqrt(np.where(of_within > COLLAPSED * of_total, of_within, of_total))[:, None]
+    """Return directions (rows) scaled to unit within-class deviation, or to unit total deviation if they have none."""
+    within_part = np.einsum("dk,kd->k", ratio.within @ directions.T, directions)
+    total_part = np.einsum("kd,kd->k", ratio.total_along(directions), directions)
+    return directions / np.sqrt(np.where(within_part > COLLAPSED * total_part, within_part, total_part))[:, None]
 
 
-def whitened_span(found: Discriminants, ratio: Ratio) -> Array:
-    """Return rows of the same span with A cost Aᵀ = I; where the cost vanishes in it, the total takes its place."""
-    directions = found.directions
-    cost = ratio.within_classes if found.cost is None else found.cost
-    of_cost = directions @ cost.times(directions.T)
-    if np.abs(of_cost - np.eye(len(of_cost))).max(initial=0.0) < 1e-6:
-        return directions  # as they came
-    if cost.is_nonsingular:
-        return Covariance(of_cost).whitening() @ directions
-    shares, vectors = within_shares(of_cost, directions @ ratio.total @ directions.T)
-    return (vectors @ directions) / np.sqrt(np.where(shares > COLLAPSED, shares, 1.0))[:, None]
+@dataclass(frozen=True, eq=False)
+class WhitenedClasses:
+    """The span of discriminants as q ≤ C − 1 directions with G cost Gᵀ = I, and the class means projected onto them.
+
+    The directions are in the coordinates of a ratio, widest first; the means (C×q) are NaN for classes without rows.
+    """
+
+    directions: Array
+    means: Array
+
+    @classmethod
+    def of(cls, found: Discriminants, ratio: Ratio) -> WhitenedClasses:
+        """Build from the discriminants of a ratio; directions in which the cost is 0 use the total instead."""
+        axes, most = found.directions, len(ratio.means) - 1
+        # well-conditioned directions were computed in coordinates in which the cost is I
+        if not (isinstance(found.cost, Covariance) and found.cost.inverse_condition > WELL_CONDITIONED):
+            cost = ratio.within_classes if found.cost is None else found.cost
+            projected = axes @ cost.times(axes.T)
+            is_white = np.abs(projected - np.eye(len(projected))).max(initial=0.0) < 1e-6
+            if not is_white and cost.is_nonsingular:
+                axes = Covariance(projected).whitening() @ axes
+            elif not is_white:
+                shares, vectors = within_shares(projected, axes @ ratio.total @ axes.T)
+                axes = (vectors @ axes) / np.sqrt(np.where(shares > COLLAPSED, shares, 1.0))[:, None]
+        if found.cost is None or len(axes) > most:  # otherwise they are principal axes of the class means
+            axes = svd(ratio.means @ axes.T)[2][:most] @ axes
+        roots = np.sqrt(np.where(ratio.shares > 0, ratio.shares, np.nan))[:, None]
+        return cls(axes, (ratio.means @ axes.T) / roots)

@@ -1,4 +1,4 @@
-"""Leading directions of a spread, how many of them to keep, and which are independent."""
+"""Leading directions of a spread, the number of them to keep, and linear independence."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from discrim.decompositions import eigh, largest_eigenpairs, largest_eigenpairs_
 from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
-SPARE = 10  # vectors beyond those wanted, in a block
+SPARE = 10  # additional vectors in a block
 SETTLED = 1e-5  # of the sum of the wanted eigenvalues: a product that adds less is the last
-SMALL = 64  # below, the full eigendecomposition is as fast as part of it
+SMALL = 64  # up to this size the full eigendecomposition is as fast as a partial one
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenpairs, largest first: directions as rows, their eigenvalues, the numerical rank, and how they came.
+    """Eigenpairs, largest first: directions as rows, eigenvalues, numerical rank, and a description of the computation.
 
-    `total` is the sum of all eigenvalues, of the positive ones only where A is not definite.
+    `total` is the sum of all eigenvalues, or of the positive ones if A is indefinite.
     """
 
     directions: Array
@@ -36,7 +36,7 @@ class Spectrum:
 
 
 def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, definite: bool = True) -> Spectrum:
-    """Return all eigenpairs (wanted=None), or the first few and the rank."""
+    """Return all eigenpairs (wanted=None), or the leading ones, and the rank."""
     size = len(A)
     total = float(np.trace(A))
     if wanted is not None and definite and size > SMALL and wanted < size // 3:
@@ -49,7 +49,7 @@ def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, defini
     total = total if definite else float(values[values > 0].sum())
     touched = np.abs(values) > rounding_share(size, precision) * np.abs(values).max(initial=0.0)
     rank = int(touched.sum())
-    if not definite:  # what A does not touch lies between the signs, and is no direction of the rows
+    if not definite:  # the null space of A lies between the signs and is no direction of the rows
         values, directions = values[touched], directions[touched]
     kept = size if wanted is None else wanted
     return Spectrum(directions[:kept], values[:kept], total, rank, f"eigenvectors of a {size}×{size} matrix")
@@ -62,7 +62,7 @@ def _rank_by_cholesky(A: Array, rounding: float) -> int:
 
 
 def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spectrum:
-    """Return the spectrum of A = ZᵀZ without squaring: small directions keep their digits."""
+    """Return the spectrum of A = ZᵀZ without squaring, so small directions keep their digits."""
     _, singular, directions = svd(Z)
     largest = singular.max(initial=0.0)
     rank = int((singular > max(Z.shape) * precision * largest).sum())
@@ -72,29 +72,28 @@ def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spe
 
 
 def spectrum_of_operator(A: LinearOperator, wanted: int, total: float | None) -> Spectrum:
-    """Return the first few eigenpairs by Lanczos iterations; the rank counts those found."""
-    # a fixed start, so that a refit gives the same digits; in the range of A, so that what A never touches stays 0
+    """Return the leading eigenpairs by Lanczos iterations; the rank counts those found."""
+    # a fixed start makes refits identical; in the range of A it has no component in the null space
     start = A @ np.random.default_rng(0).standard_normal(A.shape[0])
     if not start.any():
         return Spectrum(np.empty((0, A.shape[0])), np.empty(0), total or 0.0, 0, "a spread of zero")
     values, vectors = largest_eigenpairs_by_products(A, wanted, start / np.abs(start).max())
     values, directions = values[::-1], np.ascontiguousarray(vectors.T[::-1])
     touched = np.abs(values) > rounding_share(len(start), np.finfo(np.float64).eps) * np.abs(values).max(initial=0.0)
-    if total is None:  # not definite: the sum of those found, without what A does not touch
+    if total is None:  # indefinite: the sum of the eigenvalues found, without the null space
         values, directions = values[touched], directions[touched]
         total = float(values[values > 0].sum())
     return Spectrum(directions, values, total, int(touched.sum()), f"{wanted} Lanczos vectors")
 
 
 def spectrum_of_passes(product: Callable[[Array], Array], size: int, wanted: int, most: int) -> Spectrum:
-    """Return the first few eigenpairs where products are dear: block Krylov, each product with a block of vectors.
+    """Return the leading eigenpairs if products are expensive: block Krylov, each product with a block of vectors.
 
-    At most so many products, and no more once one of them adds next to nothing; the next would add far less. The total
-    is not known here.
+    There are at most `most` products; they stop once one adds almost nothing. `total` is the sum of those found.
     """
     width = min(wanted + SPARE, size)
-    blocks = [_beside([], np.random.default_rng(0).standard_normal((size, width)))]
-    columns: list[Array] = []  # of QᵀAQ, what is above and on its diagonal
+    blocks = [_new_block([], np.random.default_rng(0).standard_normal((size, width)))]
+    columns: list[Array] = []  # upper triangle of QᵀAQ
     kept = -np.inf
     for left in reversed(range(min(most, size // width))):
         image = product(blocks[-1])
@@ -104,7 +103,7 @@ def spectrum_of_passes(product: Callable[[Array], Array], size: int, wanted: int
         before, kept = kept, float(values[-wanted:].sum())
         if not left or kept - before <= SETTLED * abs(kept):
             break
-        blocks.append(_beside(blocks, image))
+        blocks.append(_new_block(blocks, image))
     leading = np.split(vectors[:, : -wanted - 1 : -1], len(blocks))
     directions = sum((block @ part for block, part in zip(blocks, leading, strict=True)), np.zeros((size, 1))).T
     values = values[: -wanted - 1 : -1]
@@ -113,8 +112,8 @@ def spectrum_of_passes(product: Callable[[Array], Array], size: int, wanted: int
     return Spectrum(np.ascontiguousarray(directions), values, float(values.sum()), int(touched.sum()), how)
 
 
-def _beside(blocks: list[Array], image: Array) -> Array:
-    """Return an orthonormal basis of what an image adds to the blocks; twice, as once is not enough for rounding."""
+def _new_block(blocks: list[Array], image: Array) -> Array:
+    """Return an orthonormal basis of the part of an image outside the blocks; twice, because of rounding."""
     for _ in range(2):
         for block in blocks:
             image = image - block @ (block.T @ image)
@@ -123,12 +122,12 @@ def _beside(blocks: list[Array], image: Array) -> Array:
 
 
 def with_fixed_signs(directions: Array) -> Array:
-    """Return each row with its first loading within 1e-6 of the largest absolute one positive."""
+    """Return each row with the sign that makes its first largest loading (within 1e-6) positive."""
     return directions * fixed_signs(directions)[:, None]
 
 
 def fixed_signs(directions: Array) -> Array:
-    """Compute 1 or −1 for each row: what makes its first loading within 1e-6 of the largest absolute one positive."""
+    """Return 1 or −1 for each row: the sign that makes its first largest loading (within 1e-6) positive."""
     sizes = np.abs(directions)
     near = sizes >= (1 - 1e-6) * sizes.max(axis=1, keepdims=True, initial=0.0)
     first = np.argmax(near, axis=1)
@@ -137,7 +136,7 @@ def fixed_signs(directions: Array) -> Array:
 
 
 EPS = float(np.finfo(np.float64).eps)
-TIE = 1e-10  # neighbouring values closer than this share have no order of their own
+TIE = 1e-10  # adjacent values closer than this, relatively, are tied
 
 
 def kept_count(
@@ -148,42 +147,42 @@ def kept_count(
     shape: tuple[int, int],
     ties_settled: bool = False,
 ) -> int:
-    """Return an int as it is, a fraction as the fewest values (descending) that reach it, None as the rank.
+    """Return the number of components: an int itself, the fewest values that reach a fraction, or the rank for None.
 
-    An int beyond the values that are available gives all of them, with a warning.
+    The values are in descending order. An int above the number available returns that number, with a warning.
     """
     require_directions(rank, shape)
     available = min(rank, len(values))
     if request is None:
         return available
     if not isinstance(request, int):
-        shares = np.cumsum(values[:rank]) / total  # later values may be negative, and sums must rise to be searched
+        shares = np.cumsum(values[:rank]) / total  # later values may be negative, but a search needs increasing sums
         return min(int(np.searchsorted(shares, request * (1 - 1e-12))) + 1, rank)
     k = limit_count(request, available, shape)
     if not ties_settled and k < len(values) and abs(values[k - 1] - values[k]) <= TIE * abs(values[k - 1]):
         others = f"{k - 1} or {k + 1}" if k > 1 else "2"
         warn(
-            f"Directions {k} and {k + 1} tie (values {values[k - 1]:.6g} and {values[k]:.6g}): which of them is kept "
-            f"is arbitrary. Keep {others} components to avoid the choice.",
+            f"Directions {k} and {k + 1} tie (values {values[k - 1]:.6g} and {values[k]:.6g}), so which one is kept is "
+            f"arbitrary. Keep {others} components to avoid the choice.",
         )
     return k
 
 
 def require_directions(rank: int, shape: tuple[int, int]) -> None:
-    """Raise if the rows show no direction at all."""
+    """Raise if the rows have no direction of variation."""
     if rank == 0:
         raise ValueError(
             f"X must hold at least two rows that differ; got n_samples={shape[0]} rows in {shape[1]} feature(s) that "
-            "are all equal as far as this method looks, so there is no direction to find."
+            "are all equal for this method, so there is no direction to find."
         )
 
 
 def limit_count(request: int, available: int, shape: tuple[int, int]) -> int:
-    """Return the number of components that is asked for, or all that are available, with a warning."""
+    """Return the requested number of components, or all available ones with a warning."""
     if request > available:
         warn(
-            f"n_components={request}, but {shape[0]} samples in {shape[1]} features have {available} component(s) for "
-            f"this method: {available} are kept. Pass n_components ≤ {available}, or None for all.",
+            f"n_components={request} exceeds the {available} component(s) that this method finds in {shape[0]} samples "
+            f"of {shape[1]} features; {available} are kept. Pass n_components ≤ {available}, or None for all.",
         )
     return min(request, available)
 
@@ -202,23 +201,23 @@ def discriminant_count(
 
 
 def default_count(request: int | float | None, n_classes: int, rank: int, shape: tuple[int, int]) -> int:
-    """Return an int as it is, else as many as labels have contrasts, C − 1, for methods without discriminants.
+    """Return an int itself, else n_classes − 1, for methods without discriminants.
 
-    (Of a fraction, that is how many there are to choose from.)
+    (For a fraction, this is the number to choose from.)
     """
     require_directions(rank, shape)
     return limit_count(request, rank, shape) if isinstance(request, int) else min(n_classes - 1, rank)
 
 
 def descending(values: Array) -> NDArray[np.intp]:
-    """Return an order from large to small in which values that are equal but for rounding keep their order."""
+    """Return a descending order in which values that are equal up to rounding keep their order."""
     order = np.argsort(-values, kind="stable")
     drops = -np.diff(values[order], prepend=values[order[:1]])
     level = np.cumsum(drops > TIE * np.abs(values).max(initial=0.0))
     return order[np.lexsort((order, level))]
 
 
-# ---------------------------------------------------------------------- the likeliest number of principal components
+# ---------------------------------------------------------------------- most probable number of principal components
 #
 # log p(X | k) ≈ log p(U) − n/2 (Σ_{i≤k} ln λ_i + (d−k) ln v) + (m+k)/2 ln 2π − ½ ln|A| − k/2 ln n ,  m = dk − k(k+1)/2
 #
@@ -227,7 +226,7 @@ def descending(values: Array) -> NDArray[np.intp]:
 
 
 def likeliest_count(values: Array, rank: int, n_rows: float) -> int:
-    """Return the k of the largest evidence, fewer than the eigenvalues (descending, `rank` of them not rounding)."""
+    """Return the k with the largest evidence, given descending eigenvalues of which `rank` exceed rounding."""
     most = min(rank, len(values) - 1)
     if most < 1:
         return 1
@@ -236,7 +235,7 @@ def likeliest_count(values: Array, rank: int, n_rows: float) -> int:
 
 
 def log_evidence(values: Array, n_rows: float) -> Array:
-    """Compute the log evidence of k = 1, …, d−1 components; all of them in d² steps."""
+    """Compute the log evidence of k = 1, …, d−1 components in d² steps."""
     d, logs = len(values), np.log(values)
     k = np.arange(1, d)
     noise = (np.cumsum(values[::-1])[::-1][1:]) / (d - k)  # v
@@ -252,17 +251,17 @@ def log_evidence(values: Array, n_rows: float) -> Array:
 
 
 def _log(differences: Array) -> Array:
-    """Return equal eigenvalues differ by rounding at least: a tie is no certainty."""
+    """Return the logarithm with differences of at least a rounding error, because a tie is not a certainty."""
     return np.log(np.maximum(differences, EPS))
 
 
-DEPENDENT = 1e-8  # what is left of a unit vector that lies in the span of others is rounding below this
+DEPENDENT = 1e-8  # a unit vector's component outside a span is rounding below this length
 
 
 def independent(first: Array, others: Array, most: int) -> tuple[NDArray[np.intp], Array]:
-    """Return the places of at most `most` others outside the span before them, and what each adds, at length 1.
+    """Return the positions of at most `most` others outside the preceding span, and the unit vectors that they add.
 
-    first : orthonormal rows that come before all others
+    first : orthonormal rows that precede all others
     """
     span, kept = first, list[int]()
     for place, direction in enumerate(others):
@@ -270,7 +269,7 @@ def independent(first: Array, others: Array, most: int) -> tuple[NDArray[np.intp
             break
         unit = direction / np.linalg.norm(direction)
         left = unit - span.T @ (span @ unit)
-        left -= span.T @ (span @ left)  # once more gives back the digits that cancelled
+        left -= span.T @ (span @ left)  # repeated to restore cancelled digits
         length = float(np.linalg.norm(left))
         if length > DEPENDENT:
             span = np.concatenate([span, left[None] / length])

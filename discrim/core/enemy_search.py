@@ -1,12 +1,12 @@
-"""The search for nearest enemies: rows in class order, tiles of bounds first, distances only where bounds leave doubt.
+"""Search for nearest enemies: rows sorted by class, bounds in tiles first, exact distances only where bounds overlap.
 
-A tile holds for every row i of one block and row j of another (low, width and floor are in `Bounds`)
+A tile holds, for every row i of one block and row j of another (low, width and floor are in `Bounds`),
 
     low(i, j)  ≤  D(i, j)/unit  ≤  low(i, j) + width·(norm(i) + norm(j)) + floor
 
-as one matrix product. A tile within one class is never computed, and every other serves both of its sides. For each row
-the pairs whose lower bound is below the least upper bound seen so far are kept; what is left of them in the end are the
-nearest enemy and its rivals, and only where there are rivals is D computed. The answer is therefore exact.
+as one matrix product. Tiles within one class are never computed, and every other tile serves both of its sides. For
+each row, the pairs whose lower bound is below the smallest upper bound so far are kept. At the end these are the
+nearest enemy and its rivals, and D is computed only for rows that have rivals. The result is therefore exact.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from discrim.tables.rows import entries_once
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-TILE = 1024  # positions in a block: a float32 tile is 4 MB; smaller ones leave more to Python, larger ones the cache
-CHUNK = 128  # columns that share one minimum, so that contenders are looked for in few places
-TIE = 1e-9  # distances whose squares differ by less, relatively, count as equal
-DOUBTFUL_SHARE = 0.04  # of the pairs: then computing their distances costs what float64 products would
-HELD = 2**20  # candidates that are held before those which newer ones have outdone are dropped
-PILOT_SIZE = 2**17  # values of the rows whose mean is the centre: it need not be the mean of all
-FLOAT32_FEATURES = 50_000  # beyond, float32's error bound is too wide to be of use
-SAFE_EXPONENT = 400  # squares of differences between 2^±400 neither overflow nor vanish
+# positions in a block: a float32 tile is 4 MB; smaller tiles add Python overhead, larger ones exceed the cache
+TILE = 1024
+CHUNK = 128  # columns that share one minimum, which limits where candidates are searched
+TIE = 1e-9  # squared distances that differ by less than this, relatively, count as equal
+DOUBTFUL_SHARE = 0.04  # of the pairs: above this, computing their distances costs as much as float64 products
+HELD = 2**20  # candidates held before the superseded ones are dropped
+PILOT_SIZE = 2**17  # values of the rows whose mean is the centre, which need not be the mean of all rows
+FLOAT32_FEATURES = 50_000  # above this, float32's error bound is too wide to be useful
+SAFE_EXPONENT = 400  # squares of differences between 2^±400 neither overflow nor underflow
 
 
-class Found(NamedTuple):
+class EnemyMatches(NamedTuple):
     """Row `finder[t]` has `enemy[t]` among its nearest in a class, at squared distance D (NaN: it has no rival)."""
 
     finder: Ints
@@ -42,11 +43,11 @@ class Found(NamedTuple):
     D: Floats
 
 
-def search_enemies(X: Any, codes: Ints, n_classes: int, *, each: bool) -> Iterator[Found]:
-    """Nearest enemies and all that are as near, in each other class or in all of them; what faces each other together.
+def search_enemies(X: Any, codes: Ints, n_classes: int, *, each: bool) -> Iterator[EnemyMatches]:
+    """Yield nearest enemies, including ties, in each other class or in all of them.
 
-    Every unordered pair of rows occurs in one part of the answer only, from whichever sides it was found. With `each`
-    there is a part for every two groups of classes, so that at no time more is held than the largest of them needs.
+    Every unordered pair of rows occurs in only one part of the result, with all sides from which it was found. With
+    `each` there is one part for every two groups of classes, so memory is bounded by the largest of them.
     """
     order, sizes = _class_order(codes, n_classes)
     if len(sizes) < 2:
@@ -57,19 +58,19 @@ def search_enemies(X: Any, codes: Ints, n_classes: int, *, each: bool) -> Iterat
     for h, right in enumerate(groups):
         for left in groups[: h + 1]:
             if left is right and len(left.edges) == 2:
-                continue  # one class alone
+                continue  # a single class
             facing = ((left, right), (right, left))
             sides = together or [_Side(rows, one.edges[0], one.edges[-1], other.n_slots) for one, other in facing]
             _search_pair(rows, left, right, sides)
             if each:
-                parts = zip(*(side.found() for side in (sides[:1] if left is right else sides)), strict=True)
-                yield Found(*(np.concatenate(column) for column in parts))
+                parts = zip(*(side.nearest() for side in (sides[:1] if left is right else sides)), strict=True)
+                yield EnemyMatches(*(np.concatenate(column) for column in parts))
     if together is not None:
-        yield together[0].found()
+        yield together[0].nearest()
 
 
 class _Block(NamedTuple):
-    """Positions start:stop, in chunks (edges relative to start) of which each belongs to one slot of the group."""
+    """Positions start:stop, divided into chunks (edges relative to start), each of which belongs to one slot."""
 
     start: int
     stop: int
@@ -78,9 +79,10 @@ class _Block(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Positions of one class, in several blocks if it is large, or of several small ones, in one block.
+    """Positions of one class (in several blocks if it is large), or of several small classes in one block.
 
-    `edges` of its classes; `slots` in which others look for enemies in it: its classes, or all of it.
+    `edges` separates its classes. Its `slots`, in which other rows search for enemies, are its classes or the whole
+    group.
     """
 
     edges: list[int]
@@ -101,7 +103,7 @@ class _Group(NamedTuple):
 
 
 def _class_order(codes: Ints, n_classes: int) -> tuple[Ints, Ints]:
-    """Return rows by class, and the classes' sizes: first those that fill blocks, then those that share blocks."""
+    """Return the rows sorted by class and the class sizes, those that fill blocks before those that share them."""
     sizes = np.bincount(codes, minlength=n_classes)
     large_first = np.argsort(sizes <= TILE, kind="stable")
     rank = np.empty(n_classes, dtype=np.intp)
@@ -122,7 +124,7 @@ def _groups(sizes: Ints, *, each: bool) -> list[_Group]:
 
 
 def _search_pair(rows: Rows, left: _Group, right: _Group, sides: list[_Side]) -> None:
-    """All tiles of two groups, seen from both; of a group with itself, from one, without the classes' own squares."""
+    """Process all tiles of two groups from both sides; for a group with itself, from one side, without own classes."""
     seen = doubtful = 0
     for columns in right.blocks:
         for lines in left.blocks:
@@ -130,9 +132,9 @@ def _search_pair(rows: Rows, left: _Group, right: _Group, sides: list[_Side]) ->
             if left is right:
                 for low, high in pairwise([edge - left.edges[0] for edge in left.edges]):
                     tile[low:high, low:high] = np.inf
-            doubtful += sides[0].look(tile, lines.start, columns)
+            doubtful += sides[0].process(tile, lines.start, columns)
             if left is not right:
-                doubtful += sides[1].look(tile.T, columns.start, lines)
+                doubtful += sides[1].process(tile.T, columns.start, lines)
             seen += tile.size
             if doubtful > DOUBTFUL_SHARE * seen:
                 rows.sharpen()
@@ -146,28 +148,26 @@ class _Candidates(NamedTuple):
     low: Floats
     high: Floats
 
-    def only(self, kept: NDArray[np.bool_]) -> _Candidates:
+    def select(self, kept: NDArray[np.bool_]) -> _Candidates:
         return _Candidates(self.cell[kept], self.other[kept], self.low[kept], self.high[kept])
 
 
 class _Side:
-    """Rows (positions start:stop) that look for enemies, and for each slot what they have found so far.
+    """Rows (positions start:stop) that search for enemies, with the candidates found so far in each slot.
 
-    A slot is a class, or all classes other than the row's own; a cell is a slot of a row. D of the nearest of a cell is
-    at most reach[cell].
+    A slot is a class, or all classes except the row's own; a cell is a slot of a row. The nearest distance D of a cell
+    is at most reach[cell].
     """
 
     def __init__(self, rows: Rows, start: int, stop: int, n_slots: int) -> None:
         self.rows, self.start, self.n_slots = rows, start, n_slots
         self.reach = np.full((stop - start) * n_slots, np.inf)
         self.parts: list[_Candidates] = []
-        self.n_held, self.most = 0, HELD
+        self.n_held, self.max_held = 0, HELD
 
-    def look(self, values: NDArray, first: int, others: _Block) -> int:
-        """Take into account a tile of lower bounds: rows from position `first` on, and others that may be enemies.
-
-        Returns how many pairs it left in doubt.
-        """
+    def process(self, values: NDArray, first: int, others: _Block) -> int:
+        """Process a tile of lower bounds for rows from position `first` on, and return the number of pairs left in
+        doubt."""
         bounds, slots = self.rows.bounds, np.arange(others.slot_of[0], others.slot_of[-1] + 1)
         minima = _minima(values, others.chunks)
         least = np.minimum.reduceat(minima, np.searchsorted(others.slot_of, slots), axis=1).astype(np.float64)
@@ -180,12 +180,12 @@ class _Side:
         np.minimum.at(self.reach, new.cell, new.high)
         self.parts.append(new)
         self.n_held += len(new.cell)
-        if self.n_held > self.most:
+        if self.n_held > self.max_held:
             self._compress()
         return len(new.cell) - int(np.count_nonzero(least <= limit)) if bounds.width else 0
 
     def _within(self, values: NDArray, minima: NDArray, limit: NDArray, cells: Ints, others: _Block) -> _Candidates:
-        """Return the pairs within the limits, looked for only in chunks whose minimum is."""
+        """Return the pairs within the limits, searching only chunks whose minimum is."""
         item, chunk = np.nonzero(minima <= limit)
         width = min(CHUNK, values.shape[1])
         start = np.minimum(others.chunks[chunk], values.shape[1] - width)
@@ -199,14 +199,15 @@ class _Side:
         )
         bounds, cell, other = self.rows.bounds, cells[item, chunk], column + others.start
         doubt = bounds.width * (bounds.norms[cell // self.n_slots + self.start] + bounds.norms[other]) + bounds.floor
-        found = _Candidates(cell, other, low * bounds.unit, (low + doubt) * bounds.unit)
-        inside = (column >= others.chunks[chunk]) & (column < others.chunks[chunk + 1])  # windows are all of one width
-        return found if inside.all() else found.only(inside)
+        nearest = _Candidates(cell, other, low * bounds.unit, (low + doubt) * bounds.unit)
+        # all windows have the same width, which may exceed the chunk
+        inside = (column >= others.chunks[chunk]) & (column < others.chunks[chunk + 1])
+        return nearest if inside.all() else nearest.select(inside)
 
     def _compress(self) -> _Candidates:
-        """Drop what has been outdone; bounds of what has rivals become distances."""
+        """Drop superseded candidates; replace bounds by distances where there are rivals."""
         held = _Candidates(*(np.concatenate(column) for column in zip(*self.parts, strict=True)))
-        held = self._not_outdone(held)
+        held = self._drop_superseded(held)
         doubtful = np.flatnonzero(_have_rivals(held.cell) & (held.low < held.high))
         if doubtful.size:
             order = self.rows.order
@@ -214,18 +215,18 @@ class _Side:
             held.low[doubtful] = held.high[doubtful] = self.rows.distances(order[finder], order[enemy])
             self.reach[held.cell] = np.inf
             np.minimum.at(self.reach, held.cell, held.high)
-            held = self._not_outdone(held)
+            held = self._drop_superseded(held)
         self.parts, self.n_held = [held], len(held.cell)
-        self.most = max(HELD, 2 * self.n_held)
+        self.max_held = max(HELD, 2 * self.n_held)
         return held
 
-    def _not_outdone(self, held: _Candidates) -> _Candidates:
-        return held.only(held.low <= self.reach[held.cell] * (1 + TIE))
+    def _drop_superseded(self, held: _Candidates) -> _Candidates:
+        return held.select(held.low <= self.reach[held.cell] * (1 + TIE))
 
-    def found(self) -> Found:
+    def nearest(self) -> EnemyMatches:
         held, order = self._compress(), self.rows.order
         D = np.where(held.low == held.high, held.low, np.nan)
-        return Found(order[held.cell // self.n_slots + self.start], order[held.other], D)
+        return EnemyMatches(order[held.cell // self.n_slots + self.start], order[held.other], D)
 
 
 def _have_rivals(cell: Ints) -> NDArray[np.bool_]:
@@ -238,7 +239,7 @@ def _have_rivals(cell: Ints) -> NDArray[np.bool_]:
 
 
 def _minima(values: NDArray, chunks: Ints) -> NDArray:
-    """Return the least of each row in each chunk of columns."""
+    """Return each row's minimum in each chunk of columns."""
     if values.flags.c_contiguous:
         return np.minimum.reduceat(values, chunks[:-1], axis=1)
     return np.stack([values[:, low:high].min(axis=1) for low, high in pairwise(chunks.tolist())], axis=1)
@@ -249,7 +250,7 @@ def _rounded_up(limit: Floats, dtype: np.dtype) -> NDArray:
 
 
 class Bounds(NamedTuple):
-    """How tile values bound distances (see above); norms by position in class order."""
+    """Constants by which tile values bound distances (see the module's description); norms are in class order."""
 
     norms: Floats
     width: float
@@ -258,12 +259,11 @@ class Bounds(NamedTuple):
 
 
 def _bounds(norms: Floats, n_terms: int, dtype: np.dtype, floor: float, unit: float) -> tuple[NDArray, Bounds]:
-    """Return offsets low(i) to be added to the products −2 a_i·a_j, a_i the row as stored in the tile's precision.
+    """Return offsets low(i) to be added to the products −2 a_i·a_j, where a_i is the row in the tile's precision.
 
-    With u the unit round-off and N = norm(i) + norm(j) ≥ 2‖a_i‖‖a_j‖: the product and the two offsets, n + 2 terms of
-    sizes that add up to at most 2N, summed in any order, err by at most 1.01·2(n + 2)u·N; storing a_i by 4u·N, offsets
-    by u·N; in float64, norms by n·u₆₄·N and D itself by 2(n + 2)u₆₄·N. `floor` bounds what terms too small for the
-    precision can lose.
+    With u the unit round-off and N = norm(i) + norm(j) ≥ 2‖a_i‖‖a_j‖: the product and the two offsets are n + 2 terms
+    whose sizes sum to at most 2N. Summed in any order, they err by at most 1.01·2(n + 2)u·N. Storing a_i adds 4u·N, the
+    offsets u·N; in float64, norms add n·u₆₄·N and D itself 2(n + 2)u₆₄·N. `floor` bounds the loss by underflow.
     """
     u, u64 = np.finfo(dtype).eps / 2, np.finfo(float).eps / 2
     error = 1.01 * (2 * (n_terms + 8) * u + 3 * (n_terms + 4) * u64)
@@ -271,12 +271,12 @@ def _bounds(norms: Floats, n_terms: int, dtype: np.dtype, floor: float, unit: fl
 
 
 def _exact_bounds(norms: Floats, dtype: np.dtype, unit: float) -> tuple[NDArray, Bounds]:
-    """Return tile values that are never rounded, and so are D itself."""
+    """Return offsets for tile values that are never rounded and therefore equal D."""
     return norms.astype(dtype), Bounds(norms, 0.0, 0.0, unit)
 
 
 def _never_rounded(norms: Floats, dtype: np.dtype) -> bool:
-    """Return whether sums of products of integers stay integers that the precision holds, whatever their order."""
+    """Return True if sums of products of these integers are exact in this precision, in any order."""
     return bool(4 * norms.max() <= 2 / np.finfo(dtype).eps)
 
 
@@ -285,9 +285,9 @@ def _power_of_two(exponent: int) -> float:
 
 
 class DenseRows:
-    """Tiles of low(i) + low(j) − 2 a_i·a_j, a_i = (x_i − centre)·scale, so that offsets and units do no harm.
+    """Tiles of low(i) + low(j) − 2 a_i·a_j, where a_i = (x_i − centre)·scale makes them independent of offset and unit.
 
-    In float32 as long as that leaves little in doubt, in float64 from there on. The offsets are two more columns.
+    They are in float32 while that leaves few pairs in doubt, then in float64. The offsets are two additional columns.
     """
 
     def __init__(self, X: Any, order: Ints) -> None:
@@ -319,17 +319,17 @@ class DenseRows:
             floor = d * 2.0 ** (-120 if dtype == np.float32 else -250)
             low, self.bounds = _bounds(norms, d, dtype, floor, unit)
         self.stored[:, d], self.stored[:, d + 1] = low, 1
-        self.held_range, self.room = (0, 0), np.empty(min(TILE, n) ** 2, dtype)
+        self.held_range, self.buffer = (0, 0), np.empty(min(TILE, n) ** 2, dtype)
 
     def tile(self, r_start: int, r_stop: int, c_start: int, c_stop: int) -> NDArray:
-        """Lower bounds for positions r_start:r_stop × c_start:c_stop, which stand until the next is asked for."""
+        """Return lower bounds for positions r_start:r_stop × c_start:c_stop; the next call overwrites them."""
         if self.held_range != (c_start, c_stop):
             self.held_range = (c_start, c_stop)
             self.held = self.stored[c_start:c_stop] * self.stored.dtype.type(-2)
             self.held[:, -2:] = self.stored[c_start:c_stop, :-3:-1]  # (1, low) against (low, 1)
         shape = r_stop - r_start, c_stop - c_start
-        room = self.room[: shape[0] * shape[1]].reshape(shape)
-        return np.matmul(self.stored[r_start:r_stop], self.held.T, out=room)
+        buffer = self.buffer[: shape[0] * shape[1]].reshape(shape)
+        return np.matmul(self.stored[r_start:r_stop], self.held.T, out=buffer)
 
     def distances(self, left: Ints, right: Ints) -> Floats:
         """Compute D of pairs of rows of X: Σ_k (x_ik − x_jk)², summed in feature order in float64."""
@@ -338,34 +338,35 @@ class DenseRows:
         for start in range(0, len(left), chunk):
             part = slice(start, start + chunk)
             gaps = np.subtract(self.X[left[part]], self.X[right[part]], dtype=np.float64)
-            D[part] = np.cumsum(np.square(gaps, out=gaps), axis=1, out=gaps)[:, -1]  # a sum in order, unlike np.sum
+            # a sum in feature order, unlike np.sum
+            D[part] = np.cumsum(np.square(gaps, out=gaps), axis=1, out=gaps)[:, -1]
         return D
 
     def sharpen(self) -> None:
-        """Return narrow the bounds if that is possible, since too many pairs are in doubt."""
+        """Switch to float64 for narrower bounds, because too many pairs are in doubt."""
         if self.stored.dtype == np.float32:
             del self.stored, self.held
             self._store(np.dtype(np.float64))
 
 
 def _in_safe_range(X: NDArray) -> tuple[NDArray, Floats, int]:
-    """Compute X, the least value of each column, and the exponent of the largest half spread.
+    """Return X, the minimum of each column, and the exponent of the largest half range.
 
-    If squared differences would overflow or vanish, X times a power of two instead: D is then in that unit.
+    If squared differences would overflow or underflow, return X times a power of two; D is then in that unit.
     """
     least, largest = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
     exponent = int(np.frexp(np.max(largest / 2 - least / 2))[1])
     if X.dtype == np.float32 or abs(exponent) <= SAFE_EXPONENT:
         return X, least, exponent
-    # A constant column adds nothing to D, and its value need not fit the unit.
+    # A constant column adds nothing to D, so its value need not be representable in the unit.
     return _in_safe_range(np.where(least < largest, X, 0.0) * _power_of_two(-exponent))
 
 
 def _grid_step(values: Floats) -> float:
     """Return the coarsest of 1, 1/2 … 1/64 of which all values are multiples, or 0 if there is none."""
     step = 0.0
-    for finer in 2.0 ** -np.arange(6, -1, -1):  # the finest first: most data are on no grid at all
-        with np.errstate(over="ignore"):  # an infinity is off the grid
+    for finer in 2.0 ** -np.arange(6, -1, -1):  # the finest first, because most data lie on no grid
+        with np.errstate(over="ignore"):  # infinities are not on the grid
             if not np.array_equal(values, np.rint(values / finer) * finer):
                 break
         step = float(finer)
@@ -373,7 +374,7 @@ def _grid_step(values: Floats) -> float:
 
 
 class SparseRows:
-    """Tiles of low(i) + low(j) − 2 x_i·x_j from the entries alone, uncentred, in float64."""
+    """Tiles of low(i) + low(j) − 2 x_i·x_j from the stored entries, uncentred, in float64."""
 
     def __init__(self, X: Any, order: Ints) -> None:
         self.X, self.order, self.held_range = _canonical(X), order, (0, 0)
@@ -387,7 +388,7 @@ class SparseRows:
             self.low, self.bounds = _bounds(norms, n_terms, dtype, (n_terms + 1) * 2.0**-1000, 1.0)
 
     def tile(self, r_start: int, r_stop: int, c_start: int, c_stop: int) -> NDArray:
-        from discrim.core.svm.compiled import add_products  # loads numba, which dense rows do without
+        from discrim.core.svm.compiled import add_products  # loads numba, which dense rows do not need
 
         if self.held_range != (c_start, c_stop):
             self.held_range, self.held = (c_start, c_stop), self.rows[c_start:c_stop].tocsc()
@@ -407,14 +408,14 @@ class SparseRows:
         return D
 
     def sharpen(self) -> None:
-        pass  # float64 is the best there is
+        pass  # already float64
 
 
 Rows = DenseRows | SparseRows
 
 
 def _canonical(X: Any) -> Any:
-    """CSR with sorted features, each once, and squares that neither overflow nor vanish; X itself if it is so."""
+    """Return X as CSR with sorted, unique features whose squares stay in range; X itself if it has that form."""
     X = entries_once(X)
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)

@@ -1,17 +1,17 @@
-"""Factors that rows and labels share: maximum likelihood, and a convex problem for their products.
+"""Factors shared by rows and labels: maximum likelihood, and a convex problem for their products.
 
     x = W_x z + ε_x ,  u = W_y z + ε_y ,    z ~ N(0, I),  ε_x ~ N(0, σ_x² I),  ε_y ~ N(0, σ_y² I)
 
-With s = σ_x/σ_y the joint row t = [x; s·u] has noise of one size, and for a given s the best factors are those of
-probabilistic PCA: W = U(Λ − σ²I)^½ of the leading eigenpairs of t's covariance, σ² = σ_x² the mean of the others. One
-number remains, and the slope of the likelihood in it is known: dλ_i/d ln s = 2λ_i‖b_i‖², b_i the labels' part of
-eigenvector i.
+With s = σ_x/σ_y the joint row t = [x; s·u] has isotropic noise, and for a given s the best factors are those of
+probabilistic PCA: W = U(Λ − σ²I)^½ from the leading eigenpairs of t's covariance, where σ² = σ_x² is the mean of the
+other eigenvalues. It remains to find s. The slope of the likelihood in ln s is known: dλ_i/d ln s = 2λ_i‖b_i‖², where
+b_i is the labels' part of eigenvector i.
 
     F(M) = −½ tr XᵀM(M + βI)⁻¹X + min_V [ α Σ_i w_i loss(y_i, z_iV) + (β/2)‖V‖² ] ,    0 ⪯ M ⪯ I ,  tr M = k
 
-The first part is min_W ½‖X − ZW‖² + (β/2)‖W‖², less ½‖X‖², for every Z with ZZᵀ = M; the loss is the multinomial
-logistic one. Both are convex in M (each is a maximum of functions linear in it), so that projected steps end at the
-global minimum. Rows are multiplied by √w_i, Σw_i = 1.
+The first part is min_W ½‖X − ZW‖² + (β/2)‖W‖² minus ½‖X‖², for every Z with ZZᵀ = M; the loss is multinomial logistic.
+Both parts are convex in M, because each is a maximum of functions linear in M, so projected gradient steps converge to
+the global minimum. Rows are multiplied by √w_i, Σw_i = 1.
 """
 
 from __future__ import annotations
@@ -23,58 +23,62 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.sparse.linalg import LinearOperator
 
-from discrim.core.alternating import LogisticLoss, least_loss
+from discrim.core.alternating import LogisticLoss, minimise_loss
 from discrim.decompositions import eigh, largest_eigenpairs_by_products, svd
 
 Array = NDArray[np.float64]
-LEAST_NOISE = 1e-6  # of the mean variance, of rows and of labels: below, the likelihood has no bound
-WIDEST, STEPS = 2e3, 25  # s is looked for up to this factor around the ratio of deviations, on a grid of so many first
-MANY = 300  # above, a few eigenpairs come from products: the matrix is diagonal but for a few rows
-FAINTEST = 1e-12  # of the noise: what a factor has at least, so that it is a direction
+MIN_NOISE = 1e-6  # of the mean variance of rows and of labels; without it the likelihood is unbounded
+# s is searched up to this factor around the ratio of deviations, first on a grid of this many steps
+WIDEST, STEPS = 2e3, 25
+MANY = 300  # above this size a few eigenpairs are computed by products: the matrix is diagonal except for a few rows
+MIN_STRENGTH = 1e-12  # minimum strength of a factor relative to the noise, so that it has a direction
 
 
 @dataclass(frozen=True, eq=False)
 class JointCovariance:
-    """Of rows in coordinates in which theirs is diagonal, and of labels in orthonormal contrasts."""
+    """Joint covariance: rows in coordinates in which theirs is diagonal, labels in orthonormal contrasts."""
 
-    of_rows: Array  # r variances
+    row_variances: Array  # r variances
     across: Array  # r×q
-    of_labels: Array  # q×q
+    label_covariance: Array  # q×q
 
     @property
     def size(self) -> int:
-        return len(self.of_rows) + len(self.of_labels)
+        return len(self.row_variances) + len(self.label_covariance)
 
     def trace(self, s: float) -> float:
-        return float(self.of_rows.sum() + s**2 * np.trace(self.of_labels))
+        return float(self.row_variances.sum() + s**2 * np.trace(self.label_covariance))
 
     def leading(self, s: float, k: int) -> tuple[Array, Array, float, float]:
-        """Of the covariance of [x; s·u] the k largest eigenvalues, unit eigenvectors as rows, and what is left:
+        """Return the k largest eigenvalues of cov [x; s·u], unit eigenvectors as rows, and the remainder.
 
-        the sum of all other eigenvalues, and its change with ln s.
+        The remainder is the sum of all other eigenvalues and its derivative by ln s.
         """
-        r = len(self.of_rows)
+        r = len(self.row_variances)
         if self.size > MANY and 10 * k < self.size:
             values, vectors = self._leading_by_products(s, k)
-            change = 2 * s**2 * float(np.trace(self.of_labels)) - float(_changes(values, vectors[:, r:]).sum())
+            change = 2 * s**2 * float(np.trace(self.label_covariance)) - float(_changes(values, vectors[:, r:]).sum())
             return values, vectors, self.trace(s) - float(values.sum()), change
         matrix = np.zeros((self.size, self.size))
-        matrix[np.arange(r), np.arange(r)] = self.of_rows
+        matrix[np.arange(r), np.arange(r)] = self.row_variances
         matrix[:r, r:] = s * self.across
         matrix[r:, :r] = matrix[:r, r:].T
-        matrix[r:, r:] = s**2 * self.of_labels
+        matrix[r:, r:] = s**2 * self.label_covariance
         values, vectors = eigh(matrix)
         values, vectors = np.maximum(values[::-1], 0.0), vectors.T[::-1]
-        change = float(_changes(values[k:], vectors[k:, r:]).sum())  # summed, not subtracted: it may be small
+        change = float(_changes(values[k:], vectors[k:, r:]).sum())  # summed, not subtracted, because it may be small
         return values[:k], vectors[:k], float(values[k:].sum()), change
 
     def _leading_by_products(self, s: float, k: int) -> tuple[Array, Array]:
-        r = len(self.of_rows)
+        r = len(self.row_variances)
 
         def product(v: Array) -> Array:
             x, u = v[:r].reshape(r), v[r:].reshape(-1)
             return np.concatenate(
-                [self.of_rows * x + s * (self.across @ u), s * (x @ self.across) + s**2 * (self.of_labels @ u)]
+                [
+                    self.row_variances * x + s * (self.across @ u),
+                    s * (x @ self.across) + s**2 * (self.label_covariance @ u),
+                ]
             )
 
         start = np.random.default_rng(0).standard_normal(self.size)
@@ -85,49 +89,49 @@ class JointCovariance:
 
 @dataclass(frozen=True, eq=False)
 class JointFactors:
-    """The factors at some s: eigenpairs of the joint covariance, noise, and minus twice the mean log-likelihood."""
+    """Factors at a given s: eigenpairs of the joint covariance, noise, and minus twice the mean log-likelihood."""
 
     s: float
     values: Array
     vectors: Array
     noise: float  # σ_x²
     deviance: float
-    slope: float  # of the deviance in ln s
+    slope: float  # derivative of the deviance by ln s
 
     @classmethod
     def at(cls, covariance: JointCovariance, log_s: float, k: int) -> JointFactors:
-        s, r, q = float(np.exp(log_s)), len(covariance.of_rows), len(covariance.of_labels)
-        values, vectors, rest, of_rest = covariance.leading(s, k)
+        s, r, q = float(np.exp(log_s)), len(covariance.row_variances), len(covariance.label_covariance)
+        values, vectors, rest, rest_change = covariance.leading(s, k)
         left = covariance.size - k
-        of_labels = s**2 * LEAST_NOISE * float(np.trace(covariance.of_labels)) / q
-        of_rows = LEAST_NOISE * float(covariance.of_rows.sum()) / r
-        noise = max(rest / left, of_rows, of_labels)
+        label_floor = s**2 * MIN_NOISE * float(np.trace(covariance.label_covariance)) / q
+        row_floor = MIN_NOISE * float(covariance.row_variances.sum()) / r
+        noise = max(rest / left, row_floor, label_floor)
         kept = np.maximum(values, noise)
         deviance = float(np.log(kept).sum() + (values / kept).sum() + left * np.log(noise) + rest / noise)
         deviance += covariance.size * np.log(2 * np.pi) - 2 * q * log_s
-        slope = float((_changes(values, vectors[:, r:]) / kept).sum() + of_rest / noise - 2 * q)
-        if noise == of_labels:  # which grows with s itself
+        slope = float((_changes(values, vectors[:, r:]) / kept).sum() + rest_change / noise - 2 * q)
+        if noise == label_floor:  # which grows with s
             faint = values < noise
             slope += 2 * (left + faint.sum() - (rest + values[faint].sum()) / noise)
         return cls(s, values, vectors, noise, deviance, slope)
 
-    def features_of_rows(self, r: int) -> Array:
-        """Compute k×r: x ↦ E[z | x] = (W_xᵀW_x/σ_x² + I)⁻¹ W_xᵀ x/σ_x²."""
-        strengths = np.sqrt(np.maximum(self.values - self.noise, FAINTEST * self.noise) / self.noise)
+    def row_features(self, r: int) -> Array:
+        """Compute the k×r matrix of x ↦ E[z | x] = (W_xᵀW_x/σ_x² + I)⁻¹ W_xᵀ x/σ_x²."""
+        strengths = np.sqrt(np.maximum(self.values - self.noise, MIN_STRENGTH * self.noise) / self.noise)
         W = strengths[:, None] * self.vectors[:, :r]  # W_xᵀ/σ_x
         left, singular, right = svd(W)
         return (left * (singular / (singular**2 + 1))) @ right / np.sqrt(self.noise)
 
 
-def _changes(values: Array, of_labels: Array) -> Array:
-    """Compute dλ/d ln s, from the labels' parts of the eigenvectors."""
-    return 2 * values * (of_labels**2).sum(axis=1)
+def _changes(values: Array, label_part: Array) -> Array:
+    """Compute dλ/d ln s from the labels' parts of the eigenvectors."""
+    return 2 * values * (label_part**2).sum(axis=1)
 
 
 def fitted_factors(covariance: JointCovariance, k: int) -> JointFactors:
-    """Return those of highest likelihood: of a grid of s the best, and where the slope vanishes beside it."""
-    q, r = len(covariance.of_labels), len(covariance.of_rows)
-    centre = 0.5 * np.log(covariance.of_rows.sum() / r / (np.trace(covariance.of_labels) / q))
+    """Return the maximum-likelihood factors: the best s of a grid, refined to the root of the slope next to it."""
+    q, r = len(covariance.label_covariance), len(covariance.row_variances)
+    centre = 0.5 * np.log(covariance.row_variances.sum() / r / (np.trace(covariance.label_covariance) / q))
     grid = centre + np.linspace(-np.log(WIDEST), np.log(WIDEST), STEPS)
     tried = [JointFactors.at(covariance, log_s, k) for log_s in grid]
     best = int(np.argmin([one.deviance for one in tried]))
@@ -140,14 +144,14 @@ def fitted_factors(covariance: JointCovariance, k: int) -> JointFactors:
 
 
 Codes = NDArray[np.intp]
-NOTHING = 1e-10  # an eigenvalue of M below this is none
-ENOUGH = 1e-4  # of the decrease a slope promises
-SHORTEST = 1e-12  # step
+NEGLIGIBLE = 1e-10  # eigenvalues of M below this count as 0
+SUFFICIENT = 1e-4  # of the decrease predicted by the slope, for a step to be accepted
+MIN_STEP = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class SharedFactors:
-    """F and its slope, for rows given by their Gram matrix."""
+    """F and its gradient, for rows given by their Gram matrix."""
 
     gram: Array  # XXᵀ of rows times √w_i
     roots: Array  # √w_i
@@ -157,34 +161,34 @@ class SharedFactors:
     beta: float
 
     def value_and_slope(self, values: Array, vectors: Array, start: Array | None) -> tuple[float, Array, Array]:
-        """Compute F, dF/dM and the classifier's dual rows, at M = vectors diag(values) vectorsᵀ."""
+        """Compute F, dF/dM and the classifier's dual rows at M = vectors diag(values) vectorsᵀ."""
         inverse = 1 / (values + self.beta)
         turned = vectors.T @ self.gram @ vectors
-        of_rows = -0.5 * float(np.diag(turned) @ (values * inverse))
+        row_part = -0.5 * float(np.diag(turned) @ (values * inverse))
         slope = -0.5 * self.beta * vectors @ (inverse[:, None] * turned * inverse) @ vectors.T
-        of_labels, duals = self._classifier(values, vectors, start)
+        label_part, duals = self._classifier(values, vectors, start)
         pulled = self.roots[:, None] * duals
         slope -= self.alpha**2 / (2 * self.beta) * (pulled @ pulled.T)
-        return of_rows + of_labels, slope, duals
+        return row_part + label_part, slope, duals
 
     def _classifier(self, values: Array, vectors: Array, start: Array | None) -> tuple[float, Array]:
-        """Return least loss with a ridge, and Y − P, the rows from which V = (α/β) Zᵀ diag(√w)(Y − P)."""
-        kept = values > NOTHING
+        """Return the minimum of the penalised loss, and Y − P, from which V = (α/β) Zᵀ diag(√w)(Y − P)."""
+        kept = values > NEGLIGIBLE
         Z = vectors[:, kept] * np.sqrt(values[kept])
         design, loss = Z / self.roots[:, None], LogisticLoss()
         first = np.zeros((Z.shape[1], self.n_classes))
         if start is not None:
             first = self.alpha / self.beta * Z.T @ (self.roots[:, None] * start)
         ridge = np.full(len(first), self.beta / 2)
-        V, value = least_loss(
+        V, value = minimise_loss(
             design, first, self.roots**2, self.codes, self.alpha, ridge, loss, maxiter=500, gtol=1e-11
         )
         return value, -loss.slopes(design @ V, self.codes)
 
 
 @dataclass(frozen=True, eq=False)
-class LeastFactors:
-    """M by its eigenpairs, F after every step, and whether the steps ended by themselves."""
+class FactorMinimum:
+    """Minimiser M by its eigenpairs, F after every step, and True if the steps converged."""
 
     values: Array
     vectors: Array
@@ -192,8 +196,8 @@ class LeastFactors:
     is_settled: bool
 
 
-def least_factors(problem: SharedFactors, k: int, *, tol: float, max_iter: int) -> LeastFactors:
-    """Descend from the rows' own principal factors by projected steps, none of which lets F rise."""
+def minimise_factors(problem: SharedFactors, k: int, *, tol: float, max_iter: int) -> FactorMinimum:
+    """Minimise F by projected gradient steps from the principal factors of the rows; F never rises."""
     values, vectors = _eigenpairs(problem.gram)
     values = np.where(np.arange(len(values)) < k, 1.0, 0.0)
     at, slope, duals = problem.value_and_slope(values, vectors, None)
@@ -205,26 +209,27 @@ def least_factors(problem: SharedFactors, k: int, *, tol: float, max_iter: int) 
             found, new_slope, new_duals = problem.value_and_slope(tried_values, tried_vectors, duals)
             moved = (tried_vectors * tried_values) @ tried_vectors.T - M
             promised = float(np.vdot(slope, moved))
-            if found <= at + ENOUGH * promised or length < SHORTEST:
+            if found <= at + SUFFICIENT * promised or length < MIN_STEP:
                 break
             length /= 2
         if found > at:
-            return LeastFactors(values, vectors, np.array(history), True)
+            return FactorMinimum(values, vectors, np.array(history), True)
         change = float(np.vdot(moved, new_slope - slope))
-        length = float(np.vdot(moved, moved)) / change if change > 0 else 2 * length  # Barzilai and Borwein's
+        # step length of Barzilai and Borwein
+        length = float(np.vdot(moved, moved)) / change if change > 0 else 2 * length
         gained, at = at - found, found
         values, vectors, slope, duals = tried_values, tried_vectors, new_slope, new_duals
         history.append(at)
         if gained <= tol * max(abs(at), 1e-300):
-            return LeastFactors(values, vectors, np.array(history), True)
-    return LeastFactors(values, vectors, np.array(history), False)
+            return FactorMinimum(values, vectors, np.array(history), True)
+    return FactorMinimum(values, vectors, np.array(history), False)
 
 
 def nearest_feasible(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Eigenpairs of the nearest M with 0 ⪯ M ⪯ I and tr M = k: eigenvalues less one number, cut off at 0 and 1."""
+    """Return eigenpairs of the nearest M with 0 ⪯ M ⪯ I, tr M = k: shifted eigenvalues clipped to [0, 1]."""
     values, vectors = _eigenpairs((matrix + matrix.T) / 2)
-    ends = np.sort(np.concatenate([values, values - 1]))  # where the sum of the cut values bends
-    sums = np.clip(values - ends[:, None], 0.0, 1.0).sum(axis=1)  # falling
+    ends = np.sort(np.concatenate([values, values - 1]))  # breakpoints of the sum of clipped values
+    sums = np.clip(values - ends[:, None], 0.0, 1.0).sum(axis=1)  # decreasing
     at = int(np.searchsorted(-sums, -k))
     at = min(max(at, 1), len(ends) - 1)
     low, high = ends[at - 1], ends[at]
@@ -233,6 +238,6 @@ def nearest_feasible(matrix: Array, k: int) -> tuple[Array, Array]:
 
 
 def _eigenpairs(matrix: Array) -> tuple[Array, Array]:
-    """Return largest first, eigenvectors as columns."""
+    """Return eigenvalues, largest first, and eigenvectors as columns."""
     values, vectors = eigh(matrix)
     return values[::-1], vectors[:, ::-1]

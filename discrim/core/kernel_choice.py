@@ -1,16 +1,17 @@
-"""Which kernel, which ridge, which temperature: chosen by rows held out of the ridge rule's training.
+"""Choice of kernel, ridge and temperature by held-out rows.
 
-Among the candidates and ridges within one standard error of the best held-out accuracy, the least held-out log loss,
-each at its own best temperature. A candidate that falls behind by three standard errors after two folds or more is
-not tried on the others.
+Among the candidates and ridges within one standard error of the best held-out accuracy, the one with the smallest
+held-out log loss is chosen, each at its own best temperature. A candidate that is three standard errors behind the best
+after two or more folds is not tried on the remaining folds.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS
 
 from discrim.core.calibration import best_temperature, standard_error
 from discrim.core.cross_validation import Folds, TrainingSet
+from discrim.core.explanation import two_classes
+from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ridge_rules import RidgeRules
@@ -31,20 +34,26 @@ RIDGES = 1 / (1 + 10.0 ** np.linspace(4, -1, 11))  # γ with γ/(1−γ) = 1e-4,
 WIDTHS = (0.25, 1.0, 4.0)
 HOPELESS = 3.0  # standard errors behind the best
 FOLDS_BEFORE_DROPPING = 2
+ROUNDS = 3  # of refining the scales of the columns
+REFINING_LANDMARKS = 300
+REFINED_COLUMNS, REFINED_WEIGHT = 20, 200  # least number of columns, and least total weight of the rows
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A feature space: the rows themselves ("linear"), or those of a kernel seen from landmarks.
+    """Feature space: the rows themselves ("linear"), or the features of a kernel at landmarks.
 
-    A width f stands for exp(−2f‖x−l‖²/median squared distance); `scaled`: the columns by the root of their relevance.
+    width : f in exp(−2f‖x−l‖²/median squared distance)
+    scaled : True if columns are multiplied by the root of their relevance
+    refined : ridge of the rule whose gradients then rescale the columns (see `column_scales`); None if not rescaled
     """
 
     kernel: str
     width: float | None = None
     scaled: bool = False
     params: tuple[tuple[str, Any], ...] = ()
-    landmarks_only: bool = False  # a linear kernel of a table too large for its own statistics
+    refined: float | None = None
+    landmarks_only: bool = False  # linear kernel of a table too large for its own statistics
 
     @property
     def is_linear(self) -> bool:
@@ -54,10 +63,11 @@ class Candidate:
     def label(self) -> str:
         given = ", ".join(f"{name}={value}" for name, value in self.params)
         width = "" if self.width is None else f", width {self.width:g}"
-        return self.kernel + (f"({given})" if given else "") + width + (", scaled columns" if self.scaled else "")
+        columns = ", refined columns" if self.refined is not None else ", scaled columns" if self.scaled else ""
+        return self.kernel + (f"({given})" if given else "") + width + columns
 
     def seen_from(self, base: LandmarkKernel) -> LandmarkKernel:
-        """Return the kernel with these landmarks and scales."""
+        """Return the kernel of this candidate, with the landmarks and scales of `base`."""
         if self.width is not None:
             return base.with_gamma(2 * self.width / base.median_square)
         params = dict(self.params)
@@ -68,7 +78,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class HeldOutScores:
-    """Scores of rows by rules that were trained without them: γ×n×C, with the rows' classes and weights."""
+    """Scores of held-out rows: γ×n×C, with the rows' classes and weights."""
 
     scores: Array
     codes: Indices
@@ -76,7 +86,7 @@ class HeldOutScores:
 
     @classmethod
     def of(cls, rows: LabelledRows, scores: Array) -> HeldOutScores:
-        """Scores as the rules give them, γ×C×n."""
+        """Build from scores in the layout of the rules, γ×C×n."""
         weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
         return cls(np.ascontiguousarray(scores.mT), rows.codes, weights)
 
@@ -86,7 +96,7 @@ class HeldOutScores:
 
     @computed_once
     def accuracies(self) -> Array:
-        """Share of the rows predicted rightly, for every γ."""
+        """Accuracy for every γ."""
         return (self.scores.argmax(axis=2) == self.codes) @ self.weights / self.total_weight
 
     @classmethod
@@ -100,7 +110,7 @@ class HeldOutScores:
 
 @dataclass(frozen=True)
 class TriedKernel:
-    """What came of a candidate at its best ridge: accuracy and log loss of held-out rows, in so many folds."""
+    """Result of a candidate at its best ridge: accuracy and log loss of held-out rows, and the number of folds."""
 
     label: str
     accuracy: float
@@ -111,7 +121,7 @@ class TriedKernel:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The candidate, ridge and temperature chosen, the held-out scores there, and what else was tried."""
+    """Chosen candidate, ridge and temperature, with the held-out scores and the results of all candidates."""
 
     candidate: Candidate
     shrinkage: float
@@ -128,7 +138,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChosenKernel:
-    """The kernel of a fitted map, why it was chosen, and what came of every candidate tried."""
+    """Kernel of a fitted map, the reason for its choice, and the results of all candidates."""
 
     name: str
     params: dict[str, Any]
@@ -138,81 +148,121 @@ class ChosenKernel:
     tried: tuple[TriedKernel, ...]
 
     @classmethod
-    def of(cls, kernel: LandmarkKernel | None, first: Choice, otherwise: str = "linear") -> ChosenKernel:
-        """Describe the kernel of a rule that was chosen so; without one, the rule has another name."""
+    def of(cls, kernel: LandmarkKernel | None, first: Choice, name: str) -> ChosenKernel:
+        """Describe the kernel of a chosen rule."""
         if kernel is None:
-            return cls(otherwise, {}, False, 0, first.why, first.tried)
+            return cls(name, {}, False, 0, first.why, first.tried)
         params = {"gamma": kernel.gamma} if kernel.name == "rbf" else dict(kernel.params)
-        scaled, size = kernel.scales is not None, kernel.landmarks.shape[0]
-        return cls(kernel.name, params, scaled, size, first.why, first.tried)
+        return cls(name, params, kernel.scales is not None, kernel.landmarks.shape[0], first.why, first.tried)
 
 
 def require_known_kernel_params(kernel: str, params: dict[str, Any] | None) -> None:
-    """Raise unless a kernel has these parameters."""
+    """Raise if the kernel does not have these parameters."""
     known = KERNEL_PARAMS.get(kernel, ())
     strange = sorted(set(params or {}) - set(known))
     if strange:
-        there = f"those of {kernel!r} are {', '.join(sorted(known))}" if known else f"{kernel!r} has none"
-        raise ValueError(f"kernel_params names {', '.join(strange)}; {there}.")
+        allowed = f"only {', '.join(sorted(known))}" if known else "nothing"
+        raise ValueError(f"kernel_params must contain {allowed} for kernel={kernel!r}; got {', '.join(strange)}.")
     gamma = (params or {}).get("gamma", 1.0)
     if kernel == "rbf" and not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
-        raise ValueError(f"kernel_params has gamma={gamma!r}; possible is a finite number above 0.")
+        raise ValueError(f"kernel_params['gamma'] must be a finite number above 0; got {gamma!r}.")
 
 
 # ---------------------------------------------------------------------- held-out scores
 
 
 class FeatureSpaces(NamedTuple):
-    """Those of candidates which share landmarks and scales: their distances are taken once."""
+    """Feature spaces of candidates that share landmarks and scales, so distances are computed once."""
 
     base: LandmarkKernel
     spaces: Sequence[FeatureSpace]
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate], rows: LabelledRows, landmarks: Any) -> FeatureSpaces:
-        scales = np.sqrt(relevance(rows)) if candidates[0].scaled else None
+        """Return the spaces with the scales that the rows give the columns."""
+        return cls.with_scales(candidates, landmarks, column_scales(candidates[0], rows, landmarks))
+
+    @classmethod
+    def with_scales(cls, candidates: Sequence[Candidate], landmarks: Any, scales: Array | None) -> FeatureSpaces:
+        """Return the spaces with given scales of the columns."""
         base = LandmarkKernel(landmarks, "rbf", {}, scales)
         kernels = [candidate.seen_from(base) for candidate in candidates]
-        grams = [one.of_squares(base.landmark_squares) if one.name == "rbf" else one(landmarks) for one in kernels]
+        grams = [one.from_squares(base.landmark_squares) if one.name == "rbf" else one(landmarks) for one in kernels]
         return cls(base, [FeatureSpace.of(*pair) for pair in zip(kernels, grams, strict=True)])
 
     def features(self, X: Any) -> list[Array]:
-        """Of some rows, in each space."""
+        """Return the features of the rows in each space."""
         squares = self.base.squares(X) if self.spaces[0].kernel.name == "rbf" else None
         return [space.features(X, squares) for space in self.spaces]
 
     def parts(self, n_rows: int) -> Iterator[slice]:
-        """Blocks of rows whose features fit into memory."""
+        """Return blocks of rows whose features fit into memory."""
         return block_slices(n_rows, len(self.spaces[0].factor))
 
     def moments(self, rows: LabelledRows) -> list[ClassMoments]:
-        """Class statistics of the rows in each space."""
+        """Return class statistics of the rows in each space."""
         found: list[ClassMoments] = []
         for part in self.parts(rows.shape[0]):
             weights = None if rows.weights is None else rows.weights[part]
             added = [
-                ClassMoments.of_rows(LabelledRows(features, rows.codes[part], rows.classes, weights))
+                ClassMoments.from_rows(LabelledRows(features, rows.codes[part], rows.classes, weights))
                 for features in self.features(rows.X[part])
             ]
             found = added if not found else list(map(operator.add, found, added))
         return found
 
 
+def column_scales(candidate: Candidate, rows: LabelledRows, landmarks: Any) -> Array | None:
+    """Return the factors of the columns in a kernel: the roots of their relevance, if refined the gradients of a rule.
+
+    To refine them, a rule is fitted with the factors so far; the new ones are its mean absolute gradients, which are
+    found in the same way as importances. A column without effect leaves the kernel.
+    """
+    scales = np.sqrt(relevance(rows)) if candidate.scaled else None
+    if candidate.refined is None:
+        return scales
+    few = landmarks[:REFINING_LANDMARKS]
+    for _ in range(ROUNDS):
+        spaces = FeatureSpaces.with_scales([candidate], few, scales)
+        rule = PosteriorRule.from_features(spaces.spaces[0], spaces.moments(rows)[0], candidate.refined)
+        scales = _mean_gradients(rule, few, scales)
+    return scales
+
+
+def _mean_gradients(rule: PosteriorRule, rows: Any, otherwise: Array | None) -> Array | None:
+    """Compute the mean absolute gradient of the log odds of each row's two most probable classes, the largest as 1."""
+    total, of_classes = np.zeros(rows.shape[1]), np.eye(len(rule.offsets))
+    for part in block_slices(*rows.shape):
+        first, second = two_classes(rule.scores(rows[part]), np.empty(0), None)
+        with np.errstate(all="ignore"):
+            total += np.abs(rule.gradients(rows[part], of_classes[first] - of_classes[second])).sum(axis=0)
+    return total / total.max() if 0 < total.max() < np.inf else otherwise
+
+
+def refined_candidate(rows: LabelledRows, choice: Choice) -> Candidate | None:
+    """Return the chosen kernel with refined columns.
+
+    None if its columns are not scaled, or if there are too few columns or rows for it to matter.
+    """
+    is_small = rows.shape[1] < REFINED_COLUMNS or rows.class_totals.sum() < REFINED_WEIGHT
+    return None if is_small or not choice.candidate.scaled else replace(choice.candidate, refined=choice.shrinkage)
+
+
 def _kernel_scores(
     candidates: Sequence[Candidate], training: LabelledRows, test: LabelledRows, landmarks: Any
 ) -> Iterator[Array]:
-    """Scores of the test rows by rules of the training rows, for each of the candidates that share scales."""
+    """Yield the scores of the test rows for each of these candidates, which share scales."""
     spaces = FeatureSpaces.of(candidates, training, landmarks)
     rules = [RidgeRules.of(moments, RIDGES) for moments in spaces.moments(training)]
     scores = [
         [rule.scores(features) for rule, features in zip(rules, spaces.features(test.X[part]), strict=True)]
         for part in spaces.parts(test.shape[0])
     ]
-    yield from (np.concatenate(of_one, axis=2) for of_one in zip(*scores, strict=True))
+    yield from (np.concatenate(blocks, axis=2) for blocks in zip(*scores, strict=True))
 
 
 def linear_scores(folds: Iterable[TrainingSet]) -> Iterator[HeldOutScores]:
-    """Return the same for the rows themselves, fold after fold."""
+    """Yield the held-out scores of the linear candidate, fold by fold."""
     for fold in folds:
         if fold.test.shape[0] == 0:
             continue
@@ -222,19 +272,24 @@ def linear_scores(folds: Iterable[TrainingSet]) -> Iterator[HeldOutScores]:
 
 
 def held_out_scores(
-    folds: Folds, coordinates: LabelledRows, priorities: Indices, candidates: Sequence[Candidate], most: int
+    folds: Folds,
+    coordinates: LabelledRows,
+    priorities: Indices,
+    candidates: Sequence[Candidate],
+    n_landmarks: int,
+    rivals: Mapping[Candidate, list[HeldOutScores]] = MappingProxyType({}),
 ) -> dict[Candidate, list[HeldOutScores]]:
-    """Fold by fold; candidates out of reach of the best are dropped on the way.
+    """Return the held-out scores of the candidates; those far behind the best, or behind a rival, are dropped.
 
-    coordinates : the rows in coordinates of no more columns than rows, for the linear candidate
-    most : landmarks
+    coordinates : the rows in coordinates with at most as many columns as rows, for the linear candidate
+    n_landmarks : number of landmarks
     """
     found: dict[Candidate, list[HeldOutScores]] = {candidate: [] for candidate in candidates}
     linear = linear_scores(Folds(coordinates, folds.splits))
     running = list(candidates)
     for number, (training, test) in enumerate(folds.splits.pairs):
-        rows, others = folds.points.some(training), folds.points.some(test)
-        landmarks = folds.points.X[drawn_landmarks(priorities, training, most)]
+        rows, others = folds.points.select(training), folds.points.select(test)
+        landmarks = folds.points.X[drawn_landmarks(priorities, training, n_landmarks)]
         for group in _sharing_scales(running):
             if group[0].is_linear:
                 found[group[0]].append(next(linear))
@@ -242,30 +297,34 @@ def held_out_scores(
             for candidate, scores in zip(group, _kernel_scores(group, rows, others, landmarks), strict=True):
                 found[candidate].append(HeldOutScores.of(others, scores))
         if number + 1 >= FOLDS_BEFORE_DROPPING:
-            running = _in_reach({one: HeldOutScores.joined(found[one]) for one in running}, folds.splits.repeats)
+            known = {one: parts for one, parts in {**rivals, **found}.items() if len(parts) > number}
+            upto = {one: HeldOutScores.joined(parts[: number + 1]) for one, parts in known.items()}
+            in_reach = _in_reach(upto, folds.splits.repeats, 0.0 if rivals else HOPELESS)
+            running = [one for one in running if one in in_reach]
     return found
 
 
 def _sharing_scales(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    for key in dict.fromkeys((one.is_linear, one.scaled) for one in candidates):
-        yield [one for one in candidates if (one.is_linear, one.scaled) == key]
+    for key in dict.fromkeys((one.is_linear, one.scaled, one.refined) for one in candidates):
+        yield [one for one in candidates if (one.is_linear, one.scaled, one.refined) == key]
 
 
-def _in_reach(found: dict[Candidate, HeldOutScores], repeats: float) -> list[Candidate]:
+def _in_reach(found: dict[Candidate, HeldOutScores], repeats: float, n_errors: float) -> list[Candidate]:
     best = max(float(scores.accuracies.max()) for scores in found.values())
     weight = next(iter(found.values())).total_weight / repeats
-    likely = (best * weight + 1) / (weight + 2)  # that no row was wrong in two folds does not say that none ever is
-    least = best - HOPELESS * standard_error(likely, weight) - 1e-12
+    # shrunk towards ½, because no error in two folds does not mean that there are none
+    likely = (best * weight + 1) / (weight + 2)
+    least = best - n_errors * standard_error(likely, weight) - 1e-12
     return [one for one, scores in found.items() if scores.accuracies.max() >= least]
 
 
 # ---------------------------------------------------------------------- the choice
 
 
-def chosen(found: dict[Candidate, list[HeldOutScores]], repeats: float = 1.0) -> Choice:
-    """Among all within one standard error of the best accuracy the least log loss, each at its best temperature.
+def best_choice(found: dict[Candidate, list[HeldOutScores]], repeats: float = 1.0) -> Choice:
+    """Return the choice: the smallest log loss among all rules within one standard error of the best accuracy.
 
-    repeats : how often each row was held out
+    repeats : number of times each row was held out
     """
     n_folds = max(len(parts) for parts in found.values())
     joined = {one: HeldOutScores.joined(parts) for one, parts in found.items()}

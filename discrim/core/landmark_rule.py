@@ -1,9 +1,10 @@
-"""The posterior map's rule on tables of many rows: kernel and landmarks from a sample, then moments of all rows.
+"""Rule of the posterior map for tables with many rows: kernel and landmarks from a sample, then moments of all rows.
 
-    sample → Look: kernel, landmarks      all rows → class moments of φ(x) of each fold → ridge, temperature, rule
+    sample → Look: kernel, landmarks
+    all rows → class moments of φ(x) of each fold → ridge, temperature, rule
 
-With fixed landmarks φ is a fixed map, so that the moments of any parts of a table add up. Folds follow from the content
-of the rows; they are scored on rows of the sample.
+With fixed landmarks φ is a fixed map, so the moments of any parts of a table add up. Folds are derived from the
+contents of the rows and are scored on rows of the sample.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Features
 from discrim.core.cross_validation import Folds, gathered_folds, splits_of
-from discrim.core.kernel_choice import RIDGES, Candidate, Choice, FeatureSpaces, HeldOutScores, chosen
+from discrim.core.kernel_choice import RIDGES, Candidate, Choice, FeatureSpaces, HeldOutScores, best_choice
+from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import FixedFeatures, content_priorities, drawn_landmarks
 from discrim.core.moments.gather import Statistics
 from discrim.core.posterior_rule import (
     CHOICE_LANDMARKS,
     FINAL_LANDMARKS,
     HeldOutRows,
-    PosteriorRule,
     choose_kernel,
     choose_linear_rule,
     linear_rule,
@@ -36,28 +37,28 @@ from discrim.tables.row_hash import hash_folds
 from discrim.tables.rows import LabelledRows, block_slices
 
 Array = NDArray[np.float64]
-LARGE_ROWS = 5_000  # above, landmarks are fixed and moments of all rows are summed
+LARGE_ROWS = 5_000  # above this number of rows, landmarks are fixed and moments of all rows are summed
 ROWS_PER_LANDMARK = 10
-MOST_LANDMARKS = 4_000
-SCORED_ROWS = 5_000  # held-out rows that are enough to choose ridge and temperature
+MAX_LANDMARKS = 4_000
+SCORED_ROWS = 5_000  # held-out rows that suffice to choose ridge and temperature
 
 
 def landmark_count(n_rows: int, n_landmarks: int | None, n_folds: int, max_memory: int) -> int:
-    """Return the number of landmarks: a tenth of the rows, from 1,000 to 4,000, as far as moments of folds fit."""
+    """Return the number of landmarks: a tenth of the rows, between 1,000 and 4,000, limited by memory for the folds."""
     if n_landmarks is not None:
         return n_landmarks
     fitting = int(np.sqrt(max_memory / (8 * (n_folds + 4))))  # matrices held at once
-    return max(2, min(max(n_rows // ROWS_PER_LANDMARK, FINAL_LANDMARKS), MOST_LANDMARKS, fitting))
+    return max(2, min(max(n_rows // ROWS_PER_LANDMARK, FINAL_LANDMARKS), MAX_LANDMARKS, fitting))
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """The outcome of a look at a sample: a choice of kernel, and the features whose moments are summed.
+    """Choice of a kernel on a sample, and the features whose moments are summed.
 
     features : None for the columns themselves
     """
 
-    choice: Choice | None  # None where there is nothing to choose but a linear rule's ridge
+    choice: Choice | None  # None if only the ridge of a linear rule is to be chosen
     features: FixedFeatures | None
 
     @classmethod
@@ -70,7 +71,10 @@ class Look:
         n_landmarks: int,
         units: tuple[Array, Array] | None = None,
     ) -> Look:
-        """Choose on some rows; units : shift and scale of a scaler, through which the sample has passed."""
+        """Choose on a sample of rows.
+
+        units : shift and scale of a scaler that was applied to the sample
+        """
         priorities = content_priorities(sample.X, seed)
         folds = Folds(sample, splits_of(sample, cv, None))
         choice = choose_kernel(folds, priorities, candidates, min(n_landmarks, CHOICE_LANDMARKS))
@@ -81,34 +85,31 @@ class Look:
         return cls(choice, FixedFeatures.of(space, *(units or ())))
 
     def rule(self, total: Statistics) -> tuple[Choice, PosteriorRule, HeldOutRows]:
-        """Choose ridge and temperature by the folds, and train on all."""
+        """Choose ridge and temperature by the folds, and fit the rule to all rows."""
         if self.features is None:
             choice = choose_linear_rule(gathered_folds(total))
-            rule = linear_rule(Features.of_moments(total.moments), total.moments, choice.shrinkage)
+            rule = linear_rule(Features.from_moments(total.moments), total.moments, choice.shrinkage)
             return choice, rule, HeldOutRows.from_sample(total, choice)
         assert self.choice is not None
-        choice = chosen({self.choice.candidate: list(self._held_out(total))})
+        choice = best_choice({self.choice.candidate: list(self._held_out(total))})
         space, moments = self.features.space, total.moments
         assert space is not None
-        rules = RidgeRules.of(moments, np.array([choice.shrinkage]))
-        weights = np.ldexp(rules.weights[0], -moments.exponent)
-        offsets = rules.offsets[0] - weights @ moments.mean
-        rule = PosteriorRule(space.kernel, np.empty(0), space.factor @ weights.T, offsets)
+        rule = PosteriorRule.from_features(space, moments, choice.shrinkage)
         return choice, rule, HeldOutRows.from_sample(total, choice)
 
     def _held_out(self, total: Statistics) -> Iterator[HeldOutScores]:
-        """Yield scores of the sample's rows, fold by fold until they are enough, by rules of all other folds' rows."""
+        """Yield scores of the sample's rows by rules of all other folds, fold by fold until they suffice."""
         asked, classes, features = total.gathering, total.moments.classes, self.features
         assert total.sample is not None
         assert features is not None
         assert features.space is not None
-        rows = total.sample.among(classes)
+        rows = total.sample.with_classes(classes)
         drawn, scored = hash_folds(total.sample.hashes, asked.n_folds, asked.seed), 0
         for fold in range(asked.n_folds):
-            test = rows.some(np.flatnonzero(drawn == fold))
+            test = rows.select(np.flatnonzero(drawn == fold))
             if test.shape[0] == 0 or scored >= SCORED_ROWS:
                 continue
-            others = [part.among(classes) for at, part in enumerate(total.folds) if at != fold]
+            others = [part.with_classes(classes) for at, part in enumerate(total.fold_moments) if at != fold]
             rules = RidgeRules.of(functools.reduce(operator.add, others), RIDGES)
             parts = block_slices(test.shape[0], len(features.space.factor))
             scores = [rules.scores(features(test.X[part])) for part in parts]
@@ -116,7 +117,7 @@ class Look:
             scored += test.shape[0]
 
     def how(self, total: Statistics, choice: Choice, rule: PosteriorRule) -> str:
-        """Say what was done with the rows."""
+        """Describe how the rule was fitted."""
         scored, n_folds = len(choice.held_out.codes), total.gathering.n_folds
         drawn = "" if self.features is None or total.sample is None else f", drawn from {len(total.sample)} rows"
         return (

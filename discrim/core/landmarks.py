@@ -1,9 +1,9 @@
-"""Kernels seen from landmarks: coordinates in which a linear method is a kernel method (Nyström).
+"""Kernel features from landmarks: coordinates in which a linear method becomes a kernel method (Nyström).
 
-    φ(x) = Λ^−½ Uᵀ k(L, x) ,    k(L, L) = U Λ Uᵀ ,    eigenvalues below 1e-7 of the largest left out
+    φ(x) = Λ^−½ Uᵀ k(L, x) ,    k(L, L) = U Λ Uᵀ ,    without eigenvalues below 1e-7 of the largest
 
-Up to a rotation, which no method behind it sees. Landmarks are distinct rows, drawn by their content: neither the order
-of the rows nor how often one is listed plays a part.
+up to a rotation, which does not affect the methods. Landmarks are distinct rows, drawn by their contents, so neither
+the order nor the repetition of rows matters.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from discrim.threads import computed_once
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 SMALLEST = 1e-7  # eigenvalues of k(L, L) below this share of the largest are left out
-LEAST_RELEVANCE = 0.02  # of the largest: so much of a feature's square always counts
+MIN_RELEVANCE = 0.02  # relative to the largest
 GRADIENTS = ("rbf", "linear")  # kernels that can be differentiated
-FARTHEST = 1e150  # coordinates beyond are as far as these: their squares are finite
+FARTHEST = 1e150  # coordinates are clipped to this, so their squares are finite
 
 
 def content_priorities(X: Any, random_state: Any) -> Indices:
-    """Return a number for each row, drawn at random by its content: equal rows have the same, in any order."""
+    """Return a random number per row that depends on its contents only: equal rows get the same number."""
     groups = equal_rows(X, np.zeros(X.shape[0], dtype=np.intp))
     seed = 0 if random_state is None else random_state
     return check_random_state(seed).permutation(len(groups.first))[groups.group]
 
 
-def drawn_landmarks(priorities: Indices, rows: Indices, most: int) -> Indices:
-    """Numbers of at most so many distinct ones of these rows, of the lowest priorities."""
+def drawn_landmarks(priorities: Indices, rows: Indices, max_landmarks: int) -> Indices:
+    """Return the numbers of at most `max_landmarks` distinct rows, those with the lowest priorities."""
     _, first = np.unique(priorities[rows], return_index=True)
-    return rows[first[:most]]
+    return rows[first[:max_landmarks]]
 
 
 @dataclass(frozen=True, eq=False)
 class LandmarkKernel:
-    """k(x, l) for every landmark l; a kernel's name and parameters, and factors on the columns (None: 1).
+    """Kernel k(x, l) for every landmark l: name, parameters, and factors on the columns (None: 1).
 
-    For "rbf" the parameter gamma is in units of 1/unit², and "linear" is in units of unit², unit = 2^exponent: these
-    neither overflow nor underflow. Both see the rows from a point amid the landmarks.
+    For "rbf", gamma is in units of 1/unit², and "linear" is in units of unit², where unit = 2^exponent prevents
+    overflow and underflow. Both subtract a point amid the landmarks.
     """
 
     landmarks: Any  # m×d, dense or CSR
@@ -63,11 +63,11 @@ class LandmarkKernel:
     scales: Array | None = None
 
     def __call__(self, X: Any) -> Array:
-        """k(x, l), n×m."""
+        """Compute k(x, l), n×m."""
         if self.name == "rbf":
-            return self.of_squares(self.squares(X))
+            return self.from_squares(self.squares(X))
         if self.name == "linear":
-            return safe_sparse_dot(self._placed(X), self.placed_landmarks.T, dense_output=True)
+            return safe_sparse_dot(self._rescaled(X), self.rescaled_landmarks.T, dense_output=True)
         with np.errstate(all="ignore"):
             seen = pairwise_kernels(
                 *(table.astype(np.float64, copy=False) for table in (X, self.landmarks)), self.name, **self.params
@@ -75,9 +75,9 @@ class LandmarkKernel:
         if not np.isfinite(seen).all():
             largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
             raise ValueError(
-                f"X must be smaller for kernel={self.name!r}, which lies beyond the largest float64; got numbers up to "
-                f"{largest:.1e}. Scale the columns first, e.g. with StandardScaler, or pass kernel='rbf', for which no "
-                "number is too large."
+                f"X must be smaller for kernel={self.name!r}, whose values exceed the largest float64; got numbers up "
+                f"to {largest:.1e}. Scale the columns first, e.g. with StandardScaler, or pass kernel='rbf', which "
+                "accepts any numbers."
             )
         return seen
 
@@ -89,29 +89,29 @@ class LandmarkKernel:
                 "sklearn.inspection.permutation_importance."
             )
         if self.name == "linear":
-            return np.asarray(safe_sparse_dot(weights, self.placed_landmarks, dense_output=True)) * self.factors
+            return np.asarray(safe_sparse_dot(weights, self.rescaled_landmarks, dense_output=True)) * self.factors
         weights = weights * self(X)
-        rows = self._placed(X)
+        rows = self._rescaled(X)
         own = (
             rows.multiply(weights.sum(axis=1)[:, None]).toarray()
             if sp.issparse(rows)
             else rows * weights.sum(axis=1)[:, None]
         )
-        towards = safe_sparse_dot(weights, self.placed_landmarks, dense_output=True) - own
+        towards = safe_sparse_dot(weights, self.rescaled_landmarks, dense_output=True) - own
         return np.asarray(2 * self.params["gamma"] * towards * self.factors)
 
-    def of_squares(self, squares: Array) -> Array:
-        """Of "rbf", of squared distances in units of unit²."""
+    def from_squares(self, squares: Array) -> Array:
+        """Compute the "rbf" kernel from squared distances in units of unit²."""
         with np.errstate(over="ignore"):
             return np.exp(-self.params["gamma"] * squares)
 
     def squares(self, X: Any) -> Array:
-        """‖x − l‖² in units of unit², n×m."""
-        return euclidean_distances(self._placed(X), self.placed_landmarks, squared=True)
+        """Compute ‖x − l‖² in units of unit², n×m."""
+        return euclidean_distances(self._rescaled(X), self.rescaled_landmarks, squared=True)
 
     @property
     def gamma(self) -> float:
-        """Of "rbf", in units of the columns (which may lie beyond the largest number: inf)."""
+        """Parameter of "rbf" in units of the columns (inf if that overflows)."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.ldexp(self.params["gamma"], -2 * self.exponent))
 
@@ -121,7 +121,7 @@ class LandmarkKernel:
 
     @computed_once
     def landmark_squares(self) -> Array:
-        return euclidean_distances(self.placed_landmarks, squared=True)
+        return euclidean_distances(self.rescaled_landmarks, squared=True)
 
     @computed_once
     def median_square(self) -> float:
@@ -134,30 +134,30 @@ class LandmarkKernel:
         return replace(self, name="rbf", params={"gamma": gamma})
 
     @computed_once
-    def placed_landmarks(self) -> Any:
-        return self._placed(self.landmarks)
+    def rescaled_landmarks(self) -> Any:
+        return self._rescaled(self.landmarks)
 
     @computed_once
     def origin(self) -> Array | float:
-        """Return a point amid the landmarks, so that distances far from 0 keep their digits; robust to one far row."""
+        """Return a point amid the landmarks, robust to outliers, so distances far from 0 keep their digits."""
         if sp.issparse(self.landmarks):
             return 0.0
-        return np.median(self.landmarks.astype(np.float64) / 2, axis=0) * 2  # of two of the largest numbers, too
+        return np.median(self.landmarks.astype(np.float64) / 2, axis=0) * 2  # halved to avoid overflow
 
     @computed_once
     def exponent(self) -> int:
-        """Of the unit: about the farthest that a landmark's column is from the origin."""
+        """Return the exponent of the unit: about the largest distance of a landmark's column from the origin."""
         sparse = sp.issparse(self.landmarks)
         spread = self.landmarks.data if sparse else np.subtract(self.landmarks, self.origin, dtype=np.float64)
         return int(np.frexp(np.abs(spread).max(initial=0.0))[1])
 
     @property
     def factors(self) -> Array:
-        """What a unit of each column is in the kernel's own units."""
+        """Factor from each column's units to the kernel's units."""
         return np.ldexp(np.ones(self.landmarks.shape[1]) if self.scales is None else self.scales, -self.exponent)
 
-    def _placed(self, X: Any) -> Any:
-        """Rows around the origin in units of 2^exponent, their columns scaled."""
+    def _rescaled(self, X: Any) -> Any:
+        """Return rows minus the origin in units of 2^exponent, with scaled columns."""
         X = X.tocsr() if sp.issparse(X) else X
         if sp.issparse(X) and not sp.issparse(self.landmarks):
             X = X.toarray()
@@ -168,14 +168,16 @@ class LandmarkKernel:
             values = np.ldexp(X.data.astype(np.float64), -self.exponent) * scales[X.indices]
             return sp.csr_array((values.clip(-FARTHEST, FARTHEST), X.indices, X.indptr), shape=X.shape)
         with np.errstate(over="ignore"):
-            placed = np.ldexp(np.subtract(X, self.origin, dtype=np.float64), -self.exponent)
-        return placed.clip(-FARTHEST, FARTHEST) * scales
+            rescaled = np.ldexp(np.subtract(X, self.origin, dtype=np.float64), -self.exponent)
+        return rescaled.clip(-FARTHEST, FARTHEST) * scales
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureSpace:
-    """Rows in the features of a kernel, φ(x) = Fᵀk(L, x): F = U Λ^−½, or where no eigenvalue is left out the inverse of
-    the Cholesky triangle, which is the same up to a rotation."""
+    """Kernel features φ(x) = Fᵀk(L, x) with F = U Λ^−½; if all eigenvalues are kept, F is the inverse Cholesky factor.
+
+    The two differ only by a rotation.
+    """
 
     kernel: LandmarkKernel
     factor: Array
@@ -183,18 +185,19 @@ class FeatureSpace:
 
     @classmethod
     def of(cls, kernel: LandmarkKernel, gram: Array) -> FeatureSpace:
-        """From k(L, L)."""
+        """Build from k(L, L)."""
         lowered = gram.copy()
-        lowered[np.diag_indices(len(gram))] -= SMALLEST * np.abs(gram).sum(axis=1).max()  # above the largest eigenvalue
-        if la.lapack.dpotrf(lowered.T, overwrite_a=1)[1] == 0:  # so that none is left out
+        # a bound on the largest eigenvalue
+        lowered[np.diag_indices(len(gram))] -= SMALLEST * np.abs(gram).sum(axis=1).max()
+        if la.lapack.dpotrf(lowered.T, overwrite_a=1)[1] == 0:  # then all eigenvalues are kept
             return cls(kernel, la.lapack.dtrtri(la.lapack.dpotrf(gram.T)[0], overwrite_c=1)[0], True)
         values, vectors = eigh(gram)
         kept = values > SMALLEST * values[-1]
         return cls(kernel, vectors[:, kept] / np.sqrt(values[kept]), False)
 
     def features(self, X: Any, squares: Array | None = None) -> Array:
-        """φ(x), n×r; squared distances to the landmarks where they are known."""
-        seen = self.kernel(X) if squares is None else self.kernel.of_squares(squares)
+        """Compute φ(x), n×r, from known squared distances to the landmarks if given."""
+        seen = self.kernel(X) if squares is None else self.kernel.from_squares(squares)
         if not self.is_triangular:
             return seen @ self.factor
         return la.blas.dtrmm(1.0, self.factor, seen.T, trans_a=1, overwrite_b=1).T
@@ -202,11 +205,12 @@ class FeatureSpace:
 
 @dataclass(frozen=True)
 class FixedFeatures:
-    """Features of rows that every part of a table can compute alike, so that their class moments add up.
+    """Features that every part of a table can compute identically, so their class moments add up.
 
-    key : identifies landmarks, kernel and scaler; n_columns : of the rows
-    space : left out of statistics, which only need to know which features they are of
-    shift, scale : of a scaler in front, None without one
+    key : identifier of landmarks, kernel and scaler
+    n_columns : number of columns of the rows
+    space : omitted from statistics, which need only the identifier
+    shift, scale : those of a preceding scaler; None without one
     """
 
     key: str
@@ -217,7 +221,7 @@ class FixedFeatures:
 
     @classmethod
     def of(cls, space: FeatureSpace, shift: Array | None = None, scale: Array | None = None) -> FixedFeatures:
-        """Name the features of a space."""
+        """Build the features of a space, with an identifier derived from their contents."""
         kernel, digest = space.kernel, hashlib.blake2b(digest_size=16)
         landmarks = sp.coo_array(kernel.landmarks)
         for values in (*landmarks.coords, landmarks.data, kernel.scales, shift, scale):
@@ -227,11 +231,11 @@ class FixedFeatures:
 
     @property
     def bare(self) -> FixedFeatures:
-        """The name without the arrays."""
+        """Identifier without the arrays."""
         return FixedFeatures(self.key, self.n_columns)
 
     def scaled(self, X: Any) -> Any:
-        """Return rows as the scaler in front gives them."""
+        """Return the rows after the preceding scaler."""
         if self.shift is None or self.scale is None:
             return X
         X = X.toarray() if sp.issparse(X) and self.shift.any() else X
@@ -253,11 +257,11 @@ class FixedFeatures:
 
 
 def relevance(rows: LabelledRows) -> Array:
-    """How much each feature tells of the classes, 1 for the most telling one.
+    """Compute how much each feature says about the classes, 1 for the most informative one.
 
-    r_j = max(η²_j − (C−1)/n, 0.02 max η²) / its maximum, η² = between / total scatter of the feature
+    r_j = max(η²_j − (C−1)/n, 0.02 max η²) / its maximum, where η² = between / total scatter of the feature
     """
-    moments = ClassMoments.of_rows(rows, keep="means")
+    moments = ClassMoments.from_rows(rows, keep="means")
     present = moments.weights > 0
     between = (moments.between_rows()[present] ** 2).sum(axis=0)
     total = between + _within_squares(rows, moments)
@@ -265,12 +269,12 @@ def relevance(rows: LabelledRows) -> Array:
     if not share.any():
         return np.ones(len(share))
     by_chance = (present.sum() - 1) / moments.total_weight
-    kept = np.maximum(share - by_chance, LEAST_RELEVANCE * share.max())
+    kept = np.maximum(share - by_chance, MIN_RELEVANCE * share.max())
     return kept / kept.max()
 
 
 def _within_squares(rows: LabelledRows, moments: ClassMoments) -> Array:
-    """Σ_i w_i (x_ij − μ_{y_i j})² of every feature, in the moments' units squared."""
+    """Compute Σ_i w_i (x_ij − μ_{y_i j})² for every feature, in squared units of the moments."""
     means = moments.pilots + moments.remainders
     total = np.zeros(rows.shape[1])
     for part in block_slices(*rows.shape):

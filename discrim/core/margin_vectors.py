@@ -1,4 +1,4 @@
-"""What an objective may refer to beside the statistics: points that stand for classes (medians), and pairs of rows."""
+"""Quantities that an objective may need in addition to the statistics: class landmarks (medians) and pairs of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Unordered pairs of rows, by their numbers, left < right, each once, with their weights."""
+    """Unordered pairs of row numbers, left < right, each once, with their weights."""
 
     left: NDArray[np.intp]
     right: NDArray[np.intp]
@@ -24,10 +24,11 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Landmarks: points of the feature space (one row each). Pairs: rows that face each other across classes.
+    """Landmarks, pairs and duals for objectives that need more than statistics.
 
-    Duals: what each row (row of the matrix) pulls at each class (column) in a large-margin classifier, with its
-    relative duality gap and its passes over the rows.
+    Landmarks are points of the feature space (one row each). Pairs are rows of different classes that are nearest
+    enemies. Duals are the coefficients of each row (row of the matrix) for each class (column) in a large-margin
+    classifier, with its relative duality gap and its number of passes over the rows.
     """
 
     landmarks: Array | None = None
@@ -37,14 +38,14 @@ class Margins:
     n_iter: int = 0
 
     def moved(self, pilot: Array | None) -> Margins:
-        """Return the same where `pilot` is taken off the rows."""
+        """Return the margins for rows from which `pilot` is subtracted."""
         if pilot is None or self.landmarks is None:
             return self
         return replace(self, landmarks=self.landmarks - pilot)
 
 
 def class_medians(rows: LabelledRows) -> Array:
-    """Compute C×d; weighted so that a weight of 2 is a row that stands twice."""
+    """Compute the median of each class, C×d; a weight of 2 counts as a repeated row."""
     n, d = rows.shape
     order = np.argsort(rows.codes, kind="stable")
     starts = np.searchsorted(rows.codes[order], np.arange(rows.n_classes + 1))
@@ -63,14 +64,14 @@ def class_medians(rows: LabelledRows) -> Array:
 
 
 def _medians(values: Array, weights: Array | None) -> Array:
-    """Return median of each column: the middle of the values at which half of the weight is reached and passed."""
+    """Return the median of each column: the midpoint of the values where half of the weight is reached and exceeded."""
     if weights is None:
         return np.median(values, axis=0)
     order = np.argsort(values, axis=0, kind="stable")
     ranked = np.take_along_axis(values, order, axis=0)
     reached = np.cumsum(weights[order], axis=0)
     half = reached[-1] / 2
-    slack = 1e-12 * half  # sums of weights that meet the half but for rounding
+    slack = 1e-12 * half  # tolerance for rounding in sums of weights
     lower = np.argmax(reached >= half - slack, axis=0)
     upper = np.argmax(reached > half + slack, axis=0)
     columns = np.arange(values.shape[1])

@@ -1,17 +1,16 @@
-"""Max-margin PCA: latent rows, a large-margin classifier of them, and the directions they are seen through, by turns.
+"""Max-margin PCA: alternating minimisation over latent rows, a large-margin classifier of them, and directions.
 
     min  ρ/2 Σ_y ‖ν_y‖² + Σ_n v_n [ ½‖x_n − Wᵀz_n‖² + ½‖z_n‖² + C max_y (1[y ≠ y_n] + (ν_y − ν_{y_n})·z_n) ]
 
-over Z (n×K), ν (classes × K) and W (K×d, WWᵀ = I). ρ = 1; of two classes ρ = 2, since ν_1 = −ν_2 and the SVM's one
-vector ν is their difference: Σ_y ‖ν_y‖² = ½‖ν‖². Each part by itself is convex and has its turn:
+over Z (n×K), ν (classes × K) and W (K×d, WWᵀ = I). ρ = 1; for two classes ρ = 2, because ν_1 = −ν_2 and the SVM's
+single vector ν is their difference: Σ_y ‖ν_y‖² = ½‖ν‖². Each part is convex by itself:
 
-    Z | W, ν   every row alone: z_n = ½(Wx_n + Σ_y A_ny ν_y), A_n = C(1[y = y_n] − share_y), shares on a simplex
+    Z | W, ν   every row separately: z_n = ½(Wx_n + Σ_y A_ny ν_y), A_n = C(1[y = y_n] − share_y), shares on a simplex
     W | Z      max tr W Σ_n v_n x_n z_nᵀ, which is linear: the polar factor of Σ_n v_n z_n x_nᵀ
-    ν | Z      the SVM on Z; but Z and ν hold each other fast where rows lie on the margin, and their turns would end
-               where nothing is least. With Z following ν the objective is smooth in ν, with slope ρν − Σ_n v_n A_nᵀz_n,
-               and is taken downhill so.
+    ν | Z      the SVM on Z. Alternating Z and ν would stop early, because rows on the margin tie them together. With Z
+               as a function of ν the objective is smooth in ν, with slope ρν − Σ_n v_n A_nᵀz_n, and is minimised so.
 
-No turn ends higher than it began.
+No step raises the objective.
 """
 
 from __future__ import annotations
@@ -28,32 +27,32 @@ from discrim.core.svm.shift import UnitRows
 from discrim.decompositions import svd
 
 Array = NDArray[np.float64]
-STEPS = 10  # of L-BFGS in one turn
+STEPS = 10  # L-BFGS steps per round
 SETTLED = 1e-11  # duality gap of a row, in units of C
-MOST_STEPS = 3000  # of one row
-LONGER = 1.5  # how much farther W is turned after it paid to turn it farther
+MAX_STEPS = 3000  # per row
+LONGER = 1.5  # factor by which the extrapolation of W grows after a success
 
 
 @dataclass(frozen=True, eq=False)
 class MaxMarginState:
-    """W, ν and Z with the rows along W, the shares of the classes in every row, and the objective."""
+    """W, ν and Z with the projections on W, each row's class shares, and the objective."""
 
     directions: Array  # W
-    along: Array  # x̃ᵀW
+    projections: Array  # x̃ᵀW
     class_coef: Array  # ν
     latent: Array  # Z
     shares: Array
     objective: float
 
     def rotated(self, turn: Array) -> MaxMarginState:
-        """Return the same in other coordinates of the subspace: W → RW, and all that refers to it."""
-        along, coef, latent = (part @ turn.T for part in (self.along, self.class_coef, self.latent))
-        return replace(self, directions=turn @ self.directions, along=along, class_coef=coef, latent=latent)
+        """Return the state in rotated coordinates of the subspace: W → RW, and everything that depends on it."""
+        projections, coef, latent = (part @ turn.T for part in (self.projections, self.class_coef, self.latent))
+        return replace(self, directions=turn @ self.directions, projections=projections, class_coef=coef, latent=latent)
 
 
 @dataclass(frozen=True, eq=False)
 class MaxMarginProblem:
-    """The rows, their classes, and what a loss costs."""
+    """The rows, their classes, and the cost of a loss."""
 
     rows: UnitRows
     codes: NDArray[np.intp]
@@ -64,17 +63,19 @@ class MaxMarginProblem:
     def rho(self) -> float:
         return 2.0 if self.n_classes == 2 else 1.0
 
-    def begun(self, directions: Array, class_coef: Array) -> MaxMarginState:
+    def state_at(self, directions: Array, class_coef: Array) -> MaxMarginState:
         """Return the state at given W and ν."""
-        return self._settled(directions, class_coef, self._own(1.0))
+        return self._with_latent(directions, class_coef, self._own(1.0))
 
-    def downhill(self, state: MaxMarginState) -> MaxMarginState:
-        """Compute ν's turn, with Z."""
+    def update_classifier(self, state: MaxMarginState) -> MaxMarginState:
+        """Minimise over ν, with Z as a function of it."""
         reached = [state]
 
         def objective(flat: Array) -> tuple[float, Array]:
             last = reached[-1]
-            now = self._settled(last.directions, flat.reshape(state.class_coef.shape), last.shares, last.along)
+            now = self._with_latent(
+                last.directions, flat.reshape(state.class_coef.shape), last.shares, last.projections
+            )
             reached.append(now)
             return now.objective, self._slope(now).ravel()
 
@@ -82,33 +83,33 @@ class MaxMarginProblem:
         minimize(objective, state.class_coef.ravel(), jac=True, method="L-BFGS-B", options=options)
         return min(reached, key=lambda one: one.objective)
 
-    def turned(self, state: MaxMarginState, reach: float) -> tuple[MaxMarginState, float]:
-        """W's turn, with Z: as far as the polar factor says, or `reach` times as far again where that is lower."""
-        near = _polar(self.rows.gathered(self.rows.weighted(state.latent)))
+    def update_directions(self, state: MaxMarginState, reach: float) -> tuple[MaxMarginState, float]:
+        """Update W to the polar factor, or extrapolate by `reach` if that is lower; return the state and next reach."""
+        near = _polar(self.rows.weighted_sum(self.rows.weighted(state.latent)))
         far = _polar(near + reach * (near - state.directions))
-        tried = [self._settled(W, state.class_coef, state.shares) for W in (near, far)]
+        tried = [self._with_latent(W, state.class_coef, state.shares) for W in (near, far)]
         lowest = min([state, *tried], key=lambda one: one.objective)
         return lowest, reach * LONGER if lowest is tried[1] else max(reach / 2, 0.5)
 
-    def _settled(
-        self, directions: Array, class_coef: Array, shares: Array, along: Array | None = None
+    def _with_latent(
+        self, directions: Array, class_coef: Array, shares: Array, projections: Array | None = None
     ) -> MaxMarginState:
-        """Compute Z's turn."""
+        """Minimise over Z."""
         from discrim.core.svm.compiled import settle_rows  # loads numba, which `import discrim` must not
 
-        along = self.rows.along(directions) if along is None else along
+        projections = self.rows.project(directions) if projections is None else projections
         shares = shares.copy()
-        latent = 0.5 * (along + self._duals(shares) @ class_coef)
-        settle_rows(self._scores(latent, class_coef), shares, self.C * class_coef @ class_coef.T, SETTLED, MOST_STEPS)
-        latent = 0.5 * (along + self._duals(shares) @ class_coef)
-        value = self.objective(along, latent, class_coef)
-        return MaxMarginState(directions, along, class_coef, latent, shares, value)
+        latent = 0.5 * (projections + self._duals(shares) @ class_coef)
+        settle_rows(self._scores(latent, class_coef), shares, self.C * class_coef @ class_coef.T, SETTLED, MAX_STEPS)
+        latent = 0.5 * (projections + self._duals(shares) @ class_coef)
+        value = self.objective(projections, latent, class_coef)
+        return MaxMarginState(directions, projections, class_coef, latent, shares, value)
 
-    def objective(self, along: Array, latent: Array, class_coef: Array) -> float:
-        """Compute Σ v‖x̃‖² is Σv, and ½‖x − Wᵀz‖² + ½‖z‖² = ½‖x‖² + z·(z − Wx)."""
+    def objective(self, projections: Array, latent: Array, class_coef: Array) -> float:
+        """Compute the objective, with Σ v‖x̃‖² = Σv and ½‖x − Wᵀz‖² + ½‖z‖² = ½‖x‖² + z·(z − Wx)."""
         scores = self._scores(latent, class_coef)
         hinges = scores.max(axis=1) - scores[self._rows_own]
-        of_rows = np.einsum("nk,nk->n", latent, latent - along) + self.C * hinges
+        of_rows = np.einsum("nk,nk->n", latent, latent - projections) + self.C * hinges
         total = of_rows.sum() if self.rows.weights is None else self.rows.weights @ of_rows
         return float(0.5 * self.rho * np.vdot(class_coef, class_coef) + 0.5 * self.rows.total_weight + total)
 
@@ -120,7 +121,7 @@ class MaxMarginProblem:
         return latent @ class_coef.T + 1.0 - self._own(1.0)
 
     def _duals(self, shares: Array) -> Array:
-        """Return a, of rows of weight 1."""
+        """Return A for rows of weight 1."""
         return self.C * (self._own(1.0) - shares)
 
     @property
@@ -133,15 +134,17 @@ class MaxMarginProblem:
         return marks
 
 
-def descent(problem: MaxMarginProblem, start: MaxMarginState, *, tol: float, max_iter: int) -> Iterator[MaxMarginState]:
-    """Return the states after each turn, until a round of turns lowers the objective by no more than tol of it."""
+def state_sequence(
+    problem: MaxMarginProblem, start: MaxMarginState, *, tol: float, max_iter: int
+) -> Iterator[MaxMarginState]:
+    """Yield the state after each step until a round lowers the objective by at most tol, relatively."""
     state, reach = start, 1.0
     yield state
     for _ in range(max_iter):
         before = state.objective
-        state = problem.downhill(state)
+        state = problem.update_classifier(state)
         yield state
-        state, reach = problem.turned(state, reach)
+        state, reach = problem.update_directions(state, reach)
         yield state
         if before - state.objective <= tol * abs(before):
             return

@@ -1,12 +1,12 @@
-"""Partial least squares of one-hot labels, and how many features each sparse component keeps.
+"""Partial least squares of one-hot labels, and the number of features kept by each sparse component.
 
     maximise  cov(X_h w, Y v)²  subject to  ‖w‖ = ‖v‖ = 1 ,    t_h = X_h w_h ,    X_{h+1} = X_h − t_h p_hᵀ
 
 Neither rows nor scatter are deflated: with r_h = w_h − Σ_j (p_jᵀw_h) r_j the scores are t_h = X r_h of the original
-rows, p_h = Sr_h / r_hᵀSr_h, and only the small M = XᵀY loses tᵀt p_h q_hᵀ (Dayal and MacGregor 1997). A sparse w is Mv
-with its smallest entries thresholded away, in turn with v = Mᵀw, until neither changes (Lê Cao et al. 2011). The number
-of features is chosen component by component (as mixOmics' tune.splsda): of all counts whose held-out accuracy by the
-nearest centroid is within one standard error of the highest, the smallest.
+rows, p_h = Sr_h / r_hᵀSr_h, and only the small M = XᵀY is deflated, by tᵀt p_h q_hᵀ (Dayal and MacGregor 1997). A
+sparse w is soft-thresholded Mv, alternating with v = Mᵀw until neither changes (Lê Cao et al. 2011). The number of
+features is chosen component by component (as in mixOmics' tune.splsda): the smallest number whose held-out
+nearest-centroid accuracy is within one standard error of the highest.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from numpy.typing import NDArray
 
 from discrim.core.coordinates.products import Products
 from discrim.core.margin_vectors import Margins
+from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio
 from discrim.decompositions import svd
 from discrim.tables.rows import LabelledRows, projected
 
 Array = NDArray[np.float64]
 EXPLAINED = 1e-10  # share of the covariance with the labels below which nothing is left to explain
-TIED = 1e-12  # entries closer than this, beside the largest, are thresholded together
-ROUNDING = 1e-12  # share of the largest below which a weight is rounding: such a feature is not selected
-DEFLATED = 1e-14  # share of the largest covariance before any deflation, below which the rest of it is rounding
-CHANGE, TURNS = 1e-13, 2_000  # when a sparse weight is found: it no longer changes, or after so many turns
+TIED = 1e-12  # entries that differ by less than this, relative to the largest, are thresholded together
+ROUNDING = 1e-12  # weights below this share of the largest are rounding, and their features are not selected
+DEFLATED = 1e-14  # share of the largest covariance before deflation, below which the remainder is rounding
+CHANGE, TURNS = 1e-13, 2_000  # a sparse weight is final if it no longer changes, or after this many iterations
 
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresComponents:
-    """The components so far (rows), in the coordinates of a ratio, and the covariance with the labels that is left."""
+    """Components so far (rows) in the coordinates of a ratio, and the remaining covariance with the labels."""
 
     ratio: Ratio
-    label_units: Array  # by which the one-hot columns are divided: 1, or their deviations
+    label_units: Array  # divisors of the one-hot columns: 1, or their deviations
     left: Array  # M/n: r×C
     weights: Array  # w_h
     rotations: Array  # r_h
@@ -46,7 +47,7 @@ class LeastSquaresComponents:
 
     @classmethod
     def of(cls, ratio: Ratio, *, scale_labels: bool = False) -> LeastSquaresComponents:
-        """Return the start, without components; `scale_labels` divides each one-hot column by its deviation."""
+        """Build without components; `scale_labels` divides each one-hot column by its deviation."""
         units = np.sqrt(ratio.shares * (1 - ratio.shares)) if scale_labels else np.ones(len(ratio.shares))
         units[units == 0] = 1.0  # a class without rows
         cross = ratio.means.T * (np.sqrt(ratio.shares) / units)
@@ -55,32 +56,34 @@ class LeastSquaresComponents:
 
     @property
     def whole(self) -> Array:
-        """M/n before any deflation."""
+        """M/n before deflation."""
         return self.ratio.means.T * (np.sqrt(self.ratio.shares) / self.label_units)
 
     @property
     def label_variance(self) -> float:
-        """Variance of the labels, summed over their columns."""
+        """Total variance of the labels over their columns."""
         return float((self.ratio.shares * (1 - self.ratio.shares) / self.label_units**2).sum())
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the labels have no covariance left with what is left of the rows."""
+        """True if the labels have no covariance left with the deflated rows."""
         return bool(la.norm(self.left) <= EXPLAINED * la.norm(self.whole)) or len(self.weights) >= self.ratio.rank
 
     @property
     def explained(self) -> Array:
-        """SS_h/n = (t_hᵀt_h/n) ‖q_h‖²: the labels' variance that each component accounts for."""
+        """SS_h/n = (t_hᵀt_h/n) ‖q_h‖²: the variance of the labels explained by each component."""
         return self.variances * np.einsum("kc,kc->k", self.label_loadings, self.label_loadings)
 
     def extended(self, keep: int | None = None) -> LeastSquaresComponents:
-        """Return one component more, with at most `keep` weights that are not 0 (None: all)."""
+        """Return the components with one more, which has at most `keep` nonzero weights (None: all)."""
         weight = leading_weight(self.left, keep, DEFLATED * float(np.abs(self.whole).max()))
         rotation = weight.copy()
-        for _ in range(2):  # the second time for what rounding left of the first
+        for _ in range(2):  # the second time removes the rounding of the first
             rotation -= (self.loadings @ rotation) @ self.rotations
         along = self.ratio.total_along(rotation[None])[0]
         variance = float(along @ rotation)
+        if not variance > 0:  # earlier components contain the selected features: the covariance left is rounding
+            return replace(self, left=np.zeros_like(self.left))
         loading, of_labels = along / variance, (weight @ self.left) / variance
         return replace(
             self,
@@ -93,18 +96,18 @@ class LeastSquaresComponents:
         )
 
     def centroids(self) -> Array:
-        """Return the classes' mean scores, C×k."""
+        """Return the class means of the scores, C×k."""
         return self.ratio.means @ self.rotations.T / np.sqrt(self.ratio.shares)[:, None]
 
 
 def leading_weight(cross: Array, keep: int | None = None, rounding: float = 0.0) -> Array:
-    """Return the unit w of largest ‖Mᵀw‖; with `keep`, the fixed point of w ∝ soft(Mv), v ∝ Mᵀw from there.
+    """Return the unit w with the largest ‖Mᵀw‖; with `keep`, the fixed point of w ∝ soft(Mv), v ∝ Mᵀw from there.
 
     rounding : size below which an entry of M is rounding
     """
     largest = float(np.abs(cross).max())
     cross = cross / largest
-    if keep is not None:  # a feature without covariance with the labels has rounding in its place
+    if keep is not None:  # a feature without covariance with the labels has only rounding there
         least = max(ROUNDING, rounding / largest)
         cross = np.where(np.abs(cross).max(axis=1, keepdims=True) > least, cross, 0.0)
     left, _, right = svd(cross)
@@ -125,9 +128,9 @@ def leading_weight(cross: Array, keep: int | None = None, rounding: float = 0.0)
 
 
 def soft_thresholded(vector: Array, keep: int) -> Array:
-    """sign(a)(|a| − δ)₊ with δ the largest size that is not among the `keep` largest: at most so many are not 0.
+    """Return sign(a)(|a| − δ)₊, where δ is the largest size not among the `keep` largest; at most `keep` are nonzero.
 
-    Sizes equal to δ go with it. Where that would leave nothing, the largest stay as they are.
+    Sizes equal to δ are set to 0. If that would leave nothing, the largest entries are kept unchanged.
     """
     sizes = np.abs(vector)
     if keep >= len(sizes):
@@ -141,7 +144,7 @@ def soft_thresholded(vector: Array, keep: int) -> Array:
 
 
 Indices = NDArray[np.intp]
-TRIED = 12  # counts of kept features, in geometric steps
+TRIED = 12  # numbers of kept features, in geometric steps
 
 
 def counts_to_try(n_features: int) -> Indices:
@@ -151,39 +154,38 @@ def counts_to_try(n_features: int) -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Components of the training rows, and the rows held out."""
+    """Components of the training rows, and the held-out rows."""
 
     found: LeastSquaresComponents
-    present: Indices  # numbers of the classes among the training rows
-    mean: Array
-    exponent: int  # of the unit in which the components are found
+    present: Indices  # numbers of the classes that occur in the training rows
+    moments: ClassMoments  # means of the training rows
     test: LabelledRows
 
     @classmethod
     def of(cls, rows: LabelledRows, training: Indices, test: Indices, *, scale_labels: bool) -> Fold:
-        """Start without components."""
-        part = rows.some(training)
+        """Build without components."""
+        part = rows.select(training)
         present, codes = np.unique(part.codes, return_inverse=True)
         part = LabelledRows(part.X, codes, rows.classes[present], part.weights)
         basis = Products(points=part, margins=Margins(), original=part, how="training rows", pilot=None)
-        moments = basis.moments("means")
+        moments = ClassMoments.from_rows(basis.points, keep="means")
         found = LeastSquaresComponents.of(basis.ratio(moments), scale_labels=scale_labels)
-        return cls(found, present, moments.mean, moments.exponent, rows.some(test))
+        return cls(found, present, moments, rows.select(test))
 
     def extended(self, keep: int | None = None) -> Fold:
-        """Return the fold with one component more, if there is one."""
+        """Return the fold with one more component, if there is one."""
         if self.found.is_exhausted:
             return self
-        return Fold(self.found.extended(keep), self.present, self.mean, self.exponent, self.test)
+        return replace(self, found=self.found.extended(keep))
 
     def accuracy(self) -> float:
-        """Return the share of the held-out weight that the nearest centroid of scores has right."""
+        """Return the weighted share of held-out rows that the nearest centroid of the scores classifies correctly."""
         return self._accuracy(self._scores(), self.found.centroids())
 
     def _scores(self) -> Array:
-        """Return the components of the held-out rows, in the unit of the fold."""
-        scores = projected(self.test.X, self.mean, np.ldexp(self.found.rotations, -self.exponent))
-        return scores.astype(np.float64, copy=False)
+        """Return the scores of the held-out rows, in the unit of the fold."""
+        X = self.test.X.astype(np.float64, copy=False)  # scores in single precision may overflow
+        return projected(X, self.moments.mean, self.moments.for_rows(self.found.rotations))
 
     def _accuracy(self, scores: Array, centroids: Array) -> float:
         nearest = (scores @ centroids.T - 0.5 * (centroids**2).sum(axis=1)).argmax(axis=1)
@@ -192,7 +194,7 @@ class Fold:
     def judged(self, counts: int, label_units: Array) -> Array:
         """Return accuracy and mean squared error of the one-hot labels (in their units) after 1, 2, … components.
 
-        A fold that has fewer components than `counts` repeats the figures of its last.
+        A fold with fewer components than `counts` repeats the figures of its last one.
         """
         scores, centroids, found = self._scores(), self.found.centroids(), self.found
         errors = np.zeros((len(scores), len(label_units)))
@@ -209,7 +211,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class KeptFeatures:
-    """What each component keeps: how many, which in what share of the training sets, and what was tried for it."""
+    """Features kept by each component: number, selection frequency over the training sets, and numbers tried."""
 
     keep_: Indices
     stability_: Array  # k×d
@@ -217,7 +219,7 @@ class KeptFeatures:
     keep_tried_: Indices | None
 
     def first(self, k: int) -> KeptFeatures:
-        """Return those of the first k components."""
+        """Return the features kept by the first k components."""
         accuracies = None if self.keep_accuracies_ is None else self.keep_accuracies_[:k]
         return KeptFeatures(self.keep_[:k], self.stability_[:k], accuracies, self.keep_tried_)
 
@@ -233,17 +235,22 @@ def fewest_within_one_error(accuracies: Array) -> int:
 def kept_features(
     whole: LeastSquaresComponents, folds: list[Fold], wanted: int, given: list[int] | None, counts: Indices
 ) -> tuple[LeastSquaresComponents, KeptFeatures]:
-    """Return the components of the whole table, with numbers of features as given or as held-out rows choose."""
-    accuracies, keep = [], []
+    """Return the components of the whole table, with the numbers of features given or chosen by held-out rows."""
+    accuracies: list[Array] = []
+    keep: list[int] = []
     while len(whole.weights) < wanted and not whole.is_exhausted:
         if given is None:
             tried = np.array([[fold.extended(int(count)).accuracy() for count in counts] for fold in folds])
-            accuracies.append(tried.mean(axis=0))
             count = int(counts[fewest_within_one_error(tried)])
         else:
             count = given[len(whole.weights)]
-        whole, folds = whole.extended(count), [fold.extended(count) for fold in folds]
+        whole = whole.extended(count)
+        if len(whole.weights) == len(keep):
+            break  # no further component
+        folds = [fold.extended(count) for fold in folds]
         keep.append(min(count, whole.weights.shape[1]))
+        if given is None:
+            accuracies.append(tried.mean(axis=0))
     chosen = np.zeros(whole.weights.shape)
     for fold in folds:
         chosen[: len(fold.found.weights)] += fold.found.weights != 0
@@ -254,21 +261,22 @@ def kept_features(
 
 @dataclass(frozen=True, eq=False)
 class HeldOutComponents:
-    """Figures of held-out rows: Q² of each component, and the accuracy after 1, 2, … components."""
+    """Figures from held-out rows: Q² of each component, and the accuracy after 1, 2, … components."""
 
     q2_: Array
     count_accuracies_: Array
 
     def first(self, k: int) -> HeldOutComponents:
-        """Return those of the first k components."""
+        """Return the figures of the first k components."""
         return HeldOutComponents(self.q2_[:k], self.count_accuracies_)
 
 
 def held_out_components(whole: LeastSquaresComponents, folds: list[Fold]) -> tuple[HeldOutComponents, int]:
-    """Return the figures of every component of the whole table, and the number that held-out rows choose.
+    """Return the figures of every component of the whole table, and the number of components that held-out rows choose.
 
-    Q²_h = 1 − PRESS_h/RSS_{h−1}: the squared error of held-out labels by h components, over what h − 1 components of
-    all rows leave. The number chosen is the fewest within one standard error of the highest accuracy.
+    Q²_h = 1 − PRESS_h/RSS_{h−1}: the squared error of held-out labels with h components, divided by the residual sum of
+    squares of h − 1 components of all rows. The number chosen is the smallest within one standard error of the highest
+    accuracy.
     """
     counts = len(whole.weights)
     for _ in range(counts):

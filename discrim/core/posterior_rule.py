@@ -1,23 +1,20 @@
-"""The classifier behind the posterior map: kernel, ridge and temperature as held-out rows choose them, then all rows.
+"""Rule of the posterior map: kernel, ridge and temperature chosen by held-out rows, then fitted to all rows.
 
-    a_c(x) = Σ_l B_lc k(x, l) + b_c      with landmarks l; the columns themselves for a linear rule
-
-Tables of many rows choose the kernel on some of them, with few landmarks; ridge and temperature always on all rows and
-with the landmarks of the final rule.
+For tables with many rows the kernel is chosen on a sample with few landmarks. Ridge and temperature are always chosen
+on all rows, with the landmarks of the final rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from discrim.core.calibration import calibrated
+from discrim.core.calibration import calibrated, standard_error
 from discrim.core.class_places import simplex
 from discrim.core.coordinates.basis import Basis, column_variances
 from discrim.core.coordinates.choose import EXACT_SIDE, Plan
@@ -27,91 +24,47 @@ from discrim.core.kernel_choice import (
     Choice,
     FeatureSpaces,
     HeldOutScores,
-    chosen,
+    best_choice,
     held_out_scores,
     linear_scores,
+    refined_candidate,
 )
-from discrim.core.landmarks import GRADIENTS, LandmarkKernel, drawn_landmarks
+from discrim.core.kernel_rule import PosteriorRule
+from discrim.core.landmarks import drawn_landmarks
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Statistics
 from discrim.core.ridge_rules import RidgeRules
 from discrim.tables.row_hash import Hashes, hash_folds, row_hashes
-from discrim.tables.rows import LabelledRows, block_slices
+from discrim.tables.rows import LabelledRows
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-CHOICE_ROWS = 2_500  # on which the kernel is chosen
+CHOICE_ROWS = 2_500  # sample on which the kernel is chosen
 CHOICE_LANDMARKS = 300
 FINAL_LANDMARKS = 1_000
 SHARPNESS = 2.0
-TEMPERED_RADIUS = 0.8  # of the median held-out row, for sharpness="tempered"
-
-
-@dataclass(frozen=True, eq=False)
-class PosteriorRule:
-    """Scores of the classes: `kernel` None for a linear rule, which takes `centre` off the rows."""
-
-    kernel: LandmarkKernel | None
-    centre: Array
-    coefficients: Array  # (m or d)×C
-    offsets: Array
-
-    def scores(self, X: Any) -> Array:
-        """a_c(x), n×C."""
-        if self.kernel is None and sp.issparse(X):
-            return np.asarray(X @ self.coefficients) + (self.offsets - self.centre @ self.coefficients)
-        result = np.empty((X.shape[0], len(self.offsets)))
-        for part in block_slices(X.shape[0], len(self.coefficients)):
-            if self.kernel is None:
-                features = np.subtract(X[part], self.centre, dtype=np.float64)
-            else:
-                features = self.kernel(X[part])
-            result[part] = features @ self.coefficients + self.offsets
-        return result
-
-    @property
-    def name(self) -> str:
-        """The kernel, and the number of landmarks."""
-        if self.kernel is None:
-            return "linear ridge rule"
-        return f"ridge rule of a kernel ({self.kernel.name}) with {self.kernel.landmarks.shape[0]} landmarks"
-
-    @property
-    def has_gradients(self) -> bool:
-        """True if the scores can be differentiated."""
-        return self.kernel is None or self.kernel.name in GRADIENTS
-
-    def effects(self, X: Any, weights: Sequence[Array], spread: Array) -> list[Array]:
-        """Compute Σ_c w_nc ∂a_c(x_n)/∂x times the spread of each column, n×d, for each of the weights (n×C)."""
-        return [self.gradients(X, one) * spread for one in weights]
-
-    def gradients(self, X: Any, weights: Array) -> Array:
-        """Compute Σ_c w_nc ∂a_c(x_n)/∂x for every row (n×d), where `weights` is n×C."""
-        if self.kernel is None:
-            return weights @ self.coefficients.T
-        result = np.empty(X.shape)
-        for part in block_slices(X.shape[0], len(self.coefficients)):
-            result[part] = self.kernel.gradients(X[part], weights[part] @ self.coefficients.T)
-        return result
+SHARPNESSES = (SHARPNESS, 3.0, 4.0, 6.0, 8.0, 12.0)  # for sharpness="auto"
+LOST_ACCURACY = 0.005  # share of held-out rows that the smallest sharpness may classify worse than the best
+TEMPERED_RADIUS = 0.8  # radius of the median held-out row for sharpness="tempered"
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRows:
-    """Scores of training rows by rules that were fitted without them, found by the content of the rows."""
+    """Scores of training rows by rules fitted without them, looked up by the contents of the rows."""
 
-    hashes: NDArray[np.uint64]  # sorted, each once
+    hashes: NDArray[np.uint64]  # sorted and unique
     scores: Array
 
     @classmethod
     def from_folds(cls, folds: Folds, choice: Choice) -> HeldOutRows:
-        """Collect the held-out scores of a choice that all rows took part in; equal rows share their mean."""
+        """Collect the held-out scores of a choice made on all rows; equal rows share their mean."""
         rows = np.concatenate([test for _, test in folds.splits.pairs])
         return cls._of(row_hashes(folds.points.X)[rows], choice)
 
     @classmethod
     def from_sample(cls, total: Statistics, choice: Choice) -> HeldOutRows:
-        """Collect the same for the sample of gathered statistics, the first folds of which were scored."""
+        """Collect the held-out scores for the sample of gathered statistics, of which the first folds were scored."""
         assert total.sample is not None
         drawn = hash_folds(total.sample.hashes, total.gathering.n_folds, total.gathering.seed)
         rows = np.argsort(drawn, kind="stable")[: len(choice.held_out.codes)]
@@ -125,32 +78,42 @@ class HeldOutRows:
         return cls(hashes, sums / np.bincount(which)[:, None])
 
     def replace(self, X: Any, scores: Array) -> Array:
-        """Return the scores with those of training rows replaced by their held-out ones."""
+        """Return the scores, with those of training rows replaced by their held-out scores."""
         hashes = row_hashes(X)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.where((self.hashes[at] == hashes)[:, None], self.scores[at], scores)
 
 
 def is_too_large(n: int, d: int) -> bool:
-    """Whether statistics of the columns, and those of the rows, are out of reach."""
+    """Return True if neither statistics of the columns nor those of the rows fit into memory."""
     return min(n, d) > EXACT_SIDE
 
 
 def choose_kernel(folds: Folds, priorities: Indices, candidates: Sequence[Candidate], most: int) -> Choice:
-    """Return what some rows choose, with few landmarks."""
+    """Choose the kernel on a sample of rows, with few landmarks; refined columns must lead by one standard error."""
     sample = _sample(folds, priorities)
-    rows = folds if sample is None else folds.some(sample)
+    rows = folds if sample is None else folds.sample(sample)
     known = priorities if sample is None else priorities[sample]
     few = min(most, CHOICE_LANDMARKS)
     linear = any(candidate.is_linear for candidate in candidates)
     coordinates = _coordinates(rows.points) if linear else rows.points
-    return chosen(held_out_scores(rows, coordinates, known, candidates, few), rows.splits.repeats)
+    found = held_out_scores(rows, coordinates, known, candidates, few)
+    plain = best_choice(found, rows.splits.repeats)
+    candidate = refined_candidate(rows.points, plain)
+    if candidate is None:
+        return plain
+    added = held_out_scores(rows, coordinates, known, [candidate], few, found)
+    refined = best_choice(added, rows.splits.repeats)
+    error = standard_error(plain.accuracy, plain.held_out.total_weight / rows.splits.repeats)
+    is_whole = len(added[candidate]) == len(rows.splits.pairs)
+    is_ahead = is_whole and refined.accuracy > plain.accuracy + error
+    return replace(refined if is_ahead else plain, tried=(*plain.tried, *refined.tried))
 
 
 def choose_rule(
     folds: Folds, priorities: Indices, candidates: Sequence[Candidate], n_landmarks: int | None
 ) -> tuple[Choice, Choice]:
-    """Return what is chosen on few rows and landmarks, and then the ridge and temperature on all."""
+    """Return the choice on few rows and landmarks, and the choice of ridge and temperature on all."""
     most = FINAL_LANDMARKS if n_landmarks is None else n_landmarks
     first = choose_kernel(folds, priorities, candidates, most)
     linear = first.candidate.is_linear
@@ -158,38 +121,38 @@ def choose_rule(
     if _sample(folds, priorities) is None and (linear or min(distinct, most) <= CHOICE_LANDMARKS):
         return first, first
     coordinates = _coordinates(folds.points) if linear else folds.points
-    return first, chosen(held_out_scores(folds, coordinates, priorities, [first.candidate], most), folds.splits.repeats)
+    found = held_out_scores(folds, coordinates, priorities, [first.candidate], most)
+    final = best_choice(found, folds.splits.repeats)
+    why = f"{first.why}; with all rows and landmarks, the shrinkage is {final.shrinkage:.2g}"
+    return replace(first, why=why), final
 
 
 def choose_linear_rule(folds: Iterable[TrainingSet]) -> Choice:
-    """Ridge and temperature of the linear rule, where statistics of the folds suffice."""
-    return chosen({Candidate("linear"): list(linear_scores(folds))})
+    """Choose ridge and temperature of the linear rule from statistics of the folds."""
+    return best_choice({Candidate("linear"): list(linear_scores(folds))})
 
 
 def linear_rule(basis: Basis, moments: ClassMoments, shrinkage: float) -> PosteriorRule:
-    """From statistics in a basis's coordinates."""
+    """Return the linear rule from statistics in a basis's coordinates."""
     rules = RidgeRules.of(moments, np.array([shrinkage]))
-    weights = basis.lift(np.ldexp(rules.weights[0], -moments.exponent))
+    weights = basis.lift(moments.for_rows(rules.weights[0]))
     return PosteriorRule(None, basis.mean(moments), np.ascontiguousarray(weights.T), rules.offsets[0])
 
 
 def fitted_rule(points: LabelledRows, priorities: Indices, choice: Choice, n_landmarks: int | None) -> PosteriorRule:
-    """Return the chosen rule of all rows."""
+    """Return the chosen rule, fitted to all rows."""
     if choice.candidate.is_linear:
         basis = _basis(points)
-        return linear_rule(basis, ClassMoments.of_rows(basis.points), choice.shrinkage)
+        return linear_rule(basis, ClassMoments.from_rows(basis.points), choice.shrinkage)
     most = FINAL_LANDMARKS if n_landmarks is None else n_landmarks
     landmarks = points.X[drawn_landmarks(priorities, np.arange(points.shape[0]), most)]
     spaces = FeatureSpaces.of([choice.candidate], points, landmarks)
     (space,), (moments,) = spaces.spaces, spaces.moments(points)
-    rules = RidgeRules.of(moments, np.array([choice.shrinkage]))
-    weights = np.ldexp(rules.weights[0], -moments.exponent)
-    offsets = rules.offsets[0] - weights @ moments.mean
-    return PosteriorRule(space.kernel, np.empty(0), space.factor @ weights.T, offsets)
+    return PosteriorRule.from_features(space, moments, choice.shrinkage)
 
 
 def _basis(points: LabelledRows) -> Basis:
-    """Coordinates of no more columns than rows."""
+    """Return coordinates with at most as many columns as rows."""
     n, d = points.shape
     kind = "rows" if n < d else "features"
     return Plan(kind, f"n={n}, d={d}").build(points, Margins())
@@ -200,9 +163,9 @@ def _coordinates(points: LabelledRows) -> LabelledRows:
 
 
 def _sample(folds: Folds, priorities: Indices) -> Indices | None:
-    """Numbers of the rows that choose, from each class in proportion and by content; None for all.
+    """Return the rows on which to choose, stratified by class and selected by content; None for all rows.
 
-    Equal rows of one class are taken together: a row listed twice is one that counts twice.
+    Equal rows of one class are taken together, because a repeated row is equivalent to a weight.
     """
     codes = folds.points.codes
     if len(codes) <= CHOICE_ROWS:
@@ -218,11 +181,11 @@ def _sample(folds: Folds, priorities: Indices) -> Indices | None:
     return np.flatnonzero(taken[which.ravel()])
 
 
-# ---------------------------------------------------------------------- what a map takes from the choice
+# ---------------------------------------------------------------------- derived from the choice, for the map
 
 
 def class_confusions(held_out: HeldOutScores, temperature: float, total_weight: float) -> Array:
-    """Weighted mean posterior of the rows of each class; of a class that was never held out its own place."""
+    """Compute the weighted mean posterior of each class's rows; a class never held out gets a unit vector."""
     posteriors = calibrated(held_out.scores[0], temperature, total_weight)
     n_classes = posteriors.shape[1]
     found = np.eye(n_classes)
@@ -234,17 +197,35 @@ def class_confusions(held_out: HeldOutScores, temperature: float, total_weight: 
 
 
 def weight_covariance(choice: Choice) -> Array:
-    """Compute the covariance (C×C) of the weights q of held-out rows, at one sharpness so that all maps share axes."""
+    """Compute the covariance (C×C) of the weights q of held-out rows, at a fixed sharpness so all maps share axes."""
     q = softmax(choice.held_out.scores[0] * (SHARPNESS / choice.temperature), axis=1)
     return np.cov(q, rowvar=False, aweights=choice.held_out.weights, ddof=0)
 
 
+def accurate_sharpness(choice: Choice, places: Array) -> float:
+    """Return the smallest sharpness at which the nearest place predicts held-out rows nearly as well as at any other.
+
+    In few dimensions the average of two places may lie next to a third. A larger sharpness moves such rows to one of
+    the two. Places at the vertices of a simplex do not need it: there the nearest place is the most probable class.
+    """
+    if places.shape[1] == len(places) - 1:
+        return SHARPNESS
+    held_out, accuracies = choice.held_out, []
+    for sharpness in SHARPNESSES:
+        z = softmax(held_out.scores[0] * (sharpness / choice.temperature), axis=1) @ places
+        nearest = (z @ places.T - np.einsum("ck,ck->c", places, places) / 2).argmax(axis=1)
+        accuracies.append(np.average(nearest == held_out.codes, weights=held_out.weights))
+    enough = np.array(accuracies) >= max(accuracies) - LOST_ACCURACY - 1e-12
+    return SHARPNESSES[int(enough.argmax())]
+
+
 def tempered_sharpness(choice: Choice, places: Array) -> float:
-    """Return the sharpness at which the median held-out row is so far out, by bisection of its logarithm."""
-    if places.shape[1] == 1:  # inner places of a line lie far in: as sharp as if there were room for all
+    """Return the sharpness at which the median held-out row has the tempered radius, by bisection of its logarithm."""
+    if places.shape[1] == 1:  # inner places of a line have small radii: use those of a simplex
         places = simplex(len(places))
     scores = choice.held_out.scores[0] / choice.temperature
-    low, high = -10.0, 6.0  # of 2^s: no row leaves the middle, every row sits on a place
+    # exponents s of 2^s: at the lower end all rows are in the centre, at the upper end each is at a place
+    low, high = -10.0, 6.0
     for _ in range(30):
         middle = (low + high) / 2
         radii = np.linalg.norm(softmax(2.0**middle * scores, axis=1) @ places, axis=1)

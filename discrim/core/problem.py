@@ -1,13 +1,14 @@
-"""What a method needs of a table (`Needs`), and what it is given to solve (`Problem`).
+"""Requirements of a method (`Needs`), and the input of its solver (`Problem`).
 
     rows → ProblemBuilder → Problem → the method's _solve → Solution ,    statistics → Problem → …
 
-Every way of fitting reads the needs that a method declares once; a method looks at its parameters and at the problem,
-and at nothing else.
+A method declares its needs once, and every way of fitting reads them. Its solver uses only its parameters and the
+problem.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Basis, Features
 from discrim.core.coordinates.choose import Plan, choose
+from discrim.core.coordinates.products import Products
 from discrim.core.cross_validation import (
     Folds,
     Splits,
@@ -33,25 +35,25 @@ from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.ratio import Ratio
 from discrim.core.spread import Spread
-from discrim.tables.check_parameters import class_factors, require_unnumbered, seed_number
+from discrim.tables.check_parameters import checked_priors, class_factors, require_unnumbered, seed_number
 from discrim.tables.rows import LabelledRows
 from discrim.threads import computed_once
 
 Array = NDArray[np.float64]
 Request = int | float | None
 EQUAL_MEANS = (
-    "The means of all classes coincide, so no direction separates them by their means. Check the label column; "
+    "X must have class means that differ; got means that are all equal. Check the label column; "
     "MarginPCA(pairs='nearest') and BayesErrorPCA(score='bhattacharyya') use more than the means."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Folding:
-    """Folds as a method's parameters name them.
+    """Folds given by a method's parameters.
 
-    statistics : what statistics of the folds are for: nothing (the method takes rows of its folds, or none), to judge
-    the result, or to choose a parameter; in the last case those of all rows are their sum.
-    on_sample : whether the choice may be made on some rows of a large sparse table.
+    statistics : use of the folds' statistics: "none" (the method uses rows of its folds, or no folds), "judge" the
+    result, or "choose" a parameter. For "choose", the statistics of all rows are the sum over the folds.
+    on_sample : True if the choice may use a sample of the rows of a large sparse table.
     """
 
     cv: Any
@@ -64,16 +66,17 @@ class Folding:
 class Needs:
     """Requirements of a method, read by every way of fitting.
 
-    scatter : which scatters its statistics hold: "means" none, "pooled" one, "each" one for each class, "weighted" one,
-        pooled with `scatter_weights` (a function of the classes' totals), which parts of a table cannot know.
-    directions : "leading", or "all" where even one direction depends on the smallest.
-    matrix : why products with the rows are not enough and the scatter must be a matrix; None where they are enough.
-    contrasts : whether there are at most as many directions as classes, less one.
-    rows : why statistics are not enough; None where they are.
-    margins : finds what the objective refers to beside the statistics, from the rows in their features.
-    passes : whether products with one spread are all it takes, so that parts may be gone through several times.
-    tells_labels : whether its statistics say what each component explains of the labels (vip_).
-    coordinates : given coordinates, where the decision table is not to choose them.
+    scatter : scatters in its statistics: "means" none, "pooled" one, "each" one per class, "weighted" one, pooled with
+        `scatter_weights` (a function of the class totals), which cannot be known in parts.
+    directions : "leading", or "all" if even one direction depends on the smallest.
+    matrix : reason why the scatter must be a matrix; None if products with the rows suffice.
+    contrasts : True if the method finds at most n_classes − 1 directions.
+    rows : reason why statistics do not suffice; None if they do.
+    margins : function of the rows that computes quantities needed in addition to the statistics.
+    passes : True if products with one spread suffice, so the parts of a table may be read several times instead.
+    tells_labels : True if its statistics show the label variance explained by each component (vip_).
+    priors : class probabilities, "equal", or None for the class frequencies.
+    coordinates : given coordinates; None to choose them by the size of the table.
     """
 
     supervised: bool = True
@@ -88,10 +91,11 @@ class Needs:
     passes: bool = False
     tells_labels: bool = True
     class_weight: Any = None
+    priors: Any = None
     coordinates: Plan | None = None
 
     def gathering(self, method: str) -> Gathering:
-        """Return what every part of a table is asked for: moments where they suffice, else a sample of rows."""
+        """Return the statistics needed from every part of a table: moments if they suffice, else a sample of rows."""
         if self.rows is not None:
             require_unnumbered(None if self.folds is None else self.folds.cv)
             return Gathering(method, self.supervised, keep="means", sample_rows=SAMPLE_ROWS)
@@ -108,37 +112,20 @@ class Needs:
         return replace(asked, n_folds=splitter.get_n_splits(), seed=seed, sample_rows=sampled)
 
     def weighted(self, rows: LabelledRows) -> LabelledRows:
-        """Return the rows with the class weights on their own."""
+        """Return the rows with class weights applied."""
         factors = class_factors(self.class_weight, rows.classes, rows.class_totals)[rows.codes]
         return replace(rows, weights=factors * (1.0 if rows.weights is None else rows.weights))
-
-    def plan(self, rows: LabelledRows, request: Request, *, grouped: bool) -> Plan:
-        """Return the coordinates that suit what is wanted of the rows."""
-        leading = self.directions == "leading"
-        if self.coordinates is not None:
-            return replace(self.coordinates, leading=leading)
-        every = rows.n_classes - 1 if self.contrasts else None
-        folds = self.folds
-        can_sample = rows.is_sparse and folds is not None and folds.on_sample and by_content(folds.cv) and not grouped
-        plan = choose(
-            *rows.shape,
-            stored=rows.X.nnz if rows.is_sparse else None,
-            wanted=request if isinstance(request, int) else every,
-            why_all=self.matrix,
-            can_sample=can_sample,
-        )
-        return replace(plan, leading=leading)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """Everything that a method may look at, its own parameters aside.
+    """Input of a method's solver, in addition to the method's parameters.
 
-    needs : what the method asked for, with its folds
-    basis : the coordinates, with the rows in them (none where only statistics are known) and their margins
-    request : the number of components that is asked for, a share, or None
-    shape : numbers of rows and of features
-    declared : the labels that a stream may bring, where they were named
+    needs : requirements of the method, including its folds
+    basis : coordinates, with the rows in them (none if only statistics are known) and their margins
+    request : requested number of components, a share, or None
+    shape : number of rows and of features
+    declared : labels that a stream may contain, if they were given
     """
 
     needs: Needs
@@ -150,79 +137,75 @@ class Problem:
     statistics: Statistics | None = None
     declared: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
+    folds: Folds | None = None  # of the rows in these coordinates, if a choice uses them
 
     @classmethod
     def from_statistics(
         cls, total: Statistics, needs: Needs, request: Request, declared: NDArray[Any] | None = None
     ) -> Problem:
-        """Return the problem of a table of which there are statistics only."""
-        problem = cls.from_moments(Features.of_moments(total.moments), total.moments, needs, request, total.dtype)
+        """Build from statistics, without rows."""
+        problem = cls.from_moments(Features.from_moments(total.moments), total.moments, needs, request, total.dtype)
         return replace(problem, statistics=total, declared=declared)
 
     @classmethod
     def from_moments(
         cls, basis: Basis, moments: ClassMoments, needs: Needs, request: Request, dtype: np.dtype[Any]
     ) -> Problem:
-        """Return the problem of moments in the features."""
+        """Build from moments in the features."""
         shape = moments.n_rows, moments.n_features
         return cls(needs=needs, basis=basis, moments=moments, request=request, shape=shape, dtype=dtype)
 
     @computed_once
     def ratio(self) -> Ratio:
-        """The class means over the within-class scatter, in the range of the total scatter."""
+        """Return the ratio of the class means to the within-class scatter, in the range of the total scatter."""
         return self.basis.ratio(self.moments)
+
+    @computed_once
+    def priors(self) -> Array:
+        """Return the checked class probabilities."""
+        return checked_priors(self.needs.priors, self.moments.weights / self.moments.total_weight)
 
     @property
     def separated(self) -> Ratio:
-        """The same for a gain that is of the class means alone; refused where they coincide."""
+        """The ratio, for gains that depend on the class means only; raises if all class means are equal."""
         if not self.ratio.means_differ:
             raise ValueError(EQUAL_MEANS)
         return self.ratio
 
-    def class_covariances(self, gamma: float) -> Array:
-        """Return (1−γ) S_c/n_c + γ τ I of every class, in the ratio's coordinates; their mean is the ratio's Σ_γ."""
-        assert self.moments.each is not None
-        each, ratio = self.moments.each / self.moments.weights[:, None, None], self.ratio
-        if ratio.embedding is not None:
-            each = ratio.embedding @ each @ ratio.embedding.T
-        return np.asarray((1 - gamma) * each + ratio.ridge(gamma) * np.eye(each.shape[1]))
-
     def spectrum(self, spread: Spread, wanted: int | None) -> Spectrum:
-        """Return the leading eigenpairs of a spread (None: all)."""
+        """Return the leading eigenpairs of a spread (wanted=None: all)."""
         return self.basis.spectrum(spread, self.moments, wanted)
 
     @property
     def has_folds(self) -> bool:
-        """Whether there are rows, or statistics of folds, to hold out."""
+        """True if there are rows, or statistics of folds, to hold out."""
         if self.statistics is not None:
             return self.statistics.gathering.n_folds > 0
         return self.basis.points.shape[0] > 0
 
     def splits(self, points: LabelledRows | None = None) -> Splits:
-        """Return training and test rows as the method's parameters name them."""
+        """Return training and test rows as given by the method's parameters."""
         assert self.needs.folds is not None
         points = self.basis.original if points is None else points
         return splits_of(points, self.needs.folds.cv, self.needs.folds.random_state, self.groups)
 
     def training_sets(self) -> Iterable[TrainingSet]:
-        """Return statistics of each fold's training rows, with the rows that were held out of them."""
+        """Return statistics of each fold's training rows, with its held-out rows."""
         if self.statistics is not None:
             return gathered_folds(self.statistics)
-        if self.basis.folds is not None:
-            return self.basis.folds
-        return Folds(self.basis.points, self.splits())
+        return self.folds or Folds(self.basis.points, self.splits())
 
     def training_sets_for_choice(self) -> tuple[Iterable[TrainingSet], bool]:
-        """Return the folds that a choice is made by, and whether they hold a sample of the rows."""
-        where = self.basis.to_choose_in()
-        if where is self.basis:
+        """Return the folds for a choice, and True if they hold a sample of the rows."""
+        if not isinstance(self.basis, Products):
             return self.training_sets(), False
+        where = self.basis.to_choose_in()
         return Folds(where.points, self.splits(where.original)), True
 
 
 @dataclass(frozen=True, eq=False)
 class ProblemBuilder:
-    """Problems of rows: in the coordinates of a plan, and in finer ones if small directions matter; each built once."""
+    """Builder of problems from rows: in the coordinates of a plan, and in finer ones if small directions matter."""
 
     rows: LabelledRows
     needs: Needs
@@ -236,18 +219,42 @@ class ProblemBuilder:
     def from_rows(
         cls, rows: LabelledRows, needs: Needs, request: Request, groups: NDArray[Any] | None = None
     ) -> ProblemBuilder:
-        """Choose the coordinates of checked rows."""
+        """Choose the coordinates of validated rows."""
         rows = rows if needs.class_weight is None else needs.weighted(rows)
-        plan = needs.plan(rows, request, grouped=groups is not None)
+        plan, folds = needs.coordinates, needs.folds
+        if plan is None:
+            every = rows.n_classes - 1 if needs.contrasts else None
+            by_content_alone = folds is not None and folds.on_sample and by_content(folds.cv) and groups is None
+            plan = choose(
+                *rows.shape,
+                stored=rows.X.nnz if rows.is_sparse else None,
+                wanted=request if isinstance(request, int) else every,
+                why_all=needs.matrix,
+                can_sample=rows.is_sparse and needs.scatter != "each" and by_content_alone,
+            )
+        plan = replace(plan, leading=needs.directions == "leading")
         margins = Margins() if needs.margins is None else needs.margins(rows)
         return cls(rows, needs, request, groups, plan, margins)
 
     def problem(self, *, resolve: bool) -> Problem:
-        """Return the problem in the cheapest coordinates, or with all directions, even the smallest."""
+        """Return the problem in the cheapest coordinates, or (resolve=True) in those with all directions."""
         if resolve not in self._built:
-            basis = self._with_folds(self.plan.build(self.rows, self.margins, resolve=resolve))
-            keep = "pooled" if self.needs.scatter == "weighted" else self.needs.scatter
-            moments = basis.moments(keep, self.needs.scatter_weights)
+            basis, folding = self.plan.build(self.rows, self.margins, resolve=resolve), self.needs.folds
+            keep, moments, folds, emphasis = self.needs.scatter, None, None, None
+            # folds that choose nothing must not change the last digits of a fit
+            if folding is not None and folding.statistics == "choose":
+                # raised again where the folds are needed, after more serious errors
+                with contextlib.suppress(ValueError):
+                    splits = splits_of(basis.original, folding.cv, folding.random_state, self.groups)
+                    folds = Folds(basis.points, splits)
+            if self.plan.basis == "products":
+                keep = "means"
+            elif folds is not None and keep == "pooled":
+                moments = folds.moments
+            elif keep == "weighted" and self.needs.scatter_weights is not None:
+                keep, emphasis = "pooled", self.needs.scatter_weights(basis.points.class_totals)
+            if moments is None:
+                moments = ClassMoments.from_rows(basis.points, keep=keep, emphasis=emphasis, doubles=False)
             self._built[resolve] = Problem(
                 needs=self.needs,
                 basis=basis,
@@ -256,16 +263,6 @@ class ProblemBuilder:
                 shape=(moments.n_rows, self.rows.shape[1]),
                 dtype=self.rows.X.dtype,
                 groups=self.groups,
+                folds=folds,
             )
         return self._built[resolve]
-
-    def _with_folds(self, basis: Basis) -> Basis:
-        """Return the basis with its points in folds, if a choice is made by their statistics."""
-        folding = self.needs.folds
-        if folding is None or folding.statistics != "choose":
-            return basis  # the same fit, to the last digit, whether or not rows are held out of it
-        try:
-            splits = splits_of(basis.original, folding.cv, folding.random_state, self.groups)
-        except ValueError:  # is raised again where the folds are needed, if the table has no worse fault
-            return basis
-        return replace(basis, folds=Folds(basis.points, splits))

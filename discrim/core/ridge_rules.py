@@ -1,8 +1,8 @@
-"""The ridge rule of linear discriminant analysis for a whole path of ridges, from one tridiagonal form.
+"""Linear discriminant rules for a whole path of ridges, from one tridiagonal form.
 
     a_c(x) = m_cᵀΣ_γ⁻¹(x − μ) − ½ m_cᵀΣ_γ⁻¹m_c + log p_c ,    Σ_γ = (1−γ) S_w/n + γ τ I ,    m_c = μ_c − μ
 
-With S_w/n = Q T Qᵀ, T tridiagonal, every γ costs one tridiagonal system: a quarter of what eigenvectors would take.
+With S_w/n = Q T Qᵀ, T tridiagonal, every γ costs one tridiagonal system: a quarter of the time of eigenvectors.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RidgeRules:
-    """Weights (γ×C×d) and constants (γ×C) of the linear scores; −inf for classes without rows, NaN for no rule."""
+    """Weights (γ×C×d) and constants (γ×C) of the linear scores; −inf for classes without rows, NaN without a rule."""
 
     moments: ClassMoments
     weights: Array
     offsets: Array
-    least_rows: ClassVar[int] = 64  # to score at once: the weights are read for each
+    min_rows: ClassVar[int] = 64  # rows to score at once, because the weights are read for each batch
 
     @classmethod
     def of(
         cls, moments: ClassMoments, shrinkages: Array, priors: Any = None, ridged: Ratio | None = None
     ) -> RidgeRules:
-        """Build from statistics, and their ratio if it is known; priors as `log_priors` takes them."""
+        """Build from statistics, and from their ratio if it is known; `priors` as for `log_priors`."""
         ridged = ratio_of(moments, has_ridge=True) if ridged is None else ridged
-        bare = without_ridge(ridged) if (shrinkages == 0).any() else None
+        bare = without_ridge(ridged, moments.freedom) if (shrinkages == 0).any() else None
         weights = np.zeros((len(shrinkages), len(moments.weights), moments.n_features))
         weights[shrinkages > 0] = ridged.embedded(_ridge_rules(ridged, shrinkages[shrinkages > 0]))
         if bare is not None:
@@ -55,8 +55,13 @@ class RidgeRules:
         return scores
 
 
-def without_ridge(ridged: Ratio) -> Ratio | None:
-    """Return the ratio for a cost without a ridge, in the range of the rows; None if classes do not vary on it all."""
+def without_ridge(ridged: Ratio, freedom: int) -> Ratio | None:
+    """Return the ratio for a cost without ridge, in the range of the rows; None if the cost would be singular there.
+
+    freedom : upper bound on the rank of the within-class scatter
+    """
+    if freedom < ridged.rank:
+        return None
     if ridged.rank == len(ridged.variances):
         return ridged if ridged.within_classes.is_nonsingular else None
     if numerical_rank(ridged.within, ridged.precision) < ridged.rank:
@@ -67,7 +72,7 @@ def without_ridge(ridged: Ratio) -> Ratio | None:
 
 
 def log_priors(moments: ClassMoments, priors: Any = None) -> Array:
-    """Of the classes that have rows: their shares (None), the same for all ("equal"), or as given; −inf for others."""
+    """Return log priors of the classes: by weight (None), "equal", or as given; −inf for classes without rows."""
     given = moments.weights if priors is None else np.ones(len(moments.weights)) if isinstance(priors, str) else priors
     known = np.where(moments.weights > 0, given, 0.0)
     with np.errstate(divide="ignore"):
@@ -77,22 +82,23 @@ def log_priors(moments: ClassMoments, priors: Any = None) -> Array:
 def _ridge_rules(ratio: Ratio, shrinkages: Array) -> Array:
     """Compute Σ_γ⁻¹ m_c for every γ > 0, γ×C×d."""
     means = ratio.class_means
-    trace = ratio.trace or float(ratio.variances.sum())  # where no class varies that of S_t/n
+    trace = ratio.trace or float(ratio.variances.sum())  # if no class varies, use the trace of S_t/n
     d, target = means.shape[1], trace / max(ratio.rank, 1)
-    if target == 0:  # all rows are equal: they tell nothing
+    if target == 0:  # all rows are equal
         return np.zeros((len(shrinkages), *means.shape))
-    reduced, diagonal, beside, reflectors, _ = la.lapack.dsytrd(ratio.within, lower=1, lwork=64 * d)
-    beside = beside if len(beside) else np.zeros(1)  # which LAPACK wants of a single number, too
-    turned = _turned(reduced, reflectors, means.T, "T")
+    reduced, diagonal, off_diagonal, reflectors, _ = la.lapack.dsytrd(ratio.within, lower=1, lwork=64 * d)
+    # LAPACK requires one number even for a 1×1 matrix
+    off_diagonal = off_diagonal if len(off_diagonal) else np.zeros(1)
+    rotated = _rotated(reduced, reflectors, means.T, "T")
     found = np.empty((len(shrinkages), len(means), d))
     for rules, gamma in zip(found, shrinkages, strict=True):
-        system = (1 - gamma) * diagonal + gamma * target, (1 - gamma) * beside
-        rules[:] = la.lapack.dptsv(*system, turned)[2].T
-    return _turned(reduced, reflectors, found.reshape(-1, d).T, "N").T.reshape(found.shape)
+        system = (1 - gamma) * diagonal + gamma * target, (1 - gamma) * off_diagonal
+        rules[:] = la.lapack.dptsv(*system, rotated)[2].T
+    return _rotated(reduced, reflectors, found.reshape(-1, d).T, "N").T.reshape(found.shape)
 
 
-def _turned(reduced: Array, reflectors: Array, columns: Array, transposed: str) -> Array:
-    """Compute Q or Qᵀ times the columns; Q leaves the first coordinate as it is."""
+def _rotated(reduced: Array, reflectors: Array, columns: Array, transposed: str) -> Array:
+    """Compute Q or Qᵀ times the columns; Q does not change the first coordinate."""
     result = np.array(columns, dtype=np.float64, order="F")
     if len(reflectors):
         block = np.asfortranarray(reduced[1:, :-1])

@@ -1,9 +1,9 @@
-"""A spread: what nearly every method here maximises.
+"""Spreads: the matrices whose leading eigenvectors most methods compute.
 
     A = Σ_i w_{y_i} (x_i − μ_{y_i})(x_i − μ_{y_i})ᵀ + Σ_r u_r u_rᵀ + Σ_{(i,j)} v_ij (x_i − x_j)(x_i − x_j)ᵀ
 
-A weight per class for the class-centred rows, a few extra rows, and (nearest enemies only) weighted pairs of rows.
-The one description serves every way to solve it: as a d×d matrix, as a factor Z with A = ZᵀZ, or as an operator.
+The terms are class-centred rows with a weight per class, a few extra rows, and (for nearest enemies) weighted pairs of
+rows. The same description serves all solvers: as a d×d matrix, as a factor Z with A = ZᵀZ, or as an operator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Product = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Class weights w_c, extra rows u_r (√weight · vector), pairs of rows; in the units of the moments it came from."""
+    """Class weights w_c, extra rows u_r (√weight · vector) and pairs of rows, in the units of the moments."""
 
     class_weights: Array
     rows: Array
@@ -35,28 +35,28 @@ class Spread:
 
     @property
     def is_definite(self) -> bool:
-        """Whether A = ZᵀZ: no weight is negative."""
+        """True if A = ZᵀZ, i.e. no weight is negative."""
         return bool((self.class_weights >= 0).all())
 
     def matrix(self, moments: ClassMoments, points: LabelledRows | None = None) -> Array:
-        """Return A as a d×d matrix, from the statistics (and from the rows if pairs are part of it)."""
+        """Return A as a d×d matrix, from the statistics (and from the rows if there are pairs)."""
         A = self.rows.T @ self.rows
         if self.class_weights.any():
             A += moments.scatter(self.class_weights)
         if self.pairs is not None and points is not None:
             for part in block_slices(len(self.pairs.weight), points.shape[1]):
-                differences = self._differences(points, part, moments.exponent)
+                differences = self._differences(points, part, moments)
                 A += differences.T @ differences
         return A
 
     def factor(self, moments: ClassMoments, points: LabelledRows) -> Array:
-        """Compute Z with A = ZᵀZ: one row per sample, extra row and pair that counts."""
+        """Return Z with A = ZᵀZ: one row per sample, extra row and pair."""
         parts = [self.rows]
         if self.class_weights.any():
             scales = np.sqrt(self._row_weights(points))[:, None]
-            parts.append(_centred(points, slice(None), moments) * scales)
+            parts.append(moments.residuals(points.X, points.codes) * scales)
         if self.pairs is not None:
-            parts.append(self._differences(points, slice(None), moments.exponent))
+            parts.append(self._differences(points, slice(None), moments))
         return np.concatenate(parts)
 
     def operator(self, moments: ClassMoments, points: LabelledRows) -> LinearOperator:
@@ -66,7 +66,7 @@ class Spread:
         return LinearOperator((d, d), matvec=lambda v: product(v).ravel(), matmat=product, dtype=np.float64)
 
     def _dense_product(self, moments: ClassMoments, points: LabelledRows) -> Product:
-        """Block by block around the class means, as exact as the statistics."""
+        """Return the product, block by block around the class means, with the accuracy of the statistics."""
         weights = self._row_weights(points)
 
         def product(V: Array) -> Array:
@@ -74,33 +74,33 @@ class Spread:
             result = self.rows.T @ (self.rows @ V)
             if self.class_weights.any():
                 for part in block_slices(*points.shape):
-                    block = _centred(points, part, moments)
+                    block = moments.residuals(points.X[part], points.codes[part])
                     result += block.T @ (weights[part, None] * (block @ V))
             if self.pairs is not None:
                 for part in block_slices(len(self.pairs.weight), points.shape[1]):
-                    differences = self._differences(points, part, moments.exponent)
+                    differences = self._differences(points, part, moments)
                     result += differences.T @ (differences @ V)
             return result
 
         return product
 
     def _sparse_product(self, moments: ClassMoments, points: LabelledRows) -> Product:
-        """Centring is a correction by the class means, so a sparse X stays sparse."""
-        X, means = points.X, np.ldexp(moments.means, -moments.exponent)
+        """Return the product with centring as a correction by the class means, so a sparse X stays sparse."""
+        # scaled first: a product with the cells may overflow
+        X, means = moments.scaled(points.X), moments.scaled(moments.means)
         weights = self._row_weights(points)
         members = _membership(points)
-        unit = 0.5**moments.exponent
         incidence = None if self.pairs is None else _incidence(self.pairs, points.shape[0])
 
         def product(V: Array) -> Array:
             V = V.reshape(points.shape[1], -1)
-            projected = unit * np.asarray(X @ V)
+            projected = np.asarray(X @ V)
             result = self.rows.T @ (self.rows @ V)
             if self.class_weights.any():
                 centred = weights[:, None] * (projected - (means @ V)[points.codes])
-                result += unit * np.asarray(X.T @ centred) - means.T @ (members @ centred)
+                result += np.asarray(X.T @ centred) - means.T @ (members @ centred)
             if incidence is not None:
-                result += unit * np.asarray(X.T @ (incidence.T @ (incidence @ projected)))
+                result += np.asarray(X.T @ (incidence.T @ (incidence @ projected)))
             return result
 
         return product
@@ -111,58 +111,49 @@ class Spread:
         if self.class_weights.any():
             total += self._trace_of_rows(moments, points)
         if self.pairs is not None and points.is_sparse:
-            scaled = points.X.astype(np.float64) * 0.5**moments.exponent
-            total += float(_squared_norms(_incidence(self.pairs, points.shape[0]) @ scaled).sum())
+            differences = _incidence(self.pairs, points.shape[0]) @ moments.scaled(points.X)
+            total += float(_squared_norms(differences).sum())
         elif self.pairs is not None:
             for part in block_slices(len(self.pairs.weight), points.shape[1]):
-                total += float(_squared_norms(self._differences(points, part, moments.exponent)).sum())
+                total += float(_squared_norms(self._differences(points, part, moments)).sum())
         return total
 
     def _trace_of_rows(self, moments: ClassMoments, points: LabelledRows) -> float:
-        """Σ_i w_{y_i} ‖x_i − μ_{y_i}‖². Sparse rows lie near the origin: the means' share can be subtracted there."""
+        """Compute Σ_i w_{y_i} ‖x_i − μ_{y_i}‖²; for sparse rows, near the origin, the means' part is subtracted."""
         weights = self._row_weights(points)
         if points.is_sparse:
-            means = np.ldexp(moments.means, -moments.exponent)
-            of_means = self.class_weights * moments.weights @ _squared_norms(means)
-            return float(weights @ _squared_norms(points.X.astype(np.float64) * 0.5**moments.exponent) - of_means)
+            mean_part = self.class_weights * moments.weights @ _squared_norms(moments.scaled(moments.means))
+            return float(weights @ _squared_norms(moments.scaled(points.X)) - mean_part)
         total = 0.0
         for part in block_slices(*points.shape):
-            total += float(weights[part] @ _squared_norms(_centred(points, part, moments)))
+            total += float(weights[part] @ _squared_norms(moments.residuals(points.X[part], points.codes[part])))
         return total
 
     def _row_weights(self, points: LabelledRows) -> Array:
         weights = self.class_weights[points.codes]
         return weights if points.weights is None else weights * points.weights
 
-    def _differences(self, points: LabelledRows, part: slice, exponent: int) -> Array:
+    def _differences(self, points: LabelledRows, part: slice, moments: ClassMoments) -> Array:
         assert self.pairs is not None
         gap = points.X[self.pairs.left[part]] - points.X[self.pairs.right[part]]
         gap = gap.toarray() if sp.issparse(gap) else gap
-        scaled = np.ldexp(gap.astype(np.float64, copy=False), -exponent)
-        return scaled * np.sqrt(self.pairs.weight[part])[:, None]
+        return moments.scaled(gap) * np.sqrt(self.pairs.weight[part])[:, None]
 
 
 def total_spread(moments: ClassMoments) -> Spread:
-    """Compute S_t, what PCA maximises, also where statistics of classes came."""
+    """Return S_t, which PCA maximises, also from class statistics."""
     rows = moments.between_rows() if moments.is_labelled else np.empty((0, moments.n_features))
     return Spread(np.ones(len(moments.weights)), rows)
 
 
-def _centred(points: LabelledRows, part: slice, moments: ClassMoments) -> Array:
-    """Return dense rows around their classes' means, in the moments' units."""
-    codes = points.codes[part]
-    scaled = np.ldexp(points.X[part].astype(np.float64, copy=False), -moments.exponent)
-    return (scaled - moments.pilots[codes]) - moments.remainders[codes]
-
-
 def _membership(points: LabelledRows) -> sp.csr_array:
-    """Compute C×n: entry (c, i) is 1 where row i is of class c."""
+    """Return the C×n indicator matrix: entry (c, i) is 1 if row i belongs to class c."""
     n = points.shape[0]
     return sp.csr_array((np.ones(n), (points.codes, np.arange(n))), shape=(points.n_classes, n))
 
 
 def _incidence(pairs: Pairs, n_rows: int) -> sp.csr_array:
-    """Return one row √v (e_i − e_j) per pair."""
+    """Return the matrix with one row √v (e_i − e_j) per pair."""
     m = len(pairs.weight)
     values = np.sqrt(pairs.weight)
     where = np.tile(np.arange(m), 2), np.concatenate([pairs.left, pairs.right])

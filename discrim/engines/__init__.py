@@ -1,1 +1,1 @@
-"""Where tables beyond one machine's memory live: each engine gathers statistics of parts, and knows no method."""
+"""Engines for tables larger than memory: each gathers statistics of parts, independent of the method."""

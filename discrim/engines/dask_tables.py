@@ -146,6 +146,13 @@ def _whole_rows(X: Any) -> Any:
 
 
 def _blocks(X: Any) -> list[Any]:
+    """Return the blocks of a collection, delayed.
+
+    A data frame is not optimised: Dask would join partitions of a file that is read, by the number of columns that are
+    read, so that X and y of one file had different partitions.
+    """
+    if hasattr(X, "simplify"):
+        return list(X.simplify().to_delayed(optimize_graph=False))
     return list(np.ravel(X.to_delayed()))
 
 
@@ -188,37 +195,25 @@ def accept_dask(cls: type) -> None:
 
 def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a method of rows: a Dask collection gives a lazy result."""
-    decorated = _lazy_score(method) if method.__name__ == "score" else _lazy(method)
+    lazily = _score if method.__name__ == "score" else partial(_apply_lazily, method.__name__)
+
+    @wraps(method)
+    def decorated(model: Any, X: Any, *given: Any, **named: Any) -> Any:
+        return lazily(model, X, *given, **named) if is_dask(X) else method(model, X, *given, **named)
+
     decorated.accepts_dask = True  # type: ignore[attr-defined]
     return decorated
 
 
-def _lazy(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def apply(self: Any, X: Any, *given: Any, **named: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X, *given, **named)
-        return _apply_lazily(self, method.__name__, X)
-
-    return apply
+def _score(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    if hasattr(model, "score_samples"):
+        return model.score_samples(X).mean()
+    right = model.predict(X) == y
+    return right.mean() if sample_weight is None else (right * sample_weight).sum() / sample_weight.sum()
 
 
-def _lazy_score(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def score(self: Any, X: Any, y: Any = None, *given: Any, **named: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X, y, *given, **named)
-        if hasattr(self, "score_samples"):
-            return self.score_samples(X).mean()
-        weights = given[0] if given else named.get("sample_weight")
-        right = self.predict(X) == y
-        return right.mean() if weights is None else (right * weights).sum() / weights.sum()
-
-    return score
-
-
-def _apply_lazily(model: Any, name: str, X: Any) -> Any:
-    """Return a lazy collection of what a method gives for each block; a call on one row tells its shape and type."""
+def _apply_lazily(name: str, model: Any, X: Any) -> Any:
+    """Return a lazy collection of what a method gives for each block; a call on one row gives its shape and type."""
     compute = getattr(model, name)
     is_array = hasattr(X, "chunks")
     rows = _whole_rows(X) if is_array else X

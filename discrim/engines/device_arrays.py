@@ -17,7 +17,7 @@ from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import NO_PARTS, Gathering, Statistics
 from discrim.tables.foreign_arrays import namespace, on_host
 from discrim.tables.rows import LabelledRows, block_slices
-from discrim.tables.validation import checked_labels, checked_weights, require_finite
+from discrim.tables.validation import labelled_rows, require_finite
 
 Array = NDArray[np.float64]
 MOST_CLASSES = 1_000  # a row's class is a row of zeros and a one there
@@ -25,7 +25,7 @@ LEAST_SQUARE, LARGEST_SQUARE = 1e-250, 1e250  # sums of squares that lost no dig
 
 
 def gather_array(gathering: Gathering, X: Any, y: Any = None, sample_weight: Any = None) -> Statistics | None:
-    """Statistics of the rows of an array, summed on its device; None where a fit needs more than these."""
+    """Return the statistics of the rows of an array, summed on its device; None if a fit needs more than these."""
     if X.ndim != 2 or X.shape[0] < X.shape[1] or gathering.needs_hashes or gathering.keep != "pooled":
         return None
     rows = _places(gathering, X, y, sample_weight)
@@ -44,18 +44,15 @@ def gather_array(gathering: Gathering, X: Any, y: Any = None, sample_weight: Any
 
 
 def _places(gathering: Gathering, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-    """Which class and weight each row has, without the rows."""
+    """Return the class and the weight of each row."""
     stand_in = np.broadcast_to(np.float64(0), (X.shape[0], 1))
-    codes, classes = np.zeros(X.shape[0], np.intp), np.array([None])
-    if gathering.supervised:
-        classes, codes = np.unique(checked_labels(gathering.method, y, X.shape[0]), return_inverse=True)
-    weights = None if sample_weight is None else checked_weights(on_host(sample_weight), stand_in)
-    left_out = None if weights is None or (weights > 0).all() else np.flatnonzero(weights > 0)
-    return gathering.weighted(LabelledRows(stand_in, codes.astype(np.intp), classes, weights, left_out))
+    return gathering.weighted(
+        labelled_rows(gathering.method, stand_in, y, sample_weight, supervised=gathering.supervised)
+    )
 
 
 def _doubles(X: Any) -> tuple[Any, np.dtype[Any]]:
-    """The widest numbers of the device, and numpy's name of the array's own."""
+    """Return the widest float type of the device, and the array's own type in numpy."""
     xp = namespace(X)
     own = np.dtype(np.float32 if X.dtype == xp.float32 else np.float64)
     try:
@@ -90,7 +87,7 @@ def _moments(X: Any, rows: LabelledRows) -> ClassMoments:
 
 
 def _blocks(X: Any, rows: LabelledRows) -> Iterator[tuple[slice, Any, Any]]:
-    """Rows in the device's widest numbers, and their weights in the column of their class (n×C)."""
+    """Yield rows in the device's widest numbers, and their weights in the column of their class (n×C)."""
     xp, kind = namespace(X), _doubles(X)[0]
     classes = xp.arange(rows.n_classes, device=X.device)
     for part in block_slices(*X.shape):
@@ -102,7 +99,7 @@ def _blocks(X: Any, rows: LabelledRows) -> Iterator[tuple[slice, Any, Any]]:
 
 
 def projected_array(X: Any, mean: Array, directions: NDArray[Any]) -> Any:
-    """(X − mean) directionsᵀ on the array's device, in its own precision."""
+    """Compute (X − mean) directionsᵀ on the array's device, in its own precision."""
     xp, kind = namespace(X), _doubles(X)[0]
     centre = xp.asarray(mean, dtype=kind, device=X.device)[None, :]
     columns = xp.asarray(np.ascontiguousarray(directions.T), dtype=kind, device=X.device)

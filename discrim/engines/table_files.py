@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,18 +22,14 @@ from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.tables.formats import TablePart, arrow, visible_files
 from discrim.tables.rows import block_slices
 from discrim.tables.source import TableSource
-from discrim.tables.table_error import MAX_BYTES, TableError, quoted, require_room
+from discrim.tables.table_error import MAX_BYTES, TableError, quoted, require_memory
 from discrim.tables.validation import PartError
 from discrim.tables.writing import whole_file
+from discrim.threads import map_tasks, one_blas_thread
 
 LARGE = 2**30  # bytes of a table from which on it is read in parts
 LEAST_OF_CLASS = 10  # rows that a sample holds of the rarest class, where there are as many
 Progress = Callable[[str, int, int], None]  # of what, rows, and bytes so far
-
-
-def is_read_in_parts(path: Path) -> bool:
-    """Return whether features of a table become a folder: it is a folder, a .npy file, or a large file."""
-    return path.is_dir() or path.suffix == ".npy" or is_large(path)
 
 
 def is_large(path: Path) -> bool:
@@ -43,21 +39,26 @@ def is_large(path: Path) -> bool:
 
 
 def gather_files(gathering: Gathering, table: TableSource, progress: Progress | None = None) -> Statistics:
-    """Return the statistics of all files, one after the other, in memory that does not grow with them."""
+    """Return the statistics of all files, one for each free core at a time, in memory that does not grow with them."""
     return table.run(lambda source: _gathered(gathering, source, progress))
 
 
 def _gathered(gathering: Gathering, table: TableSource, progress: Progress | None) -> Statistics:
     total: Statistics | None = None
-    for part in table.parts:
-        gatherer = Gatherer(gathering, table.part_name(part), names=table.features, beside=total)
+
+    def gather(part: TablePart) -> Statistics | None:
+        # rows that cannot enter the sample of the files so far are left out early: any file's will do
+        gatherer = Gatherer(gathering, table.part_name(part), names=table.features, others=total)
         for X, y in table.batches(part):
             gatherer.add(X, y)
             if progress is not None:
                 progress(gatherer.part, len(X), X.nbytes)
-        if not gatherer.is_empty:
-            found = gatherer.statistics()
-            total = found if total is None else total + found
+        return None if gatherer.is_empty else gatherer.statistics()
+
+    with one_blas_thread:
+        for found in map_tasks(gather, table.parts):
+            if found is not None:
+                total = found if total is None else total + found
     if total is None:
         raise TableError(f"{table.path} has no rows.")
     return total
@@ -68,13 +69,13 @@ def is_path(X: Any) -> bool:
 
 
 def files_for(gathering: Gathering, path: Any, target: Any, sample_weight: Any = None) -> TableSource:
-    """A file or a folder by its path, with labels where they are needed or named; weights of its rows are refused."""
+    """Open a file or folder, with labels if they are needed or named; raise if weights are given."""
     if sample_weight is not None:
-        raise ValueError(f"sample_weight came with {path}, which is read in parts. fit_parts takes (X, y, weights).")
+        raise ValueError(f"sample_weight is not supported for a path; got {path}. Pass (X, y, weights) to fit_parts.")
     if gathering.supervised and target is None:
         raise ValueError(f"{gathering.method} needs labels. Name the column of {path} that holds them.")
     if not isinstance(target, str | None):
-        raise TypeError(f"Labels as {type(target).__name__} came with {path}. Name the column of it that holds them.")
+        raise TypeError(f"y must be the name of the label column of {path}; got {type(target).__name__}.")
     with _advice_for_fits():
         return TableSource.open(path, target, labelled=gathering.supervised)
 
@@ -128,7 +129,7 @@ def _sampled(table: TableSource, most: int, max_bytes: int) -> tuple[NDArray[np.
     for label, count in sorted(labels.items()):
         wanted = min(count, max(LEAST_OF_CLASS, round(most * count / n_rows)))
         drawn[label] = np.sort(random.choice(count, wanted, replace=False, shuffle=False))
-    require_room(table.path, 8 * len(table.features) * sum(map(len, drawn.values())), max_bytes)
+    require_memory(table.path, 8 * len(table.features) * sum(map(len, drawn.values())), max_bytes)
     seen: Counter[Any] = Counter()
     rows: list[NDArray[np.float64]] = []
     found: list[NDArray[Any]] = []
@@ -146,39 +147,61 @@ def _sampled(table: TableSource, most: int, max_bytes: int) -> tuple[NDArray[np.
     return np.concatenate(rows), np.concatenate(found), n_rows
 
 
+def reduced_rows(
+    transform: Callable[[Any], NDArray[Any]], table: TableSource, max_bytes: int = MAX_BYTES
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the components of all rows and their labels, which fit into memory where the rows do not."""
+
+    def collect(source: TableSource) -> tuple[NDArray[Any], NDArray[Any]]:
+        components: list[NDArray[Any]] = []
+        labels: list[Any] = []
+        taken = 0
+        for part in source.parts:
+            for X, y in source.batches(part):
+                components.append(np.asarray(transform(X)))
+                labels.append(y)
+                taken += 2 * components[-1].nbytes  # once more when they are joined
+                require_memory(source.path, taken, max_bytes, is_known=False)
+        return np.concatenate(components), np.concatenate(labels)
+
+    return table.run(collect)
+
+
+Compute = Callable[[Any], Sequence[NDArray[Any]]]  # of rows: their columns of features and predictions
+
+
 def transform_files(
-    transform: Callable[[Any], NDArray[Any]],
-    names: Sequence[str],
+    compute: Compute,
+    columns: Mapping[str, str],
     table: TableSource,
     folder: Path,
     seal: bytes,
     progress: Progress | None = None,
 ) -> int:
-    """Write the features of each file to a Parquet file of its name in `folder`; those already there stay.
+    """Write what is computed of each file to a Parquet file of its name in `folder`; those already there stay.
 
-    seal : what made the features (the model's bytes); a file that something else made is written anew
+    columns : the Arrow type of each column that `compute` returns, by name; ids are written before, labels after them
+    seal : what made the features (the model's bytes); a file that something else made is overwritten
     """
-    return table.run(lambda source: _written(transform, names, source, folder, seal, progress))
+    ids, labels = ([] if name is None else [name] for name in (table.id_column, table.target))
 
+    def write_all(source: TableSource) -> int:
+        types = dict.fromkeys(ids, "string") | dict(columns) | dict.fromkeys(labels, source.label_type)
 
-def _written(
-    transform: Callable[[Any], NDArray[Any]],
-    names: Sequence[str],
-    table: TableSource,
-    folder: Path,
-    seal: bytes,
-    progress: Progress | None,
-) -> int:
-    written = 0
-    for part, place in zip(table.parts, feature_files(table, folder), strict=True):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        mark = hashlib.sha256(seal + table.label_type.encode() + _content(part.path)).hexdigest()
-        written += _rows_of(place, mark) or _write(transform, names, table, part, place, mark, progress)
-    return written
+        def write(pair: tuple[TablePart, Path]) -> int:
+            part, place = pair
+            place.parent.mkdir(parents=True, exist_ok=True)
+            mark = hashlib.sha256(seal + repr(list(types.items())).encode() + _content(part.path)).hexdigest()
+            return _rows_of(place, mark) or _write(compute, types, source, part, place, mark, progress)
+
+        with one_blas_thread:
+            return sum(map_tasks(write, list(zip(source.parts, feature_files(source, folder), strict=True))))
+
+    return table.run(write_all)
 
 
 def feature_files(table: TableSource, folder: Path) -> list[Path]:
-    """The file for the features of each part, none of which is another's, or one that is read now or in a next run.
+    """Return the file for the features of each part; raise if two are one file, or one is read now or in a next run.
 
     Refused is also a folder that holds other such files, of a part that is gone: whoever reads the folder takes them
     for features of this table.
@@ -212,7 +235,7 @@ def _content(path: Path) -> bytes:
 
 
 def _rows_of(place: Path, mark: str) -> int:
-    """How many rows a file has that was written from the same rows by the same model; 0 where there is none such."""
+    """Return the number of rows of a file written from the same rows by the same model; 0 if there is no such file."""
     if not place.exists():
         return 0
     about = arrow("pyarrow.parquet", place).read_metadata(place)
@@ -220,8 +243,8 @@ def _rows_of(place: Path, mark: str) -> int:
 
 
 def _write(
-    transform: Callable[[Any], NDArray[Any]],
-    names: Sequence[str],
+    compute: Compute,
+    types: Mapping[str, str],
     table: TableSource,
     part: TablePart,
     place: Path,
@@ -229,19 +252,18 @@ def _write(
     progress: Progress | None,
 ) -> int:
     pyarrow, parquet = arrow("pyarrow", place), arrow("pyarrow.parquet", place)
-    fields = [(name, pyarrow.float64()) for name in names]
-    labels = [] if table.target is None else [table.target]
-    fields += [(name, getattr(pyarrow, table.label_type)()) for name in labels]
-    schema = pyarrow.schema(fields, metadata={"discrim": mark})
+    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in types.items()], {"discrim": mark})
+    repeated = [name for name, kind in types.items() if kind != "float64"]
     n_rows = 0
-    with whole_file(place) as handle, parquet.ParquetWriter(handle, schema, use_dictionary=labels) as writer:
-        for X, y in table.batches(part):
+    with whole_file(place) as handle, parquet.ParquetWriter(handle, schema, use_dictionary=repeated) as writer:
+        for X, y, ids in table.named_batches(part):
             try:
-                scores = np.concatenate([transform(X[rows]) for rows in block_slices(*X.shape)], dtype=np.float64)
+                blocks = [compute(X[rows]) for rows in block_slices(*X.shape)]
             except ValueError as error:
                 raise PartError(f"{table.part_name(part)}, in the rows from {n_rows} on: {error}") from error
-            columns = [*scores.T, *([] if y is None else [y])]
-            writer.write_table(pyarrow.table([pyarrow.array(column) for column in columns], schema=schema))
+            columns = [one for one in (ids, *map(np.concatenate, zip(*blocks, strict=True)), y) if one is not None]
+            arrays = [pyarrow.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
+            writer.write_table(pyarrow.table(arrays, schema=schema))
             n_rows += len(X)
             if progress is not None:
                 progress(place.name, len(X), X.nbytes)

@@ -1,4 +1,4 @@
-"""What every engine has to offer: how wide its table is, the statistics of all parts, and another look at each."""
+"""The interface of an engine: the width of its table, the statistics of all parts, and another pass over them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 from discrim.core.moments.gather import Gathering, Statistics
 
-NO_ROWS = "No rows came: there are no parts, or all are empty. Pass at least one part with rows."
+NO_ROWS = (
+    "The parts must have rows; got no rows: there are no parts, or all are empty. Pass at least one part with rows."
+)
 Look = Callable[..., Any]  # of a part's (X, y, sample_weight): something that adds up, None where there are no rows
 
 
@@ -17,7 +19,7 @@ class TableInParts:
     """A table in parts, wherever they are.
 
     n_columns : 0 where no part shows any; gather : gives the statistics of all parts
-    summed : gives the sum of what a function makes of each part; None where the parts come but once
+    summed : gives the sum of what a function makes of each part; None if the parts can be read only once
     """
 
     n_columns: int
@@ -26,7 +28,7 @@ class TableInParts:
 
 
 def sum_of_some(found: Iterable[Any]) -> Any:
-    """The sum of what was found, parts without rows left out; one is held beside it at a time."""
+    """Return the sum of the results of parts that have rows; one is held in addition to the sum at a time."""
     total = None
     for one in found:
         if one is not None:

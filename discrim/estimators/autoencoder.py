@@ -1,4 +1,4 @@
-"""A small autoencoder: one sigmoid layer between the rows and themselves."""
+"""Small autoencoder with one sigmoid hidden layer."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from discrim.tables.check_parameters import Constraints, check_parameters, numbe
 from discrim.tables.validation import checked_table, require_finite, require_representable, unchanged_if_it_fails
 
 Array = NDArray[np.float64]
-LOW, HIGH = 0.1, 0.9  # where a sigmoid is far from flat
+LOW, HIGH = 0.1, 0.9  # range in which the sigmoid is not flat
 CONSTANT = 1e-12  # a range below this share of the largest value is rounding
 
 
 @dataclass(frozen=True)
 class Layer:
-    """W (k×d) with the biases of the hidden units and of the outputs; x̂ = φ(Wᵀφ(Wx + b) + c)."""
+    """W (k×d) with the biases of hidden units and outputs; x̂ = φ(Wᵀφ(Wx + b) + c)."""
 
     W: Array
     hidden_bias: Array
@@ -51,36 +51,36 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
         minimise  (1/n) Σ_i ‖x_i − φ(Wᵀφ(Wx_i + b) + c)‖² + alpha ‖W‖²        φ(t) = 1/(1 + e⁻ᵗ)
 
-    with every column of x scaled so that the training rows lie in [0.1, 0.9] (a constant column: at 0.5). A non-linear
-    extractor without labels, made for `MaxMarginShift`; the features are the hidden units, in (0, 1).
+    with every column of x scaled so that the training rows lie in [0.1, 0.9] (a constant column: at 0.5). It is an
+    unsupervised non-linear extractor for use with `MaxMarginShift`; the features are the hidden units, in (0, 1).
 
     Parameters
     ----------
     n_components : int, default=2
         Number of hidden units.
     max_iter : int, default=200
-        Most L-BFGS steps; few steps are also a way to keep the weights small.
+        Maximum number of L-BFGS steps; few steps also keep the weights small.
     alpha : float, default=0.0
-        Weight of ‖W‖².
+        Penalty on ‖W‖².
     random_state : int, RandomState or None, default=None
-        Of the first weights.
+        Seed of the initial weights.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         W.
     intercept_ : ndarray of shape (n_components,)
-        b, of the hidden units.
+        b, the biases of the hidden units.
     output_intercept_ : ndarray of shape (n_features,)
-        c, of the outputs.
+        c, the biases of the outputs.
     data_min_ : ndarray of shape (n_features,)
-        Least value of each column.
+        Minimum of each column.
     data_range_ : ndarray of shape (n_features,)
         Range of each column.
     loss_ : float
-        The objective as reached.
+        Final value of the objective.
     n_iter_ : int
-        L-BFGS steps taken.
+        Number of L-BFGS steps.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -100,7 +100,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": (whole(1),),
         "max_iter": (whole(1),),
-        "alpha": (number("a finite number ≥ 0 (how much large weights cost)", lambda value: 0 <= value < np.inf),),
+        "alpha": (number("a finite number ≥ 0 (the penalty on large weights)", lambda value: 0 <= value < np.inf),),
     }
 
     def __init__(
@@ -147,13 +147,13 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return hidden.astype(table.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Return what the hidden units stand for, in the units of the columns."""
+        """Return the output of the hidden units, in the units of the columns."""
         check_is_fitted(self)
         hidden = np.asarray(X)
         if hidden.ndim != 2 or hidden.shape[1] != len(self.components_):
             raise ValueError(
-                f"inverse_transform takes what transform gives, n×{len(self.components_)} numbers, but shape "
-                f"{hidden.shape} came."
+                f"X must be the output of transform, of shape (n_samples, {len(self.components_)}); got shape "
+                f"{hidden.shape}."
             )
         with np.errstate(over="ignore", invalid="ignore"):
             output = self._layer().output(hidden)
@@ -165,15 +165,15 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _checked(self, X: ArrayLike, *, reset: bool = False) -> Any:
         if sp.issparse(X):
             raise TypeError(
-                "Sparse data was passed, but dense data is required by Autoencoder. Use X.toarray(), or discrim.PCA, "
-                "which keeps X sparse."
+                "X must be dense for Autoencoder; got a sparse table. Use X.toarray(), or discrim.PCA, which keeps X "
+                "sparse."
             )
         table = checked_table(self, X, reset=reset)
         require_finite(table)
         return table
 
     def _scaled(self, table: NDArray[Any]) -> Array:
-        """Return columns in [0.1, 0.9], constant ones at 0.5."""
+        """Return the columns scaled to [0.1, 0.9], constant ones at 0.5."""
         varies = self.data_range_ > 0
         share = (table - self.data_min_) / np.where(varies, self.data_range_, 1.0)
         return LOW + (HIGH - LOW) * np.where(varies, share, 0.5)
@@ -195,13 +195,13 @@ def _require_finite_range(smallest: Array, largest: Array) -> None:
     too_wide = np.flatnonzero(largest / 2 - smallest / 2 > np.finfo(np.float64).max / 2)
     if len(too_wide):
         raise ValueError(
-            f"Column {too_wide[0]} ranges over more than the largest number, {np.finfo(np.float64).max:.1e}. Divide it "
-            "by 2 or more first."
+            f"X must have columns with a range of at most {np.finfo(np.float64).max:.1e}; got a larger one in column "
+            f"{too_wide[0]}. Divide it by 2 or more first."
         )
 
 
 def _start(X: Array, k: int, random: np.random.RandomState) -> Layer:
-    """Return small random weights, hidden units half on at the mean row, and the mean row as the output."""
+    """Return small random weights, biases with half-active hidden units at the mean row, and the mean row as output."""
     d = X.shape[1]
     W = random.uniform(-1, 1, (k, d)) * 4 * np.sqrt(6 / (k + d))
     mean = X.mean(axis=0)

@@ -1,7 +1,7 @@
 """Base class of reducers: rows or statistics → Problem → the method's `_solve` → Solution → fitted attributes.
 
-A method states its `_needs` and `_solve`. `fit`, `partial_fit`, `fit_statistics`, `transform` and `inverse_transform`
-are written once, here.
+A method defines `_needs` and `_solve`. `fit`, `partial_fit`, `fit_statistics`, `transform` and `inverse_transform` are
+implemented here for all methods.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from discrim.estimators.fitting import (
     warn_of_new_stream,
 )
 from discrim.estimators.parts import fit_within
-from discrim.estimators.solution import Solution, importances
+from discrim.estimators.solution import Solution, importances, labels_explained
 from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, names_rows, plain_count
 from discrim.tables.foreign_arrays import as_given, is_foreign, on_host
 from discrim.tables.rows import LabelledRows, projected
@@ -63,7 +63,7 @@ from discrim.tables.warn_once import collected_warnings, issue_once
 from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
-STREAMED_SPARSE_COLUMNS = 5_000  # a stream keeps a d×d scatter
+STREAMED_SPARSE_COLUMNS = 5_000  # because a stream keeps a d×d scatter
 
 
 @public_estimator
@@ -96,15 +96,15 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         public_estimator(cls)
         accept_dask(cls)
 
-    # ------------------------------------------------------------------ stated by a method
+    # ------------------------------------------------------------------ defined by each method
 
     def _needs(self) -> Needs:
-        """Return what a fit needs of a table."""
+        """Return the requirements of a fit."""
         return Needs()
 
     @abstractmethod
     def _solve(self, problem: Problem) -> Solution:
-        """Find the directions, in the problem's coordinates, from the parameters and the problem alone."""
+        """Compute the directions in the problem's coordinates, from the parameters and the problem only."""
 
     def _features(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return the result of `transform` from the components of rows."""
@@ -123,21 +123,21 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Find the directions.
+        """Fit the reducer.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            The rows; of a Dask array or data frame, only statistics of its blocks are gathered, on its workers. Or the
-            path of a file or a folder (Parquet, Feather, CSV, .npy), which is read in parts.
+            Samples. From a Dask array or data frame, only statistics of its blocks are gathered, on its workers. A path
+            of a file or a folder (Parquet, Feather, CSV, .npy) is read in parts.
         y : array of shape (n_samples,), default=None
-            Their labels; PCA needs none. Of files, the name of the column that holds them.
+            Class labels; not used by PCA. For files, the name of the column that holds them.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts: a weight of 2 is the row twice. So weights that sum to 1 say as much as a single
-            row, wherever the number of rows tells how certain something is.
+            Sample weights. A weight of 2 counts as two copies of the row, so weights that sum to 1 count as a single
+            row wherever the number of rows determines an uncertainty.
         groups : array of shape (n_samples,), default=None
-            Where folds choose a parameter: rows of one group (a patient, a site) are never divided between training
-            and test rows; a number of folds is scikit-learn's StratifiedGroupKFold then.
+            Groups of rows (a patient, a site) that cross-validation must not divide between training and test rows. An
+            int `cv` is then scikit-learn's StratifiedGroupKFold.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     def _solve_rows(
         self, rows: LabelledRows, groups: NDArray[Any] | None = None, builder: ProblemBuilder | None = None
     ) -> Solution:
-        """Return the solution in the features; in finer coordinates if the first do not show all that matters."""
+        """Return the solution in the features; solve again in finer coordinates if the first ones lose accuracy."""
         builder = builder or ProblemBuilder.from_rows(rows, self._needs(), plain_count(self.n_components), groups)
         problem, solution = builder.problem(resolve=False), None
         basis = problem.basis
@@ -190,13 +190,13 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         return solution.in_features(problem)
 
     def _solve_in(self, problem: Problem) -> Solution:
-        """Return the solution in the problem's coordinates, with the warnings of the solve."""
+        """Return the solution in the problem's coordinates, with its warnings."""
         with collected_warnings() as warnings:
             solution = self._solve(problem)
         return replace(solution, warnings=(*solution.warnings, *warnings)) if warnings else solution
 
     def _publish(self, solution: Solution, classes: NDArray[Any] | None, statistics: Statistics | None = None) -> None:
-        """Set the fitted attributes (no classes if no labels are used), and issue the warnings."""
+        """Set the fitted attributes (no classes if the method uses no labels), and issue the warnings."""
         self.__dict__.update(solution.attributes(), _statistics=statistics)
         if classes is not None:
             self.classes_ = classes
@@ -205,10 +205,10 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         if solution.warnings:
             issue_once(list(solution.warnings))
 
-    # ------------------------------------------------------------------ fitting by statistics
+    # ------------------------------------------------------------------ fitting from statistics
 
     def _gathering(self) -> Gathering:
-        """Return what a fit needs of every part of a table: moments if they suffice, else a sample of rows."""
+        """Return the statistics that a fit needs from every part: moments if they suffice, else a sample of rows."""
         check_parameters(self)
         return self._needs().gathering(type(self).__name__)
 
@@ -220,42 +220,42 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         *,
         part: str = "",
     ) -> Statistics:
-        """Return what a part of a table has to say to a fit; the statistics of parts add up, in any order.
+        """Return the statistics of a part of a table; the sum over all parts, in any order, is for `fit_statistics`.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            A part of the rows.
+            Samples of the part.
         y : array of shape (n_samples,), default=None
-            Their labels; PCA needs none.
+            Class labels; not used by PCA.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
+            Sample weights.
         part : str, default=""
-            What the part is called, in errors and to tell it from another part with the very same rows.
+            Name of the part in errors, which also distinguishes it from another part with the same rows.
 
         Returns
         -------
         statistics : Statistics
-            To be added to those of the other parts, and given to `fit_statistics`.
+            Statistics of the part; add those of all parts and pass the sum to `fit_statistics`.
         """
         gatherer = Gatherer(self._gathering(), part)
         gatherer.add(X, y, sample_weight)
         return gatherer.statistics()
 
     def fit_statistics(self, total: Statistics | ClassMoments) -> Self:
-        """Find the directions from gathered statistics alone.
+        """Fit the reducer from gathered statistics.
 
         Parameters
         ----------
         total : Statistics or ClassMoments
-            The sum of `statistics(X, y)` of all parts of a table, gathered with the same parameters; or, where no folds
-            and no rows are needed, `ClassMoments.of(X, y, sample_weight)` or a sum of such.
+            Sum of `statistics(X, y)` over all parts of a table, gathered with the same parameters; or, if the method
+            needs neither folds nor rows, `ClassMoments.of(X, y, sample_weight)` or a sum of such.
 
         Returns
         -------
         self : object
-            The fitted estimator. A `partial_fit` goes on from these statistics. Methods that look at the rows
-            themselves are fitted on the sample in the statistics, and `solver_` says so.
+            The fitted estimator. `partial_fit` continues from these statistics. Methods that need rows are fitted to
+            the sample in the statistics, as `solver_` reports.
         """
         gathering, needs = self._gathering(), self._needs()
         with unchanged_on_failure(self):
@@ -273,16 +273,16 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         return self
 
     def _fit_sample(self, total: Statistics) -> None:
-        """Fit a method that needs rows on the sampled ones."""
+        """Fit a method that needs rows to the sampled ones."""
         rows = rows_of_sample(self, total)
         solution = self._solve_rows(rows)
-        solver = f"{solution.solver_}; on {rows.shape[0]} different rows of {total.n_rows}, those of least content hash"
+        solver = f"{solution.solver_}; on {rows.shape[0]} distinct rows of {total.n_rows}, by content hash"
         n_rows, weight = total.n_rows, total.moments.total_weight
         solution = replace(solution, solver_=solver, n_samples_seen_=n_rows, _total_weight=weight)
         self._publish(solution, total.moments.classes if total.gathering.supervised else None)
 
     def _fit_basis(self, basis: Basis, total: Statistics) -> None:
-        """Fit on statistics that hold means only, in a basis that knows the rest."""
+        """Fit from statistics that hold means only, in a basis that provides the rest."""
         with unchanged_on_failure(self):
             record_columns(self, total)
             request = plain_count(self.n_components)
@@ -299,23 +299,23 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add rows to the statistics; the directions are found when they are first asked for.
+        """Add rows to the statistics; the directions are computed on first use.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            A part of the rows.
+            Samples.
         y : array of shape (n_samples,), default=None
-            Their labels; PCA needs none.
+            Class labels; not used by PCA.
         classes : array, default=None
-            All labels the stream may bring, if others are to be refused.
+            All labels that the stream may contain, to raise an error for others.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
+            Sample weights.
 
         Returns
         -------
         self : object
-            The estimator with the rows so far.
+            The estimator with all rows so far.
         """
         gathering = self._gathering()
         so_far: Statistics | None = vars(self).get("_statistics")
@@ -328,9 +328,9 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             )
             if rows.is_sparse and rows.shape[1] > STREAMED_SPARSE_COLUMNS:
                 raise ValueError(
-                    f"X must have at most {STREAMED_SPARSE_COLUMNS} columns if partial_fit takes it sparse, as a "
-                    f"stream keeps a d×d scatter; got {rows.shape[1]}. Use fit on all rows (it never makes X dense), "
-                    "or reduce the columns first, e.g. with sklearn.feature_selection or a HashingVectorizer."
+                    f"X must have at most {STREAMED_SPARSE_COLUMNS} columns if it is sparse, because partial_fit keeps "
+                    f"a d×d scatter; got {rows.shape[1]}. Use fit on all rows (which keeps X sparse), or reduce the "
+                    "columns first, e.g. with sklearn.feature_selection or a HashingVectorizer."
                 )
             if classes is not None or so_far is None:
                 self._declared = None if classes is None else np.asarray(classes)
@@ -348,7 +348,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         return self
 
     def _hold(self, statistics: Statistics) -> None:
-        """Keep statistics whose solution is found on first use."""
+        """Store statistics whose solution is computed on first use."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
             delattr(self, name)
         self._statistics = statistics
@@ -359,10 +359,10 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         check_is_fitted(self)
         if "components_" in vars(self) or vars(self).get("_statistics") is None:
             return
-        total, asked, needs = self._statistics, self._gathering(), self._needs()  # parameters may have been set since
+        total, asked, needs = self._statistics, self._gathering(), self._needs()  # parameters may have changed since
         assert total is not None
         if needs.rows is not None:
-            raise ValueError(f"{type(self).__name__} was fitted by partial_fit, and {needs.rows}")
+            raise ValueError(f"{type(self).__name__} cannot be solved from the statistics of partial_fit: {needs.rows}")
         total.gathering.sufficing_for(asked)
         if asked.supervised:
             require_two_classes(self, total.moments.classes)
@@ -377,21 +377,23 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
 
     @fitted_attribute
     def vip_(self) -> Array:
-        """Importance of every feature, √(d Σ_h SS_h w_jh² / Σ_h SS_h), SS_h what component h explains of the labels."""
-        explained = vars(self).get("_labels_explained")
+        """VIP of each feature, √(d Σ_h SS_h w_jh² / Σ_h SS_h); SS_h = label variance explained by component h."""
+        spread = vars(self).get("_label_spread")
+        # models saved by earlier versions hold the result
+        explained = vars(self).get("_labels_explained") if spread is None else labels_explained(spread)
         if explained is None:
             raise AttributeError(
-                f"{type(self).__name__} has no vip_: its fit does not gather what each component explains of the "
-                "labels. VIPDisplay.from_estimator(model, X, y).values.vip computes it from the rows."
+                f"{type(self).__name__} has no vip_, because its fit does not compute the label variance explained by "
+                "each component. VIPDisplay.from_estimator(model, X, y).values.vip computes it from the rows."
             )
         return importances(self.components_, explained)
 
     @fitted_attribute
     def feature_importances_(self) -> Array:
-        """Importance of every feature: what one standard deviation of it changes.
+        """Effect of one standard deviation of each feature.
 
-        For methods that predict, the change of the log odds between two classes: the mean of its absolute value over
-        all pairs, weighted by the priors. For other methods, the distance that a row moves along the components.
+        For methods that predict, it is the change of the log odds between two classes: the mean absolute value over all
+        pairs, weighted by the priors. For other methods, it is the distance that a row moves along the components.
         """
         rule = vars(self).get("_rule")
         scores = (None, None) if rule is None else (rule.centroids @ rule.directions, np.exp(rule.log_priors))
@@ -406,16 +408,16 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
+            Samples.
         between : pair of class labels, default=None
-            Explain the log odds of the first against the second; None for each row's two most probable classes.
+            Explain the log odds of the first label against the second; None for each row's two most probable classes.
 
         Returns
         -------
         explanation : Explanation
             `log_odds` (n_samples, n_features), `positions` (n_samples, n_components_, n_features), the classes `first`
-            and `second` of each row, and `importances`, the mean over the rows. Without class scores (methods that do
-            not predict) `log_odds`, `first` and `second` are None.
+            and `second` of each row, and `importances`, the mean over the rows. For methods that do not predict,
+            `log_odds`, `first` and `second` are None.
         """
         table = self._fitted_table(X)
         effects = np.asarray(self.components_, dtype=np.float64) * fitted_deviations(self)
@@ -431,12 +433,12 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Rows; what becomes of a Dask collection is one, too, and computed when it is asked for.
+            Samples. For a Dask collection the result is a lazy collection.
 
         Returns
         -------
         scores : array of shape (n_samples, n_components_)
-            Their components.
+            Components of the samples.
         """
         self._require_solution()
         if is_foreign(X) and not self._allows_gaps:
@@ -449,12 +451,12 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         return as_given(self._features(scores), X)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the points of the feature space, nearest to mean_, that have these components (least squares).
+        """Return the points of the feature space nearest to mean_ that have these components (least squares).
 
         Parameters
         ----------
         X : array of shape (n_samples, n_components_)
-            Components, as transform gives them.
+            Components, as returned by transform.
 
         Returns
         -------
@@ -472,14 +474,15 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             )
         scores = self._scores_of_features(scores)
         lengths = np.abs(components).max(axis=1).astype(np.float64)
-        back = pinv(components / lengths[:, None]).T  # of unit rows: their own lengths may be far apart
+        # for unit rows, because the lengths may differ by orders of magnitude
+        back = pinv(components / lengths[:, None]).T
         with np.errstate(over="ignore", invalid="ignore"):
             points = (scores / lengths) @ back + self.mean_
         require_representable(points, scores)
         return as_given(points.astype(components.dtype, copy=False), X)
 
     def _fitted_table(self, X: ArrayLike) -> Any:
-        """Return checked rows for a fitted model; cells that may be missing are the mean's."""
+        """Return validated rows for a fitted model; missing cells, if allowed, are replaced by the mean."""
         self._require_solution()
         table = checked_table(self, X)
         if not self._allows_gaps or sp.issparse(table) or not np.isnan(table).any():
@@ -488,7 +491,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
 
     @property
     def _allows_gaps(self) -> bool:
-        """Whether cells may be missing."""
+        """True if cells may be missing."""
         return getattr(self, "missing", None) is not None
 
     @property

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from sklearn.exceptions import ConvergenceWarning
 
-from discrim.core.alternating import CentredRows, Factors, HingeLoss, LogisticLoss, Loss, alternated
-from discrim.core.coordinates.basis import Basis
+from discrim.core.alternating import CentredRows, Factors, HingeLoss, LogisticLoss, Loss, alternate
 from discrim.core.discriminants import principal
 from discrim.core.eigen import default_count, independent, kept_count
-from discrim.core.joint_factors import JointCovariance, SharedFactors, fitted_factors, least_factors
+from discrim.core.joint_factors import JointCovariance, SharedFactors, fitted_factors, minimise_factors
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.problem import Needs, Problem
 from discrim.core.spread import total_spread
@@ -32,7 +31,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FactorSolution(Solution):
-    """Of factors also how what is minimised fell; `explained_variance_ratio_` tells the variances."""
+    """Solution with the course of the objective; `explained_variance_ratio_` holds the variances."""
 
     objective_: Array
     n_iter_: int
@@ -40,7 +39,7 @@ class FactorSolution(Solution):
 
 
 class FactorReducer(Reducer):
-    """Directions of rows that are few factors; `_factors` states how they are found."""
+    """Base class for methods that describe rows by few factors; `_factors` computes them."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": COUNT,
@@ -67,10 +66,10 @@ class FactorReducer(Reducer):
 
     @abstractmethod
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
-        """Compute k of them, of rows of mean square length 1 with these class means and principal axes (unit rows)."""
+        """Compute k factors of rows of mean square length 1, given their class means and principal axes (unit rows)."""
 
     def _needs(self) -> Needs:
-        rows = "each row has factors of its own, so that a fit needs all rows at once. Use fit."
+        rows = "a fit needs all rows at once, because each row has its own factors. Use fit."
         return Needs(contrasts=True, rows=rows)
 
     def _solve(self, problem: Problem) -> Solution:
@@ -88,7 +87,7 @@ class FactorReducer(Reducer):
             found = self._factors(rows, means, axes, kept_count(request, shares, float(shares.sum()), k, shape))
         if not found.is_settled:
             warn(
-                f"{type(self).__name__} still improved after max_iter={self.max_iter} rounds, so that its directions "
+                f"{type(self).__name__} was still improving after max_iter={self.max_iter} rounds, so its directions "
                 "are not final. Pass a larger max_iter, or a larger tol.",
                 ConvergenceWarning,
             )
@@ -103,34 +102,34 @@ class FactorReducer(Reducer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassifiedFactors(FactorSolution):
-    """With the classifier that was fitted with them."""
+    """Factors with the classifier fitted together with them."""
 
     class_coef_: Array
     class_intercept_: Array
 
-    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
+    def _others_in_features(self, lifted: list[Array], signs: Array, deviations: Array) -> dict[str, Any]:
         if not np.isfinite(self.class_coef_).all():
             raise ValueError(BEYOND_RANGE.format(np.dtype(np.float64)))
         return {"class_coef_": self.class_coef_ * signs}
 
 
 class AlternatingReducer(FactorReducer):
-    """min Σ(w_i/n)[‖x_i − z_iW‖² + α·loss(y_i, z_iV + v_0)] + β‖V‖²,  WWᵀ = I;  `_loss` states the loss."""
+    """Base class: min Σ(w_i/n)[‖x_i − z_iW‖² + α·loss(y_i, z_iV + v_0)] + β‖V‖², WWᵀ = I; `_loss` is the loss."""
 
     @property
     @abstractmethod
     def _loss(self) -> Loss:
-        """What a wrong label costs."""
+        """Loss of a wrong label."""
 
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
-        """Descend from the principal axes, and from those of the class means before them; keep the lower."""
+        """Minimise from the principal axes, and from the class means followed by these; return the better result."""
         _, rest = independent(means, axes, max(0, k - len(means)))
         starts = [axes[:k], np.concatenate([means, rest])[:k]]
         tried = [self._descended(rows, start) for start in starts if len(start) == k]
         found = min(tried, key=lambda one: float(one.values[-1]))
-        # F is the same for every rotation of W, Z and V together: to the principal axes of the rows in their span
-        along = rows.along(found.W)
-        values, vectors = eigh(along.T @ (rows.weights[:, None] * along))
+        # F is invariant to a joint rotation of W, Z and V: rotate to the principal axes of the rows in their span
+        projections = rows.project(found.W)
+        values, vectors = eigh(projections.T @ (rows.weights[:, None] * projections))
         turn, shares = vectors.T[::-1], np.maximum(values[::-1], 0.0)
         with np.errstate(over="ignore"):
             coefficients = (turn @ found.V[:-1]).T * rows.factor
@@ -139,7 +138,7 @@ class AlternatingReducer(FactorReducer):
             eigenvalues_=shares,
             explained_variance_ratio_=shares,
             rank_=len(axes),
-            solver_=f"{k} factors by convex steps in turn",
+            solver_=f"{k} factors by alternating convex minimisation",
             objective_=found.values,
             n_iter_=len(found.values) - 1,
             is_settled=found.is_settled,
@@ -149,51 +148,50 @@ class AlternatingReducer(FactorReducer):
 
     def _descended(self, rows: CentredRows, start: Array) -> Factors:
         alpha, beta = float(self.label_weight), float(self.penalty)
-        return alternated(rows, start, self._loss, alpha, beta, tol=float(self.tol), max_iter=int(self.max_iter))
+        return alternate(rows, start, self._loss, alpha, beta, tol=float(self.tol), max_iter=int(self.max_iter))
 
 
 class LogisticPCA(AlternatingReducer):
-    """Logistic PCA (supervised reduction with GLMs, SDR-GLM): factors that give rows and labels back.
+    """Logistic PCA (supervised reduction with GLMs, SDR-GLM): factors that reconstruct the rows and predict the labels.
 
         minimise  Σ_i (1/n) [ ‖x_i − z_iW‖² + α·ℓ(y_i, z_iV + v_0) ] + β‖V‖² ,   WWᵀ = I ,   ℓ = −ln softmax(s)_y
 
-    Rows are described by few factors from which a multinomial logistic regression also predicts the labels.
-    Features are those of the reconstruction alone, (x − mean)Wᵀ, for training rows and new ones alike. The
-    objective is not convex: each step is, it never rises, and the lower of two starts is kept (principal axes;
-    class means first). Use it where the features are to give the rows back as well; for accuracy alone
-    RegularizedLDA needs no weight to be chosen.
+    Rows are described by few factors, from which a multinomial logistic regression predicts the labels. The features
+    (x − mean)Wᵀ use only the reconstruction, for training rows and new rows alike. The objective is not convex. Each
+    step is, the objective never rises, and the better of two starts is kept (principal axes; class means first). Use it
+    if the features should also reconstruct the rows; for accuracy alone, RegularizedLDA has no weight to choose.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many factors; a fraction in (0, 1) keeps the fewest that reach that share of the eigenvalues of None, None
-        for C − 1 (at most the rank).
+        Number of factors. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that reach
+        this share of their eigenvalues.
     label_weight : float, default=3.0
-        α: what the labels' loss counts beside the rows' reconstruction. Rows are centred and divided by one number
-        (mean square length 1), so that it means the same on every table.
+        Weight α of the labels' loss relative to the reconstruction of the rows. Rows are centred and divided by one
+        scalar (mean square length 1), so α has the same meaning for every table.
     penalty : float, default=0.01
-        β: on the classifier's weights; without it there is no minimum where classes can be separated.
+        Penalty β on the classifier's weights; without it there is no minimum if the classes are separable.
     tol : float, default=1e-5
-        Share of the objective below which a round's gain ends the search.
+        Relative decrease of the objective per round below which to stop.
     max_iter : int, default=200
-        Most rounds.
+        Maximum number of rounds.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        W turned to the principal axes of the rows in its span, orthonormal rows.
+        W, rotated to the principal axes of the rows in its span; orthonormal rows.
     eigenvalues_ : array of shape (n_components_,)
         Variance of the rows along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of the total variance.
+        Share of the total variance explained by each direction.
     class_coef_ : array of shape (n_classes, n_components_)
-        The classifier's weights on the features.
+        Weights of the classifier for the features.
     class_intercept_ : array of shape (n_classes,)
-        Its constants.
+        Intercepts of the classifier.
     objective_ : array of shape (n_iter_ + 1,)
-        What is minimised, at the start and after every round; it never rises.
+        Objective at the start and after every round; it never rises.
     n_iter_ : int
-        How many rounds there were.
+        Number of rounds.
     {fitted_with_vip}
 
     References
@@ -230,51 +228,50 @@ class SupportVectorDecomposition(AlternatingReducer):
 
         minimise  Σ_i (1/n) [ ‖x_i − z_iW‖² + α·ℓ(y_i, z_iV + v_0) ] + β‖V‖² ,   WWᵀ = I ,   ℓ = Σ_c h(1 ∓ s_c)
 
-    Rows are described by few factors from which a linear SVM for each class also predicts the labels. Features are
-    those of the reconstruction alone, (x − mean)Wᵀ, for training rows and new ones alike. The objective is not
-    convex: each step is, it never rises, and the lower of two starts is kept (principal axes; class means first).
-    Use it where the features are to give the rows back as well; for accuracy alone MarginSubspace needs no weight
-    to be chosen.
+    Rows are described by few factors, from which a linear SVM per class predicts the labels. The features (x − mean)Wᵀ
+    use only the reconstruction, for training rows and new rows alike. The objective is not convex. Each step is, the
+    objective never rises, and the better of two starts is kept (principal axes; class means first). Use it if the
+    features should also reconstruct the rows; for accuracy alone, MarginSubspace has no weight to choose.
 
-    h is the hinge max(0, g) with its kink rounded off over 0 < g < ¼, at which steps in turn could lock.
+    h is the hinge max(0, g), smoothed over 0 < g < ¼, because alternating steps could stop at its kink.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many factors; a fraction in (0, 1) keeps the fewest that reach that share of the eigenvalues of None, None
-        for C − 1 (at most the rank).
+        Number of factors. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that reach
+        this share of their eigenvalues.
     label_weight : float, default=1.0
-        α: what the labels' loss counts beside the rows' reconstruction. Rows are centred and divided by one number
-        (mean square length 1), so that it means the same on every table.
+        Weight α of the labels' loss relative to the reconstruction of the rows. Rows are centred and divided by one
+        scalar (mean square length 1), so α has the same meaning for every table.
     penalty : float, default=0.01
-        β: on the classifier's weights; without it there is no minimum where classes can be separated.
+        Penalty β on the classifier's weights; without it there is no minimum if the classes are separable.
     tol : float, default=1e-5
-        Share of the objective below which a round's gain ends the search.
+        Relative decrease of the objective per round below which to stop.
     max_iter : int, default=200
-        Most rounds.
+        Maximum number of rounds.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        W turned to the principal axes of the rows in its span, orthonormal rows.
+        W, rotated to the principal axes of the rows in its span; orthonormal rows.
     eigenvalues_ : array of shape (n_components_,)
         Variance of the rows along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of the total variance.
+        Share of the total variance explained by each direction.
     class_coef_ : array of shape (n_classes, n_components_)
-        The classifier's weights on the features.
+        Weights of the classifier for the features.
     class_intercept_ : array of shape (n_classes,)
-        Its constants.
+        Intercepts of the classifier.
     objective_ : array of shape (n_iter_ + 1,)
-        What is minimised, at the start and after every round; it never rises.
+        Objective at the start and after every round; it never rises.
     n_iter_ : int
-        How many rounds there were.
+        Number of rounds.
     {fitted_with_vip}
 
     References
     ----------
     Pereira and Gordon, "The support vector decomposition machine" (2006), its objective and alternating steps; here
-    with orthonormal W, a ridge instead of bounds on the rows of Z and V, and the kink rounded off.
+    with orthonormal W, a ridge instead of bounds on the rows of Z and V, and a smoothed hinge.
 
     Examples
     --------
@@ -291,7 +288,7 @@ class SupportVectorDecomposition(AlternatingReducer):
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """What else the model says."""
+    """Noise variances and likelihood of the model."""
 
     noise_variance_: float
     label_noise_variance_: float
@@ -299,30 +296,30 @@ class Likelihood:
 
 
 class SupervisedProbabilisticPCA(Reducer):
-    """Supervised probabilistic PCA (SPPCA): the factors that rows and labels share, by maximum likelihood.
+    """Supervised probabilistic PCA (SPPCA): factors shared by rows and labels, by maximum likelihood.
 
         x = W_x z + ε_x ,  u = W_y z + ε_y ,   z ~ N(0, I),  ε_x ~ N(0, σ_x²I),  ε_y ~ N(0, σ_y²I) ;   features E[z | x]
 
-    u are the labels in C − 1 orthonormal contrasts (one-hot labels would have an unbounded likelihood); both noises are
-    at least 1e-6 of the mean variance. Labels are a few columns more, whose weight the noises decide. The model is
-    fitted on the class moments, whatever the number of rows; the place where EM ends is found directly, as the best of
-    one family of eigenproblems. Use it where a generative model is wanted (likelihoods, noise); for accuracy with few
-    components, discriminants are ahead.
+    u are the labels in C − 1 orthonormal contrasts (one-hot labels would have an unbounded likelihood); both noise
+    variances are at least 1e-6 of the mean variance. Labels act as additional columns, weighted by the noise variances.
+    The model is fitted to the class moments, so its cost does not depend on the number of rows. The limit of EM is
+    computed directly, as the best of a one-parameter family of eigenproblems. Use it if you need a generative model
+    (likelihoods, noise); for accuracy with few components, discriminants are better.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many factors; a fraction in (0, 1) keeps the fewest that reach that share of the eigenvalues of None, None
-        as many as the labels have contrasts, C − 1 (at most the rank).
+        Number of factors. None uses the number of label contrasts, C − 1 (at most the rank); a fraction in (0, 1) keeps
+        the fewest of these that reach this share of their eigenvalues.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
         (W_xᵀW_x/σ_x² + I)⁻¹W_xᵀ/σ_x², one row per factor.
     eigenvalues_ : array of shape (n_components_,)
-        Variance of rows and labels, in units of their noises, along each factor, in the unit of the rows.
+        Joint variance of rows and labels along each factor, relative to their noise, in the unit of the rows.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each factor's share of that variance.
+        Share of that variance explained by each factor.
     noise_variance_ : float
         σ_x², in the span of the rows.
     label_noise_variance_ : float
@@ -364,9 +361,10 @@ class SupervisedProbabilisticPCA(Reducer):
             k = kept_count(request, found.values, float(found.values.sum()), k, shape)
             found = fitted_factors(covariance, k)
         variances = moments.in_squared_units(np.array([found.noise]))
-        unit = rank * moments.exponent * float(np.log(2))  # of the density: the moments' units to the rows'
+        # of the density, from the units of the moments to those of the rows
+        unit = rank * moments.exponent * float(np.log(2))
         return Solution(
-            components_=np.ldexp(found.features_of_rows(rank) @ span, -moments.exponent),
+            components_=np.ldexp(found.row_features(rank) @ span, -moments.exponent),
             eigenvalues_=moments.in_squared_units(found.values),
             explained_variance_ratio_=found.values / covariance.trace(found.s),
             rank_=rank,
@@ -377,7 +375,7 @@ class SupervisedProbabilisticPCA(Reducer):
 
 
 def _joint_covariance(moments: ClassMoments, span: Array, values: Array) -> JointCovariance:
-    """Return the covariance of rows along the principal directions and of labels in contrasts."""
+    """Return the covariance of rows along the principal directions and labels in contrasts."""
     shares = moments.weights / moments.total_weight
     contrasts = helmert(len(shares)).T  # C×(C−1): u_c
     centred = contrasts - shares @ contrasts
@@ -389,12 +387,12 @@ def _joint_covariance(moments: ClassMoments, span: Array, values: Array) -> Join
     )
 
 
-MOST_ROWS = 2_000  # different ones: each step is an eigendecomposition of that size
+MAX_ROWS = 2_000  # distinct rows: each step is an eigendecomposition of that size
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConvexFactors(FactorSolution):
-    """With the eigenvalues of M."""
+    """Factors with the eigenvalues of M."""
 
     factor_weights_: Array
 
@@ -405,46 +403,47 @@ class SupervisedExponentialPCA(FactorReducer):
         minimise  −(1/2n) tr XᵀM(M + βI)⁻¹X + min_V [ (α/n) Σ_i ℓ(y_i, √n·z_iV) + (β/2)‖V‖² ] ,   M = ZZᵀ
 
     subject to 0 ⪯ M ⪯ I and tr M = k. ℓ is the multinomial logistic loss; the first part is the ridge regression of the
-    rows on Z. Both are convex in M, so the minimum does not depend on the start. Z are the k leading eigenvectors of M;
-    the directions span ZᵀX, and features are projections on them. M is n×n: up to 2,000 different rows. Use it for
-    comparison; LogisticPCA minimises a similar objective by alternating steps, for any number of rows.
+    rows on Z. Both are convex in M, so the minimum does not depend on the start. Z are the k leading eigenvectors of M.
+    The directions span ZᵀX, and features are projections onto them. M is n×n, so at most 2,000 distinct rows are
+    allowed. Use it for comparison; LogisticPCA minimises a similar objective by alternating steps, for any number of
+    rows.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many factors; a fraction in (0, 1) keeps the fewest that reach that share of the eigenvalues of None, None
-        for C − 1 (at most the rank).
+        Number of factors. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that reach
+        this share of their eigenvalues.
     label_weight : float, default=1.0
-        α: what the labels' loss counts beside the rows' reconstruction. Rows are centred and divided by one number
-        (mean square length 1), so that it means the same on every table.
+        Weight α of the labels' loss relative to the reconstruction of the rows. Rows are centred and divided by one
+        scalar (mean square length 1), so α has the same meaning for every table.
     penalty : float, default=1.0
-        β: on the weights that lead from factors to rows and labels.
+        Penalty β on the weights that map factors to rows and labels.
     tol : float, default=1e-7
-        Share of the objective below which a step's gain ends the search.
+        Relative decrease of the objective per step below which to stop.
     max_iter : int, default=200
-        Most steps.
+        Maximum number of steps.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, turned to the principal axes of the rows in their span, orthonormal rows.
+        Directions, rotated to the principal axes of the rows in their span; orthonormal rows.
     eigenvalues_ : array of shape (n_components_,)
         Variance of the rows along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of the total variance.
+        Share of the total variance explained by each direction.
     objective_ : array of shape (n_iter_ + 1,)
-        What is minimised, at the start and after every step; it never rises.
+        Objective at the start and after every step; it never rises.
     factor_weights_ : array
-        Eigenvalues of M that are not 0, largest first: k ones where the relaxation is tight.
+        Nonzero eigenvalues of M, largest first: k ones if the relaxation is tight.
     n_iter_ : int
-        How many steps there were.
+        Number of steps.
     {fitted_with_vip}
 
     References
     ----------
     Y. Guo, "Supervised exponential family principal component analysis via convex optimization", Advances in Neural
     Information Processing Systems 21 (2008): the relaxation 0 ⪯ M ⪯ I, tr M = k. Here for Gaussian rows and multinomial
-    labels, by projected steps instead of a bundle method; docs/company.md says what was settled.
+    labels, by projected gradient steps instead of a bundle method; docs/related_methods.md lists the choices made.
 
     Examples
     --------
@@ -468,16 +467,16 @@ class SupervisedExponentialPCA(FactorReducer):
         super().__init__(n_components, label_weight=label_weight, penalty=penalty, tol=tol, max_iter=max_iter)
 
     def _factors(self, rows: CentredRows, means: Array, axes: Array, k: int) -> FactorSolution:
-        if len(rows.codes) > MOST_ROWS:
+        if len(rows.codes) > MAX_ROWS:
             raise ValueError(
-                f"X must have at most {MOST_ROWS:,} different rows, as SupervisedExponentialPCA finds a "
-                f"matrix of so many rows; got {len(rows.codes):,}. Fit it on a sample of the rows, or use LogisticPCA."
+                f"X must have at most {MAX_ROWS:,} distinct rows, because SupervisedExponentialPCA solves for a matrix "
+                f"of that size; got {len(rows.codes):,}. Fit it to a sample of the rows, or use LogisticPCA."
             )
         roots = np.sqrt(rows.weights)
         scaled = roots[:, None] * rows.dense()
         alpha, beta = float(self.label_weight), float(self.penalty)
         problem = SharedFactors(scaled @ scaled.T, roots, rows.codes, rows.n_classes, alpha, beta)
-        found = least_factors(problem, k, tol=float(self.tol), max_iter=int(self.max_iter))
+        found = minimise_factors(problem, k, tol=float(self.tol), max_iter=int(self.max_iter))
         span = la.qr((found.vectors[:, :k].T @ scaled).T, mode="economic")[0].T
         _, singular, turn = svd(scaled @ span.T)
         return ConvexFactors(
@@ -485,7 +484,7 @@ class SupervisedExponentialPCA(FactorReducer):
             eigenvalues_=singular**2,
             explained_variance_ratio_=singular**2,
             rank_=len(axes),
-            solver_=f"{k} factors of {len(rows.codes)} different rows by a convex problem",
+            solver_=f"{k} factors of {len(rows.codes)} distinct rows by a convex problem",
             objective_=found.objective,
             n_iter_=len(found.objective) - 1,
             is_settled=found.is_settled,

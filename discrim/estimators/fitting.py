@@ -1,4 +1,4 @@
-"""Parts of a fit that are not a method's own: fitted attributes, callbacks, columns and samples of statistics."""
+"""Parts of a fit shared by all methods: fitted attributes, callbacks, columns and samples of statistics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ try:
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stand-in without any support."""
+        """Replacement without callbacks."""
 
     def with_callbacks(method: Any) -> Any:
         """Return the method itself."""
@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 
 
 def fit_with_callbacks(fit: Callable[..., Any], estimator: Any, *given: Any) -> Any:
-    """Run a fit as one task of scikit-learn's callbacks, which are torn down however it ends."""
+    """Run a fit as one task of scikit-learn's callbacks, which are torn down in any case."""
 
     def task(estimator: Any) -> Any:
         context = estimator._init_callback_context()
@@ -50,10 +50,10 @@ def fit_with_callbacks(fit: Callable[..., Any], estimator: Any, *given: Any) -> 
 
 
 class fitted_attribute:  # noqa: N801 - used as a decorator
-    """Fitted attribute that is computed on access, or that a stream solves on first use.
+    """Fitted attribute that is computed on access, or set by solving a stream on first use.
 
-    Python looks into the estimator's own dictionary first, so that this is reached only for attributes that the
-    solution of a stream, not found yet, will set, and for those that a function computes from the fitted state.
+    Python looks into the estimator's own dictionary first. This descriptor is reached only for attributes that an
+    unsolved stream will set, and for those that a function computes from the fitted state.
     """
 
     def __init__(self, compute: Callable[[Any], Any] | None = None) -> None:
@@ -79,12 +79,12 @@ class fitted_attribute:  # noqa: N801 - used as a decorator
 
 
 def solved() -> Any:
-    """Return the descriptor of an attribute that the solution sets, for classes to declare with its type."""
+    """Return the descriptor of an attribute that the solution sets, for declarations in classes."""
     return fitted_attribute()
 
 
 class streamed:  # noqa: N801 - used as a decorator
-    """Method that exists only if the estimator's statistics add up; otherwise the error gives the reason."""
+    """Method that exists only if the estimator's statistics are additive; otherwise access raises with the reason."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self.method = method
@@ -94,7 +94,7 @@ class streamed:  # noqa: N801 - used as a decorator
         if instance is None:
             return self.method
         if (why := instance._needs().rows) is not None:
-            raise AttributeError(f"{owner.__name__} has no {self.method.__name__} here: {why}")
+            raise AttributeError(f"{owner.__name__} has no {self.method.__name__} with these parameters: {why}")
         return self.method.__get__(instance, owner)
 
 
@@ -113,11 +113,11 @@ def rows_of_sample(estimator: Any, total: Statistics) -> LabelledRows:
     assert total.sample is not None
     if not total.sample.is_whole:
         warn(
-            f"{type(estimator).__name__} needs rows, and was fitted on a uniform sample of {len(total.sample):,} "
-            f"different rows of the {total.n_rows:,} that were gathered (those of the smallest content hash). Use fit "
-            "on all rows if they fit into memory.",
+            f"{type(estimator).__name__} needs rows and was fitted to a uniform sample of {len(total.sample):,} "
+            f"distinct rows of the {total.n_rows:,} gathered (those with the smallest content hashes). Use fit on all "
+            "rows if they fit into memory.",
         )
-    return total.sample.among(total.moments.classes)
+    return total.sample.with_classes(total.moments.classes)
 
 
 def fitted_deviations(estimator: Any) -> Array:
@@ -125,7 +125,7 @@ def fitted_deviations(estimator: Any) -> Array:
     known: Array | None = vars(estimator).get("_column_deviations")  # not in models saved by earlier versions
     if known is None or np.isnan(known).any():
         raise ValueError(
-            f"{type(estimator).__name__} must be fitted on rows or statistics by this version to explain; got a model "
+            f"{type(estimator).__name__} must be fitted to rows or statistics by this version to explain; got a model "
             "without column deviations. Fit it again."
         )
     return known
@@ -136,29 +136,29 @@ def solve_gaps(estimator: Any, rows: LabelledRows, needs: Needs) -> Solution:
     if needs.rows is not None or estimator._gathering().sample_rows:
         why = needs.rows or "its choice by cross-validation needs whole rows. Pass a number or 'oas' as shrinkage."
         raise ValueError(
-            f"missing='pairwise' of {type(estimator).__name__} gives statistics only if cells are missing, and {why} "
-            "Or fill the cells in: make_pipeline(SimpleImputer(), …)."
+            f"missing='pairwise' of {type(estimator).__name__} provides only statistics if cells are missing, but "
+            f"{why} Or impute the cells: make_pipeline(SimpleImputer(), …)."
         )
     moments = pairwise_moments(rows if needs.class_weight is None else needs.weighted(rows))
-    basis = Features.of_moments(moments, f"{moments.n_rows} rows with missing cells: pairwise statistics")
+    basis = Features.from_moments(moments, f"{moments.n_rows} rows with missing cells: pairwise statistics")
     problem = Problem.from_moments(basis, moments, needs, plain_count(estimator.n_components), rows.X.dtype)
     solution: Solution = estimator._solve_in(problem)
     return solution.in_features(problem)
 
 
 def statistics_of_moments(method: str, moments: ClassMoments, needs: Needs, gathering: Gathering) -> Statistics:
-    """Return bare moments as statistics, for a method that needs neither rows nor folds."""
+    """Return moments as statistics, for a method that needs neither rows nor folds."""
     if needs.rows is not None:
         raise ValueError(f"{method} cannot be fitted on ClassMoments: {needs.rows}")
     if needs.class_weight is not None:
         raise ValueError(
-            f"class_weight must be None if statistics are fitted, in which weights are counted already; got "
-            f"{needs.class_weight!r}. Pass the classes' weights to ClassMoments.of as sample_weight."
+            "class_weight must be None for a fit from ClassMoments, which already include weights; got "
+            f"{needs.class_weight!r}. Pass the class weights to ClassMoments.of as sample_weight."
         )
     if gathering.sample_rows:
         raise ValueError(
-            f"{method} chooses by cross-validation, and ClassMoments hold no folds. Gather the parts with the "
-            "estimator's own statistics(X, y), or pass a number for shrinkage."
+            f"{method} needs folds for cross-validation, but ClassMoments have none. Gather the parts with the "
+            "estimator's statistics(X, y), or pass a number for shrinkage."
         )
     asked = replace(gathering, n_folds=0, sample_rows=0)
     return Statistics(asked, None, np.dtype(np.float64), (moments,), None, None, NO_PARTS)
@@ -167,6 +167,6 @@ def statistics_of_moments(method: str, moments: ClassMoments, needs: Needs, gath
 def warn_of_new_stream(estimator: Any) -> None:
     """Warn that partial_fit discards the rows of an earlier fit."""
     warn(
-        "partial_fit was called after fit, which keeps no running statistics: a new stream starts, without the rows of "
-        f"the fit. To include them, pass them to partial_fit of a new {type(estimator).__name__}().",
+        "partial_fit was called after fit, which keeps no running statistics, so a new stream starts without the rows "
+        f"of the fit. To include them, pass them to partial_fit of a new {type(estimator).__name__}().",
     )

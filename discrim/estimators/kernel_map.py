@@ -1,4 +1,4 @@
-"""Coordinates of rows in a kernel's feature space: any reducer behind them is its kernel version."""
+"""Coordinates of rows in the feature space of a kernel, which turn any reducer into its kernel version."""
 
 from __future__ import annotations
 
@@ -33,50 +33,50 @@ from discrim.tables.validation import (
 )
 
 Array = NDArray[np.float64]
-EXACT_ROWS = 5_000  # up to which every row is a landmark
-LANDMARKS = 1_000  # beyond
+EXACT_ROWS = 5_000  # up to this number every row is a landmark
+LANDMARKS = 1_000  # above it
 SPAN = 1e-10  # variances below this share of the largest are rounding
 CV_WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)  # times 2 / median squared distance
 
 
 @public_estimator
 class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Kernel principal coordinates: all that a kernel sees of the rows, centred, the widest first.
+    """Kernel principal coordinates: centred coordinates of the rows in a kernel's feature space, widest first.
 
-        x ↦ Vᵀ(φ(x) − φ̄) ,    φ(x)·φ(x') = k(x, x') ,    V the principal axes of the rows' φ: all of their span
+        x ↦ Vᵀ(φ(x) − φ̄) ,    φ(x)·φ(x') = k(x, x') ,    V = principal axes of the rows' φ, which span them
 
-    A reducer behind it in a Pipeline is its kernel version, since the reducers see no more of φ than these coordinates:
-    kernel margin PCA, kernel Fisher and null-space discriminants, kernel Bayes-error LDA, max-margin shifting of kernel
-    features (`MaxMarginShift(embedding=KernelMap())`). Bring columns to similar scales first.
+    A reducer after it in a Pipeline becomes its kernel version, because the reducers depend on φ only through these
+    coordinates: kernel margin PCA, kernel Fisher and null-space discriminants, kernel Bayes-error LDA, max-margin
+    shifting of kernel features (`MaxMarginShift(embedding=KernelMap())`). Scale the columns first.
 
     Parameters
     ----------
     kernel : str, default="rbf"
-        Name of a kernel of scikit-learn's `pairwise_kernels`. With "linear" the reducer behind is the plain one.
+        Name of a kernel of scikit-learn's `pairwise_kernels`. With "linear" the reducer is the plain one.
     gamma : "median", "cv" or float, default="median"
-        Of "rbf", exp(−γ‖x−x'‖²): one over the median squared distance between distinct rows; "cv": by held-out rows of
-        a ridge rule, which needs labels; or a number, also for other kernels that have a gamma.
+        γ of "rbf", exp(−γ‖x−x'‖²). "median": one over the median squared distance between distinct rows. "cv": chosen
+        by held-out rows of a ridge classifier, which needs labels. A number also applies to other kernels with a gamma.
     kernel_params : dict, default=None
         Further parameters of the kernel, such as {"degree": 2} for "poly".
     n_landmarks : int, default=None
-        Rows that the kernel is seen from (Nyström); None for all up to 5,000 rows, which is exact, and 1,000 beyond.
+        Number of landmarks (Nyström). None uses all rows up to 5,000, which is exact, and 1,000 landmarks above that.
     cv : int, splitter or list of (training, test) row numbers, default=5
-        The folds of gamma="cv".
+        Folds for gamma="cv".
     random_state : int, RandomState or None, default=None
-        Seed of the landmarks, which are drawn by their content; also shuffles the folds.
+        Seed of the landmarks, which are drawn by content, and for shuffling the folds.
 
     Attributes
     ----------
     gamma_ : float or None
-        γ as used; None for a kernel without, and for one other than "rbf" that was left at scikit-learn's own.
+        γ that was used; None if the kernel has none, or if it is not "rbf" and uses scikit-learn's default.
     tried_ : tuple of TriedKernel
-        Held-out accuracy and log loss of every γ tried; empty where none was.
+        Held-out accuracy and log loss of every γ that was tried; empty without "cv".
     eigenvalues_ : ndarray of shape (n_components,)
         Variance of the rows along each coordinate.
     landmarks_ : ndarray or sparse array of shape (n_landmarks, n_features)
-        The rows that the kernel is seen from.
+        Landmark rows.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen in fit.
     n_components_ : int
         Number of coordinates.
 
@@ -122,19 +122,19 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the axes; labels are used by gamma="cv" alone."""
+        """Compute the axes; labels are used only for gamma="cv"."""
         self._check_parameters()
         rows = labelled_rows(self, X, y, sample_weight, supervised=self._needs_labels())
         require_finite(rows.X, rows.numbers)
         seed = int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
         priorities = content_priorities(rows.X, seed)
         kernel = self._kernel(rows, priorities)
-        if priorities.max() < kernel.landmarks.shape[0]:  # there are no more distinct rows
+        if priorities.max() < kernel.landmarks.shape[0]:  # every distinct row is a landmark
             found = _exact_axes(kernel, rows, priorities)
         else:
             found = _axes_from_landmarks(kernel, rows)
         self._kernel_seen, self._axes, self._offsets, self.eigenvalues_ = kernel, *found
-        if kernel.name == "linear":  # which is in units of its own
+        if kernel.name == "linear":  # has its own units
             self._axes, self._offsets = (np.ldexp(part, kernel.exponent) for part in (self._axes, self._offsets))
             self.eigenvalues_ = np.ldexp(self.eigenvalues_, 2 * kernel.exponent)
         self.gamma_ = kernel.gamma if kernel.name == "rbf" else kernel.params.get("gamma")
@@ -158,7 +158,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return base.with_gamma(2 * self._best_width(rows, priorities) / base.median_square)
 
     def _best_width(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> float:
-        """By held-out rows of the ridge rule in the kernel's features."""
+        """Return the width chosen by held-out rows of the ridge rule in the kernel's features."""
         require_two_classes(self, rows.classes)
         folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
         choice = choose_kernel(folds, priorities, [Candidate("rbf", width) for width in CV_WIDTHS], CHOICE_LANDMARKS)
@@ -173,16 +173,16 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_parameters(self)
         require_known_kernel_params(self.kernel, self.kernel_params)
         if not isinstance(self.gamma, str) and "gamma" not in KERNEL_PARAMS[self.kernel]:
-            raise ValueError(f"gamma={self.gamma!r} came, but the kernel {self.kernel!r} has none. Leave it out.")
+            raise ValueError(f"gamma must be left out for kernel {self.kernel!r}, which has none; got {self.gamma!r}.")
         if self.gamma == "cv" and self.kernel != "rbf":
-            raise ValueError(f"gamma='cv' chooses a width of 'rbf', and the kernel is {self.kernel!r}. Pass a number.")
+            raise ValueError(f"kernel must be 'rbf' for gamma='cv'; got {self.kernel!r}. Pass a number as gamma.")
         if "gamma" in (self.kernel_params or {}):
-            raise ValueError("kernel_params names gamma, which is a parameter of its own. Pass it as gamma=….")
+            raise ValueError("kernel_params must not contain gamma, which is a separate parameter. Pass gamma=….")
 
     # ------------------------------------------------------------------ use
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Coordinates of the rows."""
+        """Return the coordinates of the rows."""
         check_is_fitted(self)
         table = checked_table(self, X)
         require_finite(table)
@@ -213,7 +213,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def _exact_axes(kernel: LandmarkKernel, rows: LabelledRows, priorities: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-    """Return A and b of the coordinates k(x, L) A − b, from the centred Gram matrix of distinct rows; and variances."""
+    """Return A and b of the coordinates k(x, L) A − b from the centred Gram matrix of distinct rows; and variances."""
     weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
     shares = np.bincount(priorities, weights) / weights.sum()  # the landmarks are in the order of their priorities
     gram = kernel(kernel.landmarks)
@@ -227,7 +227,7 @@ def _exact_axes(kernel: LandmarkKernel, rows: LabelledRows, priorities: NDArray[
 
 
 def _axes_from_landmarks(kernel: LandmarkKernel, rows: LabelledRows) -> tuple[Array, Array, Array]:
-    """Return the same from the rows in the Nyström features; if every row is a landmark, the same axes."""
+    """Return the same from the Nyström features of the rows; identical if every row is a landmark."""
     space = FeatureSpace.of(kernel, kernel(kernel.landmarks))
     (moments,) = FeatureSpaces(kernel, [space]).moments(rows.unlabelled())
     values, vectors = _spanned(moments.within / moments.total_weight, rows)
@@ -237,17 +237,17 @@ def _axes_from_landmarks(kernel: LandmarkKernel, rows: LabelledRows) -> tuple[Ar
 
 
 def _spanned(covariance: Array, rows: LabelledRows) -> tuple[Array, Array]:
-    """Eigenvalues above rounding, largest first, and their vectors."""
+    """Return the eigenvalues above rounding, largest first, and their vectors."""
     values, vectors = eigh(covariance)
     kept = np.flatnonzero(values > max(SPAN * values[-1], np.finfo(np.float64).tiny))[::-1]
     if len(kept) == 0:
         raise ValueError(
-            f"KernelMap sees no spread: to the kernel the rows are all equal (n_samples = {rows.shape[0]}). Pass rows "
-            "that differ, or another kernel."
+            f"X must hold rows that differ for the kernel; got n_samples={rows.shape[0]} rows that are equal to it. "
+            "Pass other rows, or another kernel."
         )
     return values[kept], vectors[:, kept]
 
 
 def kernel_bayes_error_lda(n_components: int) -> Pipeline:
-    """Discriminants of least pairwise Bayes error in the features of a Gaussian kernel."""
+    """Return discriminants of minimal pairwise Bayes error in the features of a Gaussian kernel."""
     return make_pipeline(KernelMap(gamma="cv", n_landmarks=500), BayesErrorLDA(n_components))

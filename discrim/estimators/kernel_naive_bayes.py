@@ -1,4 +1,4 @@
-"""Naive Bayes with kernel density estimates: no shape is assumed of a feature within a class."""
+"""Naive Bayes with kernel density estimates, which assume no shape of the features' distributions."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from discrim.tables.validation import unchanged_if_it_fails
 from discrim.threads import on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]
-CELLS_AT_ONCE = 2**18  # how many kernels are held while a feature's density is taken
-KNOWN_DENSITIES = 512  # of features that are kept, for classifiers of more or fewer of the same
+CELLS_AT_ONCE = 2**18  # kernel values held while a feature's density is computed
+KNOWN_DENSITIES = 512  # cached densities of features, shared by classifiers of different numbers of the same features
 
 
 @on_one_blas_thread_throughout
 class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
-    """Naive Bayes whose densities are sums of Gaussian bumps, one per training row.
+    """Naive Bayes with Gaussian kernel density estimates.
 
         log p(c | x) = log p_c + Σ_j log (1/n_c) Σ_{i∈c} φ((x_j − x_ij)/h_cj)/h_cj + const ,   φ the normal density
         h_cj = (median_i |x_ij − median_j| / 0.6745) · (4/(3 n_c))^⅕
 
-    Where more than half of a class's values are equal the median deviation is 0, and their range takes its place; of a
+    If more than half of a class's values are equal, the median deviation is 0, and their range is used instead. For a
     constant feature h = 1.
 
     Attributes
@@ -44,15 +44,15 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
 
     @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike) -> KernelNaiveBayes:
-        """Keep the rows of each class, and the widths of their bumps."""
+        """Store the rows of each class and compute the kernel widths."""
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has 1 class, {self.classes_[0]!r}. Pass labels of at least two classes.")
+            raise ValueError(f"y must have at least two classes; got one class, {self.classes_[0]!r}.")
         self._rows = [rows[codes == c] for c in range(len(self.classes_))]
         self.class_prior_ = np.bincount(codes) / len(codes)
-        self.widths_ = np.stack([kernel_widths(of_class) for of_class in self._rows])
+        self.widths_ = np.stack([kernel_widths(members) for members in self._rows])
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -61,38 +61,38 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):
         return self.classes_[most_probable]
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Return log probability of every class (n×C)."""
+        """Return the log probability of every class (n×C)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         total = np.tile(np.log(self.class_prior_), (len(rows), 1))
         for j in range(rows.shape[1]):
             points, place = np.unique(rows[:, j], return_inverse=True)
-            for c, of_class in enumerate(self._rows):
-                known = log_density(points.tobytes(), of_class[:, j].tobytes(), float(self.widths_[c, j]))
+            for c, members in enumerate(self._rows):
+                known = log_density(points.tobytes(), members[:, j].tobytes(), float(self.widths_[c, j]))
                 total[:, c] += known[place]
         return log_softmax(total, axis=1)
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Return probability of every class (n×C)."""
+        """Return the probability of every class (n×C)."""
         return np.exp(self.predict_log_proba(X))
 
 
 def kernel_widths(rows: Array) -> Array:
-    """Return the width of the bumps for each feature of one class."""
+    """Return the kernel width for each feature of one class."""
     deviation = np.median(np.abs(rows - np.median(rows, axis=0)), axis=0) / 0.6745
     spread = np.where(deviation > 0, deviation, np.ptp(rows, axis=0))
     return np.where(spread > 0, spread * (4 / (3 * len(rows))) ** 0.2, 1.0)
 
 
 @lru_cache(KNOWN_DENSITIES)
-def log_density(at: bytes, among: bytes, width: float) -> Array:
-    """Return log of the mean of normal densities around the values `among`, at the points `at`; equal values are one.
+def log_density(at: bytes, values: bytes, width: float) -> Array:
+    """Return the log density at the points `at` of the kernel estimate from `values`.
 
-    Both as the bytes of float64: what is known of a feature is known for all numbers of nested components, of which it
-    is one.
+    Both are float64 bytes, so results can be cached: nested numbers of components share the densities of their
+    features.
     """
     points = np.frombuffer(at)
-    centres, counts = np.unique(np.frombuffer(among), return_counts=True)
+    centres, counts = np.unique(np.frombuffer(values), return_counts=True)
     shares = counts / (counts.sum() * width * np.sqrt(2 * np.pi))
     found = np.empty(len(points))
     step = max(1, CELLS_AT_ONCE // len(centres))
@@ -101,7 +101,7 @@ def log_density(at: bytes, among: bytes, width: float) -> Array:
         exponents = (points[part, None] - centres) / width
         exponents *= exponents
         exponents *= -0.5
-        nearest = exponents.max(axis=1)  # so that of points far from all values something is left
+        nearest = exponents.max(axis=1)  # prevents underflow at points far from all values
         exponents -= nearest[:, None]
         found[part] = nearest + np.log(np.exp(exponents, out=exponents) @ shares)
     return found

@@ -1,4 +1,4 @@
-"""Linear discriminant analysis: classical, regularised, after PCA, and with a covariance for each class."""
+"""Linear discriminant analysis: classical, regularised, after PCA, and with a covariance per class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from discrim.core.coordinates.choose import Plan
-from discrim.core.discriminants import Discriminants, classical, collapsed_share, of_gain, within_shares
+from discrim.core.discriminants import Discriminants, classical, collapsed_share, gain_discriminants, within_shares
 from discrim.core.eigen import kept_count, spectrum_of_matrix
 from discrim.core.problem import Needs, Problem
 from discrim.core.ratio import Covariance
@@ -22,7 +22,6 @@ from discrim.estimators.discriminant import (
     DiscriminantReducer,
     choose_shrinkage,
     shrinkage_needs,
-    shrunk_discriminants,
 )
 from discrim.estimators.fitting import solved
 from discrim.tables.check_parameters import (
@@ -43,50 +42,49 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class EstimatedCovariance:
-    """What a covariance estimator gave."""
+    """Covariance from a covariance estimator."""
 
     _covariance: Array
 
 
 class FisherLDA(DiscriminantReducer):
-    """Linear discriminant analysis: class means far apart in units of the within-class deviation.
+    """Linear discriminant analysis: maximise the distances of class means relative to the within-class deviation.
 
         maximise  tr (G S_w Gᵀ)⁻¹ G S_b Gᵀ ,    G (S_w/n) Gᵀ = I
 
-    The textbook method, for n well above d; at most C−1 discriminants. Where S_w is singular on the span of the data
-    (n < d, say) it takes the directions of S_t⁺S_b, scales those without within-class deviation by their total
-    deviation, and warns. Constant and collinear columns do no harm. RegularizedLDA is the better choice when d is not
-    far below n.
+    This is the textbook method, for n well above d, with at most C−1 discriminants. If S_w is singular on the span of
+    the data (e.g. n < d), it uses the directions of S_t⁺S_b, scales those without within-class deviation by their total
+    deviation, and warns. Constant and collinear columns do no harm. RegularizedLDA is better if d is not far below n.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the separation,
-        None all discriminants. More than there are discriminants continue with PCA of the orthogonal complement.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the separation,
+        None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement.
     priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
     class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
     store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+        If True, store the d×d within-class covariance as covariance_.
     missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
+        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
     covariance_estimator : estimator or None, default=None
-        What estimates each class's covariance, an object with fit(X) and covariance_ such as
-        sklearn.covariance.OAS(); their mean by the classes' shares stands in for S_w/n. None for the covariances of the
-        rows themselves. Such a fit takes all rows at once, without weights, and keeps a d×d matrix.
+        Estimator of each class's covariance, an object with fit(X) and covariance_ such as sklearn.covariance.OAS().
+        The average over the classes, weighted by their shares, replaces S_w/n. None uses the empirical covariances.
+        Such a fit needs all rows at once, without weights, and stores a d×d matrix.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row.
+        Directions, one per row.
     eigenvalues_ : array of shape (n_components_,)
-        Between- over within-class variance along each discriminant; 0 beyond them.
+        Ratio of between- to within-class variance along each discriminant; 0 for further components.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the between-class separation along each discriminant; 0 beyond them.
+        Share of the between-class separation along each discriminant; 0 for further components.
     covariance_ : array of shape (n_features, n_features)
-        S_w/n where store_covariance asks for it, or what covariance_estimator gave.
+        S_w/n if store_covariance=True, or the estimate of covariance_estimator.
     {fitted_discriminants}
 
     References
@@ -134,8 +132,8 @@ class FisherLDA(DiscriminantReducer):
             return needs
         return replace(
             needs,
-            coordinates=Plan("features", "covariance_estimator takes rows in their features"),
-            rows="covariance_estimator takes the rows of a class all at once. Statistics suffice without it, and for "
+            coordinates=Plan("features", "covariance_estimator needs rows in their features"),
+            rows="covariance_estimator needs all rows of a class at once. Statistics suffice without it, and for "
             "RegularizedLDA(shrinkage=0.1).",
         )
 
@@ -144,7 +142,7 @@ class FisherLDA(DiscriminantReducer):
         if self.covariance_estimator is None:
             return classical(ratio)
         covariance = estimated_covariance(self.covariance_estimator, problem.basis.points)
-        inner = np.ldexp(covariance, -2 * problem.moments.exponent)  # in the moments' units
+        inner = problem.moments.scaled(problem.moments.scaled(covariance))  # rows and columns
         if ratio.embedding is not None:
             inner = ratio.embedding @ inner @ ratio.embedding.T
         found = classical(ratio, Covariance(inner, ratio.precision))
@@ -152,12 +150,12 @@ class FisherLDA(DiscriminantReducer):
 
 
 def estimated_covariance(estimator: Any, rows: LabelledRows) -> Array:
-    """Compute Σ_c n_c/n · estimator's covariance of class c, in the rows' units."""
+    """Compute Σ_c n_c/n · the estimator's covariance of class c, in the units of the rows."""
     require_unweighted(estimator, rows.weights)
     require_finite(rows.X, rows.numbers)
     total = np.zeros((rows.shape[1], rows.shape[1]))
     for c, share in enumerate(rows.class_totals / rows.shape[0]):
-        members = rows.some(np.flatnonzero(rows.codes == c))
+        members = rows.select(np.flatnonzero(rows.codes == c))
         fitted = clone(estimator, safe=False)
         fitted.fit(dense_block(members.X, slice(None)))
         total += share * require_covariance(estimator, fitted, len(total))
@@ -169,48 +167,49 @@ class RegularizedLDA(DiscriminantReducer):
 
         maximise  tr (G Σ_γ Gᵀ)⁻¹ G S_b Gᵀ ,   G Σ_γ Gᵀ = I ,   Σ_γ = (1−γ) S_w/n + γ τ I ,   τ = tr(S_w/n)/rank
 
-    The best of the LDA family on real data, for n < d too. γ = 0 is classical LDA, γ = 1 the
+    It is the most accurate of the LDA family on real data, also for n < d. γ = 0 is classical LDA, γ = 1 gives the
     directions of the class means.
 
     Parameters
     ----------
     n_components : int, float, "cv" or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the separation,
-        "cv" chooses by cross-validation, None keeps all discriminants. More than there are discriminants continue with
-        PCA of the orthogonal complement.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the separation,
+        "cv" chooses by cross-validation, None keeps all discriminants. Components beyond the discriminants are PCA of
+        the orthogonal complement.
     shrinkage : float, "ledoit_wolf", "oas" or "cv", default="cv"
-        γ in [0, 1], or the rule it is computed by: Ledoit and Wolf's, Chen's (oracle approximating), or held-out rows
-        of the nearest-centroid rule: of all within one standard error of the highest accuracy the least log loss.
+        γ in [0, 1], or a rule: the formula of Ledoit and Wolf, that of Chen et al. (oracle approximating shrinkage), or
+        "cv" by held-out rows of the nearest-centroid classifier. "cv" chooses the smallest log loss among all values
+        within one standard error of the highest accuracy.
     cv : int, splitter or list of (training, test) row numbers, default=5
-        The folds for "cv". A number of folds divides the distinct rows of each class evenly, as
-        scikit-learn's StratifiedKFold does; a repeated row stays in one fold, so that weights are repetition.
-        Ridges are judged on up to 1,000 rows of a fold, at even steps.
+        Folds for "cv". An int divides the distinct rows of each class evenly, as scikit-learn's StratifiedKFold does.
+        Copies of a row stay in one fold, so weights are equivalent to repetition. Ridges are compared on at most 1,000
+        evenly spaced rows of a fold.
     priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
     class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
     store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+        If True, store the d×d within-class covariance as covariance_.
     missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
+        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
     random_state : int, RandomState or None, default=None
-        Seed that shuffles the folds; None for unshuffled ones.
+        Seed for shuffling the folds; None for unshuffled folds.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row.
+        Directions, one per row.
     eigenvalues_ : array of shape (n_components_,)
-        Between-class variance over Σ_γ along each discriminant; 0 beyond them.
+        Ratio of between-class variance to Σ_γ along each discriminant; 0 for further components.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the between-class separation along each discriminant; 0 beyond them.
+        Share of the between-class separation along each discriminant; 0 for further components.
     covariance_ : array of shape (n_features, n_features)
-        Σ_γ, where store_covariance asks for it.
+        Σ_γ, if store_covariance=True.
     shrinkage_ : float
-        The γ that was used.
+        γ that was used.
     path_ : PathScores or None
-        With "cv", the shrinkages tried with their held-out accuracies and log losses.
+        With "cv", the shrinkages that were tried, with their held-out accuracies and log losses.
     {fitted_discriminants}
 
     References
@@ -259,51 +258,52 @@ class RegularizedLDA(DiscriminantReducer):
         return shrinkage_needs(self, super()._needs())
 
     def _find(self, problem: Problem) -> Discriminants:
-        return shrunk_discriminants(self, problem)
+        ratio, chosen = problem.separated, choose_shrinkage(self, problem)
+        return replace(classical(ratio, ratio.covariance(chosen.shrinkage_)), count=chosen.count, found=chosen)
 
 
 @dataclass(frozen=True)
 class PrincipalCount:
-    """How many principal components came first."""
+    """Number of principal components used before LDA."""
 
     pca_components_: int
 
 
 class PCALDA(DiscriminantReducer):
-    """PCA, then LDA on its components (Fisherfaces): the oldest remedy for n < d.
+    """PCA followed by LDA on its components (Fisherfaces): the classical remedy for n < d.
 
-        G = G' P ,   P the first m principal directions,  G' classical LDA of the rows projected on them
+        G = G' P ,   P = first m principal directions,  G' = classical LDA of the rows projected onto them
 
-    m is at most the rank of S_w (n − C where n < d), so that the within-class scatter is nonsingular. What PCA drops is
-    lost, also where it separates the classes: prefer RegularizedLDA, and use this to compare with.
+    m is at most the rank of S_w (n − C if n < d), so the within-class scatter is nonsingular. Directions that PCA drops
+    are lost, even if they separate the classes. Prefer RegularizedLDA, and use this method as a baseline.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the separation,
-        None all discriminants. More than there are discriminants continue with PCA of the orthogonal complement.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the separation,
+        None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement.
     pca_components : int, float or None, default=None
-        m, as a number, as a fraction of the variance in (0, 1), or None for the rank of S_w.
+        m as an int, as a fraction of the variance in (0, 1), or None for the rank of S_w.
     priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
     class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
     store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+        If True, store the d×d within-class covariance as covariance_.
     missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
+        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row.
+        Directions, one per row.
     eigenvalues_ : array of shape (n_components_,)
-        Between- over within-class variance along each discriminant; 0 beyond them.
+        Ratio of between- to within-class variance along each discriminant; 0 for further components.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the between-class separation along each discriminant; 0 beyond them.
+        Share of the between-class separation along each discriminant; 0 for further components.
     pca_components_ : int
-        The m that was used.
+        m that was used.
     {fitted_discriminants}
 
     References
@@ -354,7 +354,7 @@ class PCALDA(DiscriminantReducer):
     def _principal_directions(self, problem: Problem) -> Array:
         ratio, shape = problem.ratio, problem.shape
         spectrum = spectrum_of_matrix(ratio.total, None, precision=ratio.precision)
-        # rank S_w, which is n − C for n < d; unlike n it is the same for repeated rows and for weights
+        # rank S_w, which is n − C for n < d; unlike n it does not depend on whether rows are repeated or weighted
         possible = ratio.rank
         if not ratio.within_classes.is_nonsingular:
             shares = within_shares(ratio.within, ratio.total)[0]
@@ -362,59 +362,59 @@ class PCALDA(DiscriminantReducer):
         request = plain_count(self.pca_components)
         if isinstance(request, int) and request > possible:
             raise ValueError(
-                f"pca_components must be at most {possible} for {shape[0]} samples of {len(ratio.shares)} classes, so "
-                f"that the within-class scatter is nonsingular; got {request}. Pass None for that many."
+                f"pca_components must be at most {possible} for {shape[0]} samples of {len(ratio.shares)} classes, as "
+                f"the within-class scatter must be nonsingular; got {request}. Pass None for the maximum."
             )
         return spectrum.directions[: kept_count(request, spectrum.values, spectrum.total, possible, shape)]
 
 
-LEAST = 1e-6  # variance of a class, as a share of the pooled one: its logarithm is −∞ at 0
+MIN_VARIANCE = 1e-6  # of a class, as a share of the pooled variance, because the logarithm of 0 is −∞
 
 
 class HeteroscedasticLDA(DiscriminantReducer):
-    """Discriminants for classes of different covariances (Chernoff criterion): far apart, or of other shapes.
+    """Discriminants for classes with different covariances (Chernoff criterion).
 
-        maximise  tr (G Σ_γ Gᵀ)⁻¹ G C Gᵀ ,    G Σ_γ Gᵀ = I ,    where Σ_γ = I:
+        maximise  tr (G Σ_γ Gᵀ)⁻¹ G C Gᵀ ,    G Σ_γ Gᵀ = I ,    in coordinates with Σ_γ = I:
 
         C = Σ_{a<b} p_a p_b [ M^−½ δδᵀ M^−½ + (log M − π_a log S_a − π_b log S_b) / (π_a π_b) ]
 
     with δ = μ_a − μ_b, π_a = p_a/(p_a+p_b), M = π_a S_a + π_b S_b and S_c the class covariances, all with the same
-    ridge. Where these are equal it is RegularizedLDA; where the means are equal there are directions still, up to one
-    for each column. Use it where classes have different shapes as well as different means, in front of a classifier
-    that sees shapes (nearest neighbours, a quadratic rule). It needs every class's own scatter (C·d² memory) and an
-    eigendecomposition for each pair of classes. A class's deviation counts as at least 1e-3 of the pooled one. Its own
-    predictions are those of the nearest centroid, as in all of the LDA family: they look at the means only.
+    ridge. If the covariances are equal it is RegularizedLDA. If the means are equal it still finds directions, up to
+    one per column. Use it if classes differ in shape as well as in their means, before a classifier that can use shapes
+    (nearest neighbours, a quadratic rule). It needs a scatter matrix per class (C·d² memory) and an eigendecomposition
+    per pair of classes. Deviations of a class are at least 1e-3 of the pooled ones. Its own predictions are those of
+    the nearest centroid, as in all of the LDA family, and depend on the means only.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the criterion, None
-        all along which the classes differ. More than there are continue with PCA of the orthogonal complement.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the criterion,
+        None all along which the classes differ. Further components are PCA of the orthogonal complement.
     shrinkage : float, "ledoit_wolf", "oas" or "cv", default="cv"
-        γ in [0, 1] for Σ_γ = (1−γ) S_w/n + γ τ I, or the rule it is computed by, as in RegularizedLDA.
+        γ in [0, 1] for Σ_γ = (1−γ) S_w/n + γ τ I, or a rule, as in RegularizedLDA.
     cv : int, splitter or list of (training, test) row numbers, default=5
-        The folds for "cv", as in RegularizedLDA.
+        Folds for "cv", as in RegularizedLDA.
     priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
     class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
     store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+        If True, store the d×d within-class covariance as covariance_.
     random_state : int, RandomState or None, default=None
-        Seed that shuffles the folds; None for unshuffled ones.
+        Seed for shuffling the folds; None for unshuffled folds.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row.
+        Directions, one per row.
     eigenvalues_ : array of shape (n_components_,)
-        The criterion along each discriminant; 0 beyond them.
+        Criterion along each discriminant; 0 for further components.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each discriminant's share of the criterion; 0 beyond them.
+        Share of the criterion along each discriminant; 0 for further components.
     shrinkage_ : float
-        The γ that was used.
+        γ that was used.
     path_ : PathScores or None
-        With "cv", the shrinkages tried with their held-out accuracies and log losses.
+        With "cv", the shrinkages that were tried, with their held-out accuracies and log losses.
     {fitted_discriminants}
 
     References
@@ -460,21 +460,20 @@ class HeteroscedasticLDA(DiscriminantReducer):
         self.random_state = random_state
 
     def _needs(self) -> Needs:
-        needs = shrinkage_needs(self, super()._needs())
-        assert needs.folds is not None
-        why = "HeteroscedasticLDA needs every class's whole scatter"
-        folds = replace(needs.folds, on_sample=False)
-        return replace(needs, scatter="each", contrasts=False, matrix=why, folds=folds)
+        why = "HeteroscedasticLDA needs the whole scatter of every class"
+        return replace(shrinkage_needs(self, super()._needs()), scatter="each", contrasts=False, matrix=why)
 
     def _find(self, problem: Problem) -> Discriminants:
-        chosen, ratio = choose_shrinkage(self, problem)[0], problem.ratio
+        chosen, ratio = choose_shrinkage(self, problem), problem.ratio
         cost = ratio.covariance(chosen.shrinkage_)
-        if not cost.is_nonsingular:  # where no class varies, say: all covariances are equal
+        if not cost.is_nonsingular:  # e.g. if no class varies: all covariances are equal
             return replace(classical(problem.separated, cost), found=chosen)
-        covariances = problem.class_covariances(chosen.shrinkage_)
+        embedding = np.eye(ratio.rank) if ratio.embedding is None else ratio.embedding
+        ridge = ratio.ridge(chosen.shrinkage_) * np.eye(len(embedding))
+        covariances = (1 - chosen.shrinkage_) * embedding @ problem.moments.class_covariances @ embedding.T + ridge
         means, back = cost.whitened(ratio.class_means)
         shapes = np.array([cost.whitened_matrix(one)[0] for one in covariances])
-        found = of_gain(chernoff_gain(means, shapes, ratio.shares), back, cost, ratio.precision)
+        found = gain_discriminants(chernoff_gain(means, shapes, ratio.shares), back, cost, ratio.precision)
         return replace(found, found=chosen)
 
 
@@ -494,6 +493,6 @@ def chernoff_gain(means: Array, covariances: Array, shares: Array) -> Array:
 
 
 def _mapped(matrix: Array, function: Callable[[Array], Array]) -> Array:
-    """Return a function of a symmetric matrix, whose eigenvalues count as at least `LEAST`."""
+    """Return a function of a symmetric matrix with eigenvalues of at least `MIN_VARIANCE`."""
     values, vectors = eigh(matrix)
-    return np.asarray((vectors * function(np.maximum(values, LEAST))) @ vectors.T)
+    return np.asarray((vectors * function(np.maximum(values, MIN_VARIANCE))) @ vectors.T)

@@ -1,4 +1,4 @@
-"""Any fitted linear reduction as numbers alone: what a model file keeps of methods that are not discrim's own."""
+"""Fitted linear transformer as plain arrays, for storing methods of other libraries in a model file."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _BLOCK = 512
 
 @on_one_blas_thread_throughout
 class LinearMap(TransformerMixin, BaseEstimator):
-    """A fitted linear transformer, kept as its directions and its offset.
+    """Fitted linear transformer, stored as directions and offset.
 
     x ↦ components_ x + offset_
 
     Parameters
     ----------
     name : str, default="component"
-        What its features are called: name0, name1, …
+        Prefix of the feature names: name0, name1, …
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        What a unit of each column adds to each feature.
+        Change of each feature per unit of each column.
     offset_ : ndarray of shape (n_components,)
-        The features of a row of zeros.
+        Features of a row of zeros.
     n_features_in_ : int
-        How many columns there are.
+        Number of features seen in fit.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class LinearMap(TransformerMixin, BaseEstimator):
 
     @classmethod
     def of(cls, fitted: Any, n_features: int, name: str = "component") -> LinearMap:
-        """Return the map of a fitted transformer, such as scikit-learn's LDA, by its features of unit vectors."""
+        """Build from a fitted transformer, such as scikit-learn's LDA, by transforming unit vectors."""
         found = cls(name)
         found.n_features_in_ = n_features
         found.offset_ = np.asarray(fitted.transform(np.zeros((1, n_features))), dtype=np.float64)[0]
@@ -67,7 +67,7 @@ class LinearMap(TransformerMixin, BaseEstimator):
         return found
 
     def fit(self, X: ArrayLike, y: Any = None) -> LinearMap:
-        """Nothing is learnt: the map is what it was made of."""
+        """Do nothing; the map is already fitted."""
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -80,5 +80,5 @@ class LinearMap(TransformerMixin, BaseEstimator):
         return np.asarray(safe_sparse_dot(rows, self.components_.T) + self.offset_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return names of the features: name0, name1, …"""
+        """Return the feature names name0, name1, …"""
         return np.array([f"{self.name}{at}" for at in range(len(self.components_))], dtype=object)

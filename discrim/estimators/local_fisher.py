@@ -31,40 +31,41 @@ from discrim.tables.check_parameters import COUNT, FLAG, POSITIVE, SHARE, Constr
 from discrim.tables.rows import LabelledRows
 
 Array = NDArray[np.float64]
-NOTHING = 1e-12  # a local scatter below this share of the total one is rounding
+ROUNDING = 1e-12  # a local scatter below this share of the total one is rounding
 
 
 class LocalFisherDiscriminant(Reducer):
-    """Local Fisher discriminant analysis (LFDA): near rows of a class together, rows of other classes apart.
+    """Local Fisher discriminant analysis (LFDA): keep near rows of a class together and rows of other classes apart.
 
-        maximise  tr (G Σ̃_γ Gᵀ)⁻¹ G S̃_b Gᵀ ,   Σ̃_γ = (1−γ) S̃_w/n + γ τ I ,   S̃ = ½ Σ_ij W_ij (x_i − x_j)(x_i − x_j)ᵀ
+        maximise  tr (G Σ̃_γ Gᵀ)⁻¹ G S̃_b Gᵀ ,   Σ̃_γ = (1−γ) S̃_w/n + γ τ I ,   S̃ = ½ Σ_ij W_ij (x_i − x_j)(x_i −
+        x_j)ᵀ
 
-    W_w = A/n_c and W_b = A(1/n − 1/n_c) inside a class, 0 and 1/n between classes; A_ij = exp(−‖x_i−x_j‖²/(s_i s_j)), s
-    the distance to the 7th neighbour of the same class. Far rows of one class are not pulled together, so that a class
-    may consist of several groups, and there are more than C − 1 discriminants. γ is the ridge of RegularizedLDA on the
-    local scatter, without which LFDA follows the training rows where columns are many. Use it where classes fall into
-    groups; with compact classes RegularizedLDA does the same without neighbours. It takes n²/C time.
+    W_w = A/n_c and W_b = A(1/n − 1/n_c) within a class, 0 and 1/n between classes; A_ij = exp(−‖x_i−x_j‖²/(s_i s_j)),
+    where s is the distance to the 7th neighbour in the same class. Far rows of one class are not pulled together, so a
+    class may consist of several groups, and there are more than C − 1 discriminants. γ is the ridge of RegularizedLDA
+    on the local scatter; without it, LFDA overfits if there are many columns. Use it if classes consist of groups; for
+    compact classes RegularizedLDA does the same without neighbours. It takes n²/C time.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the eigenvalues of
-        None, None as many as LDA has, C − 1 (at most the rank).
+        Number of components. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that
+        reach this share of their eigenvalues.
     neighbors : int, default=7
-        Which neighbour of the same class gives a row's scale; the farthest where there are fewer.
+        The neighbour in the same class whose distance is a row's scale; the farthest if there are fewer.
     shrinkage : float, default=0.1
-        γ in [0, 1]; 0 is the published method, where the local scatter is not singular.
+        γ in [0, 1]; 0 is the published method and requires a nonsingular local scatter.
     metric : {"plain", "weighted", "orthonormalized"}, default="plain"
-        Scale of the directions: G Σ̃_γ Gᵀ = I, each of these times √λ, or an orthonormal basis in their order.
+        Scale of the directions: G Σ̃_γ Gᵀ = I, the same times √λ, or an orthonormal basis in their order.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row.
+        Directions, one per row.
     eigenvalues_ : array of shape (n_components_,)
-        Local between- over within-class spread along each direction.
+        Ratio of local between- to within-class spread along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of the sum over all directions.
+        Share of each eigenvalue in the sum over all directions.
     {fitted_with_vip}
 
     References
@@ -124,9 +125,9 @@ class LocalFisherDiscriminant(Reducer):
             k = kept_count(request, spectrum.values[:k], float(spectrum.values[:k].sum()), k, shape)
         values = spectrum.values[:k]
         directions = self._scaled(back(spectrum.directions[:k]), values)
-        unit = 0 if self.metric == "orthonormalized" else -moments.exponent
         return Solution(
-            components_=np.ldexp(ratio.embedded(directions), unit),
+            components_=ratio.embedded(directions),
+            is_unit_free=self.metric == "orthonormalized",
             eigenvalues_=values,
             explained_variance_ratio_=values / spectrum.total,
             rank_=ratio.rank,
@@ -135,10 +136,10 @@ class LocalFisherDiscriminant(Reducer):
         )
 
     def _cost(self, within: Array, ratio: Ratio) -> Covariance:
-        """Compute Σ̃_γ; where no class varies, distances as they are."""
+        """Compute Σ̃_γ; a multiple of I if no class varies."""
         gamma, trace = float(self.shrinkage), float(np.trace(within))
         identity = np.eye(ratio.rank)
-        if trace <= NOTHING * float(ratio.variances.sum()):
+        if trace <= ROUNDING * float(ratio.variances.sum()):
             return Covariance(identity * float(ratio.variances.sum()) / ratio.rank)
         cost = Covariance((1 - gamma) * within + gamma * trace / ratio.rank * identity, ratio.precision)
         if not cost.is_nonsingular:
@@ -159,51 +160,51 @@ class LocalFisherDiscriminant(Reducer):
 
 @dataclass(frozen=True, eq=False)
 class PairsOfClasses:
-    """Which classes a component compares."""
+    """Pair of classes that each component compares."""
 
     pairs_: NDArray[np.intp]
 
 
 class PairwiseEigenvectors(Reducer):
-    """Generalised eigenvectors per pair of classes (GEM): where one class is large beside another.
+    """Generalised eigenvectors per pair of classes (GEM): directions in which one class is large relative to another.
 
-        C_a v = λ (C_b + (ridge/r) tr(C_b) I) v ,    C_c = E[(x − μ)(x − μ)ᵀ | c] ,    r the rank of the rows
+        C_a v = λ (C_b + (ridge/r) tr(C_b) I) v ,    C_c = E[(x − μ)(x − μ)ᵀ | c] ,    r = rank of the rows
 
-    for each ordered pair of classes (a, b): first the top eigenvector of every pair, the largest λ first, then the
-    second of every pair, and so on; a direction in the span of those before it is left out. It sees classes that differ
-    in their covariance only, which no method on class means does, and needs every class's own scatter (C·d² memory).
-    Use it where classes have the same mean and other shapes, with `pieces=True` in front of a linear classifier;
-    where the means tell the classes apart, discriminants need far fewer components.
+    for each ordered pair of classes (a, b). The components are the leading eigenvector of every pair, largest λ first,
+    then the second of every pair, and so on; directions in the span of previous ones are skipped. The method finds
+    classes that differ only in their covariance, which methods based on class means cannot, and needs a scatter matrix
+    per class (C·d² memory). Use it for classes with equal means and different shapes, with `pieces=True` before a
+    linear classifier. If the means separate the classes, discriminants need far fewer components.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the eigenvalues of
-        None, None the first eigenvector of every ordered pair (at most the rank).
+        Number of components. None uses the leading eigenvector of every ordered pair (at most the rank); a fraction in
+        (0, 1) keeps the fewest of these that reach this share of their eigenvalues.
     ridge : float, default=0.1
         Multiple of the mean variance of class b that is added to its moments (ε or γ in the paper).
     centre : bool, default=True
-        Moments around the mean of all rows; False for those around the origin, as published, with which the origin of
-        the columns matters.
+        If True, moments are around the mean of all rows; if False around the origin, as published, which makes the
+        method depend on the origin of the columns.
     pieces : bool, default=False
-        Give max(0, vᵀx) and max(0, −vᵀx) for every direction, all of the former first, instead of vᵀx.
+        If True, transform returns max(0, vᵀx) for every direction, followed by max(0, −vᵀx), instead of vᵀx.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row; the moments of class b (with the ridge) along each are 1.
+        Directions, one per row, scaled so that the moments of class b (with the ridge) are 1.
     mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts (where `centre`).
+        Mean of the rows, which transform subtracts if `centre` is True.
     eigenvalues_ : array of shape (n_components_,)
-        λ: second moment of class a over that of class b along each direction.
+        λ, the ratio of the second moments of class a and class b along each direction.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each λ's share of the sum over all eigenvectors of all pairs.
+        Share of each λ in the sum over all eigenvectors of all pairs.
     pairs_ : array of shape (n_components_, 2)
-        The classes a and b of each direction, by their places in classes_.
+        Classes a and b of each direction, as indices into classes_.
     n_components_ : int
-        How many directions are kept.
+        Number of directions.
     rank_ : int
-        Numerical rank of the rows: how many directions there are.
+        Numerical rank of the rows.
     {fitted_with_vip}
 
     References
@@ -243,7 +244,7 @@ class PairwiseEigenvectors(Reducer):
         self.pieces = pieces
 
     def _needs(self) -> Needs:
-        why = "PairwiseEigenvectors needs every class's whole scatter"
+        why = "PairwiseEigenvectors needs the whole scatter of every class"
         return Needs(scatter="each", matrix=why, margins=None if self.centre else _origin)
 
     def _solve(self, problem: Problem) -> Solution:
@@ -260,9 +261,10 @@ class PairwiseEigenvectors(Reducer):
         found = PairEigenvectors.independent(span @ seconds @ span.T, float(self.ridge), wanted)
         if isinstance(request, float):
             k = kept_count(request, found.values, float(found.values.sum()), len(found.values), shape)
-            found = found.some(slice(k))
+            found = found.select(slice(k))
         return Solution(
-            components_=np.ldexp(found.directions @ span, -moments.exponent),
+            components_=found.directions @ span,
+            is_unit_free=False,
             eigenvalues_=found.values,
             explained_variance_ratio_=found.values / found.total,
             rank_=spectrum.rank,
@@ -274,7 +276,7 @@ class PairwiseEigenvectors(Reducer):
     def _features(self, scores: NDArray[Any]) -> NDArray[Any]:
         if not self.pieces:
             return scores
-        if not self.centre:  # pieces are cut where the paper's moments are taken around
+        if not self.centre:  # pieces are split at the origin of the moments
             scores = scores + (self.mean_ @ self.components_.T.astype(np.float64)).astype(scores.dtype)
         return np.concatenate([np.maximum(scores, 0), np.maximum(-scores, 0)], axis=1)
 
@@ -291,20 +293,19 @@ class PairwiseEigenvectors(Reducer):
 
 
 def _origin(rows: LabelledRows) -> Margins:
-    """Return the origin, where moments are taken around it: it may lie outside the span of the centred rows."""
+    """Return the origin as a landmark, because it may lie outside the span of the centred rows."""
     return Margins(landmarks=np.zeros((1, rows.shape[1])))
 
 
 def _second_moments(moments: ClassMoments, origin: Array | None) -> Array:
-    """Compute C_c = S_c/n_c + (μ_c − o)(μ_c − o)ᵀ of every class, o the mean of all rows or the given point."""
-    assert moments.each is not None
+    """Compute C_c = S_c/n_c + (μ_c − o)(μ_c − o)ᵀ for every class, with o the mean of all rows or the given point."""
     means = moments.centred_means() if origin is None else moments.centred_means() - moments.centred(origin)
-    return moments.each / moments.weights[:, None, None] + means[:, :, None] * means[:, None, :]
+    return moments.class_covariances + means[:, :, None] * means[:, None, :]
 
 
 @dataclass(frozen=True, eq=False)
 class PairEigenvectors:
-    """Eigenvectors (rows) of ordered pairs of classes with their λ, and the sum of every λ of every pair."""
+    """Eigenvectors (rows) of ordered pairs of classes with their λ, and the sum of all λ of all pairs."""
 
     directions: Array
     values: Array
@@ -313,9 +314,9 @@ class PairEigenvectors:
 
     @classmethod
     def of(cls, seconds: Array, ridge: float, per_pair: int) -> PairEigenvectors:
-        """Return the first few of every pair with a λ that is not rounding: all firsts by size, then all seconds, …"""
+        """Return the leading eigenvectors of every pair with λ above rounding: all firsts by size, all seconds, …"""
         traces = np.trace(seconds, axis1=1, axis2=2)
-        ridges = ridge * np.maximum(traces, NOTHING * traces.max()) / seconds.shape[1]
+        ridges = ridge * np.maximum(traces, ROUNDING * traces.max()) / seconds.shape[1]
         triangles = [cholesky(second + one * np.eye(len(second))) for second, one in zip(seconds, ridges, strict=True)]
         found, total = [], 0.0
         for (a, second), (b, triangle) in product(enumerate(seconds), enumerate(triangles)):
@@ -324,7 +325,7 @@ class PairEigenvectors:
             half = la.solve_triangular(triangle, second, lower=True, check_finite=False)
             whitened = la.solve_triangular(triangle, half.T, lower=True, check_finite=False)
             total += float(np.trace(whitened))
-            spectrum = spectrum_of_matrix((whitened + whitened.T) / 2, per_pair, precision=NOTHING)
+            spectrum = spectrum_of_matrix((whitened + whitened.T) / 2, per_pair, precision=ROUNDING)
             leading = spectrum.directions[: min(per_pair, spectrum.rank)].T
             vectors = la.solve_triangular(triangle, leading, trans=1, lower=True, check_finite=False).T
             found += [(level, spectrum.values[level], vector, (a, b)) for level, vector in enumerate(vectors)]
@@ -334,15 +335,15 @@ class PairEigenvectors:
 
     @classmethod
     def independent(cls, seconds: Array, ridge: float, wanted: int) -> PairEigenvectors:
-        """Return so many, none in the span of those before it."""
+        """Return `wanted` eigenvectors, none of them in the span of previous ones."""
         rank, n_pairs = seconds.shape[1], len(seconds) * (len(seconds) - 1)
         for per_pair in sorted({min(rank, -(-wanted // n_pairs) + 1), rank}):
             found = cls.of(seconds, ridge, per_pair)
             kept = independent(np.empty((0, rank)), found.directions, wanted)[0]
-            if len(kept) == wanted:  # else many lay in one another's span
+            if len(kept) == wanted:  # otherwise many are linearly dependent
                 break
-        return found.some(kept)
+        return found.select(kept)
 
-    def some(self, places: Any) -> PairEigenvectors:
-        """Return those at some places."""
-        return replace(self, directions=self.directions[places], values=self.values[places], pairs=self.pairs[places])
+    def select(self, index: Any) -> PairEigenvectors:
+        """Return the eigenvectors at these positions."""
+        return replace(self, directions=self.directions[index], values=self.values[index], pairs=self.pairs[index])

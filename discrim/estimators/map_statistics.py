@@ -1,6 +1,7 @@
-"""The posterior map of statistics: of the parts of a table, of a stream, and of tables with many rows.
+"""Posterior map from statistics: for tables in parts, streams, and tables with many rows.
 
-sample → `Look`: kernel and landmarks      moments of the landmarks' features of all rows → rule, temperature, places
+sample → `Look`: kernel and landmarks
+moments of the landmarks' features of all rows → rule, temperature, places
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ from discrim.tables.validation import (
 from discrim.threads import on_one_blas_thread, on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]
-IMPORTANCE_ROWS = 1_000  # of the training rows, over which effects of columns are averaged
-MAX_MEMORY = 8 * 2**30  # bytes that moments of landmarks' features may take
+IMPORTANCE_ROWS = 1_000  # training rows over which effects of columns are averaged
+MAX_MEMORY = 8 * 2**30  # bytes for the moments of the landmarks' features
 
 
 @on_one_blas_thread_throughout
 class AbsentAttribute:
-    """An attribute that reducers have and this one has not; the error says why."""
+    """Attribute that other reducers have and this one lacks; access raises an error with the reason."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -58,7 +59,7 @@ class AbsentAttribute:
 
 
 class MapOfStatistics(BaseEstimator, ABC):
-    """Fits of a posterior map that see a sample of the rows, and moments of all."""
+    """Base class for fitting a posterior map from a sample of the rows and moments of all rows."""
 
     kernel: str
     kernel_params: dict[str, Any] | None
@@ -71,14 +72,14 @@ class MapOfStatistics(BaseEstimator, ABC):
     temperature_: float
     _rule: Any
     _statistics: Statistics | None = None  # of a stream
-    _look: Look | None = None  # at a sample, while moments of all rows are gathered
-    _held_out: HeldOutRows | None = None  # not kept in model files
+    _look: Look | None = None  # choice on a sample, while moments of all rows are gathered
+    _held_out: HeldOutRows | None = None  # not stored in model files
     _column_deviations: Array
     _importances: Array | None = None  # also None in models saved by earlier versions
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise unless the parameters are possible."""
+        """Raise if a parameter is invalid."""
 
     @abstractmethod
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
@@ -86,7 +87,7 @@ class MapOfStatistics(BaseEstimator, ABC):
 
     @abstractmethod
     def _fit_rows(self, rows: LabelledRows) -> None:
-        """Fit on checked rows."""
+        """Fit to validated rows."""
 
     @abstractmethod
     def _publish(
@@ -95,22 +96,32 @@ class MapOfStatistics(BaseEstimator, ABC):
         """Set the fitted attributes."""
 
     def _mean_effects(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
-        """Compute the mean absolute effect of each column over distinct rows; None for a rule without gradients."""
-        if not self._rule.has_gradients:
-            own = getattr(getattr(self._rule, "classifier", None), "feature_importances_", None)
+        """Compute the mean absolute effect of each column over distinct rows; None for a rule without gradients.
+
+        A forest has importances of its own. For a mean of rules it is the mean of their shares.
+        """
+        rules = getattr(self._rule, "rules", (self._rule,))
+        found = [one for one in (self._effects_of(rule, rows, priorities) for rule in rules) if one is not None]
+        if len(found) < len(rules):
+            return None
+        return found[0] if len(found) == 1 else np.mean([one / (one.sum() or 1.0) for one in found], axis=0)
+
+    def _effects_of(self, rule: Any, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
+        if not rule.has_gradients:
+            own = getattr(getattr(rule, "classifier", None), "feature_importances_", None)
             return None if own is None else np.asarray(own)
         picked = drawn_landmarks(priorities, np.arange(rows.shape[0]), IMPORTANCE_ROWS)
         weights = np.bincount(priorities, rows.weights)[priorities[picked]]
         total = np.zeros(rows.shape[1])
         for part in block_slices(len(picked), rows.shape[1]):
             table = rows.X[picked[part]]
-            pair = two_classes(self._rule.scores(table), self.classes_, None)
-            (effects,) = self._rule.effects(table, [self._pair_weights(*pair)], self._column_deviations)
+            pair = two_classes(rule.scores(table), self.classes_, None)
+            (effects,) = rule.effects(table, [self._pair_weights(*pair)], self._column_deviations)
             total += weights[part] @ np.abs(effects)
         return total / weights.sum()
 
     def _pair_weights(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
-        """Return weights of the scores that make log p(first) − log p(second)."""
+        """Return weights of the scores that give log p(first) − log p(second)."""
         chosen = np.eye(len(self.classes_)) / self.temperature_
         return chosen[first] - chosen[second]
 
@@ -126,33 +137,33 @@ class MapOfStatistics(BaseEstimator, ABC):
     def statistics(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, part: str = ""
     ) -> Statistics:
-        """Return the statistics of a part of a table; those of all parts add up, in any order, for `fit_statistics`.
+        """Return the statistics of a part of a table; the sum over all parts, in any order, is for `fit_statistics`.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            A part of the rows.
+            Samples of the part.
         y : array of shape (n_samples,)
-            Their labels.
+            Class labels.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
+            Sample weights.
         part : str, default=""
-            The name of the part, in errors and to distinguish it from another part with the same rows.
+            Name of the part in errors, which also distinguishes it from another part with the same rows.
 
         Returns
         -------
         statistics : Statistics
-            The statistics of the part.
+            Statistics of the part.
         """
         gatherer = Gatherer(self._gathering(), part)
         gatherer.add(X, y, sample_weight)
         return gatherer.statistics()
 
     def fit_statistics(self, total: Statistics) -> Self:
-        """Fit from gathered statistics alone.
+        """Fit from gathered statistics.
 
-        With kernel="linear", and after `choose_landmarks`, these are moments of the folds, scored on a sample of their
-        rows. Otherwise they are a sample, and the map is fitted on it.
+        With kernel="linear", and after `choose_landmarks`, the statistics are moments of the folds, scored on a sample
+        of their rows. Otherwise they are a sample, to which the map is fitted.
         """
         with unchanged_on_failure(self):
             require_statistics(total)
@@ -165,21 +176,21 @@ class MapOfStatistics(BaseEstimator, ABC):
     def choose_landmarks(self, total: Statistics, max_memory: int = MAX_MEMORY) -> Self:
         """Choose kernel, width and landmarks on the sample in statistics of all parts.
 
-        Afterwards `statistics` gathers moments of the landmarks' features, and `fit_statistics` fits on their sum: a
-        fit on all rows, of which no more than the sample is ever held. `fit`, `fit_parts`, Dask and Spark do this by
-        themselves if they can read the table twice.
+        Afterwards `statistics` gathers moments of the landmarks' features, and `fit_statistics` fits the map to their
+        sum: a fit to all rows that holds only the sample in memory. `fit`, `fit_parts`, Dask and Spark do this
+        automatically if they can read the table twice.
 
         Parameters
         ----------
         total : Statistics
-            The sum of `statistics(X, y)` of all parts.
+            Sum of `statistics(X, y)` over all parts.
         max_memory : int, default=8 * 2**30
-            Bytes that the moments may take: 8 for each pair of landmarks, for each fold and four times more.
+            Maximum number of bytes for the moments: 8 for each pair of landmarks, times the number of folds plus four.
 
         Returns
         -------
         self : object
-            The estimator with its landmarks chosen, not fitted yet.
+            The estimator with its landmarks chosen, not yet fitted.
         """
         require_statistics(total)
         self._look = None
@@ -198,13 +209,13 @@ class MapOfStatistics(BaseEstimator, ABC):
 
     def _look_at(self, total: Statistics, max_memory: int, units: tuple[Array, Array] | None = None) -> None:
         assert total.sample is not None
-        rows, splitter = total.sample.among(total.moments.classes), self._splitter()
+        rows, splitter = total.sample.with_classes(total.moments.classes), self._splitter()
         require_rows_to_hold_out(rows)
         count = landmark_count(total.n_rows, self.n_landmarks, splitter.get_n_splits(), max_memory)
         self._look = Look.at_sample(rows, self._candidates(rows), splitter, self._seed, count, units)
 
     def _fit_total(self, total: Statistics) -> None:
-        """Fit on checked statistics."""
+        """Fit to validated statistics."""
         record_columns(self, total)
         assert total.sample is not None
         if self._look is None and not self._is_linear:
@@ -212,21 +223,21 @@ class MapOfStatistics(BaseEstimator, ABC):
             return
         look = self._look or Look(None, None)
         choice, rule, held_out = look.rule(total)
-        moments, rows = total.moments, total.sample.among(total.moments.classes)
+        moments, rows = total.moments, total.sample.with_classes(total.moments.classes)
         self._publish(moments.classes, moments.total_weight, look.choice or choice, choice, rule, self._seed)
         self._held_out = held_out
         if look.features is not None:
             rows = replace(rows, X=look.features.scaled(rows.X))
             self._column_deviations = column_deviations(rows)
         else:
-            variances = Features.of_moments(moments).feature_variances(moments)
+            variances = Features.from_moments(moments).feature_variances(moments)
             self._column_deviations = np.ldexp(np.sqrt(variances), moments.exponent)
         self._importances = self._mean_effects(rows, content_priorities(rows.X, self._seed))
         self.solver_ = look.how(total, choice, rule)
 
     @property
     def _has_landmarks(self) -> bool:
-        """True if moments of landmarks' features are what many rows are fitted on."""
+        """True if many rows are fitted by moments of the landmarks' features."""
         return not self._is_linear and (self.classifier is None or isinstance(self.classifier, str))
 
     @property
@@ -235,7 +246,7 @@ class MapOfStatistics(BaseEstimator, ABC):
         return self.kernel == "linear" and not self.kernel_params and is_own
 
     def _gathering(self) -> Gathering:
-        """Return what a fit needs of every part of a table: moments of folds and a sample, or the sample alone."""
+        """Return the statistics that a fit needs from every part: moments of folds and a sample, or only the sample."""
         self._check_parameters()
         require_unnumbered(self.cv)
         asked = Gathering(type(self).__name__, keep="means", sample_rows=SAMPLE_ROWS)
@@ -247,17 +258,17 @@ class MapOfStatistics(BaseEstimator, ABC):
         return replace(asked, keep="pooled", n_folds=n_folds, seed=seed, features=features)
 
     def _splitter(self) -> HashKFold:
-        """Return the folds that all parts of a table agree on."""
+        """Return the folds, which are the same for all parts of a table."""
         splitter = hash_splitter(self.cv, self.random_state)
         if splitter is None:
             raise ValueError(
-                f"cv={self.cv!r} names rows, which come in parts here. Pass a number of folds or a HashKFold: their "
-                "folds follow from the rows' content."
+                "cv must be a number of folds or a HashKFold, whose folds are derived from the contents of the rows; "
+                f"got {self.cv!r}, which refers to row numbers and cannot be used with a table in parts."
             )
         return splitter
 
     def _fit_many_rows(self, rows: LabelledRows) -> None:
-        """Fit on moments of all rows in the features of landmarks, which are drawn from a sample."""
+        """Fit to moments of all rows in the features of landmarks drawn from a sample."""
         streamed, self._look = self._statistics, None
         self._look_at(statistics_of_rows(self._gathering(), rows), MAX_MEMORY)
         self._fit_total(statistics_of_rows(self._gathering(), rows))
@@ -273,27 +284,27 @@ class MapOfStatistics(BaseEstimator, ABC):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add rows; the map is found when it is first asked for.
+        """Add rows; the map is computed on first use.
 
-        The first 20,000 different rows are kept (fewer if they would take more than 64 MiB). When more come, kernel and
-        landmarks are chosen on them, and from then on moments of the landmarks' features are summed and rows are
-        forgotten. With kernel="linear", moments are summed from the start.
+        The first 20,000 distinct rows are kept (fewer if they would take more than 64 MiB). When there are more, kernel
+        and landmarks are chosen on them; from then on moments of the landmarks' features are summed and rows are not
+        kept. With kernel="linear", moments are summed from the start.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Some rows.
+            Samples.
         y : array of shape (n_samples,)
-            Their labels.
+            Class labels.
         classes : array, default=None
-            All labels the stream may bring, if others are to be refused.
+            All labels that the stream may contain, to raise an error for others.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
+            Sample weights.
 
         Returns
         -------
         self : object
-            The estimator with the rows so far.
+            The estimator with all rows so far.
         """
         self._check_parameters()
         if not (self._is_linear or self._has_landmarks):
@@ -322,26 +333,26 @@ class MapOfStatistics(BaseEstimator, ABC):
         return self
 
     def _kept_rows(self, so_far: Statistics) -> Statistics:
-        """Return statistics in the landmarks' features of rows that were all kept."""
+        """Return statistics, in the landmarks' features, of rows that were all kept."""
         assert so_far.sample is not None
-        return statistics_of_rows(self._gathering(), so_far.sample.among(so_far.moments.classes), so_far.names)
+        return statistics_of_rows(self._gathering(), so_far.sample.with_classes(so_far.moments.classes), so_far.names)
 
     def _hold(self, total: Statistics) -> None:
-        """Keep statistics whose map is not found yet."""
+        """Store statistics whose map is not computed yet."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
             delattr(self, name)
         self._statistics = total
 
     @on_one_blas_thread
     def _require_solution(self) -> None:
-        """Raise unless there was a fit; find the map of a stream when it is first asked for."""
+        """Raise if there was no fit; compute the map of a stream on first use."""
         check_is_fitted(self)
         if "places_" in vars(self) or self._statistics is None:
             return
         self._fit_total(self._statistics)
 
     def __getattr__(self, name: str) -> Any:
-        # reached only if an attribute is missing: the map of a stream may not have been found yet
+        # called only if an attribute is missing: the map of a stream may not be computed yet
         is_found = name.endswith("_") and not name.startswith("_") and not name.endswith("_in_")
         if is_found and self._statistics is not None and "places_" not in vars(self):
             try:
@@ -349,7 +360,7 @@ class MapOfStatistics(BaseEstimator, ABC):
             except ValueError as error:
                 raise AttributeError(str(error)) from error
             return getattr(self, name)
-        return object.__getattribute__(self, name)  # with its own words
+        return object.__getattribute__(self, name)  # raises the standard error
 
     def __sklearn_is_fitted__(self) -> bool:
         return "places_" in vars(self) or self._statistics is not None
@@ -359,6 +370,7 @@ def require_rows_to_hold_out(rows: LabelledRows) -> None:
     """Raise if no class has a second row."""
     if np.bincount(rows.codes).max() < 2:
         raise ValueError(
-            f"Every class has one row only ({len(rows.codes)} rows), so none can be held out, by which PosteriorMap "
-            "chooses. Pass more rows, or use RegularizedLDA with a number as shrinkage."
+            f"y must have at least two rows of some class, because PosteriorMap chooses by held-out rows; got "
+            f"{len(rows.codes)} rows, one row of each class. Pass more rows, or use RegularizedLDA with a number as "
+            "shrinkage."
         )

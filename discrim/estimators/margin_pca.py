@@ -27,7 +27,7 @@ from discrim.tables.validation import require_finite, require_whole_weights
 from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
-MOST_ENEMIES = 2**26  # pairs of nearest enemies: about 60 bytes each where they are put together, 4 GB
+MAX_ENEMY_PAIRS = 2**26  # pairs of nearest enemies: about 60 bytes each when they are merged, 4 GB
 PAIRS = ("all", "mean", "median", "nearest")
 
 
@@ -42,37 +42,38 @@ class MarginPCA(Reducer):
     "all"     x_i − x_j for all rows of different classes                  M-PCA0
     "mean"    x_i − mean of each other class                               M-PCA1a
     "median"  x_i − per-feature median of each other class                 M-PCA1b
-    "nearest" x_i − x_j where one is the other's nearest enemy, each once  M-PCA2
+    "nearest" x_i − x_j if one is the other's nearest enemy, each once     M-PCA2
     ========= ============================================================ =========
 
-    No classifier is needed and no matrix is inverted. "all" and "mean" cost what PCA costs (the pairs are never formed)
-    and stream; use "mean" first, "nearest" where the border between the classes is bent or the classes overlap.
-    With more than two classes A is summed over the pairs of classes.
+    No classifier is needed and no matrix is inverted. "all" and "mean" are as fast as PCA (the pairs are never formed)
+    and can be streamed. Try "mean" first, and "nearest" if the boundary between the classes is curved or the classes
+    overlap. With more than two classes, A is summed over the pairs of classes.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the spread, None
-        all directions of numerical rank.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the spread, None
+        all directions up to the numerical rank.
     pairs : {"all", "mean", "median", "nearest"}, default="all"
-        Which differences count, see above.
+        The differences to use, see above.
     enemies : {"each", "any"}, default="each"
-        For "nearest": look for the nearest row of each other class, or of all other classes together.
+        For "nearest": use the nearest row of each other class, or the nearest row of all other classes.
     ties : {"share", "all", "lowest"}, default="share"
-        For "nearest": what a row gives its t equally near enemies of a class. "share": 1/t each, a pair found from both
-        sides having the larger share, so that the order of rows does not matter; "all": 1 each, as in the paper's
-        figure 3; "lowest": 1 to the one that is listed first, at most n pairs for two classes, as in the paper's text.
+        For "nearest": how a row divides its weight between t equally near enemies of a class. "share": 1/t each, where
+        a pair found from both sides gets the larger share, so the order of rows does not matter. "all": 1 each, as in
+        figure 3 of the paper. "lowest": 1 to the first one in the table, which gives at most n pairs for two classes,
+        as in the text of the paper.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row, orthonormal.
+        Directions, one per row, orthonormal.
     eigenvalues_ : array of shape (n_components_,)
-        Of A divided by the total weight, along each direction.
+        Eigenvalues of A divided by the total weight.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of their sum over all directions.
+        Share of each direction in the sum of all eigenvalues.
     rank_ : int
-        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+        Numerical rank (with the Lanczos solver, the number of directions found).
     {fitted}
 
     References
@@ -124,7 +125,7 @@ class MarginPCA(Reducer):
 
     def _scatter_weights(self, totals: Array) -> Array | None:
         weights = self._class_weights(totals)
-        # equal ones need no pass of their own; float32 ends at 1e38
+        # equal weights need no separate pass; float32 overflows at 1e38
         return None if (weights == weights[0]).all() else weights / weights.max()
 
     def _medians(self, rows: LabelledRows) -> Margins:
@@ -137,13 +138,13 @@ class MarginPCA(Reducer):
         if self.ties == "lowest":
             require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest", ties="lowest")')
         n_pairs = rows.shape[0] * rows.n_classes
-        if self.enemies == "each" and n_pairs > MOST_ENEMIES:
+        if self.enemies == "each" and n_pairs > MAX_ENEMY_PAIRS:
             raise ValueError(
-                f"enemies='each' takes a nearest row in every other class for every row, at most {MOST_ENEMIES:,} "
-                f"pairs in memory; got {rows.shape[0]} rows of {rows.n_classes} classes, {n_pairs:,} pairs. Pass "
-                "enemies='any', or pairs='mean'."
+                f"enemies='each' must find at most {MAX_ENEMY_PAIRS:,} pairs, one per row and other class, to fit into "
+                f"memory; got {n_pairs:,} for {rows.shape[0]} rows of {rows.n_classes} classes. Pass enemies='any', or "
+                "pairs='mean'."
             )
-        require_finite(rows.X)  # distances come before the sums that would show it
+        require_finite(rows.X)  # distances are computed before the sums that would detect it
         try:
             return enemy_pairs(
                 rows.X,
@@ -152,17 +153,17 @@ class MarginPCA(Reducer):
                 weights=rows.weights,
                 enemies=self.enemies,
                 ties=self.ties,
-                most=MOST_ENEMIES,
+                max_pairs=MAX_ENEMY_PAIRS,
             )
         except MemoryError:
             raise ValueError(
-                f"ties={self.ties!r} takes all rows that are equally near, and among {rows.shape[0]} rows more than "
-                f"{MOST_ENEMIES:,} pairs are nearest enemies, which do not fit into memory. Pass ties='lowest', which "
-                "takes one for each row and class, or pairs='mean'."
+                f"ties={self.ties!r} must find at most {MAX_ENEMY_PAIRS:,} pairs of nearest enemies to fit into "
+                f"memory; got more for {rows.shape[0]} rows. Pass ties='lowest', which takes one enemy per row and "
+                "class, or pairs='mean'."
             ) from None
 
     def _class_weights(self, totals: Array) -> Array:
-        """Compute w_c, how often a row of class c takes part."""
+        """Compute w_c, the number of differences of a row of class c."""
         if self.pairs == "all":
             return totals.sum() - totals
         return np.full(len(totals), 0.0 if self.pairs == "nearest" else len(totals) - 1.0)
@@ -173,7 +174,7 @@ class MarginPCA(Reducer):
     def _spread(self, moments: ClassMoments, basis: Basis) -> Spread:
         n_c = moments.weights
         means = moments.centred_means()
-        # Σ_c n_c (μ_c − μ) = 0, so the sums over pairs of classes come down to one row per class
+        # Σ_c n_c (μ_c − μ) = 0, so the sums over pairs of classes reduce to one row per class
         if self.pairs == "all":
             rows = np.sqrt(n_c.sum() * n_c)[:, None] * means
         elif self.pairs == "mean":
@@ -190,8 +191,9 @@ class MarginPCA(Reducer):
 def _median_rows(n_c: Array, means: Array, medians: Array) -> Array:
     """Return rows whose Gram matrix is Σ_{a≠b} n_a (μ_a − m_b)(μ_a − m_b)ᵀ.
 
-    As Σ n_a μ_a = 0 it is Σ_a [(C−1) n_a μ_a μ_aᵀ + n_a (μ_a m_aᵀ + m_a μ_aᵀ) + (n − n_a) m_a m_aᵀ]: two rows for each
-    class, unless one has more than (C−1)/C of the weight, where its own share is negative and only the sum is not.
+    Because Σ n_a μ_a = 0, this is Σ_a [(C−1) n_a μ_a μ_aᵀ + n_a (μ_a m_aᵀ + m_a μ_aᵀ) + (n − n_a) m_a m_aᵀ]: two rows
+    per class, unless one class has more than (C−1)/C of the weight. Its own term is then negative, and only the sum is
+    not.
     """
     C, n = len(n_c), n_c.sum()
     of_means = np.sqrt((C - 1) * n_c)
@@ -204,40 +206,40 @@ def _median_rows(n_c: Array, means: Array, medians: Array) -> Array:
 
 
 def _laplacian_factor(n_c: Array) -> Array:
-    """Compute F with FᵀF the 2C×2C Laplacian of Σ_{a≠b} n_a (μ_a − m_b)(μ_a − m_b)ᵀ on [means; medians]."""
+    """Compute F with FᵀF equal to the 2C×2C Laplacian of Σ_{a≠b} n_a (μ_a − m_b)(μ_a − m_b)ᵀ on [means; medians]."""
     C = len(n_c)
     edges = np.repeat(n_c[:, None], C, axis=1) * (1 - np.eye(C))
     laplacian = np.block([[np.diag(edges.sum(axis=1)), -edges], [-edges.T, np.diag(edges.sum(axis=0))]])
     values, vectors = eigh(laplacian)
-    kept = values > 1e-12 * values[-1]  # the root of a zero that came out as 1e-16 would be a row of 1e-8
+    kept = values > 1e-12 * values[-1]  # the root of a zero that was computed as 1e-16 would give a row of 1e-8
     return np.sqrt(values[kept])[:, None] * vectors.T[kept]
 
 
 class MaximumMarginCriterion(Reducer):
-    """Maximum margin criterion: class means far apart, classes tight, no inverse needed.
+    """Maximum margin criterion: maximise between-class minus within-class scatter, without an inverse.
 
         maximise  tr W(S_b − weight·S_w)Wᵀ   subject to  WWᵀ = I
 
-    Never singular and not limited to C−1 directions, but it depends on the features' scales, as PCA does.
+    It is never singular and not limited to C−1 directions, but depends on the scales of the features, as PCA does.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the positive
-        eigenvalues, None the directions along which S_b outweighs weight·S_w (at least one).
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the positive
+        eigenvalues, None the directions along which S_b exceeds weight·S_w (at least one).
     weight : float, default=1.0
-        How much the spread within classes counts (≥ 0).
+        Weight of the within-class scatter (≥ 0).
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row, orthonormal.
+        Directions, one per row, orthonormal.
     eigenvalues_ : array of shape (n_components_,)
-        Of the difference of scatters, per unit of weight, along each direction.
+        Eigenvalues of the difference of scatters divided by the total weight.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of the sum of the positive eigenvalues.
+        Share of each direction in the sum of the positive eigenvalues.
     rank_ : int
-        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+        Numerical rank (with the Lanczos solver, the number of directions found).
     {fitted_with_vip}
 
     References
@@ -255,7 +257,7 @@ class MaximumMarginCriterion(Reducer):
 
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": COUNT,
-        "weight": (number("a number ≥ 0 (how much the spread within classes counts)", lambda w: 0 <= w < np.inf),),
+        "weight": (number("a number ≥ 0 (the weight of the within-class scatter)", lambda w: 0 <= w < np.inf),),
     }
 
     def __init__(self, n_components: int | float | None = None, *, weight: float = 1.0) -> None:
@@ -274,8 +276,8 @@ class MaximumMarginCriterion(Reducer):
         positive = int((spectrum.values > 1e-12 * np.abs(spectrum.values).max(initial=0.0)).sum())
         if positive == 0 and spectrum.rank > 0:
             warn(
-                f"Along no direction does the between-class spread exceed weight={self.weight} times the within-class "
-                "spread; only the best direction is kept. Pass an int n_components, or a smaller weight.",
+                f"The between-class spread exceeds weight={self.weight} times the within-class spread in no direction; "
+                "only the best direction is kept. Pass an int n_components, or a smaller weight.",
             )
             return 1
         return kept_count(request, spectrum.values, spectrum.total, positive, shape)
@@ -286,8 +288,8 @@ class ShiftedPCA(Reducer):
 
         maximise  tr Wᵀ(S_w + S_b + ηᵀ(2σ²I + σ⁴G)η)W  subject to  WᵀW = I
 
-    The scatter of T[X] in closed form (see discrim.core.svm.shift), hence on every path: tall, wide, sparse, Lanczos.
-    `mean_` is that of the rows as they came, which is where the components are applied.
+    The scatter of T[X] has a closed form (see discrim.core.svm.shift), so every solver can be used: dense, wide,
+    sparse, Lanczos. `mean_` is the mean of the original rows, because the components are applied to those.
     """
 
     def __init__(
@@ -319,9 +321,9 @@ class ShiftedPCA(Reducer):
         )
 
     def fitted_to(self, rows: LabelledRows, found: Shift, shifts: Iterable[float]) -> Iterator[ShiftedPCA]:
-        """Yield a fitted copy for each shift of rows whose SVM is solved; they share it, coordinates and scatter.
+        """Yield a fitted copy for each shift; they share the solved SVM, the coordinates and the scatter.
 
-        The last of the rows' classes may hold rows without a label.
+        The last class may hold the rows without a label.
         """
         model = copy(self)
         model.n_features_in_ = rows.shape[1]
@@ -335,7 +337,7 @@ class ShiftedPCA(Reducer):
 
 
 def unit_shift(found: Shift) -> Margins:
-    """Return σA at shift 1: any other shift is a factor away."""
+    """Return σA at shift 1; other shifts only scale it."""
     return Margins(duals=np.sqrt(found.sigma2(1.0)) * found.duals)
 
 

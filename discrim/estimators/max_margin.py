@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from sklearn.exceptions import ConvergenceWarning
 
-from discrim.core.coordinates.basis import Basis
 from discrim.core.eigen import kept_count, spectrum_of_factor
 from discrim.core.margin_vectors import Margins
-from discrim.core.max_margin import MaxMarginProblem, MaxMarginState, descent
+from discrim.core.max_margin import MaxMarginProblem, MaxMarginState, state_sequence
 from discrim.core.problem import Needs, Problem
 from discrim.core.spread import total_spread
-from discrim.core.svm.identical_rows import order_of_data
+from discrim.core.svm.identical_rows import content_order
 from discrim.core.svm.shift import UnitRows, class_pulls, margin_shift
 from discrim.decompositions import eigh
 from discrim.estimators.base import Reducer
@@ -27,62 +26,63 @@ from discrim.tables.rows import LabelledRows
 from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
-SAME = 1e-6  # objectives that differ by less are of one minimum, and rounding is not to choose between two ways to it
-SVM_GAP = 1e-6  # of the SVM on the rows, from which the descent starts
+SAME = 1e-6  # objectives that differ by less belong to one minimum, so that rounding does not choose between them
+SVM_GAP = 1e-6  # of the SVM on the rows, from which the minimisation starts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MaxMarginSolution(Solution):
-    """Of the descent also its classifier, and how the objective fell."""
+    """Solution with the classifier and the course of the objective."""
 
     class_coef_: Array
     objective_: float
     objective_curve_: Array
     n_iter_: int
 
-    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
+    def _others_in_features(self, lifted: list[Array], signs: Array, deviations: Array) -> dict[str, Any]:
         return {"class_coef_": self.class_coef_ * signs}
 
 
 class MaxMarginPCA(Reducer):
-    """Max-margin PCA (MMPCA): principal components whose latent rows a large-margin classifier tells apart.
+    """Max-margin PCA (MMPCA): principal components whose latent rows are separated by a large-margin classifier.
 
         minimise  ½Σ_y‖ν_y‖² + Σ_n [½‖x_n − Wᵀz_n‖² + ½‖z_n‖² + C max_y (1[y ≠ y_n] + (ν_y − ν_{y_n})·z_n)],  WWᵀ = I
 
-    over W, the latent rows Z and the classifier ν; for two classes it is ½‖ν‖² with the one vector ν = ν_1 − ν_2. Rows
-    are centred and divided by one number (mean square length 1); there is no offset. The model which
-    `MaxMarginShift(PCA())` approximates in one shot. Use it to see how well; its directions stay nearer to PCA's, since
-    a row may move in Z instead of W being turned.
+    over W, the latent rows Z and the classifier ν; for two classes it is ½‖ν‖² with the single vector ν = ν_1 − ν_2.
+    Rows are centred and divided by one scalar (mean square length 1); there is no intercept. `MaxMarginShift(PCA())`
+    approximates this model in one step. Use it to see how well; its directions stay closer to those of PCA, because a
+    row may move in Z instead of rotating W.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        K; a fraction in (0, 1): as many as PCA needs to reach that share of the variance; None for all directions.
+        Number of components K. A fraction in (0, 1) uses as many as PCA needs to explain this share of the variance,
+        None all directions.
     C : float, default=1.0
         Weight of the hinge losses.
     tol : float, default=1e-9
-        Relative fall of the objective in a round at which to stop.
+        Relative decrease of the objective per round below which to stop.
     max_iter : int, default=500
-        Most rounds, of two turns each.
+        Maximum number of rounds, of two steps each.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        W, orthonormal rows, by descending variance along them.
+        W, orthonormal rows, sorted by decreasing variance along them.
     eigenvalues_ : array of shape (n_components_,)
         Variance along each direction (divided by n).
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of the total variance.
+        Share of the total variance explained by each direction.
     rank_ : int
-        How many directions there are.
+        Number of directions.
     class_coef_ : array of shape (n_classes, n_components_)
-        ν, which acts on latent rows z ≈ ½Wx, x in units of the rows' root mean square length.
+        ν, which applies to latent rows z ≈ ½Wx, with x in units of the rows' root mean square length.
     objective_ : float
-        The objective as reached, from the better of two starts: PCA, and PCA of the shifted rows.
+        Final objective, from the better of two starts: PCA, and PCA of the shifted rows.
     objective_curve_ : array
-        The objective at that start and after every turn; it never rises.
+        Objective at that start and after every step; it never rises.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
     {fitted_with_vip}
 
     References
@@ -118,7 +118,8 @@ class MaxMarginPCA(Reducer):
         return Needs(rows="the classifier inside needs all rows at once. Use fit.", margins=self._margins)
 
     def _margins(self, rows: LabelledRows) -> Margins:
-        # of two classes the paper's SVM is Crammer and Singer's at half the cost, and its shift σ² = 1 is theirs at 2
+        # for two classes the paper's SVM is Crammer and Singer's at half the cost, and its shift σ² = 1 corresponds to
+        # 2
         rho = 2.0 if rows.n_classes == 2 else 1.0
         found = margin_shift(rows, rows.n_classes, C=self.C / rho, tol=SVM_GAP, max_iter=10_000)
         return Margins(duals=np.sqrt(rho) * found.duals)
@@ -131,9 +132,9 @@ class MaxMarginPCA(Reducer):
         plain = problem.spectrum(total_spread(moments), wanted)
         k = kept_count(request, plain.values, plain.total, plain.rank, problem.shape)
         shifted = basis.spectrum(shifted_spread(moments, basis, duals), moments, k)
-        # in an order of the data's own: sums then round alike in whatever order rows are listed
-        order = order_of_data(basis.original.X, basis.original.codes, basis.original.weights)
-        rows = UnitRows.of(basis.points.some(order))
+        # sort by content, so that rounding does not depend on the order of the rows
+        order = content_order(basis.original.X, basis.original.codes, basis.original.weights)
+        rows = UnitRows.from_rows(basis.points.select(order))
         task = MaxMarginProblem(rows, basis.points.codes[order], basis.points.n_classes, self.C)
         curve, other = (self._descent(task, one.directions[:k], duals[order]) for one in (plain, shifted))
         if other[-1].objective < (1 - SAME) * curve[-1].objective:
@@ -144,7 +145,7 @@ class MaxMarginPCA(Reducer):
             eigenvalues_=np.ldexp(values / rows.total_weight * rows.scale**2, 2 * rows.exponent),
             explained_variance_ratio_=values / rows.total_weight,
             rank_=plain.rank,
-            solver_=f"turns of W, Z and ν from {plain.how}",
+            solver_=f"alternating minimisation over W, Z and ν from {plain.how}",
             is_resolved=basis.shows(values),
             class_coef_=state.class_coef,
             objective_=state.objective,
@@ -153,76 +154,79 @@ class MaxMarginPCA(Reducer):
         )
 
     def _descent(self, problem: MaxMarginProblem, directions: Array, duals: Array) -> list[MaxMarginState]:
-        # the SVM of the rows, seen in the subspace: Wη, twice as long since z is about half of Wx
-        along = problem.rows.along(directions)
-        start = problem.begun(directions, 2.0 * duals.T @ along / np.sqrt(problem.rho))
-        path = list(descent(problem, start, tol=self.tol, max_iter=self.max_iter))
+        # the SVM of the rows in the subspace: Wη, times two because z is about half of Wx
+        projections = problem.rows.project(directions)
+        start = problem.state_at(directions, 2.0 * duals.T @ projections / np.sqrt(problem.rho))
+        path = list(state_sequence(problem, start, tol=self.tol, max_iter=self.max_iter))
         if len(path) > 2 * self.max_iter and path[-3].objective - path[-1].objective > self.tol * path[-3].objective:
             fell = (path[-3].objective - path[-1].objective) / path[-3].objective
             warn(
-                f"After {self.max_iter} rounds the objective still fell by {fell:.1e} of itself in a round, above "
-                f"tol={self.tol:g}. Raise max_iter, lower C, or accept it by raising tol.",
+                f"The objective still fell by a fraction of {fell:.1e} in the last of {self.max_iter} rounds, above "
+                f"tol={self.tol:g}, so the directions are not final. Raise max_iter, lower C, or raise tol.",
                 ConvergenceWarning,
             )
         return path
 
 
 def _ordered(problem: MaxMarginProblem, state: MaxMarginState) -> tuple[MaxMarginState, Array]:
-    """Return the state with directions by descending variance of the rows, and Σ v (x̃ᵀw)² along each."""
-    values, vectors = eigh(state.along.T @ problem.rows.weighted(state.along))
+    """Return the state with directions sorted by decreasing variance, and Σ v (x̃ᵀw)² along each."""
+    values, vectors = eigh(state.projections.T @ problem.rows.weighted(state.projections))
     return state.rotated(vectors[:, ::-1].T), values[::-1]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MarginSolution(Solution):
-    """Of the SVM also its weights, in the coordinates until lifted."""
+    """Solution with the SVM's weights, in the basis's coordinates until lifted."""
 
     class_coef_: Array
     duality_gap_: float
     n_iter_: int
 
-    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
-        return {"class_coef_": basis.lift(self.class_coef_)}
+    def _lifted(self) -> tuple[Array, ...]:
+        return (self.class_coef_,)
+
+    def _others_in_features(self, lifted: list[Array], signs: Array, deviations: Array) -> dict[str, Any]:
+        return {"class_coef_": lifted[0]}
 
 
 class MarginSubspace(Reducer):
-    """Margin subspace: the directions in which a large-margin classifier tells the classes apart.
+    """Margin subspace: the directions in which a large-margin classifier separates the classes.
 
-        maximise  tr WᵀηᵀηW  subject to  WᵀW = I,    η_y the Crammer–Singer SVM's weights for class y
+        maximise  tr WᵀηᵀηW  subject to  WᵀW = I,    η_y = weights of the Crammer–Singer SVM for class y
 
-    The top right singular vectors of the weights, at most C − 1 of them. The limit of `MaxMarginShift(PCA())` for large
-    shifts is a near relative (the same span at C − 1 components); this one needs no shift to be chosen. Use it when few
-    components are to serve a linear classifier; for more than C − 1 use `MaxMarginShift`.
+    The directions are the leading right singular vectors of the weights, at most C − 1. `MaxMarginShift(PCA())` with a
+    large shift is similar (the same span at C − 1 components); this method has no shift to choose. Use it for few
+    components before a linear classifier; for more than C − 1 components use `MaxMarginShift`.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many directions, or the fraction of Σ‖η_y‖² in (0, 1) that they are to hold; None for all, which are at most
-        C − 1.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of Σ‖η_y‖², None
+        all of them, at most C − 1.
     C : float, default=1.0
-        Weight of the hinge losses. The SVM sees centred rows divided by one number (mean square length 1), so that C
-        means the same on every data set.
+        Weight of the hinge losses. The SVM is fitted to centred rows divided by one scalar (mean square length 1), so C
+        has the same meaning for every data set.
     tol : float, default=1e-10
         Relative duality gap at which the SVM stops.
     max_iter : int, default=10_000
-        Its most passes over the rows.
+        Maximum number of passes over the rows.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_features)
-        The directions, orthonormal rows.
+        Directions, orthonormal rows.
     eigenvalues_ : ndarray of shape (n_components_,)
         Squared singular values of η divided by the total weight.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Each direction's share of Σ‖η_y‖².
+        Share of each direction in Σ‖η_y‖².
     rank_ : int
-        How many directions there are.
+        Number of directions.
     class_coef_ : ndarray of shape (n_classes, n_features)
-        η, which acts on x − mean_.
+        η, which applies to x − mean_.
     duality_gap_ : float
-        Relative duality gap that the SVM reached.
+        Relative duality gap reached by the SVM.
     n_iter_ : int
-        Its passes over the rows.
+        Number of passes over the rows.
     {fitted}
 
     References
@@ -266,12 +270,12 @@ class MarginSubspace(Reducer):
         duals = basis.margins.duals
         assert duals is not None
         eta = class_pulls(basis.points, moments.exponent, duals)
-        # Σ_y η_y = 0: C − 1 contrasts of the weights hold all there is of them, and no rounding of that zero
+        # Σ_y η_y = 0, so C − 1 contrasts hold all of the weights, without the rounding of that zero
         spectrum = spectrum_of_factor(helmert(len(eta)) @ eta, None, precision=moments.precision)
         if spectrum.rank == 0:
             raise ValueError(
-                "The SVM's weights are all 0: no direction tells the classes apart, as when every row is in each class "
-                "alike. Check the label column, or use discrim.PCA, which needs no labels."
+                "X must separate the classes in some direction; got an SVM whose weights are all 0, as when every row "
+                "occurs in each class. Check the label column, or use discrim.PCA, which needs no labels."
             )
         k = kept_count(request, spectrum.values, spectrum.total, spectrum.rank, problem.shape)
         values = spectrum.values[:k]

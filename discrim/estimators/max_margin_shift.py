@@ -1,4 +1,4 @@
-"""Max-margin data shifting in front of any extractor."""
+"""Max-margin data shifting for any feature extractor."""
 
 from __future__ import annotations
 
@@ -48,96 +48,98 @@ from discrim.threads import on_one_blas_thread
 Array = NDArray[np.float64]
 
 
-def _of_extractor(name: str, doc: str) -> Any:
-    """Return a fitted attribute that is the extractor's."""
+def _extractor_attribute(name: str, doc: str) -> Any:
+    """Return a property that reads an attribute of the fitted extractor."""
     return property(lambda self: getattr(self._fitted_extractor(), name), doc=doc)
 
 
-def _can_go_back(model: MaxMarginShift) -> bool:
+def _has_inverse(model: MaxMarginShift) -> bool:
     extractor = getattr(model, "extractor_", None) or model._extractor()
     return model.embedding is None and hasattr(extractor, "inverse_transform")
 
 
 @public_estimator
 class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Max-margin data shifting (MMDS): an extractor trained on rows moved away from the classes they are confused with.
+    """Max-margin data shifting (MMDS): train an extractor on rows moved away from the classes they are confused with.
 
-        T[x_n] = x_n + σ² Σ_y α_n^y (η_{y_n} − η_y)        extractor.fit(T[X]), then applied to X as it is
+        T[x_n] = x_n + σ² Σ_y α_n^y (η_{y_n} − η_y)        extractor.fit(T[X]), then applied to the original X
 
-    α and η are the dual and the primal side of the Crammer–Singer SVM on the centred rows. Makes any transformer
-    supervised: PCA, FastICA, SparsePCA, KMeans, FactorAnalysis, NMF, an Autoencoder, a Pipeline. Use it when more than
-    C − 1 components are wanted, or an extractor that knows no labels; compare with `MarginSubspace`.
+    α and η are the dual and primal solutions of the Crammer–Singer SVM on the centred rows. It makes any transformer
+    supervised: PCA, FastICA, SparsePCA, KMeans, FactorAnalysis, NMF, an Autoencoder, a Pipeline. Use it if you need
+    more than C − 1 components, or an extractor that does not use labels. Compare with `MarginSubspace`.
 
     Parameters
     ----------
     extractor : transformer or None, default=None
-        None for discrim.PCA(), with which the shifted rows are never formed (the scatter of T[X] has a closed form, for
-        sparse X too). Any other is trained on the shifted rows, made dense; labels are passed to it where every row has
-        one. An extractor for numbers ≥ 0 only (NMF) gets shifted values below 0 as 0.
+        None means discrim.PCA(), for which the shifted rows are never formed (the scatter of T[X] has a closed form,
+        also for sparse X). Any other transformer is trained on the dense shifted rows; it receives labels if every row
+        has one. For an extractor that requires numbers ≥ 0 (NMF), shifted values below 0 are set to 0.
     shift : float or "cv", default=1.0
-        How far the rows move relative to their spread, σ²‖Aη‖/‖X − μ‖; useful are 0.3 to 10, and 0 is the plain
-        extractor. "cv": of 0, 0.1, 0.3, 0.5, 1, 2, 4, 10 the one whose features serve a linear classifier best.
+        Distance by which the rows move relative to their spread, σ²‖Aη‖/‖X − μ‖. Useful values are 0.3 to 10; 0 gives
+        the plain extractor. "cv" chooses from 0, 0.1, 0.3, 0.5, 1, 2, 4, 10 the value whose features give a linear
+        classifier the highest held-out accuracy.
     sigma2 : float or None, default=None
-        σ² itself, for those who follow the paper: T[X] = X + sigma2 · dual_coef_ @ class_coef_, whatever `shift` is.
+        σ² as in the paper: T[X] = X + sigma2 · dual_coef_ @ class_coef_. If given, `shift` is ignored.
     C : float, default=1.0
-        Weight of the hinge losses; the SVM sees centred rows divided by one number (mean square length 1).
+        Weight of the hinge losses; the SVM is fitted to centred rows divided by one scalar (mean square length 1).
     n_rounds : int, default=1
-        Rounds of the paper's problem (7): each fits the SVM to the rows as the round before has shifted them. 1 is the
-        closed form. The shifted rows are formed, also for PCA.
+        Number of rounds of problem (7) of the paper; each fits the SVM to the rows as shifted in the previous round. 1
+        is the closed form. With more rounds the shifted rows are formed, also for PCA.
     copies : int or None, default=None
-        Explicit corruption instead of the shift: so many copies of each row with Gaussian noise of variance sigma2_ (in
-        units of the rows' mean square length), each weighted by exp(−C·hinge). The extractor must take sample_weight.
+        Number of noisy copies of each row, to use explicit corruption instead of the shift. The noise is Gaussian with
+        variance sigma2_ (in units of the rows' mean square length), and a copy has weight exp(−C·hinge). The extractor
+        must accept sample_weight.
     embedding : {"rff", "nystroem"}, transformer or None, default=None
-        The rows are embedded first: 500 random Fourier features, or the kernel seen from 500 of the rows, both with the
-        width by the median rule; or a transformer such as RBFSampler(gamma=0.1). RFF, shift, PCA is a supervised kernel
-        PCA.
+        Embedding applied first: 500 random Fourier features, or Nyström features of 500 rows, both with the kernel
+        width from the median rule; or a transformer such as RBFSampler(gamma=0.1). RFF, shift and PCA together are a
+        supervised kernel PCA.
     unlabeled : object, default=None
-        Label of the rows without one, e.g. -1. Missing labels (NaN, None) always mean that. Such rows do not move, and
-        take part in the extractor's training.
+        Label that marks rows without a label, e.g. -1. Missing labels (NaN, None) always do. Such rows do not move, but
+        are used to train the extractor.
     cv : int, splitter or iterable, default=5
-        For "cv": number of folds (at most the rows of the smallest class), a splitter of the labelled rows, or pairs of
-        arrays of row numbers (training, test).
+        For "cv": number of folds (at most the size of the smallest class), a splitter for the labelled rows, or pairs
+        of arrays of row numbers (training, test).
     tol : float, default=1e-10
         Relative duality gap at which the SVM stops.
     max_iter : int, default=10_000
-        Its most passes over the rows.
+        Maximum number of passes over the rows.
     random_state : int, RandomState or None, default=None
-        Of a named embedding, of an extractor that has none of its own, and to shuffle the folds.
+        Seed of a named embedding, of an extractor without a seed, and of the shuffling of the folds.
 
     Attributes
     ----------
     extractor_ : transformer
-        The extractor, trained on the shifted rows.
+        Extractor trained on the shifted rows.
     embedding_ : transformer or None
-        The fitted embedding.
+        Fitted embedding.
     shift_ : float
-        The relative shift that was applied.
+        Relative shift that was applied.
     sigma2_ : float
-        The σ² that it stands for.
+        The corresponding σ².
     shift_scores_ : dict
-        Held-out accuracy of each shift tried; empty if none was.
+        Held-out accuracy of each shift that was tried; empty without "cv".
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Sorted class labels.
     class_coef_ : ndarray of shape (n_classes, n_features)
-        η, the SVM's weights.
+        η, the weights of the SVM.
     dual_coef_ : ndarray of shape (n_samples, n_classes)
-        A, so that T[X] = X + sigma2_ · dual_coef_ @ class_coef_.
+        A, with T[X] = X + sigma2_ · dual_coef_ @ class_coef_.
     duality_gap_ : float
-        Relative duality gap that the SVM reached.
+        Relative duality gap reached by the SVM.
     n_iter_ : int
-        Its passes over the rows.
+        Number of passes over the rows.
     components_ : ndarray of shape (n_components, n_features)
-        The extractor's directions, as all that follows where it has them.
+        Directions of the extractor; like the attributes below, available if the extractor has them.
     mean_ : ndarray of shape (n_features,)
-        What the extractor subtracts (discrim.PCA: the mean of the rows before the shift).
+        Point that the extractor subtracts (discrim.PCA: the mean of the rows before the shift).
     eigenvalues_ : ndarray of shape (n_components,)
-        Spread of the shifted rows along each direction, per unit of weight.
+        Spread of the shifted rows along each direction, divided by the total weight.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Each direction's share of that spread.
+        Share of that spread explained by each direction.
     rank_ : int
-        How many directions there are.
+        Number of directions.
     solver_ : str
-        How the directions were found.
+        The solver that was used.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -196,7 +198,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the shift, and train the extractor on the shifted rows."""
+        """Fit the SVM, shift the rows and train the extractor on them."""
         wanted, svm = self.shift, self._svm_parameters()
         require_transformer("extractor", self._extractor())
         require_embedding(self.embedding)
@@ -223,7 +225,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _training_rows(
         self, rows: LabelledRows, n_classes: int, found: Shift, sigma2: float, extractor: Any
     ) -> tuple[Shift, LabelledRows]:
-        """Return the rows to train on, if they must be formed: shifted in rounds, or copies with noise; else `rows`."""
+        """Return the rows to train on: shifted in rounds, or copies with noise; `rows` if they need not be formed."""
         training = rows
         if self.n_rounds > 1:
             svm = self._svm_parameters()
@@ -232,7 +234,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.copies is not None:
             if not has_fit_parameter(extractor, "sample_weight"):
                 raise ValueError(
-                    f"extractor must take sample_weight in fit if copies is given; got {type(extractor).__name__}. "
+                    f"extractor must accept sample_weight in fit if copies is given; got {type(extractor).__name__}. "
                     "Pass discrim.PCA, KMeans or copies=None."
                 )
             rng = check_random_state(0 if self.random_state is None else self.random_state)
@@ -252,9 +254,8 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.embedding is None:
             if rows.is_sparse and not self._takes_sparse():
                 raise TypeError(
-                    "Sparse data was passed, but dense data is required: the extractor "
-                    f"{type(self.extractor).__name__} takes no sparse table. Use X.toarray(), an embedding, or "
-                    "discrim.PCA as the extractor, which keeps X sparse."
+                    f"X must be dense for the extractor {type(self.extractor).__name__}; got a sparse table. Use "
+                    "X.toarray(), an embedding, or discrim.PCA as the extractor, which keeps X sparse."
                 )
             return rows
         with numpy_as_the_caller_has_it():
@@ -266,7 +267,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return isinstance(first, str) or input_tags(first).sparse
 
     def transform(self, X: ArrayLike) -> Any:
-        """Return the extractor's features of the rows as they are."""
+        """Return the extractor's features of the original rows."""
         extractor = self._fitted_extractor()
         table = checked_table(self, X)
         require_finite(table)
@@ -274,21 +275,25 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             table = _table(self.embedding_.transform(table))
         return _features(extractor, table)
 
-    @available_if(_can_go_back)
+    @available_if(_has_inverse)
     def inverse_transform(self, X: ArrayLike) -> Any:
-        """Return what the extractor makes of its features."""
+        """Return the extractor's inverse transform."""
         return _table(self._fitted_extractor().inverse_transform(X))
 
     def _fitted_extractor(self) -> Any:
         check_is_fitted(self, "extractor_")
         return self.extractor_
 
-    components_ = _of_extractor("components_", "The extractor's directions.")
-    mean_ = _of_extractor("mean_", "What the extractor subtracts.")
-    eigenvalues_ = _of_extractor("eigenvalues_", "Spread of the shifted rows along each direction, per unit of weight.")
-    explained_variance_ratio_ = _of_extractor("explained_variance_ratio_", "Each direction's share of that spread.")
-    rank_ = _of_extractor("rank_", "How many directions there are.")
-    solver_ = _of_extractor("solver_", "How the directions were found.")
+    components_ = _extractor_attribute("components_", "Directions of the extractor.")
+    mean_ = _extractor_attribute("mean_", "Point that the extractor subtracts.")
+    eigenvalues_ = _extractor_attribute(
+        "eigenvalues_", "Spread of the shifted rows along each direction, divided by the total weight."
+    )
+    explained_variance_ratio_ = _extractor_attribute(
+        "explained_variance_ratio_", "Share of that spread explained by each direction."
+    )
+    rank_ = _extractor_attribute("rank_", "Number of directions.")
+    solver_ = _extractor_attribute("solver_", "The solver that was used.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -313,33 +318,33 @@ def max_margin_shift(
     tol: float = 1e-10,
     max_iter: int = 10_000,
 ) -> NDArray[Any]:
-    """Return the shifted rows T[X] = X + σ²Aη themselves (dense), as `MaxMarginShift` trains its extractor on them.
+    """Return the shifted rows T[X] = X + σ²Aη (dense), on which `MaxMarginShift` trains its extractor.
 
-    Rows without a label, and rows of weight 0, stay where they are.
+    Rows without a label and rows of weight 0 are unchanged.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
-        The rows.
+        Samples.
     y : array of shape (n_samples,)
-        Their labels.
+        Class labels.
     shift : float, default=1.0
-        How far the rows move relative to their spread, σ²‖Aη‖/‖X − μ‖.
+        Distance by which the rows move relative to their spread, σ²‖Aη‖/‖X − μ‖.
     C : float, default=1.0
         Weight of the hinge losses.
     unlabeled : label, default=None
-        Label of the rows without one; missing labels always mean that.
+        Label that marks rows without a label; missing labels always do.
     sample_weight : array of shape (n_samples,), default=None
-        How much each row counts.
+        Sample weights.
     tol : float, default=1e-10
         Relative duality gap at which the SVM stops.
     max_iter : int, default=10000
-        Its most passes over the rows.
+        Maximum number of passes over the rows.
 
     Returns
     -------
     array of shape (n_samples, n_features)
-        The shifted rows.
+        Shifted rows.
 
     Examples
     --------
@@ -351,7 +356,7 @@ def max_margin_shift(
     model = MaxMarginShift(shift=shift, C=C, unlabeled=unlabeled, tol=tol, max_iter=max_iter)
     svm = model._svm_parameters()
     if isinstance(shift, str):
-        raise ValueError("max_margin_shift takes a number as shift, e.g. MaxMarginShift(shift='cv').fit(X, y).shift_.")
+        raise ValueError(f"shift must be a number; got {shift!r}. MaxMarginShift(shift='cv').fit(X, y).shift_ is one.")
     rows, classes = partly_labelled_rows(model, X, y, sample_weight, unlabeled=unlabeled)
     shifted = margin_shift(rows, len(classes), **svm).shifted(rows.X, float(shift))
     if rows.numbers is None:
@@ -363,7 +368,7 @@ def max_margin_shift(
 
 
 def shifted_pca(n_components: int) -> MaxMarginShift:
-    """Compute PCA of the shifted rows, as comparisons build it."""
+    """Return PCA of the shifted rows, as comparisons use it."""
     return MaxMarginShift(PCA(n_components))
 
 
@@ -373,5 +378,5 @@ def _features(extractor: Any, X: Any) -> Any:
 
 
 def _table(X: Any) -> Any:
-    """Return what a transformer gave, without the names of a frame."""
+    """Return a transformer's output without the names of a data frame."""
     return X.tocsr() if sp.issparse(X) else np.asarray(X)

@@ -1,10 +1,10 @@
-"""Which terms of a hyperplane to merge: from weights a and two classes of rows to a grouping of the features.
+"""Rules for merging terms of a hyperplane: from weights a and rows of two classes to a grouping of the features.
 
-A hyperplane Σ_i a_i x_i = c is refined by adding some of its terms into groups, u_k = Σ_{i∈I_k} a_i x_i,
-and separating the classes anew in the space of u. A rule proposes the groups. Most rules merge one set I and
-leave every other term alone; the exhaustive ones propose many groupings, and the largest margin decides.
+A hyperplane Σ_i a_i x_i = c is refined by adding some of its terms into groups, u_k = Σ_{i∈I_k} a_i x_i, and separating
+the classes again in the space of u. A rule proposes the groups. Most rules merge one set I and keep all other terms
+separate; the exhaustive ones propose many groupings, of which the one with the largest margin is used.
 
-A grouping is an array that holds, for each feature, the number of its group.
+A grouping is an array with the group number of each feature.
 """
 
 import itertools
@@ -18,24 +18,24 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Grouping = NDArray[np.intp]
 
-MOST_FEATURES_TO_SPLIT = 16  # 2¹⁵ − 1 splits, each with an SVM: about a minute for a hundred rows
-SLACK = 1e-9  # of two sums, or of a discriminant that Algorithm 1 compares with itself: rounding must not decide
-ROUNDING = 1e-12  # a mean of equal values is off by this share of them at most
+MAX_FEATURES_TO_SPLIT = 16  # 2¹⁵ − 1 splits, each with an SVM: about a minute for a hundred rows
+SLACK = 1e-9  # relative tolerance when comparing sums, or a discriminant with itself: rounding must not decide
+ROUNDING = 1e-12  # relative error of a mean of equal values
 COLUMNS_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms a_i x_i of a hyperplane over the rows of two classes."""
+    """Terms a_i x_i of a hyperplane for the rows of two classes."""
 
     weights: Floats  # a
     rows: Floats  # x, n×d
-    positive: NDArray[np.bool_]  # which rows are of the class T+
+    positive: NDArray[np.bool_]  # rows of the class T+
     row_weights: Floats
 
 
 def groupings(rule: str, terms: Terms) -> Iterator[Grouping]:
-    """Return the groupings a rule proposes, at least one."""
+    """Yield the groupings that a rule proposes, at least one."""
     d = len(terms.weights)
     if rule in MERGED_SET:
         yield one_merged(MERGED_SET[rule](terms), d)
@@ -46,10 +46,10 @@ def groupings(rule: str, terms: Terms) -> Iterator[Grouping]:
 
 
 def heavier_sign(terms: Terms) -> Indices:
-    """Compute sign: the terms a_i(μ_−i − μ_+i) of one sign, the sign of the larger sum (Algorithm 2).
+    """Return the features whose terms a_i(μ_−i − μ_+i) have the sign with the larger sum (Algorithm 2).
 
-    With rows standardised to T+ this is a_i μ_−i; the difference of the means makes it free of that. A feature whose
-    class means are equal but for rounding speaks for no class and stays alone.
+    With rows standardised to T+ this is a_i μ_−i; the difference of the means does not depend on the standardisation. A
+    feature whose class means are equal up to rounding has no sign and stays separate.
     """
     apart = _class_mean(terms, ~terms.positive) - _class_mean(terms, terms.positive)
     apart[np.abs(apart) <= ROUNDING * np.abs(terms.rows).max(axis=0)] = 0.0
@@ -58,7 +58,7 @@ def heavier_sign(terms: Terms) -> Indices:
     return np.flatnonzero(gaps > 0 if positive > (1 + SLACK) * negative else gaps < 0)
 
 
-# Which features each rule merges; a run is of Algorithm 1: as long as the sum discriminates best
+# Features that each rule merges. The runs are those of Algorithm 1: as long as the sum discriminates best.
 MERGED_SET: dict[str, Callable[[Terms], Indices]] = {
     "sign": heavier_sign,
     "discriminant-min": lambda terms: _discriminating_run(terms, np.argsort(_sizes(terms.weights), kind="stable")),
@@ -71,12 +71,12 @@ RULES = (*MERGED_SET, "exhaustive-splits", "exhaustive-pairs")
 
 
 def discriminant(values: Floats, positive: NDArray[np.bool_], row_weights: Floats) -> Floats:
-    """Compute D = (μ₊ − μ₋)² / (σ₊² + σ₋²) of each column; infinite where both classes are constant and apart.
+    """Compute D = (μ₊ − μ₋)² / (σ₊² + σ₋²) for each column; infinite if both classes are constant and different.
 
-    Free of the column's scale and origin (the paper's equation 6 says it grows with |s|; it does not).
+    It does not depend on the column's scale and origin (equation 6 of the paper says that it grows with |s|).
     """
     of_class = positive.astype(np.intp)
-    shares = np.zeros((2, len(values)))  # two matrix products take all columns at once
+    shares = np.zeros((2, len(values)))  # two matrix products process all columns at once
     shares[of_class, np.arange(len(values))] = row_weights
     shares /= shares.sum(axis=1, keepdims=True)
     means = shares @ values
@@ -89,7 +89,7 @@ def discriminant(values: Floats, positive: NDArray[np.bool_], row_weights: Float
 
 
 def one_merged(merged: Indices, d: int) -> Grouping:
-    """Return the merged features as group 0, every other one a group of its own, in order."""
+    """Return the grouping with the merged features as group 0 and each other feature as its own group, in order."""
     grouping = np.zeros(d, dtype=np.intp)
     alone = np.ones(d, dtype=bool)
     alone[merged] = len(merged) < 2
@@ -99,7 +99,7 @@ def one_merged(merged: Indices, d: int) -> Grouping:
 
 
 def two_group_splits(d: int) -> Iterator[Grouping]:
-    """Return all 2^(d−1) − 1 ways to part d features into two groups."""
+    """Yield all 2^(d−1) − 1 splits of d features into two groups."""
     if d == 1:
         yield np.zeros(1, dtype=np.intp)
     for code in range(1, 2 ** (d - 1)):
@@ -107,7 +107,7 @@ def two_group_splits(d: int) -> Iterator[Grouping]:
 
 
 def merged_pairs(d: int) -> Iterator[Grouping]:
-    """Return all d(d−1)/2 ways to merge two of d features."""
+    """Yield all d(d−1)/2 groupings that merge two of d features."""
     if d == 1:
         yield np.zeros(1, dtype=np.intp)
     for pair in itertools.combinations(range(d), 2):
@@ -115,14 +115,14 @@ def merged_pairs(d: int) -> Iterator[Grouping]:
 
 
 def grouping_of(groups: Sequence[Sequence[int]], d: int) -> Grouping:
-    """Return the grouping of given lists of features; a feature in none of them stays alone."""
+    """Return the grouping for given lists of features; features in none of them stay separate."""
     grouping = np.full(d, -1, dtype=np.intp)
     for number, group in enumerate(groups):
         for feature in group:
             if not -1 < feature < d:
-                raise ValueError(f"rule names feature {feature}, but there are {d}. Pass indices 0 to {d - 1}.")
+                raise ValueError(f"rule must contain feature indices from 0 to {d - 1}; got {feature}.")
             if grouping[feature] >= 0:
-                raise ValueError(f"rule names feature {feature} twice. Put every feature into one group only.")
+                raise ValueError(f"rule must contain every feature at most once; got feature {feature} twice.")
             grouping[feature] = number
     alone = grouping < 0
     grouping[alone] = np.arange(len(groups), len(groups) + alone.sum())
@@ -135,7 +135,7 @@ def renumbered(grouping: Grouping) -> Grouping:
 
 
 def groups_of(grouping: Grouping, features: Indices) -> list[list[int]]:
-    """Return the groups as lists of features, `features` naming each place of the grouping."""
+    """Return the groups as lists of features; `features` maps positions of the grouping to features."""
     order = np.argsort(grouping, kind="stable")
     cuts = [0, *(np.flatnonzero(np.diff(grouping[order])) + 1).tolist(), len(order)]
     named = features[order].tolist()
@@ -143,7 +143,7 @@ def groups_of(grouping: Grouping, features: Indices) -> list[list[int]]:
 
 
 def merged(values: Floats, grouping: Grouping) -> Floats:
-    """Return columns added up group by group: u_k = Σ_{i∈I_k} values_i."""
+    """Return the columns summed by group: u_k = Σ_{i∈I_k} values_i."""
     n_groups = int(grouping.max()) + 1
     order = np.argsort(grouping, kind="stable")
     if n_groups == len(grouping):
@@ -153,13 +153,13 @@ def merged(values: Floats, grouping: Grouping) -> Floats:
 
 
 def _sizes(weights: Floats) -> Floats:
-    """Compute |a_i| to ten digits: twin columns share their weight up to rounding, and that is a tie."""
+    """Return |a_i| to ten digits, because duplicate columns have equal weights up to rounding and must tie."""
     sizes = np.abs(weights)
     return np.round(sizes / sizes.max(), 10)
 
 
 def _two_first(sizes: Floats) -> Indices:
-    """Return indices of the two smallest, ties to the lower index, in one pass each."""
+    """Return the indices of the two smallest values; ties go to the lower index."""
     first = int(np.argmin(sizes))
     others = sizes.copy()
     others[first] = np.inf
@@ -172,9 +172,9 @@ def _class_mean(terms: Terms, of_class: NDArray[np.bool_]) -> Floats:
 
 
 def _discriminating_run(terms: Terms, order: Indices) -> Indices:
-    """Return the longest start of `order` along which D(Σ_{i∈I} a_i x_i) ≥ D(x_i) for all i in I, at every step.
+    """Return the longest prefix of `order` in which D(Σ_{i∈I} a_i x_i) ≥ D(x_i) for all i in I, at every step.
 
-    Running sums make it one pass over the rows. Weights of zero are left out: they add nothing.
+    Running sums require one pass over the rows. Zero weights are skipped, because they add nothing.
     """
     order = order[_sizes(terms.weights)[order] > 0]
     total = np.zeros(len(terms.rows))

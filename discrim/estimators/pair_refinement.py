@@ -1,8 +1,8 @@
-"""The refinement of one hyperplane between two classes, step by step.
+"""Refinement of one hyperplane between two classes.
 
     rows of two classes → standardised to one of them → a of a linear classifier → groups of terms → SVM → b
 
-and b_k a_i is the hyperplane in the standardised space again.
+b_k a_i is then the refined hyperplane in the standardised space.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-CONSTANT = 1e-10  # a deviation below this share of the largest value is rounding, not spread
-LEAST_SCALE = 1e-305  # a weight over a smaller deviation leaves the range of numbers
-QUARTER = 0.25  # of numbers whose difference may leave that range; exact
+CONSTANT = 1e-10  # deviations below this share of the largest value are rounding
+MIN_SCALE = 1e-305  # a weight divided by a smaller deviation overflows
+QUARTER = 0.25  # exact factor that keeps differences of large numbers finite
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The different rows of two classes, each with its weight and how often it came."""
+    """Distinct rows of two classes with their weights and counts."""
 
     rows: Floats
     positive: Mask
     weights: Floats
     counts: Indices
-    labels: NDArray[Any]  # of the rows that are not positive, and of those that are
-    weighted: bool  # whether the weights were given, or are only the counts
+    labels: NDArray[Any]  # labels of the negative and of the positive rows
+    weighted: bool  # True if weights were given; False if they are the counts
 
     def part(self, chosen: Indices) -> Pair:
         arrays = {name: getattr(self, name)[chosen] for name in ("rows", "positive", "weights", "counts")}
@@ -73,25 +73,25 @@ class Pair:
 
 @dataclass(frozen=True)
 class Standard:
-    """z = (x − centre)/scale, on the features that are kept."""
+    """Standardisation z = (x − centre)/scale of the features that are kept."""
 
     n_features: int
     features: Indices
     centre: Floats
     scale: Floats
-    lost: Indices  # features left out although they vary in the class that is not the reference
+    lost: Indices  # dropped features that vary in the class that is not the reference
 
     @classmethod
     def none(cls, d: int) -> Standard:
-        """Return features as they are."""
+        """Build the identity."""
         return cls(d, np.arange(d), np.zeros(d), np.ones(d), np.arange(0))
 
     @classmethod
     def of(cls, pair: Pair, reference_class: str, constant_features: str) -> Standard:
-        """Return mean 0 and variance 1 in the smaller ("minority") or the larger ("majority") class."""
+        """Build with mean 0 and variance 1 in the smaller ("minority") or larger ("majority") class."""
         of_class = _reference(pair, reference_class)
         centre, scale = _centre_and_scale(pair.rows[of_class], pair.weights[of_class])
-        least = np.maximum(CONSTANT * np.abs(pair.rows).max(axis=0), LEAST_SCALE)
+        least = np.maximum(CONSTANT * np.abs(pair.rows).max(axis=0), MIN_SCALE)
         constant = np.flatnonzero(scale <= least)
         overall = _centre_and_scale(pair.rows[:, constant], pair.weights)[1]
         lost = constant[overall > least[constant]]
@@ -109,7 +109,7 @@ class Standard:
         standardised /= QUARTER * self.scale
         return standardised
 
-    def of_pair(self, pair: Pair) -> Pair:
+    def apply(self, pair: Pair) -> Pair:
         return replace(pair, rows=self(pair.rows))
 
     def undone(self, weights: Floats, intercept: float) -> tuple[Floats, float]:
@@ -122,24 +122,24 @@ class Standard:
 def _refuse_equal_rows(pair: Pair) -> NoReturn:
     low, high = pair.labels.tolist()
     raise ValueError(
-        f"The {pair.counts.sum()} rows of classes {low!r} and {high!r} are all equal (to {CONSTANT:g} of their size), "
-        "so no hyperplane lies between them. Check the columns, take off a common offset, or leave a class out."
+        f"X must hold rows that differ between classes {low!r} and {high!r}; got {pair.counts.sum()} rows that are "
+        f"equal (to {CONSTANT:g} of their size). Check the columns, subtract a common offset, or leave a class out."
     )
 
 
 def _all_constant(constant: Indices, pair: Pair, of_class: Mask) -> bool:
-    """Return whether nothing is left to standardise to the class; then both classes give the scale, which is said."""
+    """Return True if no feature varies in the reference class, and warn that both classes are used for the scale."""
     if all_of_them := len(constant) == pair.rows.shape[1]:
         warn(
-            f"All features are constant in class {pair.labels.tolist()[int(pair.positive[of_class][0])]!r}, to "
-            "which they would be standardised, so they are scaled by their deviation over both classes. Pass "
-            "more different rows of that class, or reference_class=None.",
+            f"All features are constant in class {pair.labels.tolist()[int(pair.positive[of_class][0])]!r}, the "
+            "reference class, so they are scaled by their deviation over both classes. Pass more distinct rows of that "
+            "class, or reference_class=None.",
         )
     return all_of_them
 
 
 def _reference(pair: Pair, which: str) -> Mask:
-    """Return rows of the smaller (or larger) class; of equal ones that of wider spread, whatever the names."""
+    """Return the rows of the smaller (or larger) class; if equal, of the class with the wider spread."""
     negative, positive = pair.class_totals() * (1 if which == "minority" else -1)
     if negative != positive:
         return pair.positive == (positive < negative)
@@ -152,7 +152,7 @@ def _reference(pair: Pair, which: str) -> Mask:
 
 
 def _centre_and_scale(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return mean and population deviation of each column; squares of units, so that no unit overflows."""
+    """Return the mean and population deviation of each column, computed in a unit that prevents overflow."""
     shares = weights / weights.sum()
     centre = shares @ rows
     away = QUARTER * rows - QUARTER * centre
@@ -167,7 +167,7 @@ Rule = str | Sequence[Sequence[int]]
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of `RefinedHyperplane` that bear on one pair of classes."""
+    """Parameters of `RefinedHyperplane` for one pair of classes."""
 
     estimator: Any
     rule: Rule
@@ -183,7 +183,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Hyperplane:
-    """weightsᵀz + intercept = 0; its margin is 2/‖weights‖, and 0 if all weights are 0: no hyperplane."""
+    """Hyperplane weightsᵀz + intercept = 0 with margin 2/‖weights‖; the margin is 0 if all weights are 0."""
 
     weights: Floats
     intercept: float
@@ -196,7 +196,7 @@ class Hyperplane:
 
 @dataclass(frozen=True)
 class Refinement:
-    """What was done for one pair of classes; all weights are of the standardised features."""
+    """Refinement of one pair of classes; all weights refer to the standardised features."""
 
     rule: Rule
     standard: Standard
@@ -219,36 +219,36 @@ class Refinement:
 
 
 def refinement(pair: Pair, settings: Settings) -> Refinement:
-    """Return the refinement by the rule of the settings, or by the best rule if so asked."""
+    """Return the refinement by the rule of the settings, or by the best rule."""
     if settings.rule == "best":
         settings = replace(settings, rule=best_rule(pair, settings))
     standard = _standard(pair, settings)
-    standardised = standard.of_pair(pair)
+    standardised = standard.apply(pair)
     return _refinement_by_rule(standardised, settings, standard, initial_hyperplane(standardised, settings))
 
 
 def initial_hyperplane(pair: Pair, settings: Settings) -> Hyperplane:
-    """Compute a and −c of the linear classifier, fitted to the standardised rows."""
-    # Fisher's discriminant by default; classes that cost the same have the same prior
+    """Compute a and −c of the linear classifier fitted to the standardised rows."""
+    # Fisher's discriminant by default; classes with equal costs get equal priors
     default = FisherLDA(priors="equal" if settings.class_weight == "balanced" else None)
     estimator = default if settings.estimator is None else clone(settings.estimator)
     labels = pair.labels[pair.positive.astype(np.intp)]
-    if not pair.weighted:  # each row as often as it came, so the estimator sees what it would see by itself
-        as_they_came = np.repeat(np.arange(len(labels)), pair.counts)
-        estimator.fit(pair.rows[as_they_came], labels[as_they_came])
+    if not pair.weighted:  # repeat rows by their counts, so the estimator gets the original rows
+        repeated = np.repeat(np.arange(len(labels)), pair.counts)
+        estimator.fit(pair.rows[repeated], labels[repeated])
     elif has_fit_parameter(estimator, "sample_weight"):
         estimator.fit(pair.rows, labels, sample_weight=pair.weights)
     else:
         raise TypeError(
-            f"sample_weight came, but {type(estimator).__name__}.fit takes none. Leave the weights out, or "
-            "pass an estimator that takes them, e.g. LogisticRegression or LinearSVC."
+            f"sample_weight must be None for estimator={type(estimator).__name__}, whose fit takes no weights. Leave "
+            "the weights out, or pass an estimator that takes them, e.g. LogisticRegression or LinearSVC."
         )
     return _hyperplane_of(estimator, pair.rows.shape[1], settings.normalize)
 
 
 def linear_svm(rows: Floats, positive: Mask, costs: Floats, settings: Settings) -> tuple[Hyperplane, int]:
-    """Compute min ½‖b‖² + C Σ_i cost_i max(0, 1 − y_i(bᵀu_i − c̃)), the intercept −c̃ not penalised."""
-    wide = rows.shape[1] > rows.shape[0]  # then the n×n products are all it needs: one matrix product
+    """Minimise ½‖b‖² + C Σ_i cost_i max(0, 1 − y_i(bᵀu_i − c̃)), without a penalty on the intercept −c̃."""
+    wide = rows.shape[1] > rows.shape[0]  # then the n×n Gram matrix suffices: one matrix product
     svm = SVC(
         C=settings.C,
         kernel="precomputed" if wide else "linear",
@@ -256,19 +256,19 @@ def linear_svm(rows: Floats, positive: Mask, costs: Floats, settings: Settings) 
         max_iter=settings.max_iter,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter tells it, and the fit warns once
+        warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter shows it, and the fit warns once
         svm.fit(rows @ rows.T if wide else rows, positive, sample_weight=costs)
     weights = svm.dual_coef_[0] @ rows[svm.support_]
     return Hyperplane(weights, best_intercept(rows @ weights, positive, costs)), int(svm.n_iter_[0])
 
 
 def best_intercept(values: Floats, positive: Mask, costs: Floats) -> float:
-    """Return the middle of all t that minimise Σ_i cost_i max(0, 1 − y_i(values_i + t)).
+    """Return the midpoint of all t that minimise Σ_i cost_i max(0, 1 − y_i(values_i + t)).
 
-    Where no row lies on its margin the SVM's intercept is free within an interval, and what a solver returns
-    then depends on the order of the rows.
+    If no row lies on its margin, the SVM's intercept is only determined up to an interval, and a solver's result
+    depends on the order of the rows.
     """
-    # The slope in t rises from −(cost of the positive rows) by cost_i where row i enters or leaves the sum.
+    # The slope in t rises from −(cost of the positive rows) by cost_i at each breakpoint, where row i enters or leaves.
     bends = np.where(positive, 1.0, -1.0) - values
     order = np.argsort(bends, kind="stable")
     slopes = np.cumsum(costs[order]) - costs[positive].sum()
@@ -278,11 +278,11 @@ def best_intercept(values: Floats, positive: Mask, costs: Floats) -> float:
 
 
 def best_rule(pair: Pair, settings: Settings) -> str:
-    """Return the rule most often right in cross-validation, rows counted as they cost; the first among equals."""
+    """Return the rule with the highest cross-validated accuracy, weighted by costs; the first of ties."""
     right = dict.fromkeys(MERGED_SET, 0.0)
     for train, test in _inner_folds(pair, settings.n_folds):
         standard = _standard(pair.part(train), settings)
-        training, held_out = standard.of_pair(pair.part(train)), standard.of_pair(pair.part(test))
+        training, held_out = standard.apply(pair.part(train)), standard.apply(pair.part(test))
         costs = pair.costs(settings.class_weight)[test]
         initial = initial_hyperplane(training, settings)
         for rule in right:
@@ -299,13 +299,13 @@ def _standard(pair: Pair, settings: Settings) -> Standard:
 
 
 def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, initial: Hyperplane) -> Refinement:
-    """Return the grouping of largest margin that the rule proposes for a standardised pair."""
+    """Return the grouping with the largest margin among those that the rule proposes for a standardised pair."""
     costs = pair.costs(settings.class_weight)
     if isinstance(settings.rule, str):
         proposed = groupings(settings.rule, Terms(initial.weights, pair.rows, pair.positive, pair.weights))
     else:
-        of_all = grouping_of(settings.rule, standard.n_features)
-        proposed = iter([renumbered(of_all[standard.features])])
+        grouping = grouping_of(settings.rule, standard.n_features)
+        proposed = iter([renumbered(grouping[standard.features])])
     terms = pair.rows * initial.weights
     best: Refinement | None = None
     for grouping in proposed:
@@ -318,13 +318,13 @@ def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, init
 
 
 def _inner_folds(pair: Pair, n_folds: int) -> Iterator[tuple[Indices, Indices]]:
-    """Return folds of different rows, so that no row is on both sides; none where a class has too few for it."""
+    """Return folds of distinct rows, so no row is on both sides; none if a class has too few rows."""
     different = np.bincount(pair.positive, minlength=2)
     if different.min() < 3:
         label, first = pair.labels.tolist()[different.argmin()], next(iter(MERGED_SET))
         warn(
-            f"rule='best' chooses by cross-validation, but class {label!r} has {different.min()} different "
-            f"row(s), and 3 are needed. The rule {first!r} is applied; pass more rows to choose.",
+            f"rule='best' needs 3 distinct rows of each class for cross-validation; class {label!r} has "
+            f"{different.min()}. The rule {first!r} is used instead. Pass more rows to choose a rule.",
         )
         return iter(())
     folds = StratifiedKFold(min(n_folds, int(different.min())), shuffle=True, random_state=0)
@@ -335,20 +335,20 @@ def _hyperplane_of(estimator: Any, d: int, normalize: bool | float) -> Hyperplan
     name = type(estimator).__name__
     if not hasattr(estimator, "coef_") or not hasattr(estimator, "intercept_"):
         raise TypeError(
-            f"{name} has no coef_ and intercept_ after fitting, so there is no hyperplane to refine. Pass a "
-            "linear classifier, e.g. LinearDiscriminantAnalysis, LinearSVC or LogisticRegression."
+            f"estimator must have coef_ and intercept_ after fitting; got {name}. Pass a linear classifier, e.g. "
+            "LinearDiscriminantAnalysis, LinearSVC or LogisticRegression."
         )
     weights = np.asarray(estimator.coef_, dtype=np.float64).ravel()
     intercept = np.asarray(estimator.intercept_, dtype=np.float64).ravel()
     if len(weights) != d or len(intercept) != 1:
         raise ValueError(
-            f"{name} has {len(weights)} weights and {len(intercept)} intercept(s) for {d} features of two "
-            "classes. Pass a linear classifier, which has one hyperplane."
+            f"estimator must have one hyperplane for {d} features of two classes; got {len(weights)} weights and "
+            f"{len(intercept)} intercept(s) from {name}. Pass a linear classifier."
         )
     length = float(np.linalg.norm(weights))
     if not 0 < length < np.inf:
         raise ValueError(
-            f"{name} gave weights of length {length}: no hyperplane to refine. Check that some feature "
+            f"estimator must have nonzero finite weights; got length {length} from {name}. Check that some feature "
             "differs between the classes, or pass a less regularised estimator."
         )
     if isinstance(normalize, (bool, np.bool_)):

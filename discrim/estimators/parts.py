@@ -1,7 +1,7 @@
-"""Fits of tables in parts: statistics of each part add up, and the sum gives the fitted model.
+"""Fits of tables in parts: statistics of each part are added, and the model is fitted to the sum.
 
-A scaler in front of a reducer is part of the same pass: its column statistics are gathered with the moments, and the
-moments of scaled rows follow from those of the rows. The memory needed is known before any part is read: exact
+A scaler before a reducer needs no additional pass: its column statistics are gathered with the moments, and the moments
+of scaled rows are computed from those of the rows. The required memory is known before any part is read: exact
 statistics, or block Krylov with a pass for each product, or an error.
 """
 
@@ -39,7 +39,7 @@ MAX_MEMORY = 8 * 2**30
 
 @dataclass(frozen=True)
 class Scaled:
-    """A scaler in front: the statistics of what it gives, and what it makes of a table."""
+    """Scaler before a reducer: functions for the statistics and tables that it returns."""
 
     statistics: Callable[[Statistics], Statistics]
     table: Callable[[NDArray[Any]], NDArray[Any]]
@@ -49,15 +49,15 @@ class Scaled:
 def fit_within(
     reducer: Any, gathering: Gathering, parts: TableInParts, max_memory: int = MAX_MEMORY, scaled: Scaled | None = None
 ) -> None:
-    """Fit a reducer, behind a scaler or not; what it would take is known before any part is looked at."""
+    """Fit a reducer, with or without a scaler; the required memory is checked before any part is read."""
     in_passes = reducer._needs().passes
     why_not = None if in_passes else f"{gathering.method} needs them"
     if in_passes and parts.summed is None:
-        why_not = "the parts come but once (an iterator, not a list)"
+        why_not = "the parts can be read only once (an iterator, not a list)"
     request = plain_count(getattr(reducer, "n_components", None))
     plan = choose_in_parts(
         parts.n_columns,
-        scatters=max(1, gathering.n_folds) * {"means": 0, "pooled": 1, "each": 2}[gathering.keep],  # of two classes
+        scatters=max(1, gathering.n_folds) * {"means": 0, "pooled": 1, "each": 2}[gathering.keep],  # for two classes
         wanted=request if isinstance(request, int) else None,
         max_memory=max_memory,
         why_not=why_not,
@@ -74,7 +74,7 @@ def fit_within(
         return
     assert parts.summed is not None
     summed, seen = parts.summed, partial(_seen, total.gathering, total.moments.classes, scaled)
-    known = Features.of_moments(total.moments, plan.reason)
+    known = Features.from_moments(total.moments, plan.reason)
     passed = PassedRows(**vars(known), summed=lambda of_rows: summed(partial(seen, of_rows)), most=plan.passes)
     reducer._fit_basis(passed, total)
 
@@ -82,7 +82,7 @@ def fit_within(
 def _after_second_pass(
     reducer: Any, total: Statistics, parts: TableInParts, max_memory: int, scaled: Scaled | None
 ) -> Statistics:
-    """Return the statistics of a second pass, where a reducer asks for one and the parts can be read again."""
+    """Return the statistics of a second pass, if the reducer needs one and the parts can be read again."""
     ask = getattr(reducer, "_second_gathering", None)
     again = None if ask is None or parts.summed is None else ask(total, max_memory, scaled and scaled.units())
     if again is None:
@@ -91,7 +91,7 @@ def _after_second_pass(
         return parts.gather(again)
     if again.features is None:
         return scaled.statistics(parts.gather(replace(again, columns=True)))
-    return replace(parts.gather(again), names=None)  # the features are computed behind the scaler
+    return replace(parts.gather(again), names=None)  # the features are computed after the scaler
 
 
 def _seen(
@@ -103,7 +103,7 @@ def _seen(
     y: Any = None,
     weights: Any = None,
 ) -> Any:
-    """Return what a function gives for the rows of a part, their classes numbered among all."""
+    """Return the value of a function for the rows of a part, with class numbers of the whole table."""
     if not np.shape(X)[0] or (weights is not None and not np.any(weights)):
         return None
     table = checked_table(asked.method, X)
@@ -114,10 +114,11 @@ def _seen(
 
 
 Array = NDArray[np.float64]
-LEAST_UNIT = 1e-140  # of a column next to the largest: products of two smaller ones would underflow
+SCALERS = StandardScaler | MinMaxScaler | MaxAbsScaler
+MIN_UNIT = 1e-140  # of a column relative to the largest: products of smaller ones would underflow
 PARTS = (
-    "a list, or another iterable, of X, (X, y) or (X, y, sample_weight) or of functions that return one, or else the "
-    "path of a file or a folder"
+    "a list, or another iterable, of X, (X, y) or (X, y, sample_weight), or of functions that return one of these, or "
+    "the path of a file or a folder"
 )
 
 
@@ -130,37 +131,36 @@ def fit_parts(
     max_memory: int = MAX_MEMORY,
     target: str | None = None,
 ) -> Any:
-    """Fit a model on a table that comes in parts, each looked at once, in memory that does not grow with their number.
+    """Fit a model to a table in parts, reading each part once, in memory independent of their number.
 
-    The model is the one that all rows at once would give, whatever the parts and their order: for methods on moments
-    to rounding; with shrinkage="cv" for folds by content (`HashKFold`), scored on a uniform sample of 20,000 rows; for
-    methods that look at rows themselves on that sample, as `solver_` then says. Where there are too many columns for
-    statistics of them, PCA, MarginPCA and MaximumMarginCriterion go through the parts several times instead, as a
-    warning and `solver_` say.
+    The model equals that of a fit to all rows, for any parts in any order: up to rounding for methods that use moments;
+    with folds by content (`HashKFold`), scored on a uniform sample of 20,000 rows, for shrinkage="cv"; and on that
+    sample for methods that need rows, as `solver_` reports. If there are too many columns for their statistics, PCA,
+    MarginPCA and MaximumMarginCriterion read the parts several times instead, as a warning and `solver_` report.
 
     Parameters
     ----------
     model : reducer, or Pipeline of a scaler and a reducer
-        Fitted in place.
+        Model to fit in place.
     parts : iterable, or path
-        Of ``(X, y)`` or ``(X, y, sample_weight)``, ``X`` alone for PCA, or functions that return such; or of Dask's
-        collections or delayed values of these, which are then gathered on its workers (the first of delayed values is
-        asked beforehand how many columns it has). Or a file or a folder of files: Parquet, Feather, CSV, .npy.
+        ``(X, y)`` or ``(X, y, sample_weight)`` for each part, ``X`` alone for PCA, or functions that return these; or
+        Dask collections or delayed values of these, which are then gathered on its workers (the first delayed value is
+        computed beforehand to get the number of columns). Or a file or a folder of files: Parquet, Feather, CSV, .npy.
     map : callable, default=map
-        What the gathering is done with: the built-in, or the ``map`` of an executor or a pool. The order in which it
-        returns does not matter.
+        Function used for gathering: the built-in, or the ``map`` of an executor or a pool. The order of its results
+        does not matter.
     max_memory : int, default=8 * 2**30
-        Bytes that the statistics may take: about 16 for each pair of columns, and that for each fold where folds choose
-        something. Beyond, few directions of PCA, MarginPCA and MaximumMarginCriterion are found by block Krylov, to
-        about 1e-5 of the spread, where `parts` is a list (or another iterable that begins anew); other methods are
-        refused.
+        Maximum number of bytes for the statistics: about 16 for each pair of columns, times the number of folds if
+        folds are needed. Above it, few directions of PCA, MarginPCA and MaximumMarginCriterion are computed by block
+        Krylov, to about 1e-5 of the spread, if `parts` is a list (or another iterable that can be read again); other
+        methods raise an error.
     target : str, default=None
-        The column of labels, where `parts` is a path.
+        Column of labels, if `parts` is a path.
 
     Returns
     -------
     estimator
-        The fitted model.
+        Fitted model.
 
     Examples
     --------
@@ -172,17 +172,17 @@ def fit_parts(
     (1797, 2)
     """
     require("max_memory", max_memory, BYTES)
-    wanted = gathering_of(model)  # refused, where it cannot be gathered, before a part is looked at
+    wanted = gathering_of(model)  # raises before a part is read if the model cannot be fitted in parts
     if is_path(parts):
         return fit_in_parts(model, in_files(files_for(wanted, parts, target)), max_memory)
     if target is not None:
-        raise ValueError(f"target={target!r} names a column of a file, but no path came: labels come as (X, y).")
+        raise ValueError(f"target must be None unless parts is a path; got {target!r}. Pass labels as (X, y).")
     if is_dask(parts):
         parts = [parts]
     if isinstance(parts, Mapping) or hasattr(parts, "columns") or not isinstance(parts, Iterable):
-        raise TypeError(f"{type(parts).__name__} came as the parts of a table; possible is {PARTS}.")
+        raise TypeError(f"parts must be {PARTS}; got {type(parts).__name__}.")
     remaining = iter(parts)
-    begins_anew = remaining is not parts
+    can_repeat = remaining is not parts
     first = list(itertools.islice(remaining, 1))
     if any(is_dask(value) for part in first for value in _as_tuple(part)):
         return fit_in_parts(model, in_dask_parts(itertools.chain(first, remaining)), max_memory)
@@ -198,7 +198,7 @@ def fit_parts(
         return sum_of_some(map(partial(_looked_at, look), parts))
 
     n_columns = np.shape(first[0][0])[1] if first and np.ndim(first[0][0]) > 1 else 0
-    return fit_in_parts(model, TableInParts(n_columns, gather, summed if begins_anew else None), max_memory)
+    return fit_in_parts(model, TableInParts(n_columns, gather, summed if can_repeat else None), max_memory)
 
 
 def _as_tuple(part: Any) -> tuple[Any, ...]:
@@ -206,11 +206,11 @@ def _as_tuple(part: Any) -> tuple[Any, ...]:
 
 
 def _part(given: Any) -> tuple[Any, ...]:
-    """Compute (X, y, …) of what was given for a part."""
+    """Return (X, y, …) of a part."""
     part = _as_tuple(given() if callable(given) else given)
     if not 1 <= len(part) <= 3 or np.ndim(part[0]) == 0:
         kinds = ", ".join(type(one).__name__ for one in part)
-        raise TypeError(f"({kinds}) came as a part of a table; possible is {PARTS}.")
+        raise TypeError(f"parts must be {PARTS}; got a part ({kinds}).")
     return part
 
 
@@ -224,35 +224,37 @@ def _looked_at(look: Look, given: Any) -> Any:
 
 
 def fit_in_parts(model: Any, parts: TableInParts, max_memory: int) -> Any:
-    """Return the model, fitted on a table in parts wherever they are, in the given memory."""
+    """Fit the model to a table in parts, within the given memory, and return it."""
     scaler, reducer = _steps(model)
     scaled = (
-        None if scaler is None else Scaled(partial(_behind, scaler), partial(_applied, scaler), partial(_units, scaler))
+        None
+        if scaler is None
+        else Scaled(partial(_behind, scaler), partial(_applied, scaler), partial(scaler_units, scaler))
     )
     fit_within(reducer, gathering_of(model), parts, max_memory, scaled)
     return model
 
 
 def gathering_of(model: Any) -> Gathering:
-    """Return what a fit of a reducer, or of a scaler and a reducer, needs of every part."""
+    """Return the statistics that a fit of a reducer, or of a scaler and a reducer, needs from every part."""
     scaler, reducer = _steps(model)
     return replace(reducer._gathering(), columns=scaler is not None)
 
 
 def _behind(scaler: Any, total: Statistics) -> Statistics:
-    """Return the statistics behind a scaler, which is fitted; they have no names, as in a fit of the pipeline."""
+    """Fit the scaler and return the statistics after it; they have no names, as in a fit of the pipeline."""
     return replace(_scaled(scaler, total), gathering=replace(total.gathering, columns=False), names=None)
 
 
 def _applied(scaler: Any, X: Any) -> Any:
-    """Return what the scaler makes of a table without names."""
+    """Return the output of the scaler for a table without names."""
     nameless = copy(scaler)
     vars(nameless).pop("feature_names_in_", None)
     return nameless.transform(X)
 
 
-def _units(scaler: Any) -> tuple[Array, Array]:
-    """Return shift and scale of a fitted scaler: it gives (x − shift) / scale."""
+def scaler_units(scaler: Any) -> tuple[Array, Array]:
+    """Return shift and scale of a fitted scaler, whose output is (x − shift) / scale."""
     if isinstance(scaler, MinMaxScaler):
         return -scaler.min_ / scaler.scale_, 1 / scaler.scale_
     scale = np.ones(scaler.n_features_in_) if scaler.scale_ is None else scaler.scale_
@@ -267,18 +269,18 @@ def _steps(model: Any) -> tuple[Any, Any]:
         else [model]
     )
     *scalers, last = steps
-    possible = len(scalers) <= 1 and all(isinstance(s, StandardScaler | MinMaxScaler | MaxAbsScaler) for s in scalers)
+    possible = len(scalers) <= 1 and all(isinstance(s, SCALERS) for s in scalers)
     if not hasattr(last, "fit_statistics") or not possible:
         names = ", ".join(type(step).__name__ for step in steps)
         raise TypeError(
-            f"{names} came; parts of a table can be gathered for a reducer of discrim, alone or in a pipeline behind "
-            "StandardScaler, MinMaxScaler or MaxAbsScaler. Do other steps on each part beforehand."
+            "model must be a reducer of discrim, alone or in a pipeline after StandardScaler, MinMaxScaler or "
+            f"MaxAbsScaler, to be fitted in parts; got {names}. Apply other steps to each part beforehand."
         )
     return (scalers[0] if scalers else None), last
 
 
 def _scaled(scaler: Any, total: Statistics) -> Statistics:
-    """Return a fitted scaler, and the statistics of the rows it would give."""
+    """Fit the scaler and return the statistics of its output."""
     scaler.n_features_in_ = total.n_features
     if total.names is not None:
         scaler.feature_names_in_ = np.array(total.names, dtype=object)
@@ -301,33 +303,33 @@ def _scaled(scaler: Any, total: Statistics) -> Statistics:
 
 
 def _require_comparable_units(columns: ColumnTotals, names: tuple[str, ...] | None) -> None:
-    """Raise where units differ by so much that products of the smaller columns underflow before they are scaled."""
+    """Raise if units differ so much that products of the smaller columns would underflow before they are scaled."""
     with np.errstate(over="ignore"):
         widths = columns.largest / 2 - columns.least / 2
     smallest = int(np.argmin(np.where(widths > 0, widths, np.inf)))
     largest = int(np.argmax(widths))
-    if widths[largest] > 0 and widths[smallest] / widths[largest] < LEAST_UNIT:
-        said = [names[at] if names is not None else f"number {at}" for at in (largest, smallest)]
+    if widths[largest] > 0 and widths[smallest] / widths[largest] < MIN_UNIT:
+        labels = [names[at] if names is not None else f"number {at}" for at in (largest, smallest)]
         raise ValueError(
-            f"The units of columns of a table in parts must differ by less than {1 / LEAST_UNIT:.0e}; got the columns "
-            f"{said[0]} and {said[1]}, whose ranges are {2 * widths[largest]:.3g} and {2 * widths[smallest]:.3g}. "
-            "Change the unit of one of them in each part, or fit the table in memory."
+            f"X must have columns whose units differ by less than {1 / MIN_UNIT:.0e} if it is read in parts; got the "
+            f"columns {labels[0]} and {labels[1]} with ranges {2 * widths[largest]:.3g} and "
+            f"{2 * widths[smallest]:.3g}. Change the unit of one of them in each part, or fit the table in memory."
         )
 
 
 def _standard(scaler: Any, columns: ColumnTotals, n_rows: int) -> tuple[Array, Array]:
-    """Return means and deviations; weighted, where the rows are."""
+    """Return means and deviations, weighted if the rows are."""
     scaler.mean_ = columns.mean if scaler.with_mean or scaler.with_std else None
     scaler.var_ = scaler.scale_ = None
     if scaler.with_std:
         scaler.var_ = columns.squares / columns.weight
         rounding = n_rows * np.finfo(np.float64).eps
         constant = scaler.var_ <= rounding * scaler.var_ + (rounding * columns.mean) ** 2  # as scikit-learn's
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))  # however small the unit
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))  # for units of any size
     shift = columns.mean if scaler.with_mean else np.zeros_like(columns.mean)
     return shift, np.ones_like(columns.mean) if scaler.scale_ is None else scaler.scale_
 
 
 def _nonzero(scale: Array) -> Array:
-    """Return the scales with 1 for columns that do not vary, by the bound of scikit-learn's two scalers of ranges."""
+    """Return the scales with 1 for columns that do not vary, by the criterion of scikit-learn's range scalers."""
     return np.where(scale < 10 * np.finfo(np.float64).eps, 1.0, scale)

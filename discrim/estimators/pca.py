@@ -1,8 +1,8 @@
-"""Principal components: exact in one pass, with the Gaussian that they describe, or chosen by Bayes error.
+"""Principal components: exact in one pass, with the Gaussian model they define, or selected by Bayes error.
 
-    x ~ N(μ, C) ,    C = Σ_i (λ_i − σ²) w_i w_iᵀ + σ² I ,    σ² the mean variance of the directions that are left out
+    x ~ N(μ, C) ,    C = Σ_i (λ_i − σ²) w_i w_iᵀ + σ² I ,    σ² = mean variance of the discarded directions
 
-Names and units are scikit-learn's: variances are divided by n − 1, `eigenvalues_` by n.
+Names and units are those of scikit-learn: variances are divided by n − 1, `eigenvalues_` by n.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from discrim.core.eigen import Spectrum, descending, kept_count, likeliest_count
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.pairwise_error import pair_error
 from discrim.core.problem import Needs, Problem
-from discrim.core.ratio import LEAST_WITHIN
+from discrim.core.ratio import MIN_WITHIN
 from discrim.core.spread import total_spread
 from discrim.decompositions import svd
 from discrim.estimators.base import Reducer
@@ -33,16 +33,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrincipalSolution(Solution):
-    """Of principal components also: how many directions without any variance follow them."""
+    """Solution of PCA, with the number of directions without variance that follow the components."""
 
     surplus: int = 0
 
     def in_features(self, problem: Problem) -> Self:
-        """Return the same in the features."""
+        """Return the solution in the original features."""
         found = super().in_features(problem)
         if self.surplus == 0:
             return found
-        nothing, beyond = np.zeros(self.surplus), others(found.components_, self.surplus)
+        nothing, beyond = np.zeros(self.surplus), complement_rows(found.components_, self.surplus)
         return replace(
             found,
             components_=np.concatenate([found.components_, beyond.astype(problem.dtype)]),
@@ -51,8 +51,8 @@ class PrincipalSolution(Solution):
         )
 
 
-def others(directions: NDArray[Any], wanted: int) -> Array:
-    """Return orthonormal rows, orthogonal to given orthonormal ones: of the axes, those that these leave most of."""
+def complement_rows(directions: NDArray[Any], wanted: int) -> Array:
+    """Return orthonormal rows orthogonal to given orthonormal ones, built from the axes that these cover least."""
     given = directions.astype(np.float64)
     pivots = la.qr(given, mode="r", pivoting=True)[1]
     axes = np.eye(given.shape[1])[np.sort(pivots[len(given) : len(given) + wanted])]
@@ -61,27 +61,27 @@ def others(directions: NDArray[Any], wanted: int) -> Array:
 
 
 class PrincipalVariances(Reducer):
-    """Of components along which the rows are uncorrelated: scikit-learn's names for what they vary."""
+    """Base class for methods with uncorrelated components: variances under scikit-learn's names."""
 
     @property
-    def _counted(self) -> float:
-        """How many rows there are, with their repetition; of weights that are less than 1 each, the rows themselves."""
+    def _n_counted(self) -> float:
+        """Number of rows, counting weights as repetition; at least the number of rows themselves."""
         return max(float(self.n_samples_seen_), self._total_weight)
 
     @fitted_attribute
     def n_samples_(self) -> int:
-        """How many rows of positive weight came."""
+        """Number of rows with positive weight."""
         return self.n_samples_seen_
 
     @fitted_attribute
     def explained_variance_(self) -> NDArray[Any]:
         """Variance along each component, divided by n − 1."""
-        n = self._counted
+        n = self._n_counted
         return (self.eigenvalues_ * (n / max(n - 1, 1))).astype(self.components_.dtype)
 
     @fitted_attribute
     def singular_values_(self) -> NDArray[Any]:
-        """Length of each component's scores over the rows of the fit."""
+        """Norm of each component's scores over the training rows."""
         return np.sqrt(np.maximum(self.eigenvalues_, 0.0) * self._total_weight).astype(self.components_.dtype)
 
 
@@ -94,52 +94,52 @@ class PCA(PrincipalVariances):
 
         maximise  tr WᵀS_tW  subject to  WᵀW = I,    S_t = Σ_i w_i (x_i − μ)(x_i − μ)ᵀ
 
-    The member of the family that needs no labels (y is ignored): the yardstick for the others, and a PCA that streams
-    exactly, takes weights and sparse tables, and keeps its digits at offsets of 1e8. It stands in for scikit-learn's
-    PCA and IncrementalPCA: attributes of the same name are the same, in the same units.
+    It needs no labels (y is ignored) and serves as the baseline for the other methods. It fits streams exactly, accepts
+    weights and sparse tables, and keeps its accuracy at offsets of 1e8. It is a drop-in replacement for scikit-learn's
+    PCA and IncrementalPCA: attributes of the same name have the same values, in the same units.
 
     Parameters
     ----------
     n_components : int, float, "mle" or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the variance, "mle"
-        as many as are likeliest (Minka), None all directions of numerical rank. An int may go up to min(n, d):
-        directions beyond the rank have no variance and are arbitrary, but orthonormal.
+        Number of components. A fraction in (0, 1) keeps the fewest components that explain this share of the variance,
+        "mle" the most probable number (Minka), None all directions up to the numerical rank. An int may be as large as
+        min(n, d); components beyond the rank have no variance and are arbitrary, but orthonormal.
     whiten : bool, default=False
-        Whether transform divides each component by its deviation; directions without variance stay as they are.
+        If True, transform divides each component by its standard deviation; components without variance are unchanged.
     missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
+        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row, orthonormal.
+        Directions, one per row, orthonormal.
     mean_ : array of shape (n_features,)
         Mean of the rows, which transform subtracts.
     eigenvalues_ : array of shape (n_components_,)
         Variance along each direction (divided by n).
     explained_variance_ : array of shape (n_components_,)
-        The same divided by n − 1.
+        Variance along each direction, divided by n − 1.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of the total variance.
+        Share of the total variance explained by each direction.
     singular_values_ : array of shape (n_components_,)
-        Length of each component's scores over the rows of the fit.
+        Norm of each component's scores over the training rows.
     noise_variance_ : float
-        Mean variance (divided by n − 1) of the directions that are left out, of the min(n, d) there are.
+        Mean variance (divided by n − 1) of the discarded directions, out of min(n, d).
     n_components_ : int
-        How many components are kept.
+        Number of components.
     n_samples_, n_samples_seen_ : int
-        How many rows of positive weight came.
+        Number of rows with positive weight.
     rank_ : int
-        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+        Numerical rank (with the Lanczos solver, the number of directions found).
     solver_ : str
-        How the directions were found, and why so.
+        The solver that was used, and the reason for the choice.
     n_features_in_ : int
         Number of features seen in fit.
 
     Notes
     -----
-    n counts a row of weight 2 twice; of weights whose sum is less than the number of rows, it is that number.
+    A row of weight 2 counts as two rows in n. If the weights sum to less than the number of rows, n is that number.
 
     References
     ----------
@@ -200,24 +200,24 @@ class PCA(PrincipalVariances):
         return features * self._units() if self.whiten else features
 
     def _units(self) -> NDArray[Any]:
-        """Return deviation along each component, 1 where there is none."""
+        """Return the deviation along each component, 1 for those without variance."""
         deviations = np.sqrt(self.explained_variance_)
         return np.where(deviations > 0, deviations, deviations.dtype.type(1))
 
     @fitted_attribute
     def noise_variance_(self) -> float:
-        """Mean variance of the directions that are left out, of the min(n, d) there are."""
-        n, k = self._counted, self.n_components_
-        others = min(n, self.n_features_in_) - k
+        """Mean variance of the discarded directions, out of min(n, d)."""
+        n, k = self._n_counted, self.n_components_
+        n_discarded = min(n, self.n_features_in_) - k
         share = float(self.explained_variance_ratio_.sum())
-        if others <= 0 or k >= self.rank_ or share >= 1:
+        if n_discarded <= 0 or k >= self.rank_ or share >= 1:
             return 0.0
         kept = float(self.eigenvalues_.sum()) * n / max(n - 1, 1)
-        return kept * (1 / share - 1) / others
+        return kept * (1 / share - 1) / n_discarded
 
     def _model_variances(self) -> Array:
-        """Compute λ_i, nowhere below the noise."""
-        n = self._counted
+        """Compute λ_i, at least as large as the noise."""
+        n = self._n_counted
         return np.maximum(self.eigenvalues_ * (n / max(n - 1, 1)), self.noise_variance_)
 
     def get_covariance(self) -> NDArray[Any]:
@@ -232,33 +232,33 @@ class PCA(PrincipalVariances):
         return self._spectral(self._model_variances(), self.noise_variance_)
 
     def get_precision(self) -> NDArray[Any]:
-        """Return the inverse of that covariance.
+        """Return the inverse of the model's covariance.
 
         Returns
         -------
         precision : array of shape (n_features, n_features)
-            Its inverse; the pseudo-inverse where the model leaves no variance to some directions.
+            Inverse of `get_covariance()`; the pseudo-inverse if the model has no variance in some directions.
         """
         self._require_solution()
         return self._spectral(_inverse(self._model_variances()), float(_inverse(np.array(self.noise_variance_))))
 
     def _spectral(self, along: Array, elsewhere: float) -> NDArray[Any]:
-        """Return the matrix with these eigenvalues along the components, and one along all other directions."""
+        """Return the matrix with these eigenvalues along the components, and one eigenvalue for all others."""
         W = self.components_.astype(np.float64)
         return ((W.T * (along - elsewhere)) @ W + elsewhere * np.eye(W.shape[1])).astype(self.components_.dtype)
 
     def score_samples(self, X: ArrayLike) -> NDArray[Any]:
-        """Return log likelihood of each row under the Gaussian model.
+        """Return the log-likelihood of each sample under the Gaussian model.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------
         log_likelihoods : array of shape (n_samples,)
-            One for each row; −∞ where the model leaves no variance to some directions, and so has no density.
+            Log-likelihood of each sample; −∞ if the model has no variance in some directions and hence no density.
         """
         table = self._fitted_table(X)
         W, along, noise = self.components_.astype(np.float64), self._model_variances(), self.noise_variance_
@@ -279,77 +279,78 @@ class PCA(PrincipalVariances):
         return result.astype(table.dtype)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Return mean log likelihood of the rows under the Gaussian model.
+        """Return the mean log-likelihood of the samples under the Gaussian model.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
+            Samples.
         y : None
-            Not used; here for pipelines.
+            Ignored; present for API consistency.
 
         Returns
         -------
         log_likelihood : float
-            The mean of `score_samples`.
+            Mean of `score_samples`.
         """
         return float(np.mean(self.score_samples(X), dtype=np.float64))
 
 
-MOST_PAIRED_CLASSES = 5_000
-LEAST_DEVIATION = 1e-3  # of a class along a component, as a share of the component's: Bhattacharyya's score is ∞ at 0
+MAX_PAIRED_CLASSES = 5_000
+# minimum deviation of a class along a component, relative to the component's: Bhattacharyya's score is ∞ at 0
+MIN_DEVIATION = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class ComponentScores:
-    """How the components were chosen."""
+    """Scores of the components, and the selected ones."""
 
     scores_: Array
     selected_: NDArray[np.intp]
-    _standardised_means: Array  # class means along the kept ones, in units of their deviation
+    _standardised_means: Array  # class means along the selected components, in standard deviations
     _shares: Array  # p_c
 
 
 class BayesErrorPCA(PrincipalVariances):
-    """Principal components chosen by least Bayes error: of PCA's own directions, those that tell the classes apart.
+    """Principal components selected by Bayes error: those of PCA's directions that separate the classes best.
 
-        keep the k components of highest  s_i = Σ_c p_c (w̄_ci − w̄_i)² / λ_i
+        keep the k components with the highest  s_i = Σ_c p_c (w̄_ci − w̄_i)² / λ_i
 
-    w̄_ci is class c's mean along component i, λ_i its variance, p_c the class's share: s_i in [0, 1] is the share of
-    component i's variance that lies between the classes (its correlation ratio). For two classes the k highest are the
-    best k components for a linear discriminant on the training rows. Use it where the components should stay PCA's own.
+    w̄_ci is class c's mean along component i, λ_i the component's variance, p_c the class's share. s_i in [0, 1] is the
+    share of component i's variance between the classes (its correlation ratio). For two classes, the k highest are the
+    best k components for a linear discriminant on the training rows. Use it if the components should be those of PCA.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of scores_,
-        None all components of numerical rank.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the sum of
+        scores_, None all components up to the numerical rank.
     score : {"fisher", "bhattacharyya"}, default="fisher"
-        The score above, or Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))], which also sees
-        components along which the classes differ in variance only (deviations below 1e-3 of the component's count as
-        that).
+        "fisher" is the score above. "bhattacharyya" is
+        Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))], which also finds components along which the
+        classes differ only in variance (deviations are at least 1e-3 of the component's).
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row, orthonormal.
+        Directions, one per row, orthonormal.
     eigenvalues_ : array of shape (n_components_,)
-        Variance along each kept component (divided by n).
+        Variance along each selected component, divided by n.
     explained_variance_ : array of shape (n_components_,)
-        The same divided by n − 1.
+        Variance along each selected component, divided by n − 1.
     singular_values_ : array of shape (n_components_,)
-        Length of each kept component's scores over the rows of the fit.
+        Norm of each selected component's scores over the training rows.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each kept component's share of the total variance.
+        Share of the total variance explained by each selected component.
     rank_ : int
-        Numerical rank: how many directions there are (on the Lanczos path: how many were found).
+        Numerical rank (with the Lanczos solver, the number of directions found).
     scores_ : array of shape (rank_,)
-        Score of every component of numerical rank, in PCA's order.
+        Score of every component up to the numerical rank, in PCA's order.
     selected_ : array of shape (n_components_,)
-        PCA's numbers of the kept components, best score first.
+        Indices of the selected components in PCA's order, best score first.
     bayes_error_ : array of shape (n_components_,)
-        Apparent Gaussian error, averaged over pairs of classes, after 1, 2, … kept components. It flatters and never
-        rises: do not choose k by it. Reckoned when asked for; there is none beyond 5,000 classes.
+        Apparent Gaussian error, averaged over pairs of classes, after 1, 2, … selected components. It is optimistic and
+        never rises, so do not choose k by it. Computed on access, for at most 5,000 classes.
     {fitted_with_vip}
 
     References
@@ -376,11 +377,10 @@ class BayesErrorPCA(PrincipalVariances):
         self.n_components = n_components
         self.score = score
 
-    # scikit-learn takes whatever stands in an attribute `score` for a method, so the parameter of that name is to be
-    # had from get_params only
+    # scikit-learn treats any attribute named `score` as a method, so this parameter is available from get_params only
     @property
     def score(self) -> str:
-        raise AttributeError("score is a parameter of BayesErrorPCA, not a method. Its value is in get_params().")
+        raise AttributeError("BayesErrorPCA has no method score: score is a parameter. Its value is in get_params().")
 
     @score.setter
     def score(self, value: str) -> None:
@@ -407,7 +407,7 @@ class BayesErrorPCA(PrincipalVariances):
             if self.get_params()["score"] == "fisher"
             else bhattacharyya_scores(means, variances, _class_variances(moments, directions), shares)
         )
-        order = descending(scores)  # of components that tell the classes apart alike the larger comes first
+        order = descending(scores)  # for equal scores, the component with the larger variance is first
         count = kept_count(problem.request, scores[order], float(scores.sum()), spectrum.rank, problem.shape)
         kept = order[:count]
         return Solution(
@@ -422,23 +422,23 @@ class BayesErrorPCA(PrincipalVariances):
 
     @fitted_attribute
     def bayes_error_(self) -> Array:
-        """Apparent Gaussian error, averaged over pairs of classes, after 1, 2, … kept components."""
-        if len(self._shares) > MOST_PAIRED_CLASSES:
+        """Apparent Gaussian error, averaged over pairs of classes, after 1, 2, … selected components."""
+        if len(self._shares) > MAX_PAIRED_CLASSES:
             raise ValueError(
-                f"y must have at most {MOST_PAIRED_CLASSES} classes for bayes_error_, a mean over all pairs of "
+                f"y must have at most {MAX_PAIRED_CLASSES} classes for bayes_error_, a mean over all pairs of "
                 f"classes; got {len(self._shares)}. `scores_` and `selected_` exist for any number of classes."
             )
         return apparent_errors(self._standardised_means, self._shares)
 
 
 def correlation_ratios(means: Array, variances: Array, shares: Array) -> Array:
-    """Compute s_i = Σ_c p_c w̄_ci² / λ_i, from centred class means along the components."""
+    """Compute s_i = Σ_c p_c w̄_ci² / λ_i from centred class means along the components."""
     return np.minimum(shares @ means**2 / variances, 1.0)
 
 
 def bhattacharyya_scores(means: Array, variances: Array, class_variances: Array, shares: Array) -> Array:
     """Compute Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))] for every component."""
-    floored = np.maximum(class_variances, LEAST_DEVIATION**2 * variances)
+    floored = np.maximum(class_variances, MIN_DEVIATION**2 * variances)
     scores = np.zeros_like(variances)
     for a in range(len(shares) - 1):
         sums = floored[a] + floored[a + 1 :]
@@ -449,9 +449,9 @@ def bhattacharyya_scores(means: Array, variances: Array, class_variances: Array,
 
 
 def _class_variances(moments: ClassMoments, directions: Array) -> Array:
-    """Return variance of each class along each direction."""
+    """Return the variance of each class along each direction."""
     if moments.each is None:
-        raise ValueError("Bhattacharyya's score needs every class's own scatter. Make the moments with keep='each'.")
+        raise ValueError("ClassMoments must hold a scatter per class for score='bhattacharyya'. Use keep='each'.")
     return np.stack(
         [
             np.einsum("kd,kd->k", directions @ scatter, directions) / weight
@@ -463,9 +463,9 @@ def _class_variances(moments: ClassMoments, directions: Array) -> Array:
 def apparent_errors(standardised_means: Array, shares: Array) -> Array:
     """Compute Σ_{a<b} p_a p_b Q(r_ab/2) / Σ_{a<b} p_a p_b after each component.
 
-    r_ab² = (u_a−u_b)ᵀ(I − Σ_c p_c u_c u_cᵀ)⁻¹(u_a−u_b), the within-class Mahalanobis distance, u the class means along
-    the components in units of their deviation. With √p u = Q diag(ρ) Rᵀ it is the squared distance of rows of
-    Q diag(ρ/√(1−ρ²))/√p; where 1−ρ² falls to rounding the classes are apart for good.
+    r_ab² = (u_a−u_b)ᵀ(I − Σ_c p_c u_c u_cᵀ)⁻¹(u_a−u_b) is the within-class Mahalanobis distance, where u are the class
+    means along the components in standard deviations. With √p u = Q diag(ρ) Rᵀ it is the squared distance between rows
+    of Q diag(ρ/√(1−ρ²))/√p; if 1−ρ² is rounding, the classes are fully separated.
     """
     root = np.sqrt(shares)[:, None]
     upper = np.triu_indices(len(shares), 1)
@@ -473,7 +473,7 @@ def apparent_errors(standardised_means: Array, shares: Array) -> Array:
     errors = []
     for k in range(1, standardised_means.shape[1] + 1):
         Q, rho, _ = svd(root * standardised_means[:, :k])
-        rows = Q * (rho / np.sqrt(np.maximum(1 - rho**2, LEAST_WITHIN))) / root
+        rows = Q * (rho / np.sqrt(np.maximum(1 - rho**2, MIN_WITHIN))) / root
         distances = np.linalg.norm(rows[upper[0]] - rows[upper[1]], axis=1)
         errors.append(pair_shares @ pair_error(distances) / pair_shares.sum())
     return np.array(errors)

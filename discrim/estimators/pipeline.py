@@ -1,4 +1,4 @@
-"""Pipelines of a scaler and a reducer that stay on the workers of a Dask collection, and in parts of a file."""
+"""Pipelines of a scaler and a reducer that are fitted to Dask collections and files in parts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.pipeline import make_pipeline as make_plain_pipeline
 from sklearn.utils.metaestimators import available_if
 
 from discrim.engines.dask_tables import ROW_METHODS, is_dask, lazy_on_dask
 from discrim.engines.table_files import is_path
-from discrim.estimators.parts import fit_parts
+from discrim.estimators.base import Reducer
+from discrim.estimators.parts import SCALERS, fit_parts, scaler_units
+from discrim.tables.rows import projected
+from discrim.tables.validation import require_representable
 
 
 def make_pipeline(*steps: Any, **options: Any) -> PartsPipeline:
@@ -44,10 +49,42 @@ def make_pipeline(*steps: Any, **options: Any) -> PartsPipeline:
     return PartsPipeline(make_plain_pipeline(*steps).steps, **options)
 
 
-class PartsPipeline(Pipeline):
-    """A scikit-learn Pipeline that is fitted on statistics where X is a Dask collection or a path.
+def linear_map(model: Any) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return centre and directions of a fitted linear reducer, alone or after a scaler; None for any other model.
 
-    Its methods of rows give lazy collections for Dask collections.
+    ((x − shift)/scale − mean) Wᵀ = (x − (shift + scale · mean)) (W/scale)ᵀ
+    """
+    *scalers, reducer = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    known = all(isinstance(scaler, SCALERS) and not getattr(scaler, "clip", False) for scaler in scalers)
+    if len(scalers) > 1 or not known or type(reducer).transform is not Reducer.transform:
+        return None
+    centre, directions = reducer.mean_, reducer.components_
+    for scaler in scalers:
+        shift, scale = scaler_units(scaler)
+        with np.errstate(all="ignore"):
+            centre, directions = shift + scale * centre, directions / scale
+    return (centre, directions) if np.isfinite(centre).all() and np.isfinite(directions).all() else None
+
+
+def folded_transform(model: Any) -> Callable[[Any], NDArray[Any]]:
+    """Return the transform of a fitted model; a scaler and a linear reducer of discrim take one product."""
+    found = linear_map(model)
+    if found is None or len(getattr(model, "steps", [model])) == 1:
+        return model.transform
+    (centre, directions), reducer = found, model.steps[-1][1]
+
+    def transform(X: Any) -> NDArray[Any]:
+        scores = projected(X, centre, directions)
+        require_representable(scores, X)
+        return reducer._features(scores)
+
+    return transform
+
+
+class PartsPipeline(Pipeline):
+    """A scikit-learn Pipeline that is fitted from statistics if X is a Dask collection or a path.
+
+    Its methods for rows return lazy collections for Dask collections.
     """
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
@@ -56,11 +93,11 @@ class PartsPipeline(Pipeline):
         Parameters
         ----------
         X : array, sparse matrix, data frame, Dask collection or path
-            The rows.
+            Samples.
         y : array, Dask collection or str, default=None
-            The labels; for a path the name of their column.
+            Class labels; for a path, the name of their column.
         **params : dict
-            Parameters of the steps' fits, for tables in memory.
+            Fit parameters of the steps, for tables in memory only.
 
         Returns
         -------
@@ -76,7 +113,7 @@ class PartsPipeline(Pipeline):
 
 
 def _ends_in(name: str, pipeline: Pipeline) -> bool:
-    """Return whether the last step has a method."""
+    """Return True if the last step has the method."""
     return hasattr(pipeline.steps[-1][1], name)
 
 

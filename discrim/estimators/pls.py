@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.coordinates.basis import Basis
 from discrim.core.coordinates.choose import Plan
 from discrim.core.eigen import kept_count, limit_count, require_directions
 from discrim.core.partial_least_squares import (
@@ -30,12 +29,12 @@ from discrim.estimators.solution import Solution, importances
 from discrim.tables.check_parameters import COUNT, COUNT_OR_CV, FLAG, Constraints, checked_keep
 
 Array = NDArray[np.float64]
-MOST_TRIED = 10  # components, of n_components="cv"
+MAX_TRIED = 10  # components for n_components="cv"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PLSSolution(Solution):
-    """Of partial least squares also: weights and loadings (columns, as in scikit-learn), and the rule of centroids."""
+    """Solution with weights and loadings (columns, as in scikit-learn), and the centroid rule."""
 
     x_weights_: Array
     x_loadings_: Array
@@ -44,17 +43,21 @@ class PLSSolution(Solution):
     r2y_: Array
     _rule: CentroidRule
 
-    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
+    def _lifted(self) -> tuple[Array, ...]:
+        return self.x_weights_.T, self.x_loadings_.T, self._rule.directions
+
+    def _others_in_features(self, lifted: list[Array], signs: Array, deviations: Array) -> dict[str, Any]:
+        weights, loadings, directions = lifted
         return {
-            "x_weights_": basis.lift(self.x_weights_.T).T * signs,
-            "x_loadings_": basis.lift(self.x_loadings_.T).T * signs,
+            "x_weights_": weights.T * signs,
+            "x_loadings_": loadings.T * signs,
             "y_loadings_": self.y_loadings_ * signs,
-            "_rule": replace(self._rule, directions=basis.lift(self._rule.directions)),
+            "_rule": replace(self._rule, directions=directions),
         }
 
 
 class PLSReducer(CentroidClassifier, Reducer):
-    """Components by partial least squares of one-hot labels; `_components` states how each is found."""
+    """Base class for partial least squares of one-hot labels; `_components` computes the components."""
 
     x_weights_: Array = solved()
     x_loadings_: Array = solved()
@@ -63,13 +66,13 @@ class PLSReducer(CentroidClassifier, Reducer):
     r2y_: Array = solved()
 
     def _needs(self) -> Needs:
-        return Needs(tells_labels=False)  # what they explain are the eigenvalues
+        return Needs(tells_labels=False)  # the eigenvalues are the explained label variances
 
     @abstractmethod
     def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, Any, int]:
-        """Return at most `wanted` components, what else was found (with `first(k)`, or None), and how many to keep."""
+        """Return at most `wanted` components, additional results (with `first(k)`, or None), and the number to keep."""
 
-    def _most(self, request: int | float | None, ratio: Ratio) -> int:
+    def _max_components(self, request: int | float | None, ratio: Ratio) -> int:
         """Return the largest number of components to compute."""
         return min(request if isinstance(request, int) else len(ratio.shares) - 1, ratio.rank)
 
@@ -77,7 +80,7 @@ class PLSReducer(CentroidClassifier, Reducer):
         moments, request, shape, ratio = problem.moments, problem.request, problem.shape, problem.ratio
         require_directions(ratio.rank, shape)
         ratio = problem.separated
-        found, extra, k = self._components(problem, self._most(request, ratio))
+        found, extra, k = self._components(problem, self._max_components(request, ratio))
         values = found.explained
         if isinstance(request, int):
             limit_count(request, k, shape)
@@ -112,59 +115,59 @@ class PLSReducer(CentroidClassifier, Reducer):
 
 
 class PLSDA(PLSReducer):
-    """PLS discriminant analysis (PLS-DA): directions along which rows covary most with their labels.
+    """PLS discriminant analysis (PLS-DA): directions with maximal covariance between rows and labels.
 
         maximise  cov(Xw_h, Yv_h)²  subject to  ‖w_h‖ = ‖v_h‖ = 1 ,  t_h = Xr_h uncorrelated ,   Y one-hot labels
 
-    Scikit-learn's PLSRegression(scale=False) of one-hot labels, from class statistics, as a transformer and as a
-    classifier: a row belongs to the class whose centroid of scores is nearest. No inverse is needed, so that correlated
-    columns and n < d are fine. Put a StandardScaler in front where columns have different units, as chemometricians do.
-    What chemometrics and omics expect; for accuracy with few components RegularizedLDA is ahead, which takes the spread
-    within classes into account.
+    This is scikit-learn's PLSRegression(scale=False) of one-hot labels, computed from class statistics, as a
+    transformer and a classifier: a row is assigned to the class with the nearest centroid of scores. No inverse is
+    needed, so correlated columns and n < d are no problem. If columns have different units, put a StandardScaler first,
+    as is usual in chemometrics. PLS-DA is a standard method in chemometrics and omics. For accuracy with few components
+    RegularizedLDA is better, because it takes the within-class spread into account.
 
     Parameters
     ----------
     n_components : int, float, "cv" or None, default=2
-        Number of components; None for one less than classes, a fraction in (0, 1) for the fewest of those that reach
-        that share of the labels' variance they explain together. "cv" chooses among 1 to 10: the fewest within one
-        standard error of the highest accuracy on held-out rows.
+        Number of components. None uses C − 1; a fraction in (0, 1) keeps the fewest of these that reach this share of
+        the label variance they explain together. "cv" chooses from 1 to 10 the fewest within one standard error of the
+        highest held-out accuracy.
     scale_labels : bool, default=False
-        Divide each one-hot column by its standard deviation, so that small classes count as much as large ones. With a
-        StandardScaler in front of it, this is `plsda` of mixOmics.
+        If True, divide each one-hot column by its standard deviation, so small classes count as much as large ones.
+        After a StandardScaler, this is `plsda` of mixOmics.
     cv : int, splitter or list of (training, test) row numbers, default=None
-        Folds for "cv" and for `q2_`. None computes no `q2_`, unless n_components="cv", which uses 5 folds. A number of
-        folds divides the distinct rows of each class evenly.
+        Folds for "cv" and for `q2_`. With None, `q2_` is not computed, unless n_components="cv", which uses 5 folds. An
+        int divides the distinct rows of each class evenly.
     random_state : int, RandomState or None, default=None
-        Seed that shuffles the folds; None for unshuffled ones.
+        Seed for shuffling the folds; None for unshuffled folds.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The rotations r_h: scores are (x − mean_)ᵀr_h.
+        Rotations r_h; scores are (x − mean_)ᵀr_h.
     x_weights_ : array of shape (n_features, n_components_)
-        The unit weights w_h, which act on what earlier components left of the rows.
+        Unit weights w_h, which apply to the deflated rows.
     x_loadings_ : array of shape (n_features, n_components_)
-        p_h: rows are about mean_ + Σ_h t_h p_h.
+        p_h, with x ≈ mean_ + Σ_h t_h p_h.
     y_loadings_ : array of shape (n_classes, n_components_)
-        q_h: one-hot labels are about their mean + Σ_h t_h q_h.
+        q_h, with one-hot labels ≈ their mean + Σ_h t_h q_h.
     vip_ : array of shape (n_features,)
-        Importance of each feature (variable influence on projection), √(d Σ_h SS_h w_jh² / Σ_h SS_h) with
-        SS_h = ‖t_h‖²‖q_h‖². The mean of the squares is 1; features above 1 are usually looked at.
+        Variable importance in projection (VIP), √(d Σ_h SS_h w_jh² / Σ_h SS_h) with SS_h = ‖t_h‖²‖q_h‖². The mean
+        square is 1; features above 1 are usually considered important.
     eigenvalues_ : array of shape (n_components_,)
-        Variance of the one-hot labels that each component explains, SS_h/n.
+        Variance of the one-hot labels explained by each component, SS_h/n.
     explained_variance_ratio_ : array of shape (n_components_,)
-        The same as a share of all their variance (R²Y).
+        Share of the variance of the one-hot labels explained by each component (R²Y).
     r2x_ : array of shape (n_components_,)
-        Share of the rows' variance that each component explains, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
+        Share of the variance of the rows explained by each component, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
     r2y_ : array of shape (n_components_,)
-        Share of the labels' variance that each component explains (R²Y), as `explained_variance_ratio_`.
+        The same as `explained_variance_ratio_` (R²Y).
     q2_ : array of shape (n_components_,)
-        With folds: Q² of each component, 1 − PRESS_h/RSS_{h−1}, from labels predicted on held-out rows. The Q² of all
-        components together is 1 − ∏(1 − q2_). A component with a value below 0 predicts worse than none.
+        With folds: Q² of each component, 1 − PRESS_h/RSS_{h−1}, from predicted labels of held-out rows. The Q² of all
+        components together is 1 − ∏(1 − q2_). A component with a negative value makes predictions worse.
     count_accuracies_ : array of shape (n_tried,)
         With folds: mean held-out accuracy after 1, 2, … components.
     coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
-        Weights of the linear scores by which rows are classified.
+        Weights of the linear scores that classify rows.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
         Constants of these scores.
     {fitted}
@@ -207,8 +210,8 @@ class PLSDA(PLSReducer):
         rows = "cross-validation of the components needs all rows at once. Use fit, or cv=None and a number."
         return Needs(tells_labels=False, rows=rows, folds=Folding(5 if self.cv is None else self.cv, self.random_state))
 
-    def _most(self, request: int | float | None, ratio: Ratio) -> int:
-        return min(MOST_TRIED, ratio.rank) if self.n_components == "cv" else super()._most(request, ratio)
+    def _max_components(self, request: int | float | None, ratio: Ratio) -> int:
+        return min(MAX_TRIED, ratio.rank) if self.n_components == "cv" else super()._max_components(request, ratio)
 
     def _components(
         self, problem: Problem, wanted: int
@@ -228,65 +231,66 @@ class PLSDA(PLSReducer):
 
 
 class SparsePLSDA(PLSReducer):
-    """Sparse PLS discriminant analysis (sPLS-DA): PLS components that use a few of the features each.
+    """Sparse PLS discriminant analysis (sPLS-DA): PLS components that use only some of the features.
 
         w_h ∝ soft(X_hᵀYv_h, keep_h) ,   v_h ∝ YᵀX_hw_h ,   soft(a, m)_j = sign(a_j) (|a_j| − the (m+1)th largest |a|)₊
 
-    Each weight vector keeps `keep` features, found in turn with the labels' side until neither changes; then rows are
-    deflated as in `PLSDA`. With `scale_labels=True` behind a StandardScaler it is mixOmics' splsda. A row belongs to
-    the class whose centroid of scores is nearest. Use it for a short list of features, also with n far below d.
+    Each weight vector keeps `keep` features, by alternating with the labels' weights until neither changes; rows are
+    then deflated as in `PLSDA`. With `scale_labels=True` after a StandardScaler it is mixOmics' splsda. A row is
+    assigned to the class with the nearest centroid of scores. Use it to get a short list of features, also for n far
+    below d.
 
     Parameters
     ----------
     n_components : int, float or None, default=2
-        How many components to keep; None for one less than classes, a fraction in (0, 1) for the fewest of those that
-        reach that share of the labels' variance they explain together.
+        Number of components. None uses C − 1; a fraction in (0, 1) keeps the fewest of these that reach this share of
+        the label variance they explain together.
     keep : int, list of int or "cv", default="cv"
-        How many features each component keeps (at most all; features that tie for the last place go together), or one
-        number for each component. "cv" chooses for one component after the other, of 12 counts in geometric steps: the
+        Number of features of each component (ties for the last position are dropped together), or a list with one
+        number per component. "cv" chooses the number component by component from 12 geometrically spaced ones: the
         fewest within one standard error of the highest held-out accuracy.
     scale_labels : bool, default=False
-        Divide each one-hot column by its standard deviation, so that small classes count as much as large ones.
+        If True, divide each one-hot column by its standard deviation, so small classes count as much as large ones.
     cv : int, splitter or list of (training, test) row numbers, default=5
-        The folds for "cv", and the resamples over which `stability_` counts; RepeatedStratifiedKFold gives more of
-        them. A number of folds divides the distinct rows of each class evenly.
+        Folds for "cv" and for `stability_`; RepeatedStratifiedKFold gives more of them. An int divides the distinct
+        rows of each class evenly.
     random_state : int, RandomState or None, default=None
-        Seed that shuffles the folds; None for unshuffled ones.
+        Seed for shuffling the folds; None for unshuffled folds.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The rotations r_h: scores are (x − mean_)ᵀr_h. From the second on they use the features of earlier ones, too.
+        Rotations r_h; scores are (x − mean_)ᵀr_h. From the second on they also use the features of previous components.
     x_weights_ : array of shape (n_features, n_components_)
-        The unit weights w_h, with `keep_` numbers that are not 0 each.
+        Unit weights w_h, each with at most `keep_` nonzero entries.
     x_loadings_ : array of shape (n_features, n_components_)
-        p_h: rows are about mean_ + Σ_h t_h p_h.
+        p_h, with x ≈ mean_ + Σ_h t_h p_h.
     y_loadings_ : array of shape (n_classes, n_components_)
-        q_h: one-hot labels are about their mean + Σ_h t_h q_h.
+        q_h, with one-hot labels ≈ their mean + Σ_h t_h q_h.
     selected_ : array of int
-        Numbers of the features that a component keeps, in the order of the columns.
+        Indices of the features that any component keeps, in column order.
     keep_ : array of shape (n_components_,)
-        How many features were asked for or chosen.
+        Number of features, given or chosen, for each component.
     stability_ : array of shape (n_components_, n_features)
-        In which share of the folds' training sets each component keeps each feature.
+        Share of the folds' training sets in which each component keeps each feature.
     keep_tried_ : array or None
-        With "cv", the counts that were tried.
+        With "cv", the numbers of features that were tried.
     keep_accuracies_ : array of shape (n_components_, n_tried) or None
-        Their mean held-out accuracies.
+        Mean held-out accuracy of each of them.
     vip_ : array of shape (n_features,)
-        Importance of each feature, as in `PLSDA`; 0 for those that no component keeps.
+        Variable importance in projection, as in `PLSDA`; 0 for features that no component keeps.
     eigenvalues_ : array of shape (n_components_,)
-        Variance of the one-hot labels that each component explains.
+        Variance of the one-hot labels explained by each component.
     explained_variance_ratio_ : array of shape (n_components_,)
-        The same as a share of all their variance (R²Y).
+        Share of the variance of the one-hot labels explained by each component (R²Y).
     r2x_ : array of shape (n_components_,)
-        Share of the rows' variance that each component explains, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
+        Share of the variance of the rows explained by each component, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
     r2y_ : array of shape (n_components_,)
-        Share of the labels' variance that each component explains (R²Y), as `explained_variance_ratio_`.
+        The same as `explained_variance_ratio_` (R²Y).
     coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
-        Weights of the linear scores by which rows are classified.
+        Weights of the linear scores that classify rows.
     rank_ : int
-        How many directions there are, but for collinear rows and columns.
+        Upper bound of the numerical rank, from the numbers of distinct rows and of varying columns.
     intercept_ : array of shape (n_classes,), or (1,) with two classes
         Constants of these scores.
     {fitted}
@@ -331,7 +335,7 @@ class SparsePLSDA(PLSReducer):
             rows="the choice of features needs all rows at once. Use fit, or PLSDA.",
             folds=Folding(self.cv, self.random_state),
             tells_labels=False,
-            # the features themselves, as a weight is of a feature; and never a d×d array
+            # in the features themselves, because weights refer to single features; never a d×d array
             coordinates=Plan("products", "weights of single features: products with the rows"),
         )
 
@@ -349,5 +353,5 @@ class SparsePLSDA(PLSReducer):
 
     @fitted_attribute
     def selected_(self) -> NDArray[np.intp]:
-        """Numbers of the features that a component keeps."""
+        """Indices of the features that any component keeps."""
         return np.flatnonzero((self.x_weights_ != 0).any(axis=1))

@@ -1,4 +1,4 @@
-"""The posterior map: a classifier's view of the rows, in few dimensions."""
+"""Posterior map: class probabilities of a classifier as positions in few dimensions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from sklearn.utils import Tags
 
 from discrim.core.calibration import calibrated
 from discrim.core.class_places import class_places, on_principal_axes
-from discrim.core.classifier_rule import FOREST_ROWS, ClassifierRule, choose_classifier, choose_forest
+from discrim.core.classifier_rule import ClassifierRule, MeanRule, choose_classifier, choose_forest, suits_forest
 from discrim.core.cross_validation import Folds, hash_splitter, splits_of
 from discrim.core.explanation import Explanation, two_classes
 from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, ChosenKernel, require_known_kernel_params
+from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmark_rule import LARGE_ROWS
 from discrim.core.landmarks import content_priorities
 from discrim.core.posterior_rule import (
     SHARPNESS,
     HeldOutRows,
-    PosteriorRule,
+    accurate_sharpness,
     choose_rule,
     class_confusions,
     column_deviations,
@@ -58,6 +59,8 @@ from discrim.tables.validation import (
 from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
+Rule = PosteriorRule | ClassifierRule | MeanRule
+SHARPNESS_RULES = {"auto": accurate_sharpness, "tempered": tempered_sharpness}
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
 
 
@@ -68,69 +71,71 @@ def _scores_classes(given: Any) -> bool:
 
 @public_estimator
 class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapOfStatistics):
-    """Posterior map: every row at the mean of its classes' places, weighted by how probable a classifier finds them.
+    """Posterior map: place every row at the average of its classes' places, weighted by class probabilities.
 
         z(x) = Σ_c q_c(x) v_c ,   q = softmax(s·a(x)/T) ,   a_c(x) = m_cᵀΣ_γ⁻¹φ(x) − ½ m_cᵀΣ_γ⁻¹m_c + log p_c
 
-    The fewest features for a classifier, and a picture of what it confuses; not linear. The rule a is linear
-    discriminant analysis with a ridge, on the columns or in the features φ of a Gaussian kernel; the kernel, its width,
-    the ridge γ and the temperature T are chosen by held-out rows. Classes that held-out rows confuse have places v near
-    each other.
+    It gives the fewest features for a classifier, and a picture of the classes that it confuses; it is not linear. The
+    rule a is linear discriminant analysis with a ridge, on the columns or in the features φ of a Gaussian kernel.
+    Held-out rows choose the kernel, its width, the ridge γ and the temperature T. Classes that are confused on held-out
+    rows have places v near each other.
 
-    What lies inside a class is not shown: no clusters, no outliers, no loadings. Which class sits where changes with
-    the sample, and training rows look better than new ones: show held-out rows. Bring columns to similar scales first,
-    e.g. with StandardScaler. For directions with loadings use BayesErrorLDA.
+    The map does not show structure within classes: no clusters, no outliers, no loadings. The positions of the classes
+    depend on the sample, and training rows look better separated than new ones, so plot held-out rows. Scale the
+    columns first, e.g. with StandardScaler. For directions with loadings use BayesErrorLDA.
 
     Parameters
     ----------
     n_components : int or None, default=2
-        Number of dimensions, of which there are no more than C−1 (None): asked for more, C−1 are returned.
+        Number of dimensions, at most C−1 (None). If a larger number is requested, C−1 are returned.
     kernel : str, default="auto"
-        "auto": the columns as they are, or a Gaussian kernel of three widths, with the columns plain or scaled by how
-        much each tells of the classes, whichever held-out rows like best. "linear", "rbf", or the name of another
-        kernel of scikit-learn's `pairwise_kernels`.
+        "auto" chooses by held-out rows between the columns themselves and a Gaussian kernel with three widths, each
+        with columns plain, scaled by relevance to the classes, or with refined scales. Otherwise "linear", "rbf", or
+        the name of another kernel of scikit-learn's `pairwise_kernels`.
     kernel_params : dict, default=None
-        Parameters of a named kernel, such as {"gamma": 0.1} for "rbf", which then is the only candidate.
-    sharpness : float or "tempered", default=2.0
-        s. Large values pile the rows on their classes' places; 1 gives the mean of the places as probable as they are.
-        "tempered", for pictures: as sharp as puts the median held-out row at 0.8 of the way to its place.
+        Parameters of a named kernel, such as {"gamma": 0.1} for "rbf", which is then the only candidate.
+    sharpness : float, "auto" or "tempered", default="auto"
+        s. Large values move the rows to the places of their classes; 1 weights the places by the probabilities. "auto"
+        is the smallest of 2, 3, 4, 6, 8 and 12 at which the nearest place predicts held-out rows as well as at any
+        other, to within 0.5 %; 2 if n_components is C−1. "tempered", for plots, places the median held-out row at 0.8
+        of the distance to its class.
     n_landmarks : int, default=None
-        Most rows that a kernel is seen from; None for 300 while the kernel is chosen and 1,000 for the rule.
+        Maximum number of landmarks of a kernel; None uses 300 to choose the kernel and 1,000 for the rule.
     cv : int, splitter or list of (training, test) row numbers, default=5
-        The folds that choose.
+        Folds for the choices.
     random_state : int, RandomState or None, default=None
-        Seed of the landmarks and the random starts of the places, which also shuffles the folds; None for 0 and
-        scikit-learn's unshuffled ones.
+        Seed of the landmarks and of the random starts of the places, and for shuffling the folds; None uses 0 and
+        unshuffled folds.
     classifier : estimator, "rule" or None, default=None
-        Any scikit-learn classifier, whose view is drawn: with probabilities or a decision function, calibrated by a
-        temperature on held-out folds. "rule" for the rule of the kernels alone. None lets a random forest of 100 trees
-        compete with it on dense tables of up to 5,000 rows, if `kernel` is "auto" and `cv` a number: held-out rows of
-        the forest are those that a tree has not seen.
+        Any scikit-learn classifier to be mapped, with probabilities or a decision function, calibrated by a temperature
+        on held-out folds. "rule" uses the kernel rule only. None also tries a random forest of 100 trees, and the mean
+        of its probabilities and the rule's, on dense tables with 200 to 5,000 rows, if `kernel` is "auto" and `cv` is
+        an int; the forest is screened by its out-of-bag scores.
 
     Attributes
     ----------
     places_ : ndarray of shape (n_classes, n_components)
-        v: unit vectors, or for one component evenly spaced numbers in [−1, 1]. Axes are the principal axes of held-out
-        rows on the map, largest variance first.
+        v: unit vectors, or evenly spaced numbers in [−1, 1] for one component. Axes are the principal axes of the
+        held-out rows on the map, largest variance first.
     confusions_ : ndarray of shape (n_classes, n_classes)
         Mean probability of each class (column) on held-out rows of each class (row).
     kernel_ : ChosenKernel
-        What was chosen and why, with the held-out accuracy and log loss of every candidate tried. Its name is that of a
-        kernel, or of a classifier.
+        The chosen kernel and the reason, with the held-out accuracy and log loss of every candidate. Its name is that
+        of a kernel, of a classifier, or of both joined by "+".
     shrinkage_ : float
-        γ; 0 for a forest or a given classifier.
+        γ of the rule; 0 if the forest, the mean of both or a given classifier was chosen.
     temperature_ : float
         T.
     sharpness_ : float
-        s, as given or as tempered.
+        s, as given or as computed.
     held_out_score_ : float
         Accuracy of the rule on held-out rows.
     held_out_log_loss_ : float
         Log loss of `predict_proba` on held-out rows.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Sorted class labels.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen in fit.
     n_components_ : int
         Number of dimensions.
     feature_importances_ : ndarray of shape (n_features,)
@@ -150,22 +155,23 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     """
 
     _weight_covariance: Array | None = None  # of q, over held-out rows; None in models saved by version 0.1
+    _choice: Choice | None = None  # with the scores of held-out rows; not stored in model files
 
     inverse_transform = AbsentAttribute(
-        "many rows share a place, which says how probable the classes are and nothing else. Use BayesErrorLDA, whose "
-        "components can be carried back."
+        "a position only shows class probabilities and is shared by many rows. Use BayesErrorLDA, whose components "
+        "have an inverse transform."
     )
     components_ = AbsentAttribute("the map is not linear, so it has no directions. Use BayesErrorLDA for loadings.")
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "n_components": (whole(1), Possible("or None for one less than there are classes", lambda k: k is None)),
+        "n_components": (whole(1), Possible("or None for n_classes − 1", lambda k: k is None)),
         "kernel": named("auto", *KERNEL_PARAMS),
-        "sharpness": (*POSITIVE, *named("tempered")),
+        "sharpness": (*POSITIVE, *named(*SHARPNESS_RULES)),
         "n_landmarks": LANDMARKS_WANTED,
         "classifier": (
             *named("rule"),
             Possible("a scikit-learn classifier", _scores_classes),
-            Possible("or None to choose among the rule and a forest", lambda given: given is None),
+            Possible("or None to choose between the rule and a forest", lambda given: given is None),
         ),
     }
 
@@ -175,7 +181,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         *,
         kernel: str = "auto",
         kernel_params: dict[str, Any] | None = None,
-        sharpness: float | str = SHARPNESS,
+        sharpness: float | str = "auto",
         n_landmarks: int | None = None,
         cv: Any = 5,
         random_state: Any = None,
@@ -193,21 +199,21 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     # ------------------------------------------------------------------ fitting
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose the classifier by held-out rows, train it on all, and find the classes' places.
+        """Choose the classifier by held-out rows, fit it to all rows, and compute the places of the classes.
 
-        Above 5,000 rows, kernel and landmarks are chosen on a sample of up to 20,000, and moments of the landmarks'
-        features are summed over all rows; `solver_` says so.
+        Above 5,000 rows, kernel and landmarks are chosen on a sample of up to 20,000 rows, and moments of the
+        landmarks' features are summed over all rows; `solver_` reports it.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            The rows; or a Dask array or data frame; or the path of a file or a folder (Parquet, Feather, CSV, .npy).
-            The last two are read twice, in parts.
+            Samples; or a Dask array or data frame; or the path of a file or a folder (Parquet, Feather, CSV, .npy). The
+            last two are read twice, in parts.
         y : array of shape (n_samples,)
-            Their labels. Of files, the name of the column that holds them.
+            Class labels; for files, the name of the column that holds them.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts. A weight of 2 is the row twice, so weights that sum to 1 say as much as a single
-            row: standard errors are wide.
+            Sample weights. A weight of 2 counts as two copies of the row, so weights that sum to 1 count as a single
+            row and give wide standard errors.
 
         Returns
         -------
@@ -248,30 +254,32 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self._importances = self._mean_effects(rows, priorities)
         self.solver_ = f"{rule.name} on {rows.shape[0]} rows, chosen by {len(folds.splits.pairs)} folds"
 
-    def _chosen_rule(
-        self, folds: Folds, priorities: NDArray[np.intp], seed: int
-    ) -> tuple[Choice, Choice, PosteriorRule | ClassifierRule]:
-        """Return what was chosen first, what was chosen at last, and the rule of all rows."""
+    def _chosen_rule(self, folds: Folds, priorities: NDArray[np.intp], seed: int) -> tuple[Choice, Choice, Rule]:
+        """Return the first choice, the final choice, and the rule fitted to all rows."""
         if self._is_given:
             choice, given = choose_classifier(self.classifier, folds)
             return choice, choice, given
         rows = folds.points
         first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
+
+        def fit_rule() -> PosteriorRule:
+            return fitted_rule(rows, priorities, choice, self.n_landmarks)
+
         tries_forest = self.classifier is None and self.kernel == "auto" and isinstance(self.cv, int | np.integer)
-        if tries_forest and not rows.is_sparse and rows.shape[0] <= FOREST_ROWS:
-            winner, forest = choose_forest(folds, priorities, seed, replace(choice, tried=first.tried))
-            if forest is not None:
-                return winner, winner, forest
-            first = replace(first, tried=winner.tried)
-        return first, choice, fitted_rule(rows, priorities, choice, self.n_landmarks)
+        if not (tries_forest and suits_forest(rows)):
+            return first, choice, fit_rule()
+        best, rule = choose_forest(folds, priorities, seed, replace(choice, tried=first.tried), fit_rule)
+        if isinstance(rule, PosteriorRule):
+            return replace(first, tried=best.tried), choice, rule
+        return best, best, rule
 
     @property
     def _is_given(self) -> bool:
-        """True if the classifier is the user's."""
+        """True if the classifier is given by the user."""
         return self.classifier is not None and not isinstance(self.classifier, str)
 
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
-        """Feature spaces to choose from."""
+        """Return the feature spaces to choose from."""
         linear = Candidate("linear", landmarks_only=is_too_large(*rows.shape))
         widths = [Candidate("rbf", width, scaled) for scaled in (False, True) for width in WIDTHS]
         if self.kernel_params:
@@ -285,7 +293,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         total_weight: float,
         first: Choice,
         choice: Choice,
-        rule: PosteriorRule | ClassifierRule,
+        rule: Rule,
         seed: int,
     ) -> None:
         self.classes_ = classes
@@ -294,25 +302,29 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self._total_weight = total_weight
         self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
         self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
-        name = rule.name if isinstance(rule, ClassifierRule) else "linear"
-        self.kernel_ = ChosenKernel.of(rule.kernel, first, name)
+        self.kernel_ = ChosenKernel.of(rule.kernel, first, rule.label)
         self.confusions_ = class_confusions(choice.held_out, choice.temperature, self._total_weight)
         self._seed_of_places = seed
-        places = self._unrotated_places()
-        tempered = isinstance(self.sharpness, str)
-        self._picture_sharpness = tempered_sharpness(choice, places)
-        self.sharpness_ = self._picture_sharpness if tempered else float(self.sharpness)
         self._weight_covariance = weight_covariance(choice)
-        self.places_ = on_principal_axes(places, self._weight_covariance)
+        self._choice = choice
+        self._set_places(choice)
+
+    def _set_places(self, choice: Choice) -> None:
+        """Set places and sharpness for the requested number of components."""
+        places, given, covariance = self._unrotated_places(), self.sharpness, self._weight_covariance
+        assert covariance is not None
+        self.sharpness_ = SHARPNESS_RULES[given](choice, places) if isinstance(given, str) else float(given)
+        self._picture_sharpness = tempered_sharpness(choice, places)
+        self.places_ = on_principal_axes(places, covariance)
 
     def _unrotated_places(self) -> Array:
-        """Compute the classes' places for the number of components that is asked for."""
+        """Compute the places of the classes for the requested number of components."""
         most = len(self.classes_) - 1
         k = most if self.n_components is None else int(self.n_components)
         if k > most:
             warn(
-                f"n_components={k}, but a map of {most + 1} classes has {most} dimension(s): {most} are kept. Pass "
-                f"n_components ≤ {most}, or None for all.",
+                f"n_components={k} exceeds the {most} dimension(s) of a map of {most + 1} classes; {most} are kept. "
+                f"Pass n_components ≤ {most}, or None for all.",
             )
         return class_places(self.confusions_, k, self._seed_of_places)
 
@@ -322,44 +334,49 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         Parameters
         ----------
         n_components : int or None
-            Number of dimensions, None for one less than there are classes.
+            Number of dimensions; None for n_classes − 1. A loaded model with a computed sharpness knows only its own
+            number of dimensions and n_classes − 1, because others need held-out rows.
 
         Returns
         -------
         PosteriorMap
-            Another one; this one stays as it is.
+            A new map; this one is unchanged.
         """
         self._require_solution()
-        if isinstance(self.sharpness, str):
-            raise ValueError(
-                f"sharpness={self.sharpness!r} depends on the places: fit with n_components={n_components}."
-            )
         other = copy(self).set_params(n_components=n_components)
         check_parameters(other)
-        places = other._unrotated_places()
-        other.places_ = (
-            on_principal_axes(places, self._weight_covariance) if self._weight_covariance is not None else places
-        )
+        if self._choice is not None:
+            other._set_places(self._choice)
+            return other
+        places, covariance = other._unrotated_places(), self._weight_covariance
+        if self.sharpness == "auto" and places.shape[1] == len(places) - 1:
+            other.sharpness_ = SHARPNESS
+        elif isinstance(self.sharpness, str) and places.shape != self.places_.shape:
+            raise ValueError(
+                f"sharpness must be a number for with_components of a loaded model; got {self.sharpness!r}, which "
+                f"needs held-out rows. Fit with n_components={n_components}."
+            )
+        other.places_ = places if covariance is None else on_principal_axes(places, covariance)
         return other
 
     # ------------------------------------------------------------------ use
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """z of every row."""
+        """Return the position z of every row."""
         scores, dtype = self._scores(X)
         return self._positions(scores).astype(dtype, copy=False)
 
     def transform_held_out(self, X: ArrayLike) -> NDArray[Any]:
-        """Return z of every row, for training rows by the rule of the fold that held them out.
+        """Return the position of every row, for training rows by the rule of the fold that held them out.
 
-        Fitted rows look better separated than new ones; held-out positions do not, so pictures of the training rows
-        should show these. As features for a classifier they are no better than those of `transform`.
+        Training rows look better separated than new ones; held-out positions do not, so use them to plot the training
+        rows. As features for a classifier they are no better than those of `transform`.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Rows. Those that are not training rows are placed as by `transform`; so are all rows if the model was loaded
-            from a file or fitted by statistics of parts.
+            Samples. Rows that are not training rows are placed as by `transform`, as are all rows if the model was
+            loaded from a file or fitted from statistics of parts.
 
         Returns
         -------
@@ -375,17 +392,17 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Rows. Those that are not training rows are treated as by `predict_proba`.
+            Samples. Rows that are not training rows are treated as by `predict_proba`.
 
         Returns
         -------
         probabilities : array of shape (n_samples, n_classes)
-            In the order of classes_.
+            Probabilities in the order of classes_.
         """
         return calibrated(self._held_out_scores(X)[0], self.temperature_, self._total_weight)
 
     def for_plotting(self) -> Self:
-        """Return a copy whose sharpness is that of "tempered", so that doubtful rows lie between the classes."""
+        """Return a copy with the sharpness "tempered", which places uncertain rows between the classes."""
         self._require_solution()
         other = copy(self)
         other.sharpness_ = vars(self).get("_picture_sharpness", self.sharpness_)
@@ -404,27 +421,27 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     def explain(self, X: ArrayLike, between: Any = None) -> Explanation:
         """Compute how much each column moves each row on the map.
 
-        The analytic gradients of the position and of the log odds between the row's two most probable classes, times
-        the standard deviation of the column over the training rows. The log odds are those of softmax(a/T), before
-        `predict_proba` mixes in the share 1/n of all classes.
+        The effects are the gradients of the position and of the log odds between the row's two most probable classes,
+        times the standard deviation of the column over the training rows. The log odds are those of softmax(a/T),
+        before `predict_proba` mixes in the share 1/n of all classes.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Rows.
+            Samples.
         between : pair of class labels, default=None
-            Explain the log odds of the first against the second; None for each row's two most probable classes.
+            Explain the log odds of the first label against the second; None for each row's two most probable classes.
 
         Returns
         -------
         explanation : Explanation
-            `log_odds` (n_samples, n_features) and `positions` (n_samples, n_components_, n_features): the effect of one
-            standard deviation of each column. `first` and `second`: the two classes of each row. `importances`: the
-            mean absolute effect on the log odds over the rows.
+            `log_odds` (n_samples, n_features) and `positions` (n_samples, n_components_, n_features) are the effects of
+            one standard deviation of each column. `first` and `second` are the two classes of each row, and
+            `importances` is the mean absolute effect on the log odds.
         """
         scores = self._scores(X)[0]
         if "_column_deviations" not in vars(self):
-            raise ValueError("This model was saved by an older version, without column deviations. Fit it again.")
+            raise ValueError("explain needs column deviations, which models of older versions lack. Fit it again.")
         table, spread = checked_table(self, X), self._column_deviations
         first, second = two_classes(scores, self.classes_, between)
         steepness = self.sharpness_ / self.temperature_
@@ -439,43 +456,43 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     def feature_importances_(self) -> Array:
         """Mean absolute effect of each column on the log odds of a row's two most probable classes.
 
-        The effect is that of one standard deviation, the mean is over up to 1,000 training rows.
+        The effect is that of one standard deviation; the mean is over at most 1,000 training rows.
         """
         self._require_solution()
         if self._importances is None:
             raise AttributeError(
-                f"{type(self).__name__} has no feature_importances_ here: the kernel {self.kernel_.name!r} has no "
+                f"{type(self).__name__} has no feature_importances_: the kernel {self.kernel_.name!r} has no "
                 "gradients, or the model was saved by an older version. Use sklearn.inspection.permutation_importance."
             )
         return self._importances
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """a/T of all classes (n×C); with two classes the second's minus the first's (n)."""
+        """Return a/T of all classes (n×C); for two classes the second's minus the first's (n)."""
         scores = self._scores(X)[0] / self.temperature_
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the most probable class."""
-        best = self._scores(X)[0].argmax(axis=1)  # which asks first whether there was a fit
+        """Return the most probable class of each row."""
+        best = self._scores(X)[0].argmax(axis=1)  # raises if there was no fit
         return self.classes_[best]
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of every class (n×C), calibrated by held-out rows."""
+        """Return the probability of every class (n×C), calibrated on held-out rows."""
         scores, _ = self._scores(X)
         return calibrated(scores, self.temperature_, self._total_weight)
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Log probability of every class (n×C)."""
+        """Return the log probability of every class (n×C)."""
         return np.log(self.predict_proba(X))
 
     def _scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
-        """Return a of all classes (n×C), and the type of the rows' numbers."""
+        """Return a of all classes (n×C), and the data type of the rows."""
         self._require_solution()
         table = checked_table(self, X)
         require_finite(table)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._rule.scores(table)
-        seen = np.isfinite(self._rule.offsets)  # −inf: a class of the table without a row in the sample
+        seen = np.isfinite(self._rule.offsets)  # −inf: a class of the table without rows in the sample
         require_representable(scores[:, seen], table)
         return scores, table.dtype
 

@@ -1,4 +1,4 @@
-"""A pipeline that predicts: class labels, their probabilities, and which rows are unlike the training rows."""
+"""Pipelines that predict class labels and probabilities, and detect rows unlike the training rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from discrim.core.calibration import best_temperature, calibrated
 from discrim.core.row_limits import RowLimits
 from discrim.doc_links import public_estimator
 from discrim.estimators.pca import PCA
-from discrim.tables.warn_once import columns_in_order
+from discrim.tables.warn_once import columns_in_order, warn
 
 Array = NDArray[np.float64]
 FOLDS = 5
-LEVEL = 0.99  # share of good rows below each limit
-MONITORED = 5  # number of principal components of rows that are not reduced
-LEAST = 1e-3  # probability: a forest or neighbours give 0 to classes that they did not see nearby
-DECISIONS = 16.0  # unit of decision functions: margins are about 1, and the temperatures from 1/2 on
+LEVEL = 0.99  # share of normal rows below each limit
+MONITORED = 5  # number of principal components if the pipeline does not reduce the columns
+LEAST = 1e-3  # minimum probability: forests and nearest neighbours give 0 to classes not seen nearby
+DECISIONS = 16.0  # factor on decision functions, because margins are about 1 and temperatures start at 1/2
 _BEFORE = ("SimpleImputer", "StandardScaler", "MinMaxScaler", "MaxAbsScaler")
-_UNIT = "UnitMeanSquare"  # part of a classifier that depends on the unit of its features
+_UNIT = "UnitMeanSquare"  # step for classifiers that depend on the unit of their features
 
 
 def _has_probabilities(predictor: Predictor) -> bool:
@@ -44,28 +44,28 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A pipeline that ends in a classifier, with probabilities and limits for rows unlike the training rows.
 
     Probabilities are calibrated on held-out rows. The scores s of the classifier (log probabilities, or its decision
-    function if it has no probabilities) are divided by one temperature T, which has the least log loss on the scores of
-    held-out rows (five folds, in which the whole pipeline is fitted again):
+    function if it has no probabilities) are divided by one temperature T, which has the smallest log loss on the scores
+    of held-out rows (five folds, in which the whole pipeline is fitted again):
 
         p(x) = (1 − 1/n) softmax(s(x)/T) + 1/(nC)
 
-    A row is unusual if Hotelling's T² of its components, or its squared residual (Q), is beyond the limit that 99 % of
-    normally distributed rows stay below.
+    A row is unusual if Hotelling's T² of its components, or its squared residual (Q), exceeds the limit below which 99
+    % of normally distributed rows lie.
 
     Parameters
     ----------
     pipeline : Pipeline
-        Imputer, scaler, reducer and classifier, unfitted. All steps but the classifier may be missing; a reducer that
+        Unfitted imputer, scaler, reducer and classifier. All steps except the classifier are optional; a reducer that
         predicts may be the last step.
 
     Attributes
     ----------
     pipeline_ : Pipeline
-        The fitted pipeline.
+        Fitted pipeline.
     classes_ : ndarray of shape (n_classes,)
-        The class labels.
+        Class labels.
     temperature_ : float or None
-        T; None if there are too few rows for folds. Then probabilities are the classifier's own, if it has any.
+        T; None if there are too few rows for folds. Probabilities are then those of the classifier, if it has any.
     limits_ : RowLimits or None
         Limits of T² and Q; None if there are too few rows for them.
 
@@ -100,13 +100,13 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
             Training rows.
         y : array of shape (n_samples,)
-            Their class labels.
+            Class labels.
         """
         fitted = clone(self.pipeline).fit(X, y)
         return self.set_fitted(fitted, X, y)
 
     def set_fitted(self, fitted: Pipeline, X: Any, y: ArrayLike) -> Self:
-        """Take a fitted pipeline, and estimate the temperature and the limits with its training rows."""
+        """Use a fitted pipeline, and estimate the temperature and the limits from its training rows."""
         self.pipeline_, self.classes_, self.n_features_in_ = fitted, fitted.classes_, int(fitted.n_features_in_)
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
@@ -118,7 +118,14 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self._monitored = PCA(most).fit(rows)
         components = self._components(rows)
         if rows.shape[0] >= components.shape[1] + 2:
-            self.limits_ = RowLimits.fit(components, rows, LEVEL)
+            limits = RowLimits.fit(components, rows, LEVEL)
+            if np.isfinite(limits.spe_limit):
+                self.limits_ = limits
+            else:
+                warn(
+                    "Squares of X overflow, so no limits for unusual rows are estimated and `unusual` is not "
+                    "available. Scale the columns first, e.g. with StandardScaler."
+                )
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -146,7 +153,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return calibrated(_class_scores(self.pipeline_, X), self.temperature_, self.n_calibrated_)
 
     def transform(self, X: ArrayLike) -> Array:
-        """Compute the components that the classifier sees; the preprocessed columns if nothing reduces them.
+        """Return the components that the classifier uses; the preprocessed columns if no step reduces them.
 
         Parameters
         ----------
@@ -158,7 +165,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_has_limits)
     def unusual(self, X: ArrayLike) -> NDArray[np.str_]:
-        """Return "no", "T2", "Q" or "T2 and Q" for each row: the limits that it is beyond.
+        """Return "no", "T2", "Q" or "T2 and Q" for each row: the limits that it exceeds.
 
         Parameters
         ----------
@@ -172,12 +179,12 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return words[(t2 > self.limits_.t2_limit) + 2 * (spe > self.limits_.spe_limit)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the components; empty if the classifier sees all columns.
+        """Return the names of the components; empty if the classifier uses all columns.
 
         Parameters
         ----------
         input_features : ignored
-            For compatibility with scikit-learn.
+            Ignored; present for API consistency.
         """
         reduction = split_steps(self.pipeline_)[1]
         return np.asarray(reduction[-1].get_feature_names_out(), dtype=object) if reduction else np.array([], object)
@@ -187,12 +194,12 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return _through(split_steps(self.pipeline_)[0], X)
 
     def _components(self, rows: Any) -> Array:
-        """Return the components of preprocessed rows; principal components if nothing reduces them."""
+        """Return the components of preprocessed rows; principal components if no step reduces them."""
         reduction = split_steps(self.pipeline_)[1] if self._monitored is None else [self._monitored]
         return _dense(_through(reduction, rows))
 
     def _choose_temperature(self, X: Any, y: NDArray[Any]) -> float | None:
-        """Return the temperature of least log loss on the scores of held-out rows; None if there are too few."""
+        """Return the temperature with the smallest log loss on held-out rows; None if there are too few rows."""
         codes = np.searchsorted(self.classes_, y)
         folds = min(FOLDS, int(np.bincount(codes).min()))
         if folds < 2:
@@ -201,7 +208,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(codes, codes):
             try:
                 fitted = clone(self.pipeline).fit(_safe_indexing(X, train), y[train])
-            except ValueError:  # fewer rows than the whole table, such as too few for so many components
+            except ValueError:  # e.g. a fold with too few rows for the number of components
                 return None
             scores[test] = _class_scores(fitted, _safe_indexing(X, test))
         return best_temperature(scores, codes, np.ones(len(codes)))[0]
@@ -211,7 +218,7 @@ def split_steps(pipeline: Pipeline) -> tuple[list[Any], list[Any], list[Any]]:
     """Return the steps that preprocess, those that reduce, and those that only classify."""
     steps = list(_flat(pipeline))
     first = next((at for at, step in enumerate(steps) if type(step).__name__ not in _BEFORE), len(steps))
-    # a reducer that predicts only classifies if another one comes before it; KernelMap alone is no reduction
+    # a reducer that predicts counts as a classifier if another reducer precedes it; KernelMap alone does not reduce
     reduced = any(type(step).__name__ != "KernelMap" for step in steps[first:-1])
     last = len(steps) if hasattr(steps[-1], "transform") and not reduced else len(steps) - 1
     if first < last < len(steps) and type(steps[last - 1]).__name__ == _UNIT:

@@ -1,4 +1,4 @@
-"""A linear classifier refined: terms merged by a rule, and a linear SVM fitted to those that are left."""
+"""Refinement of a linear classifier: merge terms by a rule and fit a linear SVM to the merged terms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.doc_links import public_estimator
-from discrim.estimators.merging_rules import MOST_FEATURES_TO_SPLIT, RULES, grouping_of
+from discrim.estimators.merging_rules import MAX_FEATURES_TO_SPLIT, RULES, grouping_of
 from discrim.estimators.pair_refinement import Floats, Indices, Pair, Refinement, Rule, Settings, refinement
 from discrim.tables.check_parameters import (
     FLAG,
@@ -47,70 +47,70 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
 
         aᵀz = c  →  u_k = Σ_{i∈I_k} a_i z_i  →  Σ_k b_k u_k = c̃ by linear SVM;  ρ = 2/√(Σ_k b_k² Σ_{i∈I_k} a_i²)
 
-    Takes any linear classifier, merges some of its terms a_i z_i, and separates the classes again by a linear
-    SVM in the space of the merged terms. Worth trying where LDA has few rows per feature. What helps there is
-    mostly the rescaling z_i → a_i z_i, so compare with rule "none"; and the margin need not grow.
+    It takes any linear classifier, merges some of its terms a_i z_i, and separates the classes again by a linear SVM in
+    the space of the merged terms. Try it if LDA has few rows per feature. Most of the improvement comes from the
+    rescaling z_i → a_i z_i, so compare with rule "none". The margin may also shrink.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The linear classifier to refine, with `coef_` and `intercept_` once fitted; None for LDA.
+        Linear classifier to refine, with `coef_` and `intercept_` after fitting; None for LDA.
     rule : str or list of lists of int, default="sign"
-        Which terms are merged: "sign" (those that speak for the same class), "min" / "max" (the two smallest / largest
-        |a_i|), "discriminant-min" / "discriminant-max" (from the smallest / largest |a_i| on, while the sum
-        discriminates at least as well as each feature in it), "none" (rescaling only), "exhaustive-pairs" (every pair
-        tried, d(d−1)/2 SVMs), "exhaustive-splits" (every split in two groups, 2^(d−1) − 1 SVMs, d ≤ 16), both judged
-        by the margin; "best" (by cross-validation among the six before these); or the groups themselves, such as
-        [[0], [1, 2, 3]], where a feature in none of them stays alone.
+        Rule for merging terms: "sign" (terms in favour of the same class), "min" / "max" (the two smallest / largest
+        |a_i|), "discriminant-min" / "discriminant-max" (starting with the smallest / largest |a_i|, as long as the sum
+        discriminates at least as well as each feature in it), "none" (rescaling only), "exhaustive-pairs" (all pairs,
+        d(d−1)/2 SVMs) and "exhaustive-splits" (all splits into two groups, 2^(d−1) − 1 SVMs, d ≤ 16), both of which use
+        the largest margin; "best" (by cross-validation among the first six); or the groups as lists of features, such
+        as [[0], [1, 2, 3]], where features in none of them stay separate.
     C : float, default=1.0
         Cost of a row on the wrong side of its margin.
     class_weight : dict, "balanced" or None, default="balanced"
-        Balanced: both classes of a pair cost the same in all; or a factor by label.
+        "balanced" gives both classes of a pair the same total cost; a dict gives a factor per label.
     fallback : bool, default=False
-        Keep the initial hyperplane where the margin did not grow.
+        If True, keep the initial hyperplane if the margin did not grow.
     reference_class : "minority", "majority" or None, default="minority"
-        The class of a pair in which features get mean 0 and variance 1; None leaves features as they are.
+        Class of a pair in which features are standardised to mean 0 and variance 1; None does not standardise.
     constant_features : "drop" or "scale", default="drop"
-        Features constant in that class are dropped (a warning names those that vary in the other class), or scaled by
-        their deviation over both classes, as when no other is left.
+        Features that are constant in that class are dropped (a warning lists those that vary in the other class), or
+        scaled by their deviation over both classes, as is done if all features are constant.
     normalize : bool or float, default=True
-        Scale a to length 1 first, so that C has one meaning; the initial margin is then 2. False leaves it as the
-        estimator gives it, a number multiplies it: (n − 2)/n makes LDA's that of MATLAB's `classify`.
+        If True, scale a to length 1 first, so that C has a fixed meaning; the initial margin is then 2. False keeps the
+        scale of the estimator. A number multiplies it: (n − 2)/n gives LDA the scale of MATLAB's `classify`.
     n_folds : int, default=5
-        Folds for rule "best"; fewer where a class has fewer different rows.
+        Folds for rule "best"; fewer if a class has fewer distinct rows.
     tol : float, default=1e-6
-        Where the SVM stops.
+        Tolerance of the SVM.
     max_iter : int, default=1000000
-        Its most steps.
+        Maximum number of steps of the SVM.
 
     Attributes
     ----------
     coef_ : array of shape (n_pairs, n_features)
-        The hyperplane in the space of X, one row for each pair of classes.
+        Hyperplanes in the space of X, one row per pair of classes.
     intercept_ : array of shape (n_pairs,)
-        Its constants.
+        Intercepts of the hyperplanes.
     initial_coef_ : array of shape (n_pairs, n_features)
-        The same before refinement.
+        Hyperplanes before refinement.
     initial_intercept_ : array of shape (n_pairs,)
-        The constants before refinement.
+        Intercepts before refinement.
     groups_ : list of lists of int
         Groups of feature indices, the merged one first.
     dropped_features_ : array of int
-        Features that take no part, being constant in the reference class.
+        Features that are not used, because they are constant in the reference class.
     margin_initial_ : float
         2/‖a‖ in standardised features.
     margin_ : float
         ρ in standardised features.
     accepted_ : bool
-        Whether ρ ≥ 2/‖a‖.
+        True if ρ ≥ 2/‖a‖.
     rule_ : str
-        The rule that was applied.
+        Rule that was applied.
     n_iter_ : int
-        The steps its SVM took.
+        Number of steps of its SVM.
     refinements_ : list
-        Everything about each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), … With more than two classes
-        groups, margins and the like are lists in this order; the class that wins most of its pairs is predicted, ties
-        by the sum of its decision values.
+        Details of each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), … With more than two classes, groups,
+        margins and similar attributes are lists in this order. The predicted class is the one that wins most of its
+        pairs; ties are decided by the sum of its decision values.
 
     References
     ----------
@@ -182,7 +182,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Above 0 for `classes_[1]`; with more classes a column for each, its votes settled by values."""
+        """Return decision values, positive for `classes_[1]`; for more classes one column each, votes first."""
         rows = self._checked_rows(X)
         with np.errstate(over="ignore", invalid="ignore"):
             values = rows @ self.coef_.T + self.intercept_
@@ -191,17 +191,17 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         return values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of each row."""
+        """Return the predicted class of each row."""
         values = self.decision_function(X)
         return self.classes_[values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.intp)]
 
     def merged_features(self, X: ArrayLike) -> Floats:
-        """Return the space of u in which the SVM was fitted, one column for each of `groups_`; for two classes."""
+        """Return the rows in the space of u in which the SVM was fitted, one column per group; for two classes only."""
         rows = self._checked_rows(X)
         if len(self.classes_) != 2:
             raise ValueError(
-                f"merged_features is for two classes, but there are {len(self.classes_)}, each pair with "
-                "merged features of its own. Use refinements_[i].merged_features(X), with i the pair."
+                f"merged_features needs a fit with two classes; got {len(self.classes_)}, and each pair has its own "
+                "merged features. Use refinements_[i].merged_features(X) for pair i."
             )
         with np.errstate(over="ignore", invalid="ignore"):
             features = self.refinements_[0].merged_features(rows)
@@ -216,7 +216,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         return rows.astype(np.float64, copy=False)
 
     def _publish(self) -> None:
-        """Return the attributes users read, from the refinements."""
+        """Set the public attributes from the refinements."""
         pairs, d = self.refinements_, self.n_features_in_
         initial = [p.standard.undone(p.initial.weights, p.initial.intercept) for p in pairs]
         final = [p.standard.undone(p.refined.weights, p.refined.intercept) for p in pairs]
@@ -226,8 +226,8 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         self.coef_, self.intercept_ = _stacked(final)
         if not all(np.isfinite(one).all() for one in (self.initial_coef_, self.coef_, self.intercept_)):
             raise ValueError(
-                "X must be in larger units: the coefficients lie beyond the largest float64. Scale the columns first, "
-                "e.g. with StandardScaler."
+                "X must be in larger units; got columns so small that the coefficients exceed the largest float64. "
+                "Scale the columns first, e.g. with StandardScaler."
             )
         self.groups_ = _of_pairs([p.groups for p in pairs])
         self.rule_ = _of_pairs([p.rule for p in pairs])
@@ -246,12 +246,12 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
 
 
 def _different_rows(X: Floats, codes: Indices, weights: Floats | None) -> tuple[Floats, Indices, Floats, Indices]:
-    """Return rows, class codes, weights and counts with equal rows of one class merged, in an order of their own.
+    """Return distinct rows with class codes, weights and counts, sorted by content.
 
-    So a weight of 2 is the same as a row that came twice, and the order of the rows changes nothing.
+    A weight of 2 is thus equivalent to a repeated row, and the order of the rows has no effect.
     """
     table = np.ascontiguousarray(np.column_stack([codes, X]), dtype=np.float64)
-    table += 0.0  # turns −0.0 into 0.0: equal numbers, equal bytes
+    table += 0.0  # −0.0 becomes 0.0, so equal numbers have equal bytes
     as_bytes = table.view(np.dtype((np.void, table.strides[0]))).ravel()
     _, first, place, counts = np.unique(as_bytes, return_index=True, return_inverse=True, return_counts=True)
     totals = np.bincount(place, weights).astype(np.float64)
@@ -259,7 +259,7 @@ def _different_rows(X: Floats, codes: Indices, weights: Floats | None) -> tuple[
 
 
 def _votes(values: Floats, n_classes: int) -> Floats:
-    """Return won pairs of each class, plus its summed decision values squeezed into (−½, ½) to settle ties."""
+    """Return the number of pairs won by each class, plus its decision values mapped to (−½, ½) to decide ties."""
     votes, confidence = np.zeros((2, len(values), n_classes))
     for column, (low, high) in enumerate(combinations(range(n_classes), 2)):
         for label, value in ((low, -values[:, column]), (high, values[:, column])):
@@ -281,22 +281,21 @@ def _warn_of_lost_features(pairs: list[Refinement]) -> None:
     if lost:
         named = ", ".join(str(feature) for feature in lost[:10]) + (", …" if len(lost) > 10 else "")
         warn(
-            f"{len(lost)} feature(s) are left out, being constant in the class all are standardised to, "
-            f"though they vary in the other: {named}. They may be the best there are. Pass "
-            "constant_features='scale' to keep them.",
+            f"{len(lost)} feature(s) are dropped because they are constant in the reference class, although they vary "
+            f"in the other class and may be the best ones: {named}. Pass constant_features='scale' to keep them.",
         )
 
 
 def _refuse_sparse(X: Any) -> None:
     if sp.issparse(X):
         raise TypeError(
-            "A sparse X came, but RefinedHyperplane standardises features, which fills the table: dense data "
-            "is required. Pass X.toarray(), or reduce the columns first, e.g. with discrim.MarginPCA."
+            "X must be dense for RefinedHyperplane, because standardising fills the table; got a sparse table. Pass "
+            "X.toarray(), or reduce the columns first, e.g. with discrim.MarginPCA."
         )
 
 
 def checked_settings(model: Any) -> Settings:
-    """Return what bears on one pair of classes, from a model that has seen its classes and columns."""
+    """Return the settings for one pair of classes, from a model with known classes and columns."""
     check_parameters(model)
     class_factors(model.class_weight, model.classes_, np.ones(len(model.classes_)))
     _require_classifier(model.estimator)
@@ -311,10 +310,10 @@ def _checked_rule(rule: Any, d: int) -> str | list[list[int]]:
         grouping_of(groups, d)
         return groups
     require("rule", rule, named(*RULES, "best"))
-    if rule == "exhaustive-splits" and d > MOST_FEATURES_TO_SPLIT:
+    if rule == "exhaustive-splits" and d > MAX_FEATURES_TO_SPLIT:
         raise ValueError(
-            f"rule='exhaustive-splits' fits 2^(d−1) − 1 SVMs, and X has d = {d} "
-            f"features. Pass at most {MOST_FEATURES_TO_SPLIT}, or rule='exhaustive-pairs': d(d−1)/2 SVMs."
+            f"X must have at most {MAX_FEATURES_TO_SPLIT} features for rule='exhaustive-splits', which fits 2^(d−1) − "
+            f"1 SVMs; got {d}. Use rule='exhaustive-pairs': d(d−1)/2 SVMs."
         )
     return rule
 
@@ -327,13 +326,13 @@ def _groups(rule: Any) -> list[list[int]]:
     ):
         return [[int(feature) for feature in group] for group in listed]
     names = ", ".join(repr(name) for name in (*RULES, "best"))
-    raise ValueError(f"rule={rule!r} came; possible are {names}, or groups of column numbers such as [[0], [1, 2]].")
+    raise ValueError(f"rule must be {names}, or groups of column numbers such as [[0], [1, 2]]; got {rule!r}.")
 
 
 def _require_classifier(estimator: Any) -> None:
     if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "fit")):
-        came = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
+        given = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise TypeError(
-            f"estimator must be a linear classifier with coef_ and intercept_ once fitted, but {came} came. Pass an "
+            f"estimator must be a linear classifier with coef_ and intercept_ after fitting; got {given}. Pass an "
             "instance such as LinearSVC() or LogisticRegression(), or None for Fisher's discriminant."
         )

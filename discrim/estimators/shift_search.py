@@ -1,6 +1,6 @@
-"""Extractors trained on shifted rows, and how far to shift: judged by a linear classifier's held-out accuracy.
+"""Extractors trained on shifted rows, and the choice of the shift by a linear classifier's held-out accuracy.
 
-Any transformer is trained on the shifted rows themselves, our PCA without forming them.
+Transformers are trained on the shifted rows; for discrim.PCA these are never formed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discrim.tables.validation import numpy_as_the_caller_has_it, require_repres
 def trained_extractors(
     extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: Shift, shifts: Sequence[float]
 ) -> Iterator[Any]:
-    """Return a fitted copy of the extractor for each shift; shift 0 is the extractor on the rows as they are."""
+    """Yield a fitted copy of the extractor for each shift; shift 0 uses the original rows."""
     if not has_closed_form(extractor):
         yield from (_trained(extractor, rows, classes, found, shift) for shift in shifts)
         return
@@ -38,7 +38,7 @@ def trained_extractors(
 
 
 def seeded(extractor: Any, random_state: Any) -> Any:
-    """Return a copy that draws from random_state where it has no seed of its own."""
+    """Return a copy that uses random_state wherever it has no seed."""
     copied = clone(extractor)
     if random_state is not None:
         unset = [k for k, v in copied.get_params().items() if v is None and k.split("__")[-1] == "random_state"]
@@ -51,7 +51,7 @@ def has_closed_form(extractor: Any) -> bool:
 
 
 def input_tags(transformer: Any) -> InputTags:
-    """Return what a transformer takes; a Pipeline takes what its first step takes."""
+    """Return the input tags of a transformer; for a Pipeline those of its first step."""
     if hasattr(transformer, "steps") and transformer.steps:
         first = input_tags(transformer.steps[0][1])
         first.sparse = first.sparse and get_tags(transformer).input_tags.sparse
@@ -65,9 +65,9 @@ def _trained(extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: S
         values = rows.X.data if rows.is_sparse else rows.X
         if values.size and values.min() < 0:
             raise ValueError(
-                f"Negative values in data passed to {type(extractor).__name__}, which takes numbers ≥ 0 only; the "
-                f"smallest is {float(values.min())}. Scale the columns first, e.g. with MinMaxScaler (behind an "
-                "embedding: embedding=make_pipeline(RBFSampler(), MinMaxScaler(clip=True)))."
+                f"X must hold numbers ≥ 0 for the extractor {type(extractor).__name__}; got {float(values.min())}. "
+                "Negative values in data passed to it raise an error: scale the columns first, e.g. with MinMaxScaler "
+                "(after an embedding: embedding=make_pipeline(RBFSampler(), MinMaxScaler(clip=True)))."
             )
         X = X if shift == 0 else np.maximum(X, 0)
     labels, taken = _labels(extractor, rows, classes)
@@ -82,7 +82,7 @@ def _trained(extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: S
 
 
 def _labels(extractor: Any, rows: LabelledRows, classes: NDArray[Any]) -> tuple[NDArray[Any] | None, Any]:
-    """Return labels if every row has one, and which rows to take: labelled ones for an extractor that needs labels."""
+    """Return labels if every row has one, and the rows to use: labelled ones for an extractor that requires labels."""
     known = rows.codes < len(classes)
     if known.all():
         return classes[rows.codes], slice(None)
@@ -92,13 +92,13 @@ def _labels(extractor: Any, rows: LabelledRows, classes: NDArray[Any]) -> tuple[
 
 
 def _repeated(X: Any, labels: Any, weights: NDArray[np.float64], extractor: str) -> tuple[Any, Any]:
-    """Return rows as often as they count, for an extractor that takes no weights."""
+    """Return rows repeated by their weights, for an extractor that does not accept weights."""
     counts = np.round(weights).astype(np.intp)
     if (counts != weights).any():
         raise ValueError(
-            f"sample_weight must hold whole numbers (how often a row counts) for the extractor {extractor}, which "
-            f"takes no weights; got {float(weights[np.argmax(counts != weights)])}. Pass integer weights, or "
-            "discrim.PCA as the extractor."
+            f"sample_weight must hold whole numbers (repetitions of a row) for the extractor {extractor}, which takes "
+            f"no weights; got {float(weights[np.argmax(counts != weights)])}. Pass integer weights, or discrim.PCA as "
+            "the extractor."
         )
     index = np.repeat(np.arange(len(counts)), counts)
     X = X.tocsr() if sp.issparse(X) else X
@@ -112,7 +112,7 @@ Rows = NDArray[np.intp]
 def held_out_accuracies(
     extractor: Any, rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: Any, **svm: Any
 ) -> dict[float, float]:
-    """Return accuracy for each of SHIFTS: one SVM per split, with our PCA one scatter per split too."""
+    """Return the accuracy for each of SHIFTS, with one SVM per split (and one scatter for discrim.PCA)."""
     right, total = np.zeros(len(SHIFTS)), 0.0
     unlabelled = np.flatnonzero(rows.codes == len(classes))
     for training, test in _splits(rows, classes, cv, random_state):
@@ -120,8 +120,8 @@ def held_out_accuracies(
         present = np.unique(rows.codes[training])
         if len(present) < 2:
             raise ValueError(
-                f"A split of cv has training rows of class {classes[present].tolist()[0]!r} only, and a margin lies "
-                "between classes. Pass splits with at least two on that side."
+                "cv must have training rows of at least two classes in every split; got a split with class "
+                f"{classes[present].tolist()[0]!r} only. Pass other splits."
             )
         part = _part(rows, np.concatenate([training, unlabelled]), present)
         found = margin_shift(part, len(present), **svm)
@@ -129,18 +129,18 @@ def held_out_accuracies(
         right += [_weight_right(one, rows, training, test) for one in fitted]
         total += len(test) if rows.weights is None else rows.weights[test].sum()
     if not total:
-        raise ValueError(f"cv={cv!r} came, which has no split. Pass at least one pair of training and test rows.")
+        raise ValueError(f"cv must yield at least one pair of training and test rows; got {cv!r}, which has no split.")
     return dict(zip(SHIFTS, (right / total).tolist(), strict=True))
 
 
 def best_shift(accuracies: dict[float, float]) -> float:
-    """Return the shift of highest accuracy, the smallest among equals; sums of weights are equal but for rounding."""
+    """Return the shift with the highest accuracy, the smallest of ties; sums of weights are compared up to rounding."""
     highest = max(accuracies.values())
     return min(shift for shift, accuracy in accuracies.items() if accuracy >= highest - 1e-12)
 
 
 def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: Any) -> Iterator[tuple[Rows, Rows]]:
-    """Compute (training, test) numbers of labelled rows; folds are shuffled only if there is a seed for it."""
+    """Yield (training, test) numbers of labelled rows; folds are shuffled only if there is a seed."""
     labelled = np.flatnonzero(rows.codes < len(classes))
     codes = rows.codes[labelled]
     _require_splitter(cv)
@@ -148,13 +148,13 @@ def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: An
         sizes = np.bincount(codes)
         if sizes.min() < 2:
             raise ValueError(
-                "shift='cv' holds out rows of each class, so that each must have at least two; got one row of class "
+                "y must have at least two labelled rows of each class for shift='cv'; got one row of class "
                 f"{classes.tolist()[sizes.argmin()]!r}. Pass a number as shift, e.g. 1.0, leave the class out, or pass "
                 "a splitter as cv."
             )
         shuffle = random_state is not None
         cv = StratifiedKFold(min(int(cv), int(sizes.min())), shuffle=shuffle, random_state=random_state)
-    if not hasattr(cv, "split"):  # pairs of row numbers of the table that came
+    if not hasattr(cv, "split"):  # pairs of row numbers of the original table
         yield from ((_labelled_rows(rows, a, labelled), _labelled_rows(rows, b, labelled)) for a, b in cv)
         return
     for training, test in cv.split(np.zeros(len(codes)), codes):
@@ -165,39 +165,40 @@ def _require_splitter(cv: Any) -> None:
     is_count = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2
     if not (is_count or hasattr(cv, "split") or isinstance(cv, Iterable)) or isinstance(cv, str):
         raise ValueError(
-            f"cv={cv!r} came; possible are a number of folds ≥ 2, a splitter such as StratifiedShuffleSplit(1), or "
-            "pairs of arrays of row numbers (training, test)."
+            "cv must be a number of folds ≥ 2, a splitter such as StratifiedShuffleSplit(1), or pairs of arrays of row "
+            f"numbers (training, test); got {cv!r}."
         )
 
 
 def _require_rows_on_both_sides(training: Rows, test: Rows) -> None:
     if not len(training) or not len(test):
         raise ValueError(
-            f"A split of cv has {len(training)} labelled training rows and {len(test)} labelled test rows. Pass splits "
-            "with some of both."
+            f"cv must have labelled training and test rows in every split; got {len(training)} labelled training rows "
+            f"and {len(test)} labelled test rows."
         )
 
 
 def _labelled_rows(rows: LabelledRows, numbers: Any, labelled: Rows) -> Rows:
-    """Return the positions of the labelled rows among numbered rows of the original table."""
-    came = labelled if rows.numbers is None else rows.numbers[labelled]
-    return labelled[np.isin(came, np.asarray(numbers))]
+    """Return the positions of labelled rows among numbered rows of the original table."""
+    original = labelled if rows.numbers is None else rows.numbers[labelled]
+    return labelled[np.isin(original, np.asarray(numbers))]
 
 
 def _part(rows: LabelledRows, index: Rows, present: Rows) -> LabelledRows:
-    """Return some of the rows; their classes renumbered, so that none is empty."""
+    """Return some of the rows, with renumbered classes so that none is empty."""
     codes = np.searchsorted(present, rows.codes[index])
     weights = None if rows.weights is None else rows.weights[index]
     return LabelledRows(rows.X[index], codes, np.arange(codes.max() + 1), weights)
 
 
 def _weight_right(fitted: Any, rows: LabelledRows, training: Rows, test: Rows) -> float:
-    """Return weight of the test rows that a linear SVM, trained on the features of the training rows, gets right."""
+    """Return the weight of the test rows that a linear SVM, trained on the features, classifies correctly."""
     features, others = _features(fitted, rows.X[training]), _features(fitted, rows.X[test])
-    exponent = np.frexp(np.abs(features).max(initial=0.0))[1]  # so that sums and squares of the largest are finite
+    exponent = np.frexp(np.abs(features).max(initial=0.0))[1]  # keeps sums and squares finite
     features, others = np.ldexp(features, -exponent), np.ldexp(others, -exponent)
     centre = features.mean(axis=0)
-    scale = np.sqrt(np.mean((features - centre) ** 2)) or 1.0  # rms 1, so that C = 1 fits any extractor
+    # unit root mean square, so that C = 1 suits any extractor
+    scale = np.sqrt(np.mean((features - centre) ** 2)) or 1.0
     weights = None if rows.weights is None else rows.weights[training]
     classifier = LinearSVC(dual=False)
     with warnings.catch_warnings():

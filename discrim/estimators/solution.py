@@ -2,8 +2,8 @@
 
     VIP_j = √(d Σ_h SS_h w_jh² / Σ_h SS_h) ,    w_h the unit direction of component h ,    Σ_j VIP_j² = d
 
-SS_h is the variance of the one-hot labels that component h explains beyond those before it. The scores of PLS are
-uncorrelated, so that this is the usual SS_h = ‖t_h‖²‖q_h‖² there, and w_h are its weights; elsewhere w_h are loadings.
+SS_h is the variance of the one-hot labels explained by component h in addition to earlier ones. The scores of PLS are
+uncorrelated, so there it is the usual SS_h = ‖t_h‖²‖q_h‖², and w_h are its weights; otherwise w_h are loadings.
 """
 
 from __future__ import annotations
@@ -26,49 +26,36 @@ from discrim.tables.rows import block_slices
 Array = NDArray[np.float64]
 Count = Callable[[Request, Spectrum, tuple[int, int]], int]
 BEYOND_RANGE = (
-    "X must be in larger units: the directions lie beyond the largest {}. Scale the columns first, e.g. with "
-    "StandardScaler, or pass float64."
+    "X must be in larger units; got columns so small that the directions exceed the largest {}. Scale the columns "
+    "first, e.g. with StandardScaler, or pass float64."
 )
-ROUNDED_MEANS = 1e-10  # deviations between class means along a component, below which they are rounding
-NOTHING_NEW = 1e-6  # of a component's deviation: less than this, beyond earlier components, is rounding
+ROUNDED_MEANS = 1e-10  # distances of class means along a component, in deviations, below which they are rounding
+MIN_NEW = 1e-6  # of a component's deviation: a smaller part beyond earlier components is rounding
 
 
-def labels_explained(directions: Array, basis: Basis, moments: ClassMoments) -> Array:
-    """Compute SS_h/n = Σ_c p_c² ū_ch² from directions (k×d) and statistics in one basis.
+def label_spread(directions: Array, basis: Basis, moments: ClassMoments) -> Array:
+    """Compute U S_t/n Uᵀ, and below it R with RᵀR = Σ_c p_c² m_c m_cᵀ, from directions and statistics in one basis.
 
-    u_h is what is new in component h, with variance 1, and ū_ch its mean in class c.
+    U are the k unit directions, and m_c the projections of the class means onto them; R has at most k rows.
     """
-    unit, shares = _unit(directions), moments.weights / moments.total_weight
-    parts = list(block_slices(*moments.pilots.shape))  # of a million classes, no more than a block at a time
-    means, covariance = np.empty((len(shares), len(unit))), basis.within_along(unit, moments) @ unit.T
-    for part in parts:
-        means[part] = moments.centred_means(part) @ unit.T
-        covariance += (means[part].T * shares[part]) @ means[part]
-    explained = ((shares[part, None] * _decorrelated(means[part], covariance)) ** 2 for part in parts)
-    return np.asarray(sum(part.sum(axis=0) for part in explained))
+    unit, shares = _unit(directions), (moments.weights / moments.total_weight)[:, None]
+    covariance, factor = basis.within_along(unit, moments) @ unit.T, np.empty((0, len(unit)))
+    for part in block_slices(*moments.pilots.shape):  # with many classes, only a block at a time
+        means = moments.centred_means(part) @ unit.T
+        covariance += (means * shares[part]).T @ means
+        factor = np.concatenate([factor, means * shares[part]])
+        if len(factor) > len(unit):
+            factor = np.linalg.qr(factor)[1]
+    return np.concatenate([covariance, factor])
 
 
-def importances(directions: Array, explained: Array) -> Array:
-    """Compute the VIP of each feature from directions (k×d) and what each of the first of them explains."""
-    unit, total = _unit(directions[: len(explained)]), explained.sum()
-    if not total > ROUNDED_MEANS**2:
-        raise ValueError(
-            "vip_ must have class means that differ along the components; here they are equal up to rounding, so that "
-            "the components explain nothing of the labels. Use the loadings, weighted by eigenvalues_."
-        )
-    return np.sqrt(unit.shape[1] * (explained / total) @ unit**2)
+def labels_explained(spread: Array) -> Array:
+    """Compute SS_h/n = Σ_c p_c² ū_ch² from the spread of the labels along the components.
 
-
-def _unit(directions: NDArray[Any]) -> Array:
-    """Return rows scaled to length 1, in any unit; rows of zeros as they are."""
-    largest = np.abs(directions).max(axis=1, keepdims=True).astype(np.float64)
-    rows = directions / np.where(largest > 0, largest, 1.0)  # whose own squares may be too large or small for numbers
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
-
-
-def _decorrelated(points: Array, covariance: Array) -> Array:
-    """Return points (C×k) with each coordinate decorrelated from earlier ones, in its deviation; 0 if none is left."""
+    u_h is the part of component h that is uncorrelated with earlier ones, scaled to variance 1; ū_ch is its mean in
+    class c.
+    """
+    covariance, means = np.split(spread, [spread.shape[1]])
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     varies = deviations > 0
     scale = np.where(varies, deviations, 1.0)
@@ -76,19 +63,38 @@ def _decorrelated(points: Array, covariance: Array) -> Array:
     correlation[~varies] = correlation[:, ~varies] = 0.0
     correlation[np.diag_indices(len(scale))] = 1.0
     factor, failed = la.lapack.dpotrf(correlation, lower=1)
-    if failed or np.diag(factor).min(initial=1.0) <= NOTHING_NEW:
-        factor, varies = _factor_of_what_is_new(correlation, varies)
-    return np.asarray(la.solve_triangular(factor, (points / scale).T, lower=True).T * varies)
+    if failed or np.diag(factor).min(initial=1.0) <= MIN_NEW:
+        factor, varies = _factor_of_new_parts(correlation, varies)
+    return np.asarray((la.solve_triangular(factor, (means / scale).T, lower=True) ** 2).sum(axis=1) * varies)
 
 
-def _factor_of_what_is_new(correlation: Array, varies: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-    """Return Cholesky's factor, with a 1 for each coordinate that earlier ones determine, and which are not."""
+def importances(directions: Array, explained: Array) -> Array:
+    """Compute the VIP of each feature from directions (k×d) and the label variance explained by the first of them."""
+    unit, total = _unit(directions[: len(explained)]), explained.sum()
+    if not total > ROUNDED_MEANS**2:
+        raise ValueError(
+            "X must have class means that differ along the components for vip_; got means that are equal up to "
+            "rounding, so the components explain nothing of the labels. Use the loadings, weighted by eigenvalues_."
+        )
+    return np.sqrt(unit.shape[1] * (explained / total) @ unit**2)
+
+
+def _unit(directions: NDArray[Any]) -> Array:
+    """Return rows scaled to length 1, in any unit; rows of zeros are unchanged."""
+    largest = np.abs(directions).max(axis=1, keepdims=True).astype(np.float64)
+    rows = directions / np.where(largest > 0, largest, 1.0)  # prevents overflow and underflow of squares
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+
+
+def _factor_of_new_parts(correlation: Array, varies: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the Cholesky factor, with a 1 for coordinates determined by earlier ones, and a mask of the others."""
     factor, is_new = np.eye(len(correlation)), varies.copy()
     for at in np.flatnonzero(varies):
         before = np.flatnonzero(is_new[:at])
         row = la.solve_triangular(factor[np.ix_(before, before)], correlation[at, before], lower=True)
         rest = 1.0 - row @ row
-        is_new[at] = rest > NOTHING_NEW**2
+        is_new[at] = rest > MIN_NEW**2
         if is_new[at]:
             factor[at, before], factor[at, at] = row, np.sqrt(rest)
     return factor, is_new
@@ -98,8 +104,8 @@ def _factor_of_what_is_new(correlation: Array, varies: NDArray[np.bool_]) -> tup
 class Solution:
     """Result of a method: each field that ends with (or begins with) "_" becomes a fitted attribute of that name.
 
-    Directions are rows, in the coordinates of a basis until they are lifted. A family adds fields of its own, by a
-    subclass; a method adds `found`, a dataclass of what else it found.
+    Directions are rows, in the coordinates of a basis until they are lifted. A family of methods adds fields by a
+    subclass; a method adds `found`, a dataclass of its additional results.
     """
 
     components_: NDArray[Any]
@@ -107,21 +113,23 @@ class Solution:
     explained_variance_ratio_: Array
     rank_: int
     solver_: str
-    mean_: Array | None = None  # of the rows, where it is lifted
+    mean_: Array | None = None  # of the rows, set when lifted
     n_samples_seen_: int = 0
     _total_weight: float = 0.0
-    _labels_explained: Array | None = None  # by each component beyond those before it
+    _label_spread: Array | None = None  # along the components, for their importances
     _column_deviations: Array | None = None  # of the features; None after passes over parts
-    is_resolved: bool = True  # whether these coordinates show all that matters of the directions
+    is_unit_free: bool = True  # False if the components are in units of one over those of the moments
+    is_resolved: bool = True  # True if these coordinates are accurate enough for the directions
     found: Any = None
-    warnings: tuple[tuple[str, type[Warning]], ...] = ()  # what the fit warns about, for the driver to issue
+    warnings: tuple[tuple[str, type[Warning]], ...] = ()  # for the caller to issue
 
     def in_features(self, problem: Problem) -> Self:
-        """Return the same in the features."""
+        """Return the solution in the original features."""
         basis, moments, dtype, needs = problem.basis, problem.moments, problem.dtype, problem.needs
-        rows = basis.lift(self.components_)
+        rows, *others = basis.lift_each(self.components_, *self._lifted())
         signs = fixed_signs(rows)
         with np.errstate(over="ignore"):
+            rows = rows if self.is_unit_free else moments.for_rows(rows)
             components = np.ascontiguousarray(rows * signs[:, None], dtype=dtype)
         if not np.isfinite(components).all():
             raise ValueError(BEYOND_RANGE.format(dtype))
@@ -134,15 +142,20 @@ class Solution:
             mean_=basis.mean(moments),
             n_samples_seen_=moments.n_rows,
             _total_weight=moments.total_weight,
-            _labels_explained=labels_explained(self.components_, basis, moments) if is_explained else None,
-            _column_deviations=np.ldexp(deviations, moments.exponent),
-            **self._others_in_features(basis, signs, deviations),
+            _label_spread=label_spread(self.components_, basis, moments) if is_explained else None,
+            _column_deviations=moments.in_row_units(deviations),
+            **self._others_in_features(others, signs, deviations),
         )
 
-    def _others_in_features(self, basis: Basis, signs: Array, deviations: Array) -> dict[str, Any]:
-        """Return what else is lifted, or turns with the components (each by its sign), by name.
+    def _lifted(self) -> tuple[Array, ...]:
+        """Return further rows to be lifted to the features."""
+        return ()
 
-        deviations : of the features, in the moments' units
+    def _others_in_features(self, lifted: list[Array], signs: Array, deviations: Array) -> dict[str, Any]:
+        """Return further fields by name, lifted or with the signs of the components.
+
+        lifted : `_lifted()` in the features
+        deviations : deviations of the features, in the units of the moments
         """
         return {}
 
@@ -155,7 +168,7 @@ class Solution:
 
 
 def leading_directions(problem: Problem, spread: Spread, count: Count | None = None) -> Solution:
-    """Maximise tr WᵀAW subject to WᵀW = I, A the spread; `count` says how many are kept (None: `kept_count`)."""
+    """Maximise tr WᵀAW subject to WᵀW = I, A = spread; `count` returns the number to keep (None: `kept_count`)."""
     request = problem.request
     wanted = request + 1 if isinstance(request, int) else None  # one more shows a tie at the cut
     spectrum = problem.spectrum(spread, wanted)

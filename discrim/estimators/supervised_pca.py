@@ -1,4 +1,4 @@
-"""Principal components led by the labels: class means first, or columns screened by their classes."""
+"""Principal components guided by the labels: class means first, or columns selected by their class differences."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Supervised:
-    """How many of the components the labels have a say in."""
+    """Number of components that depend on the labels."""
 
     n_supervised_: int
 
 
 class MeansFirstReducer(Reducer):
-    """maximise  tr WᵀUᵀUW  subject to  WᵀW = I,  U what `_mean_rows` states; beyond its rank what `_rest` states."""
+    """Base class: maximise tr WᵀUᵀUW subject to WᵀW = I, with U from `_mean_rows`.
+
+    Directions beyond the rank of U come from `_rest`.
+    """
 
     n_supervised_: int = solved()
 
@@ -47,17 +50,17 @@ class MeansFirstReducer(Reducer):
 
     @abstractmethod
     def _mean_rows(self, ratio: Ratio) -> Array:
-        """Compute U/√n, made of the class means √(n_c/n) (μ_c − μ) that the ratio holds."""
+        """Compute U/√n from the class means √(n_c/n) (μ_c − μ) that the ratio holds."""
 
     @abstractmethod
     def _rest(self, basis: Basis, ratio: Ratio, moments: ClassMoments, first: Array, wanted: int) -> Array:
-        """Return `wanted` orthonormal rows in the moments' coordinates, orthogonal to the first (the ratio's)."""
+        """Return `wanted` orthonormal rows in the moments' coordinates, orthogonal to `first` (in the ratio's)."""
 
     def _solve(self, problem: Problem) -> Solution:
         basis, moments, request, shape = problem.basis, problem.moments, problem.request, problem.shape
         ratio = problem.ratio
         require_directions(ratio.rank, shape)
-        most = len(ratio.shares) - 1  # C means span no more
+        most = len(ratio.shares) - 1  # C centred means span at most C − 1 dimensions
         values, first = (part[:most] for part in principal(self._mean_rows(problem.separated)))
         k, q = discriminant_count(request, values, ratio.rank, shape), len(values)
         directions = ratio.embedded(first[:k])
@@ -77,32 +80,32 @@ class MeansFirstReducer(Reducer):
 
 
 class OptimalLowRank(MeansFirstReducer):
-    """Linear optimal low-rank projection (LOL): the class means' directions, then those of the class-centred rows.
+    """Linear optimal low-rank projection (LOL): directions of the class means, then those of the class-centred rows.
 
         W = orthonormal [ right singular vectors of √n_c(μ_c − μ) ;  right singular vectors of x_i − μ_{y_i} ]
 
-    the stack orthonormalised in that order. No inverse, so that it is at home where columns far outnumber rows, and as
-    cheap as PCA. The published form takes differences to the first class as mean directions; here their principal
-    axes, with which the names of the classes do not matter and fewer than C − 1 components make sense. Use it for very
-    wide tables and more components than classes; with up to C − 1 components it is the between-class scatter's PCA,
-    and a discriminant with a ridge sees more.
+    with the stack orthonormalised in that order. It needs no inverse, so it suits tables with far more columns than
+    rows, and is as fast as PCA. The published form uses differences to the first class as mean directions. Here they
+    are replaced by their principal axes, so that the order of the classes does not matter and fewer than C − 1
+    components are meaningful. Use it for very wide tables and more components than classes. With up to C − 1 components
+    it is PCA of the between-class scatter, and a regularised discriminant is usually better.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the between-class
-        scatter, None all of the class means, at most C − 1.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        between-class scatter, None all directions of the class means, at most C − 1.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row, orthonormal.
+        Directions, one per row, orthonormal.
     eigenvalues_ : array of shape (n_components_,)
-        Of the between-class scatter divided by the total weight, along each direction; 0 beyond n_supervised_.
+        Eigenvalues of the between-class scatter divided by the total weight; 0 beyond n_supervised_.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of their sum.
+        Share of each direction in the sum of the eigenvalues.
     n_supervised_ : int
-        How many of the components are of the class means; the rest are of the class-centred rows.
+        Number of components from the class means; the others are from the class-centred rows.
     {fitted_with_vip}
 
     References
@@ -126,38 +129,38 @@ class OptimalLowRank(MeansFirstReducer):
     def _rest(self, basis: Basis, ratio: Ratio, moments: ClassMoments, first: Array, wanted: int) -> Array:
         means = ratio.embedded(first)
         within = Spread(np.ones(len(ratio.shares)), means[:0])
-        # as many as all together: some may lie in the span of the means
+        # as many as all together, because some may lie in the span of the means
         found = basis.spectrum(within, moments, len(first) + wanted)
         return independent(means, found.directions[: found.rank], wanted)[1]
 
 
 class SupervisedPCA(MeansFirstReducer):
-    """Supervised PCA (HSIC): the directions along which rows depend most on their labels.
+    """Supervised PCA (HSIC): the directions along which the rows depend most on their labels.
 
-        maximise  tr WᵀXᵀHLHXW  subject to  WᵀW = I,    L_ij = 1 where y_i = y_j, else 0,    H = I − 11ᵀ/n
+        maximise  tr WᵀXᵀHLHXW  subject to  WᵀW = I,    L_ij = 1 if y_i = y_j, else 0,    H = I − 11ᵀ/n
 
-    The Hilbert–Schmidt independence criterion between projected rows and labels. With this kernel on the labels the
-    matrix is Σ_c n_c²(μ_c−μ)(μ_c−μ)ᵀ: the class means decide, large classes most, and the spread within classes has no
-    say. At most C − 1 directions; more are PCA of the orthogonal complement. Behind `KernelMap` it is kernel supervised
-    PCA. Use it where nothing may be inverted and a scale of the columns is given; where columns vary much within
-    classes, a discriminant method sees more.
+    The objective is the Hilbert–Schmidt independence criterion between projected rows and labels. With this kernel on
+    the labels the matrix is Σ_c n_c²(μ_c−μ)(μ_c−μ)ᵀ: it depends on the class means, most on those of large classes, and
+    not on the within-class spread. It has at most C − 1 directions; further ones are PCA of the orthogonal complement.
+    After `KernelMap` it is kernel supervised PCA. Use it if no matrix should be inverted and the columns have
+    comparable scales; if columns vary much within classes, a discriminant method is better.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the dependence,
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the dependence,
         None all that depend on the labels, at most C − 1.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row, orthonormal.
+        Directions, one per row, orthonormal.
     eigenvalues_ : array of shape (n_components_,)
-        Of XᵀHLHX divided by the total weight, along each direction; 0 beyond n_supervised_.
+        Eigenvalues of XᵀHLHX divided by the total weight; 0 beyond n_supervised_.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of their sum.
+        Share of each direction in the sum of the eigenvalues.
     n_supervised_ : int
-        How many of the components depend on the labels; the rest are PCA of the orthogonal complement.
+        Number of components that depend on the labels; the others are PCA of the orthogonal complement.
     {fitted_with_vip}
 
     References
@@ -182,12 +185,12 @@ class SupervisedPCA(MeansFirstReducer):
 
 
 Columns = NDArray[np.intp]
-NOTHING = 1e-26  # a column whose variance is this share of its largest square is constant but for rounding
+CONSTANT = 1e-26  # a column with a variance below this share of its squared mean is constant up to rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """How columns were chosen."""
+    """Scores of the columns, the selected ones, and the numbers tried."""
 
     selected_: Columns
     f_scores_: Array
@@ -196,50 +199,51 @@ class Screening:
 
 
 class ScreenedPCA(Reducer):
-    """Supervised PCA by screening (Bair's): PCA of the columns along which the classes differ most, one by one.
+    """Supervised PCA by screening (Bair et al.): PCA of the columns whose class means differ most, tested one by one.
 
-        PCA of the m columns of largest  F_j = [ Σ_c n_c(μ_cj − μ_j)²/(C−1) ] / [ Σ_i (x_ij − μ_{y_i}j)²/(n−C) ]
+        PCA of the m columns with the largest  F_j = [ Σ_c n_c(μ_cj − μ_j)²/(C−1) ] / [ Σ_i (x_ij − μ_{y_i}j)²/(n−C) ]
 
-    m by cross-validation over a geometric grid: the accuracy of a linear discriminant on the components. Made for
-    thousands of columns of which few matter (genes); `selected_` names them. A column that only matters together with
-    others is not seen, and with few columns that all matter it is PCA. Use a scale that makes variances comparable.
+    m is chosen by cross-validation over a geometric grid: the accuracy of a linear discriminant on the components. The
+    method is meant for thousands of columns of which few matter (genes); `selected_` lists them. It misses columns that
+    matter only in combination with others, and equals PCA if all columns matter. Scale the columns so that their
+    variances are comparable.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the variance of the
-        selected columns, None all directions of numerical rank.
+        Number of components. A fraction in (0, 1) keeps the fewest components that explain this share of the variance
+        of the selected columns, None all directions up to the numerical rank.
     n_selected : int or "cv", default="cv"
-        m; "cv" tries all columns that vary, half as many, a quarter …, down to n_components.
+        Number of columns m. "cv" tries all columns that vary, half as many, a quarter …, down to n_components.
     cv : int, splitter or list of (training, test) row numbers, default=5
-        The folds for "cv", as in RegularizedLDA. Columns are screened anew in each of them.
+        Folds for "cv", as in RegularizedLDA. Columns are screened again in each of them.
     random_state : int, RandomState or None, default=None
-        Seed that shuffles the folds; None for unshuffled ones.
+        Seed for shuffling the folds; None for unshuffled folds.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row, orthonormal; 0 in columns that were not selected.
+        Directions, one per row, orthonormal; 0 in columns that were not selected.
     eigenvalues_ : array of shape (n_components_,)
         Variance along each direction (divided by n).
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each direction's share of the variance of the selected columns.
+        Share of the variance of the selected columns explained by each direction.
     selected_ : array of shape (n_selected,)
-        Numbers of the selected columns, largest F first.
+        Indices of the selected columns, largest F first.
     f_scores_ : array of shape (n_features,)
-        F of every column; 0 for a constant one, beyond 1e300 for one that does not vary within classes.
+        F of every column; 0 for a constant one, above 1e300 for one that does not vary within classes.
     tried_counts_ : array
-        With "cv", every m that was tried; else empty.
+        With "cv", every m that was tried; otherwise empty.
     tried_accuracies_ : array
-        Held-out accuracy of each.
+        Held-out accuracy of each m in tried_counts_.
     rank_ : int
-        Numerical rank of the selected columns: how many directions there are.
+        Numerical rank of the selected columns.
     {fitted_with_vip}
 
     References
     ----------
     Bair, Hastie, Paul and Tibshirani, "Prediction by supervised principal components" (2006), with F in the
-    place of the univariate regression coefficient.
+    replacing the univariate regression coefficient.
 
     Examples
     --------
@@ -290,7 +294,7 @@ class ScreenedPCA(Reducer):
         tried: tuple[Columns, Array] = np.empty(0, np.intp), np.empty(0)
         if isinstance(self.n_selected, str):
             tried = self._tried(rows, int((shares > 0).sum()), groups)
-            count = int(tried[0][np.flatnonzero(tried[1] >= tried[1].max() - 1e-12)[0]])  # of equals the fewest
+            count = int(tried[0][np.flatnonzero(tried[1] >= tried[1].max() - 1e-12)[0]])  # the smallest of ties
         else:
             count = int(self.n_selected)
         screening = _screening(shares, count, rows.class_totals, tried)
@@ -298,64 +302,64 @@ class ScreenedPCA(Reducer):
         return replace(_in_all_columns(solution, screening), mean_=mean)
 
     def _tried(self, rows: LabelledRows, most: int, groups: NDArray[Any] | None) -> tuple[Columns, Array]:
-        """Return every m of the grid, and its accuracy on held-out rows."""
+        """Return every m of the grid and its accuracy on held-out rows."""
         request = plain_count(self.n_components)
         least = min(request, most) if isinstance(request, int) else 1
         counts = np.unique([least, *(max(least, round(most / 2**halved)) for halved in range(most.bit_length()))])
-        # a class of one row is missing in the training rows of its fold, which may leave one class
+        # a class with one row is missing in the training rows of its fold, which may leave a single class
         splits = splits_of(rows, self.cv, self.random_state, groups).pairs
         splits = [(training, test) for training, test in splits if len(np.unique(rows.codes[training])) > 1]
         if not splits:
             raise ValueError(
-                "n_selected='cv' needs training rows of at least two classes in some fold; got none. Pass more rows of "
-                f"each class, another cv than {self.cv!r}, or a number as n_selected."
+                "cv must leave training rows of at least two classes in some fold for n_selected='cv'; got none. Pass "
+                f"more rows of each class, another cv than {self.cv!r}, or a number as n_selected."
             )
         hits, weight = np.zeros(len(counts)), 0.0
         for training, test in splits:
-            held_out = rows.some(test)
+            held_out = rows.select(test)
             weights = np.ones(len(test)) if held_out.weights is None else held_out.weights
             weight += float(weights.sum())
-            hits += [float(weights @ right) for right in _right(rows.some(training), held_out, counts, request)]
+            hits += [float(weights @ right) for right in _right(rows.select(training), held_out, counts, request)]
         return counts.astype(np.intp), hits / weight
 
     def _solve(self, problem: Problem) -> Solution:
         moments = problem.moments
-        if problem.statistics is None:  # the problem of rows is in the selected columns
+        if problem.statistics is None:  # a problem from rows is already restricted to the selected columns
             return leading_directions(problem, total_spread(moments))
         screening = _screening(_shares(moments), int(self.n_selected), moments.weights)
-        some = moments.some_columns(screening.selected_)
-        selected = replace(problem, basis=Features.of_moments(some), moments=some)
-        return _in_all_columns(leading_directions(selected, total_spread(some)), screening)
+        chosen = moments.select_columns(screening.selected_)
+        selected = replace(problem, basis=Features.from_moments(chosen), moments=chosen)
+        return _in_all_columns(leading_directions(selected, total_spread(chosen)), screening)
 
 
 def _in_all_columns(found: Solution, screening: Screening) -> Solution:
-    """Return directions of the selected columns, 0 in the others."""
+    """Return the directions with 0 in the columns that were not selected."""
     directions = np.zeros((len(found.components_), len(screening.f_scores_)), found.components_.dtype)
     directions[:, screening.selected_] = found.components_
     deviations = found._column_deviations
     if deviations is not None:
-        deviations = np.zeros(directions.shape[1])  # columns that are left out have no effect
+        deviations = np.zeros(directions.shape[1])  # columns that were not selected have no effect
         deviations[screening.selected_] = found._column_deviations
     how = f"{found.solver_}; {len(screening.selected_)} of {directions.shape[1]} columns"
     return replace(found, components_=directions, solver_=how, found=screening, _column_deviations=deviations)
 
 
 def _shares_of_rows(rows: LabelledRows) -> tuple[Array, Array]:
-    """Return η²_j, the share of each column's variance between the classes (it rises with F), and the columns' mean."""
+    """Return η²_j, the share of each column's variance between classes (it increases with F), and the column means."""
     near, pilot = rows.near_origin()
-    moments = ClassMoments.of_rows(near, keep="means")
-    variances = column_variances(near, moments.exponent)
+    moments = ClassMoments.from_rows(near, keep="means")
+    variances = column_variances(near, moments.exponent, moments.mean)
     mean = moments.mean if pilot is None else moments.mean + pilot
     return _shares(moments, variances), mean
 
 
 def _shares(moments: ClassMoments, variances: Array | None = None) -> Array:
-    """Compute η²_j from the columns' variances, or from statistics that hold them."""
+    """Compute η²_j from the columns' variances, or from statistics that include them."""
     rows = moments.between_rows()
     between = np.einsum("cd,cd->d", rows, rows) / moments.total_weight
     if variances is None:
         variances = np.diag(moments.within) / moments.total_weight + between
-    varies = variances > NOTHING * np.ldexp(moments.mean, -moments.exponent) ** 2
+    varies = variances > CONSTANT * moments.scaled(moments.mean) ** 2
     require_directions(int(varies.sum()), (moments.n_rows, moments.n_features))
     if not between[varies].any():
         raise ValueError(EQUAL_MEANS)
@@ -367,7 +371,7 @@ def _screening(
 ) -> Screening:
     order = np.argsort(-shares, kind="stable")[: min(count, int((shares > 0).sum()))]
     freedom = max(float(totals.sum()) - len(totals), 1.0) / max(len(totals) - 1, 1)
-    rest = np.maximum(1 - shares, np.finfo(np.float64).tiny)  # where a column does not vary within classes
+    rest = np.maximum(1 - shares, np.finfo(np.float64).tiny)  # for a column that does not vary within classes
     scores = np.minimum(freedom * shares / rest, np.finfo(np.float64).max)
     return Screening(order, scores, *tried)
 
@@ -375,16 +379,16 @@ def _screening(
 def _right(
     training: LabelledRows, test: LabelledRows, counts: Columns, request: int | float | None
 ) -> Iterator[NDArray[np.bool_]]:
-    """Yield for every m which test rows a linear discriminant on the training rows' components classifies correctly."""
+    """Yield, for every m, which test rows a linear discriminant on the components classifies correctly."""
     shares = _shares_of_rows(training)[0]
     order, varying = np.argsort(-shares, kind="stable"), int((shares > 0).sum())
     for count in counts:
         columns = order[: min(int(count), varying)]
-        some, new = training.X[:, columns], test.X[:, columns]
-        with collected_warnings():  # of what a fold's few rows lack
-            reducer = PCA(request if isinstance(request, float) else None).fit(some, sample_weight=training.weights)
-            kept = request if isinstance(request, int) else None  # a fold may have fewer
-            features, new_features = (reducer.transform(part)[:, :kept] for part in (some, new))
+        known, new = training.X[:, columns], test.X[:, columns]
+        with collected_warnings():  # a fold may lack rows
+            reducer = PCA(request if isinstance(request, float) else None).fit(known, sample_weight=training.weights)
+            kept = request if isinstance(request, int) else None  # a fold may have fewer components
+            features, new_features = (reducer.transform(part)[:, :kept] for part in (known, new))
             rule = FisherLDA().fit(features, training.codes, sample_weight=training.weights)
             right = rule.predict(new_features) == test.codes
         yield right

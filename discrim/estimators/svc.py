@@ -1,4 +1,4 @@
-"""A multiclass linear SVM that tells both sides: its weights, and how much each row holds them up."""
+"""Multiclass linear SVM with access to its primal weights and its dual coefficients."""
 
 from __future__ import annotations
 
@@ -31,46 +31,47 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
 
     min ½ Σ_y ‖η_y‖² + C Σ_n max_y (1[y ≠ y_n] + η_y·x_n − η_{y_n}·x_n),   predict argmax_y η_y·x
 
-    One problem for all classes at once, where one-vs-rest solves one for each. The intercept is one more feature of
-    value 1, penalised like the others, so the answer is LIBLINEAR's (LinearSVC(multi_class="crammer_singer")), here to
-    a known distance from the optimum. Bring features to similar scales first: it makes C meaningful and the fit fast.
+    It solves one problem for all classes together, whereas one-vs-rest solves one per class. The intercept is one more
+    feature of value 1, penalised like the others, so the solution is that of LIBLINEAR
+    (LinearSVC(multi_class="crammer_singer")), here with a known distance from the optimum. Scale the features first:
+    this makes C meaningful and the fit fast.
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of a row within the margin; row n costs C·weight_n.
+        Cost of a row within the margin; row n has cost C·weight_n.
     tol : float, default=1e-4
-        Relative duality gap (primal − dual)/primal at which to stop: the objective is then within tol of the least.
+        Relative duality gap (primal − dual)/primal at which to stop; the objective is then within tol of the minimum.
     max_iter : int, default=10_000
-        Passes over the rows that still matter, at most; a ConvergenceWarning names the gap if that was too few.
+        Maximum number of passes over the active rows. If it is reached, a ConvergenceWarning reports the gap.
     fit_intercept : bool, default=True
-        Whether to add the feature 1.
+        If True, add a constant feature 1.
     class_weight : dict, "balanced" or None, default=None
-        Factor of each label's cost; "balanced": every class costs the same in all.
+        Factor on the cost of each class; "balanced" gives every class the same total cost.
     warm_start : bool, default=False
-        Start from the duals of the fit before, for the same rows and classes (a path over C, say).
+        If True, start from the duals of the previous fit, for the same rows and classes (e.g. on a path over C).
     random_state : int, RandomState or None, default=None
-        Seed of the order in which rows are visited. The order of rows in X plays no part.
+        Seed of the order in which rows are visited. The order of rows in X has no effect.
 
     Attributes
     ----------
     class_coef_ : ndarray of shape (n_classes, n_features)
-        η, for any number of classes.
+        η, one row per class also for two classes.
     class_intercept_ : ndarray of shape (n_classes,)
-        The intercepts, for any number of classes.
+        Intercepts, one per class also for two classes.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        The same as `class_coef_`; for two classes their difference, > 0 for `classes_[1]`.
+        `class_coef_`; for two classes the difference of its rows, positive for `classes_[1]`.
     intercept_ : ndarray of shape (n_classes,) or (1,)
-        Likewise.
+        `class_intercept_`; for two classes the difference of its entries.
     dual_coef_ : ndarray of shape (n_samples, n_classes)
-        A, with A[n, y_n] = Σ α_n ≤ C·weight_n and −α_n^y ≤ 0 elsewhere, both exactly; rows sum to 0 exactly, and
-        class_coef_ = AᵀX. Equal rows of one class share in proportion to their weights.
+        A, with A[n, y_n] = Σ α_n ≤ C·weight_n and −α_n^y ≤ 0 elsewhere, both exactly. Rows sum to 0 exactly, and
+        class_coef_ = AᵀX. Equal rows of one class share duals in proportion to their weights.
     duality_gap_ : float
-        (primal − dual)/primal as reached.
+        (primal − dual)/primal of the solution.
     n_iter_ : int
-        Passes taken.
+        Number of passes.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        Sorted class labels.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -115,13 +116,13 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        # Through the origin no boundary suits data that lie elsewhere, whatever the method.
+        # a boundary through the origin does not suit data that lie elsewhere
         tags.classifier_tags.poor_score = not self.fit_intercept
         return tags
 
     @unchanged_if_it_fails
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> CrammerSingerSVC:
-        """Find the weights and duals."""
+        """Compute the weights and duals."""
         check_parameters(self)
         data = labelled_rows(self, X, y, sample_weight, supervised=True)
         require_finite(data.X)
@@ -142,7 +143,7 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Score of each class; for two classes one number, above 0 for `classes_[1]`."""
+        """Return the score of each class; for two classes one number, positive for `classes_[1]`."""
         check_is_fitted(self)
         rows = checked_table(self, X)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -151,7 +152,7 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of each row."""
+        """Return the predicted class of each row."""
         scores = self.decision_function(X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]
 
@@ -160,9 +161,9 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
             return None
         if not np.array_equal(self.classes_, data.classes) or self.dual_coef_.shape[0] != data.n_given:
             raise ValueError(
-                f"warm_start=True, but the fit before was of {self.dual_coef_.shape[0]} rows and classes "
-                f"{self.classes_.tolist()[:10]}, and now came {data.n_given} rows and classes "
-                f"{data.classes.tolist()[:10]}. Fit the same rows again, or set warm_start=False."
+                f"X and y must have the rows and classes of the previous fit if warm_start=True; got {data.n_given} "
+                f"rows and classes {data.classes.tolist()[:10]} after {self.dual_coef_.shape[0]} rows and classes "
+                f"{self.classes_.tolist()[:10]}. Fit the same rows again, or set warm_start=False."
             )
         return self.dual_coef_ if data.numbers is None else self.dual_coef_[data.numbers]
 
@@ -172,13 +173,13 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
         self.coef_, self.intercept_ = self.class_coef_, self.class_intercept_
         if data.n_classes == 2:
             self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
-        self.dual_coef_ = data.for_all(solution.dual_coef)  # rows of weight 0 hold up nothing
+        self.dual_coef_ = data.for_all(solution.dual_coef)  # zero for rows of weight 0
         self.duality_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
 
 
 def _row_costs(data: LabelledRows, class_weight: Any) -> Floats | None:
-    """Return what each row counts: its weight times that of its class."""
+    """Return the weight of each row times that of its class."""
     if class_weight is None:
         return data.weights
     rows = class_factors(class_weight, data.classes, data.class_totals)[data.codes]

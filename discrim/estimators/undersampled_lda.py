@@ -18,37 +18,37 @@ Array = NDArray[np.float64]
 
 
 class UncorrelatedLDA(DiscriminantReducer):
-    """Uncorrelated LDA: Fisher's directions on the total scatter, so that the features are uncorrelated.
+    """Uncorrelated LDA: Fisher's directions relative to the total scatter, which makes the features uncorrelated.
 
         G S_t Gᵀ = I ,  G S_b Gᵀ = Λ² ,  G S_w Gᵀ = I − Λ²      (S_t⁺S_b, directions as rows)
 
-    One of the remedies for n < d; spans classical LDA's space where that exists. With n < d the training classes
-    collapse to points, and the order of tied directions is settled by their variance.
+    It is suitable for n < d, and spans the space of classical LDA if that exists. With n < d every training class
+    collapses to a point, and tied directions are sorted by their variance.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
-        eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
-        complement, scaled to unit total scatter.
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the sum of
+        eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement,
+        scaled to unit total scatter.
     priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
     class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
     store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+        If True, store the d×d within-class covariance as covariance_.
     missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
+        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row.
+        Directions, one per row.
     eigenvalues_ : array of shape (n_components_,)
-        Λ², the share of each discriminant's variance that lies between the classes; 0 beyond them.
+        Λ², the share of each discriminant's variance between the classes; 0 for further components.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each one's share of their sum.
+        Share of each eigenvalue in their sum.
     {fitted_discriminants}
 
     References
@@ -80,33 +80,33 @@ class OrthogonalLDA(DiscriminantReducer):
 
         G Gᵀ = I ,  span G = span of ULDA ,  G S_b Gᵀ diagonal, descending
 
-    A remedy for n < d that keeps distances in the features' own units: less prone to overfitting there than
+    It is suitable for n < d and preserves distances in the units of the features. It overfits less than
     UncorrelatedLDA.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
-        eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
-        complement (unit directions).
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the sum of
+        eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement
+        (unit directions).
     priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
     class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
     store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+        If True, store the d×d within-class covariance as covariance_.
     missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
+        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row.
+        Directions, one per row.
     eigenvalues_ : array of shape (n_components_,)
-        Between-class variance along each discriminant; 0 beyond them.
+        Between-class variance along each discriminant; 0 for further components.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each one's share of their sum.
+        Share of each eigenvalue in their sum.
     {fitted_discriminants}
 
     References
@@ -129,37 +129,37 @@ class OrthogonalLDA(DiscriminantReducer):
 
 
 class NullSpaceLDA(DiscriminantReducer):
-    """Null-space LDA: the class means as far apart as can be, where the classes do not vary at all.
+    """Null-space LDA: maximise the distances of class means within the null space of the within-class scatter.
 
         maximise  tr G S_b Gᵀ   subject to   G S_w Gᵀ = 0 ,  G Gᵀ = I
 
-    For n < d (microarrays, faces), where such directions exist: every training class becomes a point. Directions that
-    the null space of S_w cannot give are filled from OrthogonalLDA, after the others and with a warning.
+    It is meant for n < d (microarrays, faces), where such directions exist and every training class becomes a point. If
+    the null space of S_w has too few directions, those of OrthogonalLDA follow, with a warning.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components to keep; a fraction in (0, 1) keeps the fewest that reach that share of the sum of
-        eigenvalues_, None all discriminants. More than there are discriminants continue with PCA of the orthogonal
-        complement (unit directions).
+        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the sum of
+        eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement
+        (unit directions).
     priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None for the classes' shares of the rows.
+        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
     class_weight : dict, "balanced" or None, default=None
-        A factor on the weights of each class's rows, by label; "balanced" makes the classes' totals equal.
+        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
     store_covariance : bool, default=False
-        Whether to keep the within-class covariance, d×d numbers, as covariance_.
+        If True, store the d×d within-class covariance as covariance_.
     missing : {"pairwise"} or None, default=None
-        What becomes of NaN: None refuses it; "pairwise" takes each mean and covariance from the rows that have the
-        cells (made positive definite), and transform counts a missing cell as its column's mean.
+        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
+        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features)
-        The directions, one per row.
+        Directions, one per row.
     eigenvalues_ : array of shape (n_components_,)
-        Between-class variance along each discriminant; 0 beyond them.
+        Between-class variance along each discriminant; 0 for further components.
     explained_variance_ratio_ : array of shape (n_components_,)
-        Each one's share of their sum.
+        Share of each eigenvalue in their sum.
     {fitted_discriminants}
 
     References
@@ -184,12 +184,12 @@ class NullSpaceLDA(DiscriminantReducer):
         if missing <= 0:
             return found
         warn(
-            f"The null space of the within-class scatter gives {len(found.values)} of {len(others.values)} "
-            "discriminants (it shrinks as rows outnumber columns); the others are OrthogonalLDA's. With n > d use "
-            "FisherLDA or RegularizedLDA.",
+            f"The null space of the within-class scatter has only {len(found.values)} of {len(others.values)} "
+            "discriminants (it shrinks as rows outnumber columns); the others are those of OrthogonalLDA. For n > d "
+            "use FisherLDA or RegularizedLDA.",
         )
-        # what of OLDA's span is left beside the directions found
-        beside = others.directions - (others.directions @ found.directions.T) @ found.directions
-        filled = by_between_spread(svd(beside)[2][:missing], ratio.means)
+        # the part of OLDA's span outside the directions found
+        rest = others.directions - (others.directions @ found.directions.T) @ found.directions
+        filled = by_between_spread(svd(rest)[2][:missing], ratio.means)
         directions = np.concatenate([found.directions, filled.directions])
         return Discriminants(directions, np.concatenate([found.values, filled.values]), orthonormal=True)

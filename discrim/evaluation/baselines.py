@@ -1,7 +1,7 @@
-"""scikit-learn's own reducers, made to take class labels and to give features like ours do.
+"""Reducers of scikit-learn as baselines, with class labels as input and features as output.
 
-They are what the methods of discrim are compared with, so nothing of them is written again here: these classes only
-turn labels into the numbers that regression methods want, and thin out rows where a method is too slow for all of them.
+The methods of discrim are compared with them, so they are used as they are. These classes only convert labels to the
+numbers that regression methods need, and draw a sample of rows if a method is too slow for all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_NCA_ROWS = 2_000
 
 
 class Wrapped(TransformerMixin, BaseEstimator):
-    """A transformer whose features are those of the fitted one that it keeps in `fitted_`."""
+    """Transformer whose features are those of the fitted transformer in `fitted_`."""
 
     fitted_: Any
 
@@ -33,7 +33,7 @@ class Wrapped(TransformerMixin, BaseEstimator):
 
 
 class _OnIndicators(Wrapped):
-    """A regression of the class indicators on X; the features are what it makes of X."""
+    """Regression of the class indicators on X; the features are its transform of X."""
 
     _regression: type
 
@@ -58,7 +58,7 @@ class CanonicalCorrelations(_OnIndicators):
 
 
 class NeighborhoodComponents(Wrapped):
-    """Neighbourhood components analysis, fitted on at most 2,000 rows, drawn by class (it takes n² time)."""
+    """Neighbourhood components analysis, fitted on at most 2,000 rows, drawn by class (time grows as n²)."""
 
     def __init__(self, n_components: int = 2, random_state: int = 0) -> None:
         self.n_components = n_components
@@ -72,10 +72,10 @@ class NeighborhoodComponents(Wrapped):
 
 
 class LassoSelection(TransformerMixin, BaseEstimator):
-    """The columns of the last model on the lasso path that has at most `n_components` of them.
+    """Selection of the columns of the last model on the lasso path with at most `n_components` columns.
 
-    The path runs over standardised columns from the penalty that keeps none to a thousandth of it; more than two
-    classes share their columns (the multi-task lasso).
+    The path uses standardised columns and penalties from the one that keeps no column to a thousandth of it. More than
+    two classes share their columns (multi-task lasso).
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class LassoSelection(TransformerMixin, BaseEstimator):
 def _models_along_path(
     columns: NDArray[np.float64], responses: NDArray[np.float64], strongest: float
 ) -> Iterator[NDArray[np.intp]]:
-    """The columns each model of the path uses, from few to many; computed ten penalties at a time."""
+    """Return the columns of each model of the path, from few to many; ten penalties are computed at a time."""
     target = responses[:, 0] if responses.shape[1] == 1 else np.asfortranarray(responses)
     start = None
     with warnings.catch_warnings():
@@ -119,5 +119,5 @@ def _models_along_path(
 
 
 def indicators(y: ArrayLike) -> NDArray[np.float64]:
-    """One 0/1 column per class; one column for two classes."""
+    """Return one 0/1 column per class; one column for two classes."""
     return LabelBinarizer().fit_transform(np.asarray(y)).astype(np.float64)

@@ -7,7 +7,8 @@ that their mean square is 1. The others do not depend on a common unit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,7 +27,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
 from discrim.estimators.lda import FisherLDA
-from discrim.evaluation.methods import entries_named
 
 MOST_RBF_ROWS = 4_000
 MOST_FOREST_ROWS = 20_000
@@ -34,7 +34,7 @@ TREES_TIMES_ROWS, LEAST_TREES, MOST_TREES = 100_000, 30, 100
 
 
 class UnitMeanSquare(TransformerMixin, BaseEstimator):
-    """x / s with one number s for all features, so that the centred training features have mean square 1."""
+    """Transformer x / s with one number s for all features; centred training features have mean square 1."""
 
     def fit(self, X: Any, y: Any = None) -> UnitMeanSquare:
         if issparse(X):
@@ -50,10 +50,10 @@ class UnitMeanSquare(TransformerMixin, BaseEstimator):
 
 
 class LinearSVM(LinearSVC):
-    """scikit-learn's linear SVM, by its dual where there are fewer than three rows for a column.
+    """Linear SVM of scikit-learn that solves the dual if there are fewer than three rows per column.
 
-    The solution is the same. `dual="auto"` takes the primal as soon as there are as many rows as columns, where classes
-    can often be told apart without error and the primal needs hundreds of steps: 136 s for the dual's 9 s on 1,248×617.
+    The solution is the same. `dual="auto"` uses the primal from as many rows as columns on. Classes are then often
+    separable, and the primal needs hundreds of steps: 136 s instead of 9 s on 1,248×617.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVM:
@@ -63,7 +63,7 @@ class LinearSVM(LinearSVC):
 
 
 def _sampled(X: Any, y: Any, weights: Any, most: int) -> tuple[Any, Any, Any]:
-    """Draw at most `most` rows, each class in its proportion, always the same ones."""
+    """Draw at most `most` rows, each class in proportion; the draw is deterministic."""
     if len(y) <= most or most < 2 * len(np.unique(y)) or np.unique(y, return_counts=True)[1].min() < 2:
         return X, y, weights
     kept = train_test_split(np.arange(len(y)), train_size=most, stratify=y, random_state=0)[0]
@@ -71,7 +71,7 @@ def _sampled(X: Any, y: Any, weights: Any, most: int) -> tuple[Any, Any, Any]:
 
 
 class RBFSVM(SVC):
-    """scikit-learn's SVM with a Gaussian kernel, fitted on at most 4,000 rows, drawn by class (it takes n² time)."""
+    """SVM of scikit-learn with a Gaussian kernel, fitted on at most 4,000 rows, drawn by class (time grows as n²)."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RBFSVM:
         super().fit(*_sampled(X, np.asarray(y), sample_weight, MOST_RBF_ROWS))
@@ -79,20 +79,23 @@ class RBFSVM(SVC):
 
 
 class Forest(RandomForestClassifier):
-    """scikit-learn's random forest with fewer trees for more rows, fitted on at most 20,000 rows, drawn by class."""
+    """Random forest of scikit-learn with fewer trees for more rows, fitted on at most 20,000 rows, drawn by class."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Forest:
         rows, labels, weights = _sampled(X, np.asarray(y), sample_weight, MOST_FOREST_ROWS)
         self.n_estimators = int(np.clip(TREES_TIMES_ROWS // len(labels), LEAST_TREES, MOST_TREES))
-        super().fit(rows, labels, weights)
+        classes, codes = np.unique(labels, return_inverse=True)
+        super().fit(rows, codes, weights)  # with class_weight="balanced", scikit-learn rejects text labels such as "0"
+        self.classes_ = classes
         return self
 
 
 @dataclass(frozen=True)
 class Classifier:
-    """A classifier by name.
+    """Classifier with a name.
 
-    note : what is done to many rows, for those who read its scores; most_rows : from how many on
+    note : how many rows are treated, for readers of its scores
+    most_rows : number of rows above which the note applies
     """
 
     name: str
@@ -104,7 +107,7 @@ class Classifier:
     most_rows: float = float("inf")
 
     def estimator(self, class_weight: str | None = None) -> Any:
-        """Return an unfitted classifier; classes count alike with class_weight="balanced", where it can weight them."""
+        """Return an unfitted classifier; class_weight="balanced" is set if it can weight classes."""
         model = self.build()
         last = model[-1] if isinstance(model, Pipeline) else model
         if class_weight is not None and "class_weight" in last.get_params():
@@ -149,9 +152,27 @@ _LISTED = (
 
 CLASSIFIERS: dict[str, Classifier] = {classifier.name: classifier for classifier in _LISTED}
 DEFAULT_CLASSIFIERS = ("logistic", "rbf-svm")  # by examples/judges_study.py
-RAW_PARTNERS = ("logistic", "5-nn", "rbf-svm", "forest")  # that classify all columns in every comparison
+RAW_PARTNERS = ("logistic", "5-nn", "rbf-svm", "forest")  # classify all columns in every comparison
 
 
 def named_classifiers(names: Iterable[str]) -> tuple[Classifier, ...]:
-    """The classifiers of these names, in this order, each once; "all" stands for all, "default" for two."""
-    return entries_named(names, CLASSIFIERS, DEFAULT_CLASSIFIERS, "classifier")
+    """Return the classifiers of these names in this order, each once; "all" means all, "default" two."""
+    return entries_named(names, CLASSIFIERS, DEFAULT_CLASSIFIERS, "classifiers")
+
+
+def entries_named(
+    names: Iterable[str], known: Mapping[str, Any], short: Iterable[str], parameter: str
+) -> tuple[Any, ...]:
+    """Return the entries of these names in this order, each once; "all" means all, "default" the short list."""
+    groups = {"all": known, "default": short}
+    every = dict.fromkeys(one for name in names for one in groups.get(name, (name,)))
+    return tuple(named(name, known, parameter, "known names") for name in every)
+
+
+def named(name: str, known: Mapping[str, Any], noun: str, constraint: str = "a known name") -> Any:
+    """Return the entry of that name, or raise an error that lists the names."""
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise ValueError(f"{noun} must be {constraint}; got {name!r}.{meant} Known names: {', '.join(known)}.")

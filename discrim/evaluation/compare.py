@@ -1,4 +1,4 @@
-"""Which reduction, how many components, and does it really help? `compare` answers with evidence."""
+"""Comparison of reductions on labelled rows: `compare`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.evaluation.comparison import Comparison, finished_splits
-from discrim.evaluation.grid import FIRST_SPLITS, Grid
 from discrim.evaluation.permutation import permutation_test, require_exchange
-from discrim.evaluation.plan import hopeless, labelled_table, planned, refined, require_identity
-from discrim.evaluation.results import Result, Scores
+from discrim.evaluation.plan import (
+    FIRST_SPLITS,
+    Grid,
+    hopeless,
+    labelled_table,
+    planned,
+    refined,
+    require_identity,
+)
+from discrim.evaluation.results import Scores
 from discrim.evaluation.run import Memory, Progress, opened_store, right_to_run, run
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import require_metric
-from discrim.evaluation.verdict import metric_for
+from discrim.evaluation.verdict import metric_for, pipeline_choice, promising
 from discrim.tables.check_parameters import WHOLE, is_number
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.validation import checked_weights, is_absent
@@ -51,69 +58,67 @@ def compare(
     wait: float = 0.0,
     on_stop: Callable[[Comparison], None] | None = None,
 ) -> Comparison:
-    """Try reductions on labelled rows, judge them by classifiers on held-out rows, and say which help.
+    """Compare reductions of labelled rows by classifiers on held-out rows, and test whether reducing helps.
 
     Parameters
     ----------
     X : array, sparse array, data frame or LabelledTable
-        The rows. A labelled table has its labels, and `y` stays None.
+        The rows. A labelled table has its own labels; then `y` must be None.
     y : array of shape (n_rows,), default=None
         A label for each row.
     methods : str, estimator, or list of these, default="default"
-        Names of methods, "default" for the short list, "all" for all there are; or estimators and pipelines of your
-        own. One that has a parameter `n_components` is tried with every number of components; one that ends in a
-        classifier is judged by its own predictions. PCA and all columns ("raw") always take part.
+        Names of methods, "default" for the short list, "all" for all methods; or your own estimators and pipelines. An
+        estimator with a parameter `n_components` is tried with every number of components. One that ends in a
+        classifier is judged by its own predictions. PCA and all columns ("raw") are always compared.
     classifiers : str or list of str, default="default"
-        Names of the classifiers that judge reductions, "default" for two, "all" for all there are. All columns are
+        Names of the classifiers that judge reductions, "default" for two, "all" for all classifiers. All columns are
         always classified by logistic regression, five nearest neighbours, an RBF SVM and a random forest as well.
     n_components : int, list of int or "auto", default="auto"
-        Numbers of components to try. "auto" tries 1, 2, 5, 10 and one less than there are classes, and then more
-        around the best.
+        Numbers of components to try. "auto" tries 1, 2, 5, 10 and n_classes − 1, and then more around the best.
     protocol : str, default="holdout-80-20"
         "holdout-80-20", "holdout-50-50", "kfold", "inverted-kfold" or "few-shot".
     n_splits : int, default=None
-        How many splits (folds); None for 20 random ones, or 10 folds.
+        Number of splits (folds); None for 20 random splits or 10 folds.
     per_class : int, default=None
         Training rows per class, for "few-shot".
     groups : array of shape (n_rows,), default=None
-        The group of each row (a patient, a batch): rows of a group are on one side of every split. Ten groups or fewer
-        are left out one at a time.
+        Group of each row (a patient, a batch); rows of a group are on one side of every split. Up to ten groups are
+        left out one at a time.
     sample_weight : array of shape (n_rows,), default=None
-        Weights for fitting and for scoring; methods that take none are skipped.
+        Weights for fitting and scoring; methods that do not accept weights are skipped.
     most_rows : int, default=None
-        Compare on a sample of so many rows, where there are more: each class in its proportion, or whole groups drawn
-        at random.
+        Compare on a sample of at most this number of rows, with each class in proportion, or on random whole groups.
     scale : str, default="standard"
         "standard", "range" or "none"; fitted on the training rows of each split.
     impute : str, default=None
-        What missing cells (NaN) are filled with: "median", "mean" or "most-frequent", of the training rows of each
-        split.
+        How missing cells (NaN) are filled: with the "median", "mean" or "most-frequent" value of the training rows of
+        each split.
     metric : str, default="auto"
         "accuracy", "balanced_accuracy", "f1" (the mean over classes), "mcc" (Matthews correlation), or for two classes
-        "auc" (area under the ROC curve); "auto" is accuracy, or balanced accuracy where the largest class has more than
-        60 % of the rows. With balanced accuracy, classifiers that can weight classes do so.
+        "auc" (area under the ROC curve). "auto" is accuracy, or balanced accuracy if the largest class has more than
+        60 % of the rows. With balanced accuracy, classifiers weight classes if they can.
     equal_rows : {"auto", "together", "apart"}, default="auto"
-        Whether equal rows are kept on one side of every split. "auto" keeps them together where most columns are
-        continuous, so that equal rows are copies; with few and discrete columns they are ordinary.
+        Whether equal rows are kept on one side of every split. "auto" keeps them together if most columns are
+        continuous, because equal rows are then copies.
     permutations : int, default=0
-        Try the recommended pipeline so often with permuted labels too (inside groups, where there are some), on up to
-        five splits: is its score more than chance? `permutations.p_value` of the answer says it; 200 is usual.
+        Number of label permutations (inside groups, if there are any) for a permutation test of the recommended
+        pipeline on up to five splits, e.g. 200. The result has `permutations.p_value`.
     seed : int, default=0
-        Of the splits and of random methods.
+        Seed of the splits and of random methods.
     n_jobs : int, default=None
-        Processes; None for one per core.
+        Number of processes; None for one per core.
     store : path, default=None
-        File that keeps the results; what it has already is not done again.
+        File for the results; trials that it has are not run again.
     name : str, default="data"
-        What the data are called in the store.
+        Name of the data in the store.
     progress : callable, default=None
-        Called with the number of trials done and the number of all trials.
+        Function that is called with the number of finished trials and of all trials.
     retry_failed : bool, default=False
-        Do trials again that failed before.
+        Run failed trials again.
     wait : float, default=0.0
-        Seconds to wait for another run on the same store to end.
+        Seconds to wait for another run on the same store.
     on_stop : callable, default=None
-        Called with what is done so far when the run is interrupted.
+        Function that is called with the finished splits if the run is interrupted.
 
     Returns
     -------
@@ -135,9 +140,7 @@ def compare(
     _require_whole(seed=seed, permutations=permutations, least=0)
     weights = None if sample_weight is None else checked_weights(sample_weight, table.X)
     if groups is not None and np.shape(groups) != (table.n_samples,):
-        raise ValueError(
-            f"groups has shape {np.shape(groups)}, but there are {table.n_samples} rows. Pass one for each."
-        )
+        raise ValueError(f"groups must have one entry for each of {table.n_samples} rows; got {np.shape(groups)}.")
     _require_groups_present(groups)
     metric = metric_for(table.class_counts(), metric)
     grid = planned(
@@ -161,45 +164,50 @@ def compare(
     require_identity(grid, store)
     if permutations:
         require_exchange(grid)
+    models: dict[str, dict[int, Any]] = {}
+    done: dict[str, Any] = {"jobs": n_jobs, "progress": progress, "retry_failed": retry_failed, "wait": None}
     with opened_store(store) as kept:
-        done: dict[str, Any] = {"jobs": n_jobs, "progress": progress, "retry_failed": retry_failed, "wait": None}
         found: Comparison | None = None
         try:
-            with right_to_run(kept, wait):  # once for all passes: between two of them another run would begin
-                found = _first_look(grid, kept, metric, done)
+            with right_to_run(kept, wait):  # held over all passes, so that no other run begins between two of them
+                grid = _without_hopeless(grid, kept, metric, done | {"models": models})
+                found = Comparison.of(grid, run(grid, kept, **done, models=models), metric, models)
                 for _ in range(2 if isinstance(n_components, str) else 0):
-                    more = refined(found)
+                    choice = pipeline_choice(found, metric, found.nonlinear)
+                    more = None if choice is None else refined(grid, promising(choice))
                     if more is None:
                         break
-                    found = Comparison(more, run(more, kept, **done), metric)
+                    grid = more
+                    found = Comparison.of(grid, run(grid, kept, **done, models=models), metric, models)
                 if permutations and found.verdict is not None:
-                    tried = found.grid, found.verdict.recommended, metric, permutations
+                    tried = grid, found.verdict.recommended, metric, permutations
                     found = replace(found, permutations=permutation_test(*tried, jobs=n_jobs, progress=progress))
         except BaseException as stop:
             if on_stop is not None and not isinstance(stop, Exception):
-                # a comparison that was finished outlasts the stop of its refinement
+                # a finished comparison is kept if the refinement of its components is interrupted
                 on_stop(finished_splits(grid, kept.rows_of(grid), metric) if found is None else found)
             raise
     return found
 
 
-def _first_look(grid: Grid, kept: Store | Memory, metric: str, done: dict[str, Any]) -> Comparison:
-    """Compare all cells on the first splits, and those that are not hopeless on the others."""
-    if grid.protocol.n_splits >= 2 * FIRST_SPLITS:
-        rows: list[Result] = run(grid, kept, **done, n_splits=FIRST_SPLITS)
-        first = Scores.of([row for row in rows if row.split < FIRST_SPLITS], metric)
-        grid = replace(grid, dropped=hopeless(first))
-    return Comparison(grid, run(grid, kept, **done), metric)
+def _without_hopeless(grid: Grid, kept: Store | Memory, metric: str, done: dict[str, Any]) -> Grid:
+    """Run all cells on the first splits and return the grid without those that are far behind on these."""
+    if grid.protocol.n_splits < 2 * FIRST_SPLITS:
+        return grid
+    rows = run(grid, kept, **done, n_splits=FIRST_SPLITS)
+    return grid.with_cells(
+        grid.cells, hopeless(Scores.from_rows([row for row in rows if row.split < FIRST_SPLITS], metric))
+    )
 
 
 def _require_whole(*, least: int | None = None, **given: Any) -> None:
     for name, value in given.items():
         if value is not None and not (is_number(value, WHOLE) and (least is None or value >= least)):
-            span = "" if least is None else f" from {least} on"
-            raise ValueError(f"{name}={value!r} came; possible are whole numbers{span}.")
+            bound = "" if least is None else f" ≥ {least}"
+            raise ValueError(f"{name} must be a whole number{bound}; got {value!r}.")
 
 
 def _require_groups_present(groups: Any) -> None:
-    """Rows without a group would silently make up one; looked at as given, as arrays turn NaN beside text to text."""
+    """Raise if a row has no group; checked before conversion, because arrays of text turn NaN into text."""
     if groups is not None and any(is_absent(one) for one in groups):
-        raise ValueError("Some groups are missing (NaN, None). Drop these rows, or give each a group.")
+        raise ValueError("groups must not be missing; got NaN or None. Drop these rows, or give each a group.")

@@ -1,197 +1,138 @@
-"""What a comparison found: the verdict, the lines, and what a reader must know beside them."""
+"""Comparison: the table of results of one run with its verdict, its lines and remarks for the reader."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
-from discrim.evaluation.grid import Grid
-from discrim.evaluation.methods import RAW, Method
+from discrim.evaluation.methods import METHODS, Method
 from discrim.evaluation.permutation import PermutationTest
-from discrim.evaluation.pipelines import build_pipeline
-from discrim.evaluation.protocol import numbered_rows
-from discrim.evaluation.recommendation import Recommendation
-from discrim.evaluation.results import Cell, Result, RunFacts, Scores, Setting
+from discrim.evaluation.pipelines import Recommendation, build_pipeline
+from discrim.evaluation.plan import Grid
+from discrim.evaluation.protocol import numbered_rows, protocol_of
+from discrim.evaluation.results import Cell, Result, Results, RunFacts, setting_of, trial_key
 from discrim.evaluation.summary import METRICS, Line, lines_of
 from discrim.evaluation.trial import SplitData
-from discrim.evaluation.verdict import UNBALANCED, Verdict, verdict_of
-from discrim.evaluation.wording import in_components, percent, printed
+from discrim.evaluation.verdict import UNBALANCED, Verdict, metric_for, verdict_of
+from discrim.evaluation.wording import percent, pipeline_name, printed
+from discrim.registry import load_target
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.table_error import plural
 
-
-class Note(NamedTuple):
-    """Trials of one method that failed, were skipped or are doubtful for one reason."""
-
-    status: str
-    method: str
-    trials: int
-    reason: str
+NO_DATA = "A store keeps results, not the data. Pass the data with --data FILE --target COLUMN to draw the rows."
+OTHER_DATA = "The data differ from the rows that these results were computed on (in content or order)."
 
 
-class JudgedRun:
-    """What follows from the results of one run: lines, verdict, remarks and notes, and what else a page says of it.
-
-    data : the very rows that were compared; None where not at hand, and `lacking` says why
-    label : what the data are called on a page
-    """
-
-    rows: Sequence[Result]
-    metric: str
-    permutations: PermutationTest | None
-    facts: RunFacts | None
-    methods: Mapping[str, Method]
-    setting: Setting
-    data: LabelledTable | None
-    label: str
-    lacking: str
-    grid: Grid
-
-    @cached_property
-    def lines(self) -> list[Line]:
-        """One line per method and classifier, best first."""
-        recommended = None if self.verdict is None else self.verdict.recommended
-        dropped = () if self.facts is None else self.facts.dropped
-        return lines_of(self.rows, self.metric, recommended, dropped)
-
-    @property
-    def best(self) -> Line | None:
-        """The best line of a reduction (raw features are none); None where every trial failed."""
-        return next((line for line in self.lines if line.method != "raw"), None)
-
-    @cached_property
-    def verdict(self) -> Verdict | None:
-        """What to take, how well it does, and whether reducing helps; None where no reduction has results."""
-        nonlinear = [name for name, method in self.methods.items() if not method.linear]
-        return verdict_of(self.rows, self.metric, self.facts, nonlinear)
-
-    @property
-    def recommendation(self) -> Recommendation | None:
-        """The recommended pipeline, by name and as it was judged; None where nothing could be judged."""
-        if self.verdict is None:
-            return None
-        setting = self.setting
-        return Recommendation(
-            *self.verdict.recommended, setting.scale, setting.impute or None, setting.class_weight or None
-        )
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The verdict in words."""
-        said = "No reduction could be judged: every trial failed or was skipped."
-        return (said,) if self.verdict is None else self.verdict.sentences
-
-    @cached_property
-    def remarks(self) -> tuple[str, ...]:
-        """On which rows and by which score the comparison was made, and what of it was not finished."""
-        said = () if self.facts is None else remarks_of(self.rows, self.facts, self.metric)
-        if self.facts is not None and self.data is not None:
-            said = (*equal_rows_in_words(self.data, self.facts), *said)
-        return said if self.permutations is None else (*said, str(self.permutations))
-
-    @cached_property
-    def notes(self) -> list[Note]:
-        """What failed, was skipped, or is doubtful; each reason once."""
-        counted: Counter[tuple[str, str, str]] = Counter()
-        for row in self.rows:
-            reasons = [("doubtful", note) for note in row.notes] + ([] if row.ok else [(row.status, row.reason)])
-            counted.update((status, row.cell.method, reason) for status, reason in reasons)
-        return [Note(status, method, count, why) for (status, method, why), count in sorted(counted.items())]
-
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """Rows, training rows, test rows, features, classes and splits, as far as the rows of results tell."""
-        good = next((row for row in self.rows if row.ok), None)
-        found = {"splits": len({row.split for row in self.rows})}
-        if good is not None:
-            n_train, n_test = good.scores["n_train"], good.scores["n_test"]
-            found |= {"rows": n_train + n_test, "train": n_train, "test": n_test}
-            found["classes"] = len(good.scores.get("actual", ()))
-        features = {row.cell.k for row in self.rows if row.cell.method == RAW.name}
-        return found | ({"features": max(features)} if features else {})
-
-    @cached_property
-    def versions(self) -> list[tuple[str, str]]:
-        """Each library with the versions the results were got with."""
-        seen: dict[str, set[str]] = defaultdict(set)
-        for row in self.rows:
-            for name, version in row.versions.items():
-                seen[name].add(version)
-        return [(name, ", ".join(sorted(found))) for name, found in sorted(seen.items())]
-
-    @cached_property
-    def seconds(self) -> list[tuple[str, float, float]]:
-        """Each method with the seconds of one fit on average, and of classifying in all."""
-        fits = {line.method: line.seconds for line in self.lines}
-        classified: dict[str, float] = defaultdict(float)
-        for row in self.rows:
-            classified[row.cell.method] += row.seconds
-        return [(method, fits.get(method, np.nan), classified[method]) for method in sorted(classified)]
-
-    def first_split(self) -> SplitData:
-        """The rows of the first split, as the trials saw them."""
-        return replace(self.grid.trial_rows, y=self.grid.table.y).split(0, self.grid.splits[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison(JudgedRun):
-    """What came out: `verdict` for the answer, `table()` for all of it.
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Results):
+    """Results of one run on one data set: `verdict` and `answer` for the conclusion, `table()` for all lines.
 
     Attributes
     ----------
-    grid : Grid
-        What was tried.
     rows : list of Result
         A result for each trial that was done.
+    setting : dict
+        The fields that all trials share: data, digest, protocol, scale, seed and others.
+    facts : RunFacts or None
+        Facts that no single trial has: classes, labels, planned splits. None if a store does not have them.
     metric : str
         The score that decides.
-    permutations : PermutationTest or None
-        Whether the recommended pipeline's score is more than chance; None where that was not asked for.
-    facts : RunFacts
-        What no single trial says: classes, labels, how many splits were asked for.
+    grid : Grid or None
+        The planned trials, with the rows that were compared; None if the data are not available.
     methods : mapping of str to Method
-        What the names of the methods stand for.
+        The methods by name.
+    permutations : PermutationTest or None
+        Test whether the recommended pipeline is better than chance; None if it was not requested.
+    models : mapping of str to mapping of int to estimator
+        Models fitted on the first split, by method and number of components.
+    label : str
+        Name of the data on a page.
+    lacking : str
+        The reason why the data are not available.
     recommendation : Recommendation or None
         The recommended pipeline: method, number of components, classifier, scale, imputation.
     """
 
-    grid: Grid
-    rows: list[Result]
     metric: str = "accuracy"
+    grid: Grid | None = None
+    methods: Mapping[str, Method] = field(default_factory=lambda: METHODS)
     permutations: PermutationTest | None = None
-    facts: RunFacts = field(init=False, repr=False)
-    methods: Mapping[str, Method] = field(init=False, repr=False)
-    setting: Setting = field(init=False, repr=False)
-    data: LabelledTable = field(init=False, repr=False)
-    label: str = field(init=False, repr=False)
-    lacking: str = field(default="", init=False, repr=False)
+    models: Mapping[str, Mapping[int, Any]] = field(default_factory=dict)
+    label: str = ""
+    lacking: str = ""
 
-    def __post_init__(self) -> None:
-        grid = self.grid
-        known = {"facts": grid.facts, "methods": grid.methods, "setting": grid.setting}
-        for name, value in {**known, "data": grid.table, "label": grid.name}.items():
-            object.__setattr__(self, name, value)
+    @classmethod
+    def of(cls, grid: Grid, rows: Sequence[Result], metric: str = "accuracy", models: Any = None) -> Comparison:
+        """Return the comparison of a grid."""
+        return cls(rows, grid.setting, grid.facts, metric, grid, grid.methods, models=models or {}, label=grid.name)
+
+    @property
+    def data(self) -> LabelledTable | None:
+        """Return the rows that were compared; None if they are not available."""
+        return None if self.grid is None else self.grid.table
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """Return one line per method and classifier, best first."""
+        return lines_of(self, self.metric, None if self.verdict is None else self.verdict.recommended)
+
+    @property
+    def best(self) -> Line | None:
+        """Return the best line of a reduction; None if every trial failed."""
+        return next((line for line in self.lines if line.method != "raw"), None)
+
+    @property
+    def nonlinear(self) -> list[str]:
+        """Return the names of the methods that are not a linear map of the features."""
+        return [name for name, method in self.methods.items() if not method.linear]
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Return the recommendation with its evidence; None if no reduction has results."""
+        return verdict_of(self, self.metric, self.nonlinear)
+
+    @property
+    def recommendation(self) -> Recommendation | None:
+        """Return the recommended pipeline by name, as it was judged; None if nothing could be judged."""
+        if self.verdict is None:
+            return None
+        scale, *others = (self.setting.get(name) or None for name in ("scale", "impute", "class_weight"))
+        return Recommendation(*self.verdict.recommended, scale or "standard", *others)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Return the verdict in words."""
+        if self.verdict is None:
+            return ("No reduction could be judged: every trial failed or was skipped.",)
+        return self.verdict.sentences
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """Return which rows and which score were used, and what was not finished."""
+        if self.facts is None:
+            remarks: tuple[str, ...] = ()
+        else:
+            equal = () if self.data is None else equal_rows_in_words(self.data, self.facts)
+            remarks = (*equal, *remarks_of(self, self.facts, self.metric))
+        return remarks if self.permutations is None else (*remarks, str(self.permutations))
 
     @property
     def answer(self) -> str:
-        """The verdict in words, with what a reader must know of how it came about."""
+        """Return the verdict and the remarks in words."""
         return " ".join([*self.sentences, *self.remarks])
 
-    @property
-    def failures(self) -> list[Result]:
-        return [row for row in self.rows if row.status == "failed"]
-
-    @property
-    def skips(self) -> list[Result]:
-        return [row for row in self.rows if row.status == "skipped"]
+    def first_split(self) -> SplitData:
+        """Return the rows of the first split as the trials used them."""
+        assert self.grid is not None
+        return self.grid.trial_rows.split(0, self.grid.splits[0])
 
     def best_pipeline(self) -> Pipeline:
         """Return the recommended pipeline, unfitted: imputer, scaler, reducer and classifier, as they were judged.
@@ -208,24 +149,26 @@ class Comparison(JudgedRun):
         wanted = self.recommendation
         if wanted is None:
             raise ValueError("No pipeline is recommended: every trial failed or was skipped. See `notes`.")
+        sparse = self.data is not None and issparse(self.data.X)
         given = self.methods.get(wanted.method)
-        return build_pipeline(wanted, sparse=issparse(self.data.X), seed=self.setting.seed, method=given)
+        return build_pipeline(wanted, sparse=sparse, seed=self.setting["seed"], method=given)
 
     def table(self) -> Any:
-        """The lines as a pandas data frame."""
+        """Return the lines as a pandas data frame."""
         import pandas as pd
 
         return pd.DataFrame([record(line) for line in self.lines])
 
     def __str__(self) -> str:
-        """The ranked table and the answer in words, as the command line has them."""
+        """Return the answer and the ranked table as the command line prints them."""
         return printed(self)
 
     def __repr__(self) -> str:
-        return f"Comparison({self.grid.name!r}, {len(self.rows)} of {len(self.grid.trials)} trials: {self.answer})"
+        planned = "" if self.grid is None else f" of {len(self.grid.trials)}"
+        return f"Comparison({self.label!r}, {len(self.rows)}{planned} trials: {self.answer})"
 
     def _repr_html_(self) -> str:
-        """The answer and the table, for notebooks."""
+        """Return the answer and the table for notebooks."""
         head = "".join(f"<th>{name}</th>" for name in ("method", "classifier", "K", METRICS[self.metric], "interval"))
         body = "".join(
             f"<tr><td>{escape(line.method)}</td><td>{escape(line.classifier)}</td><td>{line.k}</td>"
@@ -251,64 +194,149 @@ def record(line: Line) -> dict[str, Any]:
 
 
 def finished_splits(grid: Grid, rows: Sequence[Result], metric: str = "accuracy") -> Comparison:
-    """Return what was done of the grid, for the splits that every cell was tried on."""
-    tried = Counter(row.split for row in rows)
-    return Comparison(grid, [row for row in rows if tried[row.split] == len(grid.cells)], metric)
+    """Return the comparison on the splits that every cell was tried on."""
+    tried, planned = (Counter(split) for split in ([row.split for row in rows], [one["split"] for one in grid.trials]))
+    return Comparison.of(grid, [row for row in rows if tried[row.split] == planned[row.split]], metric)
 
 
-def remarks_of(rows: Sequence[Result], facts: RunFacts, metric: str) -> tuple[str, ...]:
-    """What a reader must know beside the verdict: the sample, the score that decided, what was not finished."""
-    said, counts = [], np.bincount(facts.codes)
+def remarks_of(results: Results, facts: RunFacts, metric: str) -> tuple[str, ...]:
+    """Return remarks on the sample, the score that decides, and what was not finished."""
+    remarks, counts = [], np.bincount(facts.codes)
     if facts.n_rows > counts.sum():
         how = "each class in its proportion" if facts.groups is None else "whole groups drawn at random"
-        said.append(f"Compared on {counts.sum():,} of {facts.n_rows:,} rows, {how}.")
+        remarks.append(f"Compared on {counts.sum():,} of {facts.n_rows:,} rows, {how}.")
     share = counts.max() / counts.sum()
     if share > UNBALANCED:
         largest = facts.classes[int(counts.argmax())]
-        said.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[metric]} decides.")
-    whole = [row for row in rows if row.cell not in set(facts.dropped)]
-    return (*said, *left_out(whole, metric), *unfinished(whole, facts.n_splits))
+        remarks.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[metric]} decides.")
+    return (*remarks, *left_out(results, metric), *unfinished(results, facts.n_splits))
 
 
 def equal_rows_in_words(data: LabelledTable, facts: RunFacts) -> tuple[str, ...]:
-    """Say how many rows equal another one, and on which side of the splits they are."""
+    """Return the number of duplicate rows, and whether all copies are in the same set of every split."""
     numbers = facts.equal if facts.equal is not None else numbered_rows(data.X)
     if numbers is None:
         return ()
     count = int((np.bincount(numbers)[numbers] > 1).sum())
+    duplicates = f"{count:,} rows are duplicates of other rows"
     if facts.equal is not None:
-        return (f"{count:,} rows equal another row; equal rows stay on one side of every split (--equal-rows apart).",)
-    return (f"{count:,} rows equal another row and are split like all others (--equal-rows together).",)
+        return (f"{duplicates}; all copies are in the training set or all in the test set (see --equal-rows).",)
+    return (f"{duplicates}; copies may be in both the training and the test set (see --equal-rows).",)
 
 
-def left_out(rows: Sequence[Result], metric: str) -> tuple[str, ...]:
-    """Which pipelines have results on fewer splits than others, in words: the verdict is not about these."""
-    table = Scores.of(rows, metric)
+def left_out(results: Results, metric: str) -> tuple[str, ...]:
+    """Return in words which pipelines are not judged, because they have results on fewer splits than others."""
+    table = results.scores(metric)
     most = table.counts.max(initial=0)
     short = [
-        f"{cell.method} with {in_components(cell.k)} and {cell.judge} ({count} of {most})"
+        f"{pipeline_name(cell)} ({count} of {most})"
         for cell, count in sorted(zip(table.cells, table.counts.tolist(), strict=True))
-        if count < most
+        if count < most and cell not in results.dropped
     ]
     if not short:
         return ()
     more = f", and {len(short) - 5} more" if len(short) > 5 else ""
-    return (f"Not judged, for want of results on some splits: {', '.join(short[:5])}{more}.",)
+    return (f"Not judged, because some splits have no result: {', '.join(short[:5])}{more}.",)
 
 
-def unfinished(rows: Sequence[Result], asked: int) -> tuple[str, ...]:
-    """Which lines rest on fewer splits than were asked for, in words; empty where the run came to its end."""
+def unfinished(results: Results, asked: int) -> tuple[str, ...]:
+    """Return in words which lines have fewer splits than planned; empty if the run was finished."""
     tried: dict[Cell, set[int]] = defaultdict(set)
-    for row in rows:
-        tried[row.cell].add(row.split)
+    for row in results.rows:
+        if row.cell not in results.dropped:
+            tried[row.cell].add(row.split)
     short = {cell: len(splits) for cell, splits in tried.items() if len(splits) < asked}
     if not short:
         return ()
     lines = sorted({f"{cell.method} with {cell.judge}" for cell in short})
     fewest, most = min(short.values()), max(short.values())
-    told = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    which = "All lines rest"
+    done = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    which = "All lines use"
     if len(short) < len(tried):
-        rest = "rests" if len(lines) == 1 else "rest"
-        which = f"{plural(len(lines), 'line')} ({', '.join(lines[:5])}{', …' if len(lines) > 5 else ''}) {rest}"
-    return (f"The run was not finished: {which} on {told} of {plural(asked, 'split')}.",)
+        use = "uses" if len(lines) == 1 else "use"
+        which = f"{plural(len(lines), 'line')} ({', '.join(lines[:5])}{', …' if len(lines) > 5 else ''}) {use}"
+    return (f"The run was not finished: {which} {done} of {plural(asked, 'split')}.",)
+
+
+# ---------------------------------------------------------------------- from a store
+
+
+def comparisons_in(
+    rows: Iterable[Result],
+    metric: str,
+    table_of: Callable[[str], LabelledTable | None],
+    runs: Mapping[str, RunFacts] | None = None,
+) -> list[Comparison]:
+    """Return the runs in a store, one for each data set and setting.
+
+    table_of : function that returns the table of a data set by name, or None
+    runs : facts of every run (`Store.runs`)
+    """
+    of_run: dict[str, list[Result]] = defaultdict(list)
+    settings: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        setting = setting_of(row.trial)
+        key = trial_key(setting)
+        settings[key] = setting
+        of_run[key].append(row)
+    found = []
+    for key, label in zip(of_run, _labels(list(settings.values())), strict=True):
+        its_rows, facts = _with_distinct_names(of_run[key]), (runs or {}).get(key)
+        counts = Results(its_rows, facts=facts).class_counts
+        decides = metric_for(counts, metric) if counts else "accuracy" if metric == "auto" else metric
+        known = _methods_named(row.cell.method for row in its_rows)
+        grid, why = _grid_of(settings[key], facts, table_of)
+        found.append(Comparison(its_rows, settings[key], facts, decides, grid, known, label=label, lacking=why))
+    return found
+
+
+def _grid_of(
+    setting: Mapping[str, Any], facts: RunFacts | None, table_of: Callable[[str], LabelledTable | None]
+) -> tuple[Grid | None, str]:
+    """Return the rows with the first of the splits, or the reason why they are not available."""
+    table = table_of(setting["data"])
+    if table is None:
+        return None, NO_DATA
+    if facts is not None and facts.sample is not None and facts.n_rows == table.n_samples:
+        table = table.take(facts.sample)
+    if table.digest() != setting["digest"]:
+        return None, OTHER_DATA
+    groups, equal, weights = (None,) * 3 if facts is None else (facts.groups, facts.equal, facts.weights)
+    protocol = protocol_of(setting["protocol"], setting.get("protocol_size"), 1, groups, equal)
+    how: dict[str, Any] = {"impute": setting.get("impute") or None, "sample_weight": weights}
+    return Grid(setting["data"], table, (), protocol, setting["scale"], setting["seed"], **how), ""
+
+
+def _with_distinct_names(rows: list[Result]) -> list[Result]:
+    """Return the rows; a caller's estimators of one name but several parameters are named by their full text."""
+    written: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        written[row.cell.method].add(row.trial.get("estimator", ""))
+    return [
+        replace(row, trial={**row.trial, "method": row.trial["estimator"]})
+        if len(written[row.cell.method]) > 1 and "estimator" in row.trial
+        else row
+        for row in rows
+    ]
+
+
+def _methods_named(names: Iterable[str]) -> Mapping[str, Method]:
+    """Return the methods by name, with those of the papers if a paper was reproduced."""
+    if not any(name.startswith("paper/") for name in names):
+        return METHODS
+    return METHODS | load_target("discrim.papers.conventions:PAPER_METHODS")
+
+
+def _labels(settings: list[dict[str, Any]]) -> list[str]:
+    """Return the name of each data set, with the fields that differ if it was compared in several ways."""
+    labels = []
+    for setting in settings:
+        twins = [other for other in settings if other["data"] == setting["data"]]
+        names = dict.fromkeys(name for twin in twins for name in twin)
+        differ = [
+            f"{name} {str(setting.get(name, ''))[:20]}"
+            for name in names
+            if len({str(twin.get(name, "")) for twin in twins}) > 1
+        ]
+        labels.append(f"{setting['data']} ({', '.join(differ)})" if differ else setting["data"])
+    return labels

@@ -1,33 +1,34 @@
-"""Predictions for every held-out row, from the rows of results alone: confusions, the majority class, corrected scores.
+"""Predictions for every held-out row, from the table of results: confusions, the majority class, corrected scores.
 
-A pipeline that is chosen for its score looks better than it is: the choice was made on the rows that give the score.
-`Bootstrap.score` repeats the choice on bootstrap samples of the rows and scores what was chosen on the rows left out
-(bootstrap bias-corrected cross-validation, Tsamardinos, Greasidou and Borboudakis 2018); groups are drawn as a whole.
+The score of a pipeline that was chosen for its score is optimistic, because the same rows were used for the choice.
+`Bootstrap` repeats the choice on bootstrap samples of the rows and scores the chosen pipeline on the rows left out
+(bootstrap bias-corrected cross-validation, Tsamardinos, Greasidou and Borboudakis 2018). Groups are drawn as a whole.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, Grouped, protocol_of
-from discrim.evaluation.results import Cell, Result, RunFacts, unpacked
+from discrim.evaluation.results import Cell, Results, unpacked
 
 BOOTSTRAPS = 200
-OF_CALLED = ("f1", "mcc")  # scores that also depend on how many rows are taken for a class
-NOT_OF_LABELS = ("auc",)  # scores that do not follow from the predicted labels
+OF_CALLED = ("f1", "mcc")  # scores that also depend on how many rows are predicted to be of a class
+NOT_OF_LABELS = ("auc",)  # scores that cannot be computed from the predicted labels
 Array = NDArray[np.float64]
-Choice = Callable[[Array], int]  # scores (cells × splits) → the cell that is chosen
+Chosen = TypeVar("Chosen")
 
 
 @dataclass(frozen=True)
-class HonestScore:
-    """A score of what is chosen, on rows that had no part in the choice; the interval has 95 % of the bootstraps.
+class BiasCorrectedScore:
+    """Score of the chosen pipeline on rows that were not used for the choice; the interval has 95 % of the bootstraps.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class HonestScore:
     high : float
         Upper end of the interval.
     method : str
-        How it was found.
+        Name of the procedure.
     """
 
     mean: float
@@ -51,30 +52,33 @@ class HonestScore:
 class Bootstrap:
     """Scores of every cell in every bootstrap sample.
 
-    inside : on the rows that were drawn (draws × splits × cells)
-    outside : on those left out, the parts that a score is the mean of (draws × parts × cells)
+    inside : scores on the drawn rows (draws × splits × cells)
+    outside : parts of the scores on the rows left out; a score is the mean of its parts (draws × parts × cells)
     """
 
     inside: Array
     outside: Array
 
-    def score(self, choose: Choice) -> HonestScore:
-        """Score what `choose` chooses on rows that it did not see."""
-        # a split that no drawn row is tested in (a group left out) has no scores to choose by
-        chosen = [choose(scores[np.isfinite(scores).all(axis=1)].T) for scores in self.inside]
-        found = _mean_over_parts(self.outside[np.arange(len(self.outside)), :, chosen])
+    def choose(self, choice: Callable[[Array], Chosen]) -> list[Chosen]:
+        """Return the choice for the scores (cells × splits) of every sample."""
+        # a split without a drawn test row (a group left out) has no scores
+        return [choice(scores[np.isfinite(scores).all(axis=1)].T) for scores in self.inside]
+
+    def score(self, chosen: Sequence[int]) -> BiasCorrectedScore:
+        """Score the cell that was chosen in every sample on the rows left out."""
+        found = _mean_over_parts(self.outside[np.arange(len(self.outside)), :, list(chosen)])
         low, high = np.quantile(found, [0.025, 0.975])
-        return HonestScore(float(found.mean()), float(low), float(high))
+        return BiasCorrectedScore(float(found.mean()), float(low), float(high))
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLabels:
-    """The class given to every test row by every cell, split by split.
+    """Predicted class of every test row by every cell, split by split.
 
-    cells : those with results on every split
-    codes : the class number of each row
+    cells : cells with results on every split
+    codes : class number of each row
     tests, trains : row numbers of each split
-    labels : of each split, the class number given to each test row (rows) by each cell (columns)
+    labels : for each split, predicted class numbers (test rows × cells)
     groups : rows of one group are drawn together
     """
 
@@ -88,14 +92,14 @@ class HeldOutLabels:
     weights: Array
 
     @classmethod
-    def of(cls, rows: Iterable[Result], facts: RunFacts | None) -> HeldOutLabels | None:
-        """From the results of one run; None where they do not tell what was said of test rows."""
-        told = [row for row in rows if row.ok and "labels" in row.scores]
-        trial = told[-1].trial if told else {}
+    def from_results(cls, results: Results) -> HeldOutLabels | None:
+        """Collect the predictions of one run; return None if its results do not have them."""
+        scored, facts = [row for row in results.rows if row.ok and "labels" in row.scores], results.facts
+        trial = scored[-1].trial if scored else {}
         if facts is None or trial.get("protocol") not in (*PROTOCOLS, LEAVE_ONE_OUT):
             return None
         found: dict[Cell, dict[int, str]] = defaultdict(dict)
-        for row in told:
+        for row in scored:
             found[row.cell][row.split] = row.scores["labels"]
         most = max(map(len, found.values()))
         whole = {cell: by_split for cell, by_split in found.items() if len(by_split) == most}
@@ -103,11 +107,11 @@ class HeldOutLabels:
         n_splits, n_rows = max(numbers, default=0) + 1, len(facts.codes)
         protocol = protocol_of(trial["protocol"], trial["protocol_size"], n_splits, facts.groups, facts.equal)
         if isinstance(protocol, Grouped) and trial.get("groups", protocol.digest) != protocol.digest:
-            return None  # an earlier version drew these groups in another way
+            return None  # an earlier version drew these groups differently
         splits = list(islice(protocol.splits(facts.codes, trial["seed"]), n_splits))
         labels = {number: [unpacked(by_split[number]) for by_split in whole.values()] for number in numbers}
         if any(len(one) != len(splits[number][1]) for number in numbers for one in labels[number]):
-            return None  # an earlier version drew these splits in another way
+            return None  # an earlier version drew these splits differently
         units = facts.groups if facts.groups is not None else facts.equal
         return cls(
             tuple(whole),
@@ -121,7 +125,7 @@ class HeldOutLabels:
         )
 
     def confusion(self, cell: Cell) -> NDArray[np.intp]:
-        """Held-out rows of each class (rows) that were taken for each class (columns), over all splits."""
+        """Return the number of held-out rows by class (rows) and predicted class (columns), over all splits."""
         n_classes, at = len(self.classes), self.cells.index(cell)
         counts = np.zeros((n_classes, n_classes), dtype=np.intp)
         for test, labels in zip(self.tests, self.labels, strict=True):
@@ -129,7 +133,7 @@ class HeldOutLabels:
         return counts
 
     def majority_scores(self, metric: str) -> Array:
-        """The score in every split of naming the class that has most training rows."""
+        """Return the score of predicting the class with most training rows, for every split."""
         if metric == "auc":
             return np.full(len(self.tests), 0.5)
         found = []
@@ -140,7 +144,7 @@ class HeldOutLabels:
         return np.array(found)
 
     def bootstrap(self, metric: str, seed: int = 0) -> Bootstrap:
-        """Score every cell on the rows that each bootstrap sample has, and on those that it lacks."""
+        """Score every cell on the rows of each bootstrap sample and on the rows left out."""
         draws, weights = self._draws(np.random.default_rng(seed)), self.weights / self._chance_left_out()
         inside: list[Array] = []
         pooled: tuple[Array, ...] | None = None
@@ -154,13 +158,13 @@ class HeldOutLabels:
 
     @property
     def _alone(self) -> bool:
-        """Whether every row is a group of its own."""
+        """Return True if every row is its own group."""
         return len(np.unique(self.groups)) == len(self.groups)
 
     def _chance_left_out(self) -> Array:
-        """How likely no bootstrap draw takes a row: of 2 rows of a class one in 4, of many one in e.
+        """Return the probability that a row is not drawn: 1/4 for 2 rows of a class, 1/e for many.
 
-        Divided by it, left-out rows count as much, class beside class, as all rows do; a small class would count less.
+        Left-out rows are weighted by its inverse; otherwise small classes would count less than in all rows.
         """
         if not self._alone:
             return np.ones(len(self.codes))  # whole groups are drawn, each as likely as the others
@@ -168,7 +172,7 @@ class HeldOutLabels:
         return np.maximum((1 - 1 / sizes) ** sizes, np.finfo(float).tiny)
 
     def _draws(self, random: np.random.Generator) -> Array:
-        """How often each row is drawn in each bootstrap sample: whole groups, or rows class by class."""
+        """Return how often each row is drawn in each sample: whole groups, or rows class by class."""
         drawn = np.zeros((BOOTSTRAPS, len(self.codes)))
         by_class = [np.flatnonzero(self.codes == code) for code in range(len(self.classes))]
         for members in by_class if self._alone else [None]:
@@ -183,7 +187,7 @@ class HeldOutLabels:
     def _counts(
         self, weights: Array, test: NDArray[np.intp], labels: NDArray[np.intp], metric: str
     ) -> tuple[Array, ...]:
-        """For each draw: hits (draws × classes × cells), rows of a class (draws × classes), rows taken for it."""
+        """Return hits (draws × classes × cells), rows of each class (draws × classes), and rows predicted as it."""
         n_classes, actual = len(self.classes), self.codes[test]
         hits = np.zeros((len(weights), n_classes, labels.shape[1]))
         rows = np.zeros((len(weights), n_classes))
@@ -199,16 +203,16 @@ class HeldOutLabels:
 
 
 def _scores(metric: str, hits: Array, rows: Array, called: Array) -> Array:
-    """Scores (draws × cells) from counts by class; classes without rows take no part; NaN where there are no rows."""
+    """Return scores (draws × cells) from counts by class; classes without rows are left out; NaN without rows."""
     parts = _parts(metric, hits, rows, called)
     counted = np.isfinite(parts).sum(axis=1)
     return np.where(np.isfinite(parts), parts, 0.0).sum(axis=1) / np.where(counted > 0, counted, np.nan)
 
 
 def _parts(metric: str, hits: Array, rows: Array, called: Array) -> Array:
-    """What the score is the mean of (draws × parts × cells): one part for accuracy, else one for each class.
+    """Return the parts of a score (draws × parts × cells): one for accuracy, else one for each class.
 
-    NaN where a part has no rows.
+    A part without rows is NaN.
     """
     if metric == "mcc":
         return _matthews(hits, rows, called)
@@ -219,7 +223,7 @@ def _parts(metric: str, hits: Array, rows: Array, called: Array) -> Array:
 
 
 def _matthews(hits: Array, rows: Array, called: Array) -> Array:
-    """Matthews correlation (draws × 1 × cells) from the counts by class; 0 where all rows are called one class."""
+    """Return Matthews correlations (draws × 1 × cells) from counts by class; 0 if one class only is predicted."""
     total = rows.sum(axis=1, keepdims=True)
     covariance = hits.sum(axis=1) * total - np.einsum("dc,dck->dk", rows, called)
     spread = (total**2 - (called**2).sum(axis=1)) * (total**2 - (rows**2).sum(axis=1, keepdims=True))
@@ -228,12 +232,12 @@ def _matthews(hits: Array, rows: Array, called: Array) -> Array:
 
 
 def _mean_over_parts(parts: Array) -> Array:
-    """The score of every draw (draws × parts → draws).
+    """Return the score of every draw (draws × parts → draws).
 
-    A class without left-out rows in a draw has its mean of the other draws there: a mean over the classes that are left
-    would be of another kind, and higher where the small classes, which are missing most often, are the difficult ones.
+    A class without left-out rows in a draw gets its mean over the other draws. A mean over the remaining classes would
+    be too high if the small classes, which are missing most often, are difficult.
     """
     drawn = np.isfinite(parts).sum(axis=0)
     usual = np.where(np.isfinite(parts), parts, 0.0).sum(axis=0) / np.where(drawn > 0, drawn, np.nan)
     filled = np.where(np.isfinite(parts), parts, usual)[:, drawn > 0]
-    return np.minimum(filled.mean(axis=1), 1.0)  # but for rounding it is
+    return np.minimum(filled.mean(axis=1), 1.0)  # rounding can exceed 1

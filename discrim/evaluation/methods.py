@@ -1,13 +1,20 @@
-"""The reductions that can be compared, by name: ours, which the registry lists, and scikit-learn's."""
+"""Reductions that can be compared: those of the registry, those of scikit-learn, and estimators of the caller."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
 from discrim.evaluation.baselines import MOST_NCA_ROWS
+from discrim.evaluation.classifiers import Classifier, entries_named, named
+from discrim.evaluation.results import ITSELF
 from discrim.registry import (
     OUR_METHODS,
     Method,
@@ -22,10 +29,11 @@ __all__ = [
     "DEFAULT_METHODS",
     "METHODS",
     "RAW",
+    "GivenMethod",
     "Method",
     "Sizes",
+    "as_methods",
     "directions_of_rows",
-    "entries_named",
     "named",
     "named_methods",
 ]
@@ -100,26 +108,119 @@ DEFAULT_METHODS = tuple(name for name, method in METHODS.items() if method.defau
 
 
 def named_methods(names: Iterable[str], n_rows: int = 0) -> tuple[Method, ...]:
-    """The methods of these names, in this order, each once; "all" stands for all, "default" for the short list.
+    """Return the methods of these names in this order, each once; "all" means all, "default" the short list.
 
-    n_rows : of the table: those that take long on many rows are not in the short list for it
+    n_rows : number of rows; methods that are slow on many rows are not in the short list for these
     """
     return entries_named(
-        names, METHODS, [name for name in DEFAULT_METHODS if METHODS[name].default_rows >= n_rows], "method"
+        names, METHODS, [name for name in DEFAULT_METHODS if METHODS[name].default_rows >= n_rows], "methods"
     )
 
 
-def entries_named(names: Iterable[str], known: Mapping[str, Any], short: Iterable[str], noun: str) -> tuple[Any, ...]:
-    """The entries of these names, in this order, each once; "all" stands for all, "default" for the short list."""
-    groups = {"all": known, "default": short}
-    every = dict.fromkeys(one for name in names for one in groups.get(name, (name,)))
-    return tuple(named(name, known, noun) for name in every)
+# ---------------------------------------------------------------------- estimators of the caller
 
 
-def named(name: str, known: Mapping[str, Any], noun: str) -> Any:
-    """The entry of that name, or an error that says which names there are."""
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
-    raise ValueError(f"No {noun} is named {name!r}. {meant}There are: {', '.join(known)}.")
+@dataclass(frozen=True)
+class GivenMethod(Method):
+    """Transformer or pipeline that the caller passed.
+
+    model : the estimator; only clones of it are fitted
+    parameter : name of the parameter for the number of components; empty if there is none
+    classifies : True if it ends in a classifier and is judged by its own predictions
+    fixed : number of components, if it cannot be set
+    """
+
+    model: Any = None
+    parameter: str = ""
+    classifies: bool = False
+    fixed: int = 0
+
+    def counts(self, asked: Iterable[int], n_features: int) -> tuple[int, ...]:
+        """Return the numbers asked for, or its own if the number cannot be set."""
+        return tuple(asked) if self.parameter else (self.fixed or n_features,)
+
+    def judges(self, classifiers: Iterable[str]) -> tuple[str, ...]:
+        return (ITSELF,) if self.classifies else tuple(classifiers)
+
+    def estimator(self, n_components: int, seed: int) -> Any:
+        model = clone(self.model)
+        return model.set_params(**{self.parameter: n_components}) if self.parameter else model
+
+    @property
+    def predicts(self) -> bool:
+        """Return False: it is judged by its own predictions only if it does not transform."""
+        return False
+
+    @property
+    def own_classifier(self) -> Classifier | None:
+        """Return the pipeline's own classifier, if it has one."""
+        return Classifier(ITSELF, "the pipeline's own", partial(clone, self.model)) if self.classifies else None
+
+    def with_fixed_count(self, X: Any, y: Any) -> GivenMethod:
+        """Return the method with its number of components, found by a fit.
+
+        For a pipeline that ends in a classifier, these are the inputs of the classifier.
+        """
+        model = clone(self.model)
+        if self.classifies:
+            model = model[:-1] if isinstance(model, Pipeline) else model
+        if not hasattr(model, "transform") or (isinstance(model, Pipeline) and not len(model)):
+            return self
+        return replace(self, fixed=int(model.fit(X, y).transform(X[:2]).shape[1]))
+
+
+def as_methods(wanted: str | Any | Iterable[str | Any], n_rows: int = 0) -> tuple[Method, ...]:
+    """Return names and estimators as methods, in their order, each name once; "default" depends on n_rows."""
+    listed = [wanted] if isinstance(wanted, str) or hasattr(wanted, "fit") else list(wanted)
+    found: dict[str, Method] = {}
+    for one in listed:
+        for method in named_methods([one], n_rows) if isinstance(one, str) else [_given(one)]:
+            if isinstance(method, GivenMethod) and method.name in found:
+                raise ValueError(
+                    f"methods must have different names; got {method.name!r} twice. Wrap one of them in a Pipeline."
+                )
+            found.setdefault(method.name, method)
+    return tuple(found.values())
+
+
+def _given(model: Any) -> GivenMethod:
+    if isinstance(model, type) or not hasattr(model, "fit") or not hasattr(model, "get_params"):
+        raise TypeError(
+            f"methods must be names, or scikit-learn estimators such as PCA() or make_pipeline(StandardScaler(), "
+            f"PLSRegression()); got {model!r}."
+        )
+    classifies = not hasattr(model, "transform")
+    if classifies and not hasattr(model, "predict"):
+        raise TypeError(f"methods must have transform or predict; {type(model).__name__} has neither.")
+    with config_context(print_changed_only=False):
+        written = " ".join(model.__repr__(N_CHAR_MAX=10**9).split())
+    return GivenMethod(
+        _name(model),
+        "passed by the caller",
+        None if classifies else type(model),
+        nested_from=never,
+        most_components=_any_number,
+        ours=False,
+        model=model,
+        parameter="" if classifies else _parameter(model),
+        classifies=classifies,
+        written=written,
+    )
+
+
+def _any_number(sizes: Sizes) -> int:
+    return sys.maxsize
+
+
+def _name(model: Any) -> str:
+    if isinstance(model, Pipeline):
+        return "+".join(type(step).__name__ for _, step in model.steps if step not in (None, "passthrough"))
+    return type(model).__name__
+
+
+def _parameter(model: Any) -> str:
+    """Return the last parameter named n_components, of the estimator or of a step of the pipeline."""
+    named = [name for name in model.get_params() if name == "n_components" or name.endswith("__n_components")]
+    of_steps = {f"{step}__n_components" for step, _ in model.steps} if isinstance(model, Pipeline) else {"n_components"}
+    direct = [name for name in named if name in of_steps]
+    return direct[-1] if direct else ""

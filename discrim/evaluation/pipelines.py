@@ -1,7 +1,8 @@
-"""A pipeline by the names that a comparison uses: unfitted as it was judged, or fitted on all rows to predict."""
+"""Recommended pipeline by name: unfitted as it was judged, or fitted on all rows for prediction."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,54 @@ from discrim.estimators.linear_map import LinearMap
 from discrim.estimators.predictor import Predictor
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
-from discrim.evaluation.recommendation import Recommendation
+from discrim.evaluation.results import ITSELF, Cell
 from discrim.evaluation.trial import keep_groups, numbers_of_folds
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.preprocessing import preprocessing
 from discrim.tables.warn_once import columns_in_order
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Recommended pipeline: preprocessing, reduction and classifier, by name and as they were judged.
+
+    Attributes
+    ----------
+    method : str
+        Name of the reduction; "raw" if all columns should be kept.
+    n_components : int
+        Number of components; the number of columns for "raw".
+    classifier : str
+        Name of the classifier; "itself" for the reduction's own predictions.
+    scale : str
+        How columns are scaled: "standard", "range" or "none".
+    impute : str or None
+        How missing cells are filled in; None if none are missing.
+    class_weight : str or None
+        "balanced" if classes count alike in the classifier, else None.
+    """
+
+    method: str
+    n_components: int
+    classifier: str
+    scale: str = "standard"
+    impute: str | None = None
+    class_weight: str | None = None
+
+    @property
+    def cell(self) -> Cell:
+        """Return the cell of the results."""
+        return Cell(self.method, self.n_components, self.classifier)
+
+    @property
+    def reduces(self) -> bool:
+        """Return True for a reduction, False for all columns."""
+        return self.method != "raw"
+
+    @property
+    def predicts_itself(self) -> bool:
+        """Return True if the reduction's own predictions were judged."""
+        return self.classifier == ITSELF
 
 
 def build_pipeline(

@@ -1,33 +1,236 @@
-"""Plan of a comparison: which rows, which splits, which methods, judges and numbers of components."""
+"""Plan of a comparison: the cells (method, K, classifier) that are tried on the splits of one table.
+
+A trial names everything that its result depends on: the content of the table, the split, the scale, the method, K, the
+classifier and the version of discrim. Equal trials are therefore computed once, in whichever run they occur. Facts
+that no single trial has (classes, labels, planned splits) are kept once per run (`Grid.facts`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import version
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from discrim.estimators.pca import PCA
 from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS, Classifier, named_classifiers
-from discrim.evaluation.comparison import Comparison
-from discrim.evaluation.given_methods import GivenMethod, as_methods
-from discrim.evaluation.grid import Grid, automatic_counts, checked_counts, product, refined_counts, training_sizes
-from discrim.evaluation.methods import METHODS, RAW, Method
-from discrim.evaluation.protocol import Protocol, equal_together, grouped, named_protocol, numbered_rows
-from discrim.evaluation.results import ITSELF, Cell, Scores
+from discrim.evaluation.methods import METHODS, RAW, GivenMethod, Method, Sizes, as_methods, directions_of_rows, named
+from discrim.evaluation.protocol import (
+    EqualTogether,
+    Grouped,
+    Protocol,
+    Split,
+    codes_in_order,
+    digest_of,
+    equal_together,
+    grouped,
+    named_protocol,
+    numbered_rows,
+)
+from discrim.evaluation.results import ITSELF, Cell, RunFacts, Scores, trial_key
 from discrim.evaluation.statistics import corrected_t_test
+from discrim.evaluation.trial import OWN_PREDICTION, TrialRows, Work
 from discrim.registry import fewer_than_classes
 from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.preprocessing import preprocessing
 from discrim.tables.validation import checked_labels, checked_table, require_finite
 
 DEFAULT_SPLITS = 20
 EQUAL_ROWS = ("auto", "together", "apart")
-MANY_VALUES = 50  # different values of a column from which on it counts as continuous
-HOPELESS = 0.01  # p value of a reduction's being worse than the best, from which on it is dropped
-LEAST_GAP = 0.02  # and how far behind the best it has to be
+MANY_VALUES = 50  # a column with more different values counts as continuous
+DENSE_CELLS = 20_000_000  # sparse tables up to this size (160 MB) become dense, so that every method can take part
+AUTOMATIC = (1, 2, 5, 10)
+FIRST_SPLITS = 5  # every cell is tried on these before hopeless ones are dropped
+HOPELESS = 0.01  # p value below which a reduction counts as worse than the best, and is dropped
+LEAST_GAP = 0.02  # and the smallest difference to the best for that
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Trials of a run: cells × splits of a table.
+
+    methods, classifiers : the entries that the names in the cells mean
+    n_splits : number of splits of the protocol that are done; None for all
+    impute : how missing cells are filled; None if there are none
+    sample_weight : a weight for each row; None for equal weights
+    sample : number of rows of the data set and the row numbers of the table in it; None if the table has all rows
+    class_weight : weighting of the classifiers that can weight classes
+    dropped : cells that are tried on the first splits only
+    """
+
+    name: str
+    table: LabelledTable
+    cells: tuple[Cell, ...]
+    protocol: Protocol
+    scale: str = "standard"
+    seed: int = 0
+    methods: Mapping[str, Method] = field(default_factory=lambda: METHODS)
+    classifiers: Mapping[str, Classifier] = field(default_factory=lambda: CLASSIFIERS)
+    n_splits: int | None = None
+    impute: str | None = None
+    sample_weight: NDArray[np.float64] | None = None
+    sample: tuple[int, NDArray[np.intp]] | None = None
+    class_weight: str | None = None
+    dropped: frozenset[Cell] = frozenset()
+
+    def __post_init__(self) -> None:
+        preprocessing(self.scale, self.impute)
+        self.protocol.splits(self.table.y, self.seed)  # rejects a class that is too small, before any fit
+
+    @cached_property
+    def rows(self) -> Any:
+        """Return the rows, dense unless they are sparse and many."""
+        X = self.table.X
+        return X.toarray() if issparse(X) and X.shape[0] * X.shape[1] <= DENSE_CELLS else X
+
+    @cached_property
+    def trial_rows(self) -> TrialRows:
+        """Return the rows as trials use them."""
+        steps = preprocessing(self.scale, self.impute, sparse=issparse(self.rows))
+        facts = self.facts
+        groups = facts.groups if facts.groups is not None else facts.equal
+        names = np.array(facts.classes)
+        return TrialRows(self.rows, facts.codes, self.sample_weight, steps, self.seed, groups, self.class_weight, names)
+
+    def with_cells(self, cells: Iterable[Cell], dropped: Iterable[Cell] = ()) -> Grid:
+        """Return the grid with other cells; rows, splits and the hash of the table are not computed again."""
+        changed = replace(self, cells=tuple(cells), dropped=frozenset(dropped))
+        vars(changed).update((name, vars(self)[name]) for name in _SHARED if name in vars(self))
+        return changed
+
+    @cached_property
+    def splits(self) -> list[Split]:
+        return list(islice(self.protocol.splits(self.table.y, self.seed), self.n_splits or self.protocol.n_splits))
+
+    @cached_property
+    def trials(self) -> list[dict[str, Any]]:
+        """Return all trials, split by split, so that finished splits can be compared."""
+        count, common = self.n_splits or self.protocol.n_splits, self.setting
+        own = {name: {"estimator": method.written} for name, method in self.methods.items() if method.written}
+        return [
+            {**common, **cell._asdict(), "split": split, **own.get(cell.method, {})}
+            for split in range(count)
+            for cell in self.cells
+            if split < FIRST_SPLITS or cell not in self.dropped
+        ]
+
+    @cached_property
+    def by_key(self) -> dict[str, dict[str, Any]]:
+        """Return the trials by their key in a store."""
+        return {trial_key(trial): trial for trial in self.trials}
+
+    def work(self, wanted: Iterable[dict[str, Any]]) -> Iterator[Work]:
+        """Return the wanted trials in tasks of one split and method."""
+        tasks: dict[tuple[int, str], list[dict[str, Any]]] = {}
+        for trial in wanted:
+            tasks.setdefault((trial["split"], trial["method"]), []).append(trial)
+        for (split, method), trials in tasks.items():
+            gone = self.dropped if split >= FIRST_SPLITS else ()
+            cells = tuple(cell for cell in self.cells if cell.method == method and cell not in gone)
+            known = named(method, self.methods, "method")
+            own = {ITSELF: OWN_PREDICTION}
+            judges = {
+                name: known.own_classifier or own.get(name) or named(name, self.classifiers, "classifier")
+                for name in {cell.classifier for cell in cells}
+            }
+            yield Work(known, judges, split, cells, tuple(trials))
+
+    @cached_property
+    def facts(self) -> RunFacts:
+        """Return the facts that no single trial has."""
+        classes, codes = np.unique(self.table.y, return_inverse=True)
+        n_rows, sample = (self.table.drawn_from or self.table.n_samples, None) if self.sample is None else self.sample
+        return RunFacts(
+            tuple(classes.tolist()),
+            codes,
+            len(self.splits),
+            self.table.n_features,
+            len(self.cells),
+            n_rows,
+            np.array(self.protocol.groups) if isinstance(self.protocol, Grouped) else None,
+            sample,
+            self.sample_weight,
+            np.array(self.protocol.equal) if isinstance(self.protocol, EqualTogether) else None,
+            tuple(sorted(self.dropped)),
+        )
+
+    @cached_property
+    def setting(self) -> dict[str, Any]:
+        """Return the fields that all trials share; a later version's fields only if set, so that old keys hold."""
+        setting: dict[str, Any] = {
+            "data": self.name,
+            "digest": self.table.digest(),
+            "protocol": self.protocol.name,
+            "protocol_size": self.protocol.size,
+            "scale": self.scale,
+            "impute": self.impute or "",
+            "seed": self.seed,
+            "discrim": version("discrim"),
+            "groups": self.protocol.digest if isinstance(self.protocol, Grouped) else "",
+            "weights": "" if self.sample_weight is None else digest_of(self.sample_weight.tolist()),
+        }
+        setting |= {"class_weight": self.class_weight} if self.class_weight else {}
+        return setting | ({"equal_rows": "together"} if isinstance(self.protocol, EqualTogether) else {})
+
+
+_SHARED = ("rows", "splits", "setting")  # computed values of a grid that do not depend on its cells
+
+
+def product(
+    methods: Iterable[Method], counts: Iterable[int], classifiers: Iterable[Classifier], n_features: int
+) -> tuple[Cell, ...]:
+    """Return every method with every K and classifier; raw features have one K only."""
+    counts, classifiers = tuple(counts), tuple(classifiers)
+    return tuple(
+        Cell(method.name, k, classifier)
+        for method in methods
+        for k in method.counts(counts, n_features)
+        for classifier in method.judges([one.name for one in classifiers])
+    )
+
+
+def training_sizes(table: LabelledTable, protocol: Protocol, seed: int = 0) -> Sizes:
+    """Return the sizes of the training part of the first split."""
+    train, _ = next(iter(protocol.splits(table.y, seed)))
+    return Sizes(len(train), table.n_features, len(codes_in_order(table.y)[1]))
+
+
+def automatic_counts(sizes: Sizes) -> tuple[int, ...]:
+    """Return 1, 2, 5, 10 and n_classes − 1, the number of linear discriminants, as far as rows and columns allow."""
+    most = min(directions_of_rows(sizes), sizes.n_features - 1)  # as many as there are columns reduce nothing
+    return tuple(sorted({k for k in (*AUTOMATIC, sizes.n_classes - 1) if 1 <= k <= most})) or (1,)
+
+
+def refined_counts(tried: Sequence[int], k: int, most: int) -> tuple[int, ...]:
+    """Return up to five more K between k and its neighbours among those tried; above the largest up to 2 k."""
+    below = max((one for one in tried if one < k), default=0)
+    above = min((one for one in tried if one > k), default=min(2 * k, most) + 1)
+    between = [*np.linspace(below, k, 5)[1:-1], *np.linspace(k, above, 4)[1:-1]]
+    return tuple(sorted({k for k in map(round, between) if 1 <= k <= most} - set(tried)))
+
+
+def checked_counts(counts: Iterable[int], table: LabelledTable) -> tuple[int, ...]:
+    """Return K ascending, each once; raise if one is below 1 or all are above the number of features."""
+    asked = list(counts)
+    numbers = sorted({int(k) for k in asked if float(k).is_integer()})
+    if not numbers or numbers[0] < 1 or not all(float(k).is_integer() for k in asked):
+        raise ValueError(f"n_components must be whole numbers ≥ 1, or 'auto'; got {asked}.")
+    if numbers[0] > table.n_features:
+        raise ValueError(
+            f"n_components must be at most {table.n_features}, the number of features; got "
+            f"{', '.join(map(str, numbers))}."
+        )
+    return tuple(numbers)
+
+
+# ---------------------------------------------------------------------- from the parameters of compare
 
 
 def planned(
@@ -49,10 +252,10 @@ def planned(
     equal_rows: str = "auto",
     seed: int = 0,
 ) -> Grid:
-    """The grid that `compare` is asked for, by its parameters' names.
+    """Return the grid for the parameters of `compare`.
 
-    PCA and all columns ("raw") always take part, since all others are compared with them; all columns are classified
-    by RAW_PARTNERS, whatever judges are named. Reductions that classify are also judged by their own prediction.
+    PCA and all columns ("raw") always take part, because all others are compared with them. All columns are classified
+    by RAW_PARTNERS in addition to the named judges. Reductions that classify are also judged by their own prediction.
     """
     drawn = stratified_sample(table, most_rows, seed, groups)
     _require_all_classes(table, drawn, most_rows)
@@ -79,13 +282,13 @@ def planned(
     chosen += tuple(METHODS[name] for name in ("pca", "raw") if name not in {one.name for one in chosen})
     judges = named_classifiers([classifiers] if isinstance(classifiers, str) else list(classifiers))
     if not judges:
-        raise ValueError("No classifier is named. Name one or more, 'default' or 'all'.")
+        raise ValueError("classifiers must name one or more classifiers, 'default' or 'all'; got an empty list.")
     cells = _cells(chosen, _counts(n_components, grid), judges, grid)
     return replace(grid, methods=METHODS | {one.name: one for one in chosen}, cells=cells)
 
 
 def _cells(chosen: tuple[Method, ...], counts: tuple[int, ...], judges: tuple[Classifier, ...], grid: Grid) -> Any:
-    """Every method with every K and judge, with its own prediction where it classifies, and the partners."""
+    """Return every method with every K and judge, own predictions of methods that classify, and the partners."""
     sizes = training_sizes(grid.table, grid.protocol, grid.seed)
     partners = tuple(CLASSIFIERS[name] for name in RAW_PARTNERS)
     partners += tuple(one for one in judges if one not in partners)
@@ -99,10 +302,10 @@ def _cells(chosen: tuple[Method, ...], counts: tuple[int, ...], judges: tuple[Cl
 
 
 def equal_numbers(table: LabelledTable, equal_rows: str) -> np.ndarray | None:
-    """Number the different rows, where equal rows are to be kept together; else None.
+    """Return numbers of the different rows if equal rows are to be kept together; else None.
 
-    With "auto" they are where equal rows are unexpected: more than half of the columns are continuous, which have more
-    than MANY_VALUES different values, or more than half as many as there are different rows.
+    With "auto" they are if more than half of the columns are continuous: these have more than MANY_VALUES different
+    values, or more than half as many as there are different rows.
     """
     if equal_rows not in EQUAL_ROWS:
         raise ValueError(f"equal_rows must be one of {', '.join(EQUAL_ROWS)}; got {equal_rows!r}.")
@@ -134,35 +337,31 @@ def _counts(asked: str | int | Iterable[int], grid: Grid) -> tuple[int, ...]:
         return automatic_counts(training_sizes(grid.table, grid.protocol, grid.seed))
     counts = [asked] if isinstance(asked, (int, np.integer)) else asked
     if isinstance(counts, str) or not isinstance(counts, Iterable):
-        raise ValueError(f"n_components={asked!r}. Pass whole numbers, or 'auto'.")
+        raise ValueError(f"n_components must be whole numbers or 'auto'; got {asked!r}.")
     return checked_counts(counts, grid.table)
 
 
-def refined(found: Comparison) -> Grid | None:
-    """Add numbers of components around the best, the chosen and PCA's best; None where there are none to add."""
-    if found.verdict is None:
-        return None
-    grid, verdict = found.grid, found.verdict
+def refined(grid: Grid, picks: Iterable[Cell]) -> Grid | None:
+    """Add numbers of components around those of the picked cells; return None if there are none to add."""
     cells = set(grid.cells)
     sizes = training_sizes(grid.table, grid.protocol, grid.seed)
-    pca = None if verdict.against_pca is None else verdict.against_pca.other
-    for pick in dict.fromkeys(one for one in (verdict.best, verdict.reduction, pca) if one is not None):
-        method = grid.methods[pick.method]
+    for pick in dict.fromkeys(picks):
         own = [cell for cell in grid.cells if cell.method == pick.method and cell.classifier != ITSELF]
         judges = {cell.classifier for cell in own if cell not in grid.dropped}
-        most = min(method.most_components(sizes), sizes.n_features - 1)
+        most = min(grid.methods[pick.method].most_components(sizes), sizes.n_features - 1)
         for k in refined_counts(sorted({cell.k for cell in own}), pick.k, most) if own else ():
             cells |= {Cell(pick.method, k, classifier) for classifier in judges}
     if cells == set(grid.cells):
         return None
     order = {name: at for at, name in enumerate(dict.fromkeys(cell.method for cell in grid.cells))}
-    return replace(grid, cells=tuple(sorted(cells, key=lambda cell: (order[cell.method], cell.k, cell.classifier))))
+    ordered = sorted(cells, key=lambda cell: (order[cell.method], cell.k, cell.classifier))
+    return grid.with_cells(ordered, grid.dropped)
 
 
 def hopeless(scores: Scores) -> frozenset[Cell]:
-    """Find the reductions that the first splits show to be far behind the best; PCA is measured by the best of PCA.
+    """Return the reductions that are far behind the best on the first splits; PCA is compared with the best PCA.
 
-    All columns are never dropped: they are what reductions are compared with.
+    All columns ("raw") are never dropped, because reductions are compared with them.
     """
     scores = scores.complete()
     gone: list[Cell] = []
@@ -179,7 +378,7 @@ def hopeless(scores: Scores) -> frozenset[Cell]:
 
 
 def _with_fixed_count(method: Method, grid: Grid) -> Method:
-    """A transformer that cannot be told how many components to give is asked how many it gives, in the first split."""
+    """Return the method with its number of components, found by a fit on the first split if it cannot be set."""
     if not isinstance(method, GivenMethod) or method.parameter:
         return method
     first = next(iter(grid.protocol.splits(grid.table.y, grid.seed)))
@@ -188,17 +387,17 @@ def _with_fixed_count(method: Method, grid: Grid) -> Method:
 
 
 def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups: Any = None) -> np.ndarray:
-    """Row numbers, ascending: all, or `most` of them with each class (and whole groups) in its proportion."""
+    """Return ascending row numbers: all, or about `most`, with each class in proportion, or of whole groups."""
     n_rows = table.n_samples
     if most is None or n_rows <= most:
         return np.arange(n_rows)
     if most < 2 * len(table.class_counts()):
-        raise ValueError(f"most_rows={most} is fewer than two rows for each of {len(table.class_counts())} classes.")
+        raise ValueError(f"most_rows must be at least 2 for each of {len(table.class_counts())} classes; got {most}.")
     random = np.random.default_rng(seed)
     if groups is not None:
         names, codes = np.unique(np.asarray(groups), return_inverse=True)
         order, sizes = random.permutation(len(names)), np.bincount(codes)
-        order = order[sizes[order] <= most]  # a larger group cannot be taken whole
+        order = order[sizes[order] <= most]  # a larger group does not fit
         return np.flatnonzero(np.isin(codes, order[np.cumsum(sizes[order]) <= most]))
     shuffled = random.permutation(n_rows)
     by_class = shuffled[np.argsort(table.y[shuffled], kind="stable")]
@@ -208,19 +407,19 @@ def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups:
 
 
 def _require_all_classes(table: LabelledTable, drawn: np.ndarray, most: int | None) -> None:
-    """Whole groups, drawn at random, may leave out every row of a class; the comparison would be of other classes."""
+    """Raise if a sample of whole groups has no row of some class."""
     lost = np.setdiff1d(table.y, table.y[drawn])
     if len(lost):
         raise ValueError(
-            f"No row of {', '.join(map(repr, lost.tolist()[:5]))}{', …' if len(lost) > 5 else ''} is among whole "
-            f"groups of {most} rows together. Pass a larger most_rows, another seed, or no most_rows."
+            f"most_rows must allow groups with every class; {most} rows of whole groups have none of "
+            f"{', '.join(map(repr, lost.tolist()[:5]))}{', …' if len(lost) > 5 else ''}. Increase it."
         )
 
 
 def labelled_table(X: Any, y: Any, *, filled: bool = False) -> LabelledTable:
-    """Return arrays or a data frame as a labelled table with text labels; what the estimators refuse is refused.
+    """Return arrays or a data frame as a labelled table with text labels; raise for input that estimators reject.
 
-    filled : missing cells are filled in later, so NaN may come
+    filled : missing cells are filled later, so NaN is allowed
     """
     names: Sequence[Any] = list(X.columns) if hasattr(X, "columns") else []
     rows = checked_table(PCA(), X, reset=True)
@@ -236,10 +435,10 @@ def labelled_table(X: Any, y: Any, *, filled: bool = False) -> LabelledTable:
 
 
 def require_identity(grid: Grid, store: Any) -> None:
-    """An estimator that does not say all of what it is cannot be found again in a store."""
+    """Raise if a store cannot identify an estimator, because its parameters have no stable text."""
     for method in grid.methods.values():
         if store is not None and isinstance(method, GivenMethod) and " at 0x" in method.written:
             raise ValueError(
-                f"{method.name} has a parameter without a name of its own ({method.written[:80]}…), so a store could "
-                "not tell its results from others. Compare it without a store."
+                f"{method.name} must have parameters with a stable text to be stored; got {method.written[:80]}…. "
+                "Compare it without a store."
             )

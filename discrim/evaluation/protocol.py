@@ -1,25 +1,23 @@
 """Protocols: which rows train and which rows test, split after split.
 
-A protocol is a small value. Its splits follow from the seed and the pattern of the labels alone, never from
-the features or the method under test, so every method is judged on the same rows. Split i of a random holdout
-is the same split however many are asked for, so a longer run extends a shorter one.
+The splits of a protocol depend on the seed and on the pattern of the labels, never on the features or the method, so
+that every method is judged on the same rows. Split i of a random holdout does not depend on the number of splits, so a
+longer run extends a shorter one.
 
-    holdout-80-20   four fifths train, one fifth tests, drawn anew 50 times
-    holdout-50-50   half trains, half tests, drawn anew 100 times
+    holdout-80-20   four fifths train, one fifth tests, 50 random draws
+    holdout-50-50   half trains, half tests, 100 random draws
     kfold           each of 10 folds tests once, the others train
     inverted-kfold  each of 10 folds trains once, the others test
-    few-shot        2 (or 3, 5, …) rows of each class train, the rest tests, drawn anew 20 times
+    few-shot        2 (or 3, 5, …) rows of each class train, the rest tests, 20 random draws
 
 Rows of one group (patients, batches, replicates) are not independent, so a group is on one side of every split. Groups
-are drawn at random until every class has training rows and test rows, or as many classes as the groups allow; they are
-dealt out by scikit-learn's StratifiedGroupKFold, or left out one at a time where they are few. Equal rows can be kept
-on one side of every split too: then the different rows are divided, and equal ones follow.
+are drawn at random until every class has training rows and test rows, or as many classes as the groups allow. For folds
+they are divided by scikit-learn's StratifiedGroupKFold; few groups are left out one at a time. Equal rows can be kept
+on one side too: then the different rows are divided, and equal ones follow.
 
-All are stratified. Random splits share rows, so their scores are not independent; `ratio` is the
-n_test/n_train that the corrected tests of `discrim.evaluation.statistics` need.
-
-Ours are written out where scikit-learn's do another thing: its random splits may leave a small class without a test
-row, and they depend on the order of the classes' names.
+All protocols are stratified. Random splits share rows, so their scores are not independent; `ratio` is the
+n_test/n_train that the corrected tests of `discrim.evaluation.statistics` need. scikit-learn's random splits are not
+used, because they may leave a small class without a test row and depend on the order of the class names.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.model_selection import LeaveOneGroupOut, StratifiedGroupKFold
 
-from discrim.tables.table_error import Advice, TableError, plural
+from discrim.tables.table_error import Advice, TableError
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]
@@ -44,17 +42,17 @@ Split = tuple[Indices, Indices]
 
 @dataclass(frozen=True)
 class Protocol(ABC):
-    """A named way to divide labelled rows into training and test rows, `n_splits` times."""
+    """Rule that divides labelled rows into training and test rows, `n_splits` times."""
 
     name: str
     n_splits: int
 
     def __post_init__(self) -> None:
         if self.n_splits < 1:
-            raise ValueError(f"{self.name}: n_splits={self.n_splits}. Pass at least 1.")
+            raise ValueError(f"n_splits must be at least 1 for {self.name}; got {self.n_splits}.")
 
     def splits(self, y: ArrayLike, seed: int = 0) -> Iterator[Split]:
-        """Pairs (train, test) of ascending row numbers; a class too small for it is refused at once."""
+        """Return pairs (train, test) of ascending row numbers; raise at once if a class is too small."""
         codes, labels = codes_in_order(y)
         self._check_class_counts(np.bincount(codes, minlength=len(labels)), labels)
         return self._splits_of_codes(codes, seed)
@@ -64,34 +62,34 @@ class Protocol(ABC):
             yield np.flatnonzero(trains), np.flatnonzero(~trains)
 
     def ratio(self, y: ArrayLike) -> float:
-        """n_test / n_train over all splits together."""
+        """Return n_test / n_train over all splits."""
         n_train, n_test = np.sum([(len(train), len(test)) for train, test in self.splits(y)], axis=0)
         return float(n_test / n_train)
 
     @property
     def size(self) -> int | None:
-        """What the splits depend on beside the name, the labels and the seed; how many random ones there are is not."""
+        """Return the parameter that the splits depend on; the number of random splits is not one."""
         return None
 
     @abstractmethod
     def _smallest_class(self) -> int:
-        """The fewest rows a class may have."""
+        """Return the smallest number of rows that a class may have."""
 
     @abstractmethod
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
-        """One mask of the training rows for each split."""
+        """Return a mask of the training rows for each split."""
 
     def _check_class_counts(self, counts: Indices, labels: list[Hashable]) -> None:
         if len(labels) < 2:
             found = f"only the class {labels[0]!r}" if labels else "no rows"
-            raise ValueError(f"{self.name}: y has {found}. Pass labels of at least two classes.")
+            raise ValueError(f"y must have at least two classes for {self.name}; got {found}.")
         least = self._smallest_class()
         if counts.min() < least:
             label, count = labels[int(counts.argmin())], int(counts.min())
             raise TableError(
-                f"{self.name}: class {label!r} has {plural(count, 'row')}, but every class needs at least {least}.",
+                f"Every class must have at least {least} rows for {self.name}; got {count} for {label!r}.",
                 *self._remedies(count),
-                Advice("leave out classes so small", {"min_class_size": least}),
+                Advice("leave out the rows of small classes", {"min_class_size": least}),
                 "merge the class with another",
             )
 
@@ -101,14 +99,14 @@ class Protocol(ABC):
 
 @dataclass(frozen=True)
 class Holdout(Protocol):
-    """A share of each class, drawn at random, tests; the rest trains."""
+    """Protocol in which a random share of each class tests and the rest trains."""
 
     test_share: float = 0.2
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.test_share < 1:
-            raise ValueError(f"{self.name}: test_share={self.test_share}. Pass a share between 0 and 1.")
+            raise ValueError(f"test_share must be between 0 and 1 for {self.name}; got {self.test_share}.")
 
     def _smallest_class(self) -> int:
         return 2
@@ -118,7 +116,7 @@ class Holdout(Protocol):
         return _drawn_masks(codes, n_train, seed, self.n_splits)
 
     def _test_counts(self, counts: Indices) -> Indices:
-        """Whole numbers nearest to the share of each class with the right total, and one row on each side."""
+        """Return test rows per class: nearest to the share, with the right total, and one row on each side."""
         wanted = self.test_share * counts
         n_test = np.floor(wanted).astype(np.intp)
         missing = int(np.rint(wanted.sum())) - int(n_test.sum())
@@ -129,13 +127,13 @@ class Holdout(Protocol):
 
 @dataclass(frozen=True)
 class KFolds(Protocol):
-    """Each class is dealt out to `n_splits` folds; fold i tests in split i, or trains when inverted."""
+    """Protocol in which each class is divided into `n_splits` folds; fold i tests in split i, or trains if inverted."""
 
     inverted: bool = False
 
     def __post_init__(self) -> None:
         if self.n_splits < 2:
-            raise ValueError(f"{self.name}: n_splits={self.n_splits}, the number of folds. Pass at least 2.")
+            raise ValueError(f"n_splits must be at least 2 folds for {self.name}; got {self.n_splits}.")
 
     @property
     def size(self) -> int | None:
@@ -152,7 +150,7 @@ class KFolds(Protocol):
         return ((fold == i) == self.inverted for i in range(self.n_splits))
 
     def _fold_of_row(self, codes: Indices, seed: int) -> Indices:
-        # Dealing goes on where the previous class stopped, so the folds differ by one row at most.
+        # A class continues where the previous one stopped, so that the folds differ by one row at most.
         shuffled = np.random.default_rng(seed).permutation(len(codes))
         by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
         fold = np.empty(len(codes), dtype=np.intp)
@@ -162,14 +160,14 @@ class KFolds(Protocol):
 
 @dataclass(frozen=True)
 class FewShot(Protocol):
-    """`per_class` rows of each class, drawn at random, train; all other rows test."""
+    """Protocol in which `per_class` random rows of each class train and all other rows test."""
 
     per_class: int = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.per_class < 1:
-            raise ValueError(f"{self.name}: per_class={self.per_class}. Pass at least 1.")
+            raise ValueError(f"per_class must be at least 1 for {self.name}; got {self.per_class}.")
 
     @property
     def size(self) -> int | None:
@@ -196,23 +194,23 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 def named_protocol(name: str, *, n_splits: int | None = None, per_class: int | None = None) -> Protocol:
-    """The protocol of that name, with its number of splits (folds) or of training rows per class changed."""
+    """Return the protocol of that name with its number of splits (folds) or training rows per class changed."""
     if name not in PROTOCOLS:
-        raise ValueError(f"No protocol is named {name!r}. There are: {', '.join(PROTOCOLS)}.")
+        raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {name!r}.")
     protocol = PROTOCOLS[name]
     changes: dict[str, Any] = {} if n_splits is None else {"n_splits": n_splits}
     if per_class is not None:
         if not isinstance(protocol, FewShot):
-            raise ValueError(f"per_class={per_class} has no meaning for {name}. Leave it out, or take few-shot.")
+            raise ValueError(f"per_class must not be set for {name}; got {per_class}. Leave it out, or use few-shot.")
         changes["per_class"] = per_class
     return type(protocol)(**{**vars(protocol), **changes})
 
 
 def codes_in_order(y: ArrayLike) -> tuple[Indices, list[Hashable]]:
-    """Classes numbered in order of first appearance, so that renaming them changes no split."""
+    """Return class numbers in order of first appearance, so that other names give the same splits."""
     values = np.asarray(y)
     if values.ndim != 1:
-        raise ValueError(f"y has shape {values.shape}. Pass one label per row.")
+        raise ValueError(f"y must have one label per row; got shape {values.shape}.")
     number: dict[Hashable, int] = {}
     codes = np.fromiter(
         (number.setdefault(label, len(number)) for label in values.tolist()), np.intp, count=len(values)
@@ -221,7 +219,7 @@ def codes_in_order(y: ArrayLike) -> tuple[Indices, list[Hashable]]:
 
 
 def _drawn_masks(codes: Indices, n_train: Indices, seed: int, n_splits: int) -> Iterator[NDArray[np.bool_]]:
-    """Masks with n_train[c] rows of each class c, drawn without replacement."""
+    """Return masks with n_train[c] rows of each class c, drawn without replacement."""
     counts = np.bincount(codes)
     starts = np.cumsum(counts) - counts
     place_in_class = np.arange(len(codes)) - np.repeat(starts, counts)
@@ -235,13 +233,13 @@ def _drawn_masks(codes: Indices, n_train: Indices, seed: int, n_splits: int) -> 
 
 
 LEAVE_ONE_OUT = "leave-one-group-out"
-FEW_GROUPS = 10  # up to so many are left out one at a time
-DRAWS = 200  # of groups, for a split in which every class is on both sides
+FEW_GROUPS = 10  # up to this number, groups are left out one at a time
+DRAWS = 200  # attempts to draw groups with every class on both sides
 
 
 @dataclass(frozen=True)
 class Grouped(Protocol):
-    """Rows of a group are on one side of every split; `name` is the protocol that the groups are divided by."""
+    """Protocol that keeps rows of a group on one side of every split; `name` is the protocol for the groups."""
 
     groups: tuple[int, ...] = field(default=(), repr=False)
     test_share: float = 0.2
@@ -252,7 +250,7 @@ class Grouped(Protocol):
 
     @property
     def digest(self) -> str:
-        """Identify the groups, and how they are drawn: earlier versions drew other holdouts."""
+        """Return a hash of the groups and how they are drawn; earlier versions drew other holdouts."""
         return digest_of((*self.groups, "drawn") if self.name.startswith("holdout") else self.groups)
 
     def _smallest_class(self) -> int:
@@ -263,23 +261,23 @@ class Grouped(Protocol):
         held_by = [len(np.unique(groups[codes == code])) for code in range(codes.max() + 1)]
         if min(held_by) < 2:
             raise ValueError(
-                f"{sum(held < 2 for held in held_by)} of {len(held_by)} classes are in one group only: where it tests, "
-                "no row of the class trains. Leave the class out, or split without groups."
+                f"Every class must be in at least two groups; {sum(held < 2 for held in held_by)} of {len(held_by)} "
+                "classes are in one. Leave out the class, or split without groups."
             )
         holds = np.zeros((groups.max() + 1, len(held_by)), dtype=bool)  # which classes each group has
         holds[groups, codes] = True
         for in_test in self._tested_groups(holds, codes, groups, seed):
             if not holds[~in_test].any(axis=0).all():
                 raise ValueError(
-                    f"{self.name} with groups: no split keeps training rows of every class. Use fewer splits, or leave "
-                    "out classes that few groups have."
+                    f"Every split of {self.name} must have training rows of every class; the groups do not allow it. "
+                    "Use fewer splits, or leave out classes that few groups have."
                 )
             yield ~in_test[groups]
 
     def _tested_groups(
         self, holds: NDArray[np.bool_], codes: Indices, groups: Indices, seed: int
     ) -> Iterator[NDArray[np.bool_]]:
-        """For each split, which groups test."""
+        """Return which groups test, for each split."""
         if self.name.startswith("holdout"):
             yield from (self._drawn(holds, np.random.default_rng((seed, at))) for at in range(self.n_splits))
             return
@@ -292,7 +290,7 @@ class Grouped(Protocol):
             yield in_test
 
     def _drawn(self, holds: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
-        """Draw groups that test, until every class is on both sides; else the draw with most classes in the test."""
+        """Draw test groups until every class is on both sides; else return the draw with most classes in the test."""
         n_test = int(np.clip(np.ceil(self.test_share * len(holds)), 1, len(holds) - 1))
         best, most = np.zeros(len(holds), dtype=bool), -1
         for _ in range(DRAWS):
@@ -307,20 +305,20 @@ class Grouped(Protocol):
 
 
 def digest_of(values: Iterable[Any]) -> str:
-    """SHA-256 of plain values."""
+    """Return the SHA-256 of plain values."""
     return hashlib.sha256(json.dumps(list(values)).encode()).hexdigest()
 
 
 def grouped(protocol: Protocol, groups: ArrayLike) -> Grouped:
-    """The protocol with whole groups on either side; few groups are left out one at a time.
+    """Return the protocol with whole groups on either side; few groups are left out one at a time.
 
-    groups : the group of each row, by any label
+    groups : label of the group of each row
     """
     codes, labels = codes_in_order(groups)
     if len(labels) < 3:
-        raise ValueError(f"There are {len(labels)} groups. Splitting by groups takes at least 3.")
+        raise ValueError(f"groups must be at least 3; got {len(labels)}.")
     if isinstance(protocol, FewShot) or protocol.name == "inverted-kfold":
-        raise ValueError(f"{protocol.name} cannot keep groups together. Take holdout-80-20, holdout-50-50 or kfold.")
+        raise ValueError(f"protocol must be holdout-80-20, holdout-50-50 or kfold with groups; got {protocol.name}.")
     if len(labels) <= FEW_GROUPS or (isinstance(protocol, KFolds) and len(labels) <= protocol.n_splits):
         return Grouped(LEAVE_ONE_OUT, len(labels), tuple(codes.tolist()))
     share = protocol.test_share if isinstance(protocol, Holdout) else 1 / protocol.n_splits
@@ -329,9 +327,10 @@ def grouped(protocol: Protocol, groups: ArrayLike) -> Grouped:
 
 @dataclass(frozen=True)
 class EqualTogether(Protocol):
-    """Another protocol on the different rows; equal rows are on one side of every split.
+    """Protocol that divides the different rows by another protocol; equal rows are on one side of every split.
 
-    base : the protocol; equal : a number for each row, the same for equal rows
+    base : the other protocol
+    equal : a number for each row, the same for equal rows
     """
 
     base: Protocol = field(default=PROTOCOLS["kfold"])
@@ -357,11 +356,11 @@ class EqualTogether(Protocol):
         return self.base._smallest_class()
 
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
-        raise NotImplementedError  # its splits follow from those of the different rows
+        raise NotImplementedError  # `splits` uses those of the different rows
 
 
 def numbered_rows(X: Any) -> Indices | None:
-    """Number the different rows of a table; None where all are different, or the table is sparse."""
+    """Return numbers of the different rows of a table; None if all are different or the table is sparse."""
     if issparse(X):
         return None
     rows = np.ascontiguousarray(X) + 0.0  # so that -0.0 and 0.0 are equal
@@ -383,7 +382,7 @@ def protocol_of(
     groups: ArrayLike | None = None,
     equal: ArrayLike | None = None,
 ) -> Protocol:
-    """The protocol that a trial names, with so many splits where these are drawn at random."""
+    """Return the protocol that a trial names, with `n_splits` splits if these are random."""
     if equal is not None:
         return equal_together(protocol_of(name, size, n_splits), equal)
     if name == LEAVE_ONE_OUT:

@@ -1,13 +1,13 @@
-"""Which differences between methods are real.
+"""Statistical tests and intervals for scores of overlapping splits.
 
-Scores from random splits of one data set share rows, so their differences are not independent, and the usual
-tests find a winner among equals far too often: at a nominal 5 % the sign test over 50 random 80/20 splits
-rejects about 28 % of the time. The corrected resampled test widens the variance by what the splits share,
+Random splits of one data set share rows, so score differences are not independent, and the usual tests find a winner
+among equal methods too often: at a nominal 5 % the sign test over 50 random 80/20 splits rejects about 28 % of the
+time. The corrected resampled test increases the variance by the shared part,
 
     t = d̄ / √( (1/J + n_test/n_train) · s² ),     J − 1 degrees of freedom
 
-(Nadeau and Bengio 2003), and comes first here; the tests the papers use stand beside it. Functions of
-per-split values take them along the first axis, and any further axes are separate comparisons.
+(Nadeau and Bengio 2003). The tests of the papers are here as well. Values per split are along the first axis; further
+axes are separate comparisons.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Figure = Any  # a float for one comparison, an array for several at once
 
 @dataclass(frozen=True)
 class TTest:
-    """Mean difference over its standard error."""
+    """Result of a t test: mean difference over its standard error."""
 
     statistic: Figure
     p_value: Figure
@@ -34,7 +34,7 @@ class TTest:
 
 @dataclass(frozen=True)
 class SignTest:
-    """Splits won, lost and tied; the ties take no part in the p value."""
+    """Result of a sign test: splits won, lost and tied; ties do not count in the p value."""
 
     wins: Figure
     losses: Figure
@@ -44,7 +44,7 @@ class SignTest:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and the limits around it."""
+    """Mean with the limits of its interval."""
 
     mean: Figure
     low: Figure
@@ -53,7 +53,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Friedman:
-    """Do methods differ over several data sets at all? χ², and the sharper F of Iman and Davenport."""
+    """Result of Friedman's test that methods differ over data sets: χ² and the F of Iman and Davenport."""
 
     statistic: float
     p_value: float
@@ -63,9 +63,9 @@ class Friedman:
 
 
 def corrected_t_test(differences: ArrayLike, ratio: float, *, alternative: Alternative = "two-sided") -> TTest:
-    """Corrected resampled t test of per-split differences; `ratio` is n_test/n_train (`Protocol.ratio`)."""
+    """Test per-split differences by the corrected resampled t test; `ratio` is n_test/n_train (`Protocol.ratio`)."""
     if not ratio >= 0:
-        raise ValueError(f"ratio={ratio}. Pass n_test/n_train of the splits, a number above 0.")
+        raise ValueError(f"ratio must be n_test/n_train of the splits, a number ≥ 0; got {ratio}.")
     values = _per_split(differences)
     mean, deviation = values.mean(axis=0), _deviation(values)
     error = np.sqrt(1.0 / len(values) + ratio) * deviation
@@ -75,14 +75,14 @@ def corrected_t_test(differences: ArrayLike, ratio: float, *, alternative: Alter
 
 
 def paired_t_test(differences: ArrayLike, *, alternative: Alternative = "two-sided") -> TTest:
-    """Student's paired t test, which takes the splits for independent: t = d̄ / √(s²/J)."""
+    """Test per-split differences by Student's paired t test, which assumes independent splits: t = d̄ / √(s²/J)."""
     return corrected_t_test(differences, 0.0, alternative=alternative)
 
 
 def sign_test(differences: ArrayLike, *, alternative: Alternative = "greater") -> SignTest:
-    """Sign test: the number of splits won is binomial(wins + losses, ½) when methods are equal.
+    """Test per-split differences by the sign test: wins are binomial(wins + losses, ½) if methods are equal.
 
-    Differences of at most 1e-12 are ties and are dropped. One-sided by default, as the papers use it.
+    Differences of at most 1e-12 are ties and are dropped. One-sided by default, as in the papers.
     """
     values = _per_split(differences, least=1)
     wins, losses = (values > 1e-12).sum(axis=0), (values < -1e-12).sum(axis=0)
@@ -93,16 +93,16 @@ def sign_test(differences: ArrayLike, *, alternative: Alternative = "greater") -
 
 
 def corrected_interval(values: ArrayLike, ratio: float, *, confidence: float = 0.95) -> Interval:
-    """Interval of a mean score over overlapping splits: x̄ ± t · √((1/J + n_test/n_train) s²)."""
+    """Return the interval of a mean score over overlapping splits: x̄ ± t · √((1/J + n_test/n_train) s²)."""
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence}. Pass a number between 0 and 1, such as 0.95.")
+        raise ValueError(f"confidence must be between 0 and 1, such as 0.95; got {confidence}.")
     test = corrected_t_test(values, ratio)
     half = stats.t.ppf(0.5 + confidence / 2, test.degrees_of_freedom) * test.standard_error
     return Interval(test.mean, _plain(test.mean - half), _plain(test.mean + half))
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """p values adjusted for the number of comparisons (Holm 1979); NaN (no test made) stays, uncounted."""
+    """Return p values adjusted for the number of comparisons (Holm 1979); NaN (no test) stays and is not counted."""
     given = np.asarray(p_values, dtype=np.float64)
     adjusted = given.ravel().copy()
     tested = np.flatnonzero(~np.isnan(adjusted))
@@ -113,20 +113,20 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def ranks(scores: ArrayLike) -> NDArray[np.float64]:
-    """Rank of each method (column) on each data set (row); 1 is the highest score, ties share their mean rank."""
+    """Return the rank of each method (column) on each data set (row); 1 is the highest score, ties get mean ranks."""
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
-        raise ValueError(f"scores have shape {table.shape}. Pass data sets × methods, at least 1 × 2.")
+        raise ValueError(f"scores must be data sets × methods, at least 1 × 2; got shape {table.shape}.")
     if np.isnan(table).any():
         row, column = np.argwhere(np.isnan(table))[0]
-        raise ValueError(f"scores[{row}, {column}] is NaN. Leave out data sets some method has no score on.")
-    # Equal means summed from different values differ in their last digit: that is a tie, not an order.
+        raise ValueError(f"scores must not be NaN; got NaN at [{row}, {column}]. Leave out data sets without a score.")
+    # Means that are equal except for rounding are ties.
     settled = np.round(table / (np.abs(table).max() or 1.0), 12)
     return np.asarray(stats.rankdata(-settled, axis=1), dtype=np.float64)
 
 
 def friedman_test(scores: ArrayLike) -> Friedman:
-    """Friedman's test on data sets × methods, corrected for ties.
+    """Apply Friedman's test to data sets × methods, corrected for ties.
 
     χ² = N Σ_j (R̄_j − m)² / [ Σ_ij (r_ij − m)² / (N(k−1)) ], m = (k+1)/2, k−1 degrees of freedom;
     F = (N−1)χ² / (N(k−1) − χ²), with k−1 and (k−1)(N−1).
@@ -148,25 +148,27 @@ def friedman_test(scores: ArrayLike) -> Friedman:
 
 
 def nemenyi_critical_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.05) -> float:
-    """The difference of two mean ranks that is significant: q_α/√2 · √(k(k+1)/(6N)).
+    """Return the difference of two mean ranks that is significant: q_α/√2 · √(k(k+1)/(6N)).
 
-    q_α is the quantile of the studentized range for k methods and infinite freedom. The range divides by the
-    deviation of one mean, a difference of two has √2 times that: hence the √2.
+    q_α is the quantile of the studentized range for k methods and infinite degrees of freedom. The range is divided by
+    the deviation of one mean, and a difference of two means has √2 times that deviation.
     """
     if n_methods < 2 or n_datasets < 1:
-        raise ValueError(f"{n_methods} methods on {n_datasets} data sets. Pass at least 2 methods and 1 data set.")
+        raise ValueError(
+            f"scores must have at least 2 methods and 1 data set; got {n_methods} methods and {n_datasets} data sets."
+        )
     quantile = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)
     return float(quantile / np.sqrt(2) * _rank_error(n_methods, n_datasets))
 
 
 def nemenyi_p_values(scores: ArrayLike) -> NDArray[np.float64]:
-    """p value of Nemenyi's test for every pair of methods (columns), as a symmetric matrix."""
+    """Return p values of Nemenyi's test for every pair of methods (columns), as a symmetric matrix."""
     table = ranks(scores)
     n_datasets, n_methods = table.shape
     gaps = np.abs(np.subtract.outer(table.mean(axis=0), table.mean(axis=0)))
     studentized = gaps * np.sqrt(2) / _rank_error(n_methods, n_datasets)
     p_values = np.ones((n_methods, n_methods))
-    pairs = np.triu_indices(n_methods, k=1)  # the tail is an integral: once for each pair
+    pairs = np.triu_indices(n_methods, k=1)  # the tail is an integral, computed once for each pair
     p_values[pairs] = stats.studentized_range.sf(studentized[pairs], n_methods, np.inf)
     return np.minimum(p_values, p_values.T).clip(0.0, 1.0)
 
@@ -174,36 +176,36 @@ def nemenyi_p_values(scores: ArrayLike) -> NDArray[np.float64]:
 def _per_split(values: ArrayLike, least: int = 2) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or len(array) < least:
-        raise ValueError(f"values have shape {array.shape}. Pass at least {least} splits along the first axis.")
+        raise ValueError(f"values must have at least {least} splits along the first axis; got shape {array.shape}.")
     return array
 
 
 def _deviation(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviation, 0 where it is but the rounding of equal values: 0.9−0.8 ≠ 0.8−0.7 in doubles."""
+    """Return standard deviations; 0 if values are equal except for rounding (0.9−0.8 ≠ 0.8−0.7 in doubles)."""
     deviation = np.asarray(values.std(axis=0, ddof=1))
     return np.where(deviation <= 1e-12 * np.abs(values).max(axis=0), 0.0, deviation)
 
 
 def _over(mean: ArrayLike, error: ArrayLike) -> NDArray[np.float64]:
-    """mean/error with 0/0 = 0 (no difference at all) and x/0 = ±inf (the same difference every time)."""
+    """Return mean/error with 0/0 = 0 (no difference) and x/0 = ±inf (an equal difference every time)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.true_divide(mean, error)
     return np.where((np.asarray(error) == 0) & (np.asarray(mean) == 0), 0.0, quotient)
 
 
 def _tail(at_most: ArrayLike, at_least: ArrayLike, alternative: Alternative) -> Figure:
-    """The p value, from the probabilities of so small and of so large an outcome."""
+    """Return the p value from the probabilities of an outcome as small and of one as large."""
     if alternative == "greater":
         return _plain(at_least)
     if alternative == "less":
         return _plain(at_most)
     if alternative != "two-sided":
-        raise ValueError(f"alternative={alternative!r}. Pass 'two-sided', 'greater' or 'less'.")
+        raise ValueError(f"alternative must be 'two-sided', 'greater' or 'less'; got {alternative!r}.")
     return _plain(np.minimum(1.0, 2.0 * np.minimum(at_most, at_least)))
 
 
 def _rank_error(n_methods: int, n_datasets: int) -> float:
-    """Deviation of the difference of two mean ranks when methods are equal: √(k(k+1)/(6N))."""
+    """Return the deviation of the difference of two mean ranks if methods are equal: √(k(k+1)/(6N))."""
     return float(np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
 
 

@@ -1,12 +1,10 @@
-"""Where results are kept: one SQLite file, one transaction per finished trial.
+"""Store of results: one SQLite file, one transaction per finished trial.
 
-What was put is there: once `put` returns, the row survives the end of the process, by kill -9 too. There is no
-"running" flag and nothing to clean up after a crash; the state of a run is the rows it has committed, and a rerun
-does the trials that are missing. A row is keyed by what its trial says (`trial_key`), so the same trial is never
-stored twice, and beside each row stands the digest of its values: a row that does not match it, or whose key is not
-its trial's, is damage and is named, never a result. A second table keeps what the trials of a run have in common and
-no single trial says: classes, labels, how many splits were asked for. A power cut may cost the rows of the last
-moments, never the file.
+A result is on disk once `put` returns; it survives the end of the process, also by kill −9. There is no "running" flag
+and nothing to clean up after a crash: the state of a run is the set of its rows, and a rerun does the missing trials.
+The key of a row is the hash of its trial, so a trial is never stored twice. Each row has a digest of its values: a row
+that does not match it, or whose key is not its trial's, is reported as damaged. A second table has the facts that the
+trials of a run share. A power failure may lose the rows of the last moments, never the file.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any, Protocol
 
 from discrim.evaluation.results import Result, RunFacts, canonical_json, plain_value, sort_key
 
-_APPLICATION = 0x64736372  # "dscr", at its place in the header of the file
+_APPLICATION = 0x64736372  # "dscr" in the header of the file
 _VERSION = 2
 _FIELDS = ("trial", "scores", "seconds", "status", "reason", "notes", "versions")
 _JSON = ("trial", "scores", "notes", "versions")
@@ -38,7 +36,7 @@ _SCHEMA = (
     """,
     "CREATE TABLE runs (key TEXT PRIMARY KEY, about TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID",
 )
-# A trial that went well is never overwritten; one that failed may go well the next time.
+# A successful trial is never overwritten; a failed one may succeed the next time.
 _PUT = """
     INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (key) DO UPDATE SET scores = excluded.scores, seconds = excluded.seconds, status = excluded.status,
@@ -46,25 +44,26 @@ _PUT = """
     WHERE results.status <> 'ok'
 """
 _RESCUE = (
-    " Start a new store; sqlite3's command .recover may save rows of the old one. No process may copy or "
-    "change the file while a run writes to it."
+    " Start a new store; the command .recover of sqlite3 may save rows of the old one. Do not copy or change the "
+    "file while a run writes to it."
 )
 
 
 class KeyedTrials(Protocol):
-    """Trials by their key, such as a grid has."""
+    """Protocol of a grid: trials by their key."""
 
     @property
     def by_key(self) -> Mapping[str, dict[str, Any]]: ...
 
 
 class StoreError(Exception):
-    """A file that is no store of this version, is damaged, or stays in use by another process."""
+    """Error: a file is not a store of this version, is damaged, or stays in use by another process."""
 
 
 class Store(AbstractContextManager["Store"]):
-    """Result rows in the file `path`, made if it is not there; `read_only` for reports.
+    """Results in the file `path`, which is created if it does not exist.
 
+    read_only : True for reports
     timeout : seconds to wait while another process writes
     """
 
@@ -83,51 +82,49 @@ class Store(AbstractContextManager["Store"]):
                 raise
 
     def put(self, result: Result) -> bool:
-        """Store a result, once and for all when this returns. False: the trial was there already, with status ok."""
+        """Store a result; return False if the trial was stored before with status ok."""
         values = _as_columns(result)
         with self._explained():
             return self._connection.execute(_PUT, values).rowcount > 0
 
     def missing(self, grid: KeyedTrials, *, retry_failed: bool = False) -> list[dict[str, Any]]:
-        """The trials without a row, in their order, each once; with `retry_failed` also those that failed."""
+        """Return the trials without a row in their order; with `retry_failed` also those that failed."""
         unwanted = " WHERE status <> 'failed'" if retry_failed else ""
         with self._explained():
             done = {key for (key,) in self._connection.execute(f"SELECT key FROM results{unwanted}")}
         return [trial for key, trial in grid.by_key.items() if key not in done]
 
     def rows_of(self, grid: KeyedTrials) -> list[Result]:
-        """The results of the grid's trials."""
+        """Return the results of the trials of a grid."""
         return self.rows(grid.by_key.keys())
 
     def rows(self, keys: Collection[str] | None = None) -> list[Result]:
-        """All results, or those with these keys, by their trials: the same results make the same list."""
+        """Return all results, or those with these keys, sorted by trial."""
         with self._explained():
             found = self._connection.execute(f"SELECT key, {', '.join(_FIELDS)}, digest FROM results ORDER BY key")
             rows = [self._row(*values) for values in found if keys is None or values[0] in keys]
         return sorted(rows, key=lambda row: sort_key(row.trial))
 
     def put_run(self, key: str, facts: RunFacts) -> None:
-        """Keep what no trial of a run says; what was kept for the same key is replaced."""
+        """Store the facts of a run; facts with the same key are replaced."""
         text = canonical_json(facts.written())
         with self._explained():
             self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", (key, text, _digest(key, text)))
 
     def runs(self) -> dict[str, RunFacts]:
-        """What was kept of every run, by its key."""
+        """Return the facts of every run by its key."""
         with self._explained():
             found = self._connection.execute("SELECT key, about, digest FROM runs").fetchall()
         for key, about, digest in found:
             if _digest(key, about) != digest:
-                raise StoreError(f"{self.path} is damaged: what it says of the run {key!r} was changed.{_RESCUE}")
+                raise StoreError(f"{self.path} is damaged: the facts of the run {key!r} were changed.{_RESCUE}")
         return {key: RunFacts.read(json.loads(about)) for key, about, _ in found}
 
     def _row(self, key: Any, *values: Any) -> Result:
         *columns, digest = values
         if _digest(key, *columns) != digest or hashlib.sha256(columns[0].encode()).hexdigest() != key:
-            told = str(columns[0])[:200]
-            raise StoreError(
-                f"{self.path} is damaged: the row with key {key!r} was changed. Its trial: {told}{_RESCUE}"
-            )
+            trial = str(columns[0])[:200]
+            raise StoreError(f"{self.path} is damaged: the row {key!r} was changed. Its trial: {trial}{_RESCUE}")
         row = dict(zip(_FIELDS, columns, strict=True))
         return Result(**row | {name: json.loads(row[name]) for name in _JSON})
 
@@ -146,14 +143,14 @@ class Store(AbstractContextManager["Store"]):
         location = self.path.absolute().as_uri()
         if not self.read_only:
             return sqlite3.connect(f"{location}?mode=rwc", uri=True, timeout=timeout, isolation_level=None)
-        # A folder nobody may write to has no room for SQLite's helper files; without a log none are needed.
+        # A read-only folder cannot hold the helper files of SQLite; without a log none are needed.
         log = self.path.with_name(self.path.name + "-wal")
         still = not os.access(self.path.absolute().parent, os.W_OK) and not log.exists()
         mode = "immutable=1" if still else "mode=ro"
         return sqlite3.connect(f"{location}?{mode}", uri=True, timeout=timeout, isolation_level=None)
 
     def _require_own(self) -> None:
-        # Seen in one transaction, or another process could make the table between two looks.
+        # Read in one transaction, because another process could create the table in between.
         self._connection.execute("BEGIN")
         application, version = self._pragma("application_id"), self._pragma("user_version")
         used = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -162,18 +159,18 @@ class Store(AbstractContextManager["Store"]):
             return
         if application == _APPLICATION:
             raise StoreError(
-                f"{self.path} is a store of version {version}; this discrim knows version {_VERSION}. "
+                f"{self.path} must be a store of version {_VERSION}; got version {version}. "
                 f"{'Upgrade discrim' if version > _VERSION else 'Start a new store'} to use it."
             )
         if application or used:
-            raise StoreError(f"{self.path} is a database, but not a store of discrim. Name another file.")
+            raise StoreError(f"{self.path} must be a store of discrim; got another database. Name another file.")
         if self.read_only:
-            raise StoreError(f"{self.path} holds no results: it was never written to.")
+            raise StoreError(f"{self.path} has no results: it was never written to.")
 
     def _prepare(self, timeout: float) -> None:
-        """Write-ahead log, and the table if it is not there, made by one process even if two try at once."""
+        """Set the write-ahead log and create the tables; safe if two processes do it at once."""
         self._patiently("PRAGMA journal_mode = WAL", timeout)
-        # The log is synced when it is folded into the file, not at each commit: 0.2 ms a row instead of 4.
+        # The log is synced when it is merged into the file, not at each commit: 0.2 ms a row instead of 4.
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if self._pragma("application_id") == _APPLICATION:
             return
@@ -191,7 +188,7 @@ class Store(AbstractContextManager["Store"]):
             raise
 
     def _patiently(self, statement: str, timeout: float) -> None:
-        """For a change of journal mode, which SQLite refuses at once instead of waiting for its turn."""
+        """Repeat a change of the journal mode, which SQLite rejects at once while another process writes."""
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -212,23 +209,23 @@ class Store(AbstractContextManager["Store"]):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """SQLite's errors in words that name the file: a full disk as OSError, the rest as StoreError."""
+        """Translate errors of SQLite into errors that name the file: OSError for a full disk, else StoreError."""
         try:
             yield
         except sqlite3.Error as error:
             raise _explanation(self.path, error) from error
-        except UnicodeDecodeError as error:  # SQLite's own words quote what is damaged
+        except UnicodeDecodeError as error:  # the message of SQLite quotes damaged bytes
             raise StoreError(f"{self.path} is damaged ({error}).{_RESCUE}") from error
 
 
-# SQLite's errors in our words: of the system, with its number, and of the store itself
+# messages for errors of SQLite: of the system, with its number, and of the store itself
 _OF_SYSTEM = {
     sqlite3.SQLITE_FULL: (errno.ENOSPC, "No space left for the results"),
     sqlite3.SQLITE_IOERR: (errno.EIO, "Results could not be read or written ({error}); the disk may be full"),
     sqlite3.SQLITE_READONLY: (errno.EACCES, "Results cannot be written here"),
-    sqlite3.SQLITE_CANTOPEN: (errno.ENOENT, "The store cannot be opened or made here"),
+    sqlite3.SQLITE_CANTOPEN: (errno.ENOENT, "The store cannot be opened or created here"),
 }
-_IN_USE = "{path} is in use by another process, which did not let go of it in time."
+_IN_USE = "{path} is in use by another process, which did not release it in time."
 _OF_STORE = {
     sqlite3.SQLITE_BUSY: _IN_USE,
     sqlite3.SQLITE_LOCKED: _IN_USE,
@@ -246,7 +243,7 @@ def _explanation(path: Path, error: sqlite3.Error) -> Exception:
 
 
 def _require_sqlite_or_new(path: Path, read_only: bool) -> None:
-    """Say in our own words what is wrong with the path before SQLite does, or writes to it."""
+    """Raise an error for a wrong path before SQLite opens or writes to it."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "A store is a file, not a folder", str(path))
     if not path.exists():
@@ -258,14 +255,14 @@ def _require_sqlite_or_new(path: Path, read_only: bool) -> None:
     with open(path, "rb") as handle:
         head = handle.read(16)
     if head and head != b"SQLite format 3\0":
-        raise StoreError(f"{path} is not a store of discrim: it begins with {head[:12]!r}. Name another file.")
+        raise StoreError(f"{path} must be a store of discrim; it begins with {head[:12]!r}. Name another file.")
 
 
 def _as_columns(result: Result) -> tuple[Any, ...]:
-    """A result's values in the order of the table's columns."""
+    """Return the values of a result in the order of the columns."""
     trial = canonical_json(result.trial)
     key = hashlib.sha256(trial.encode()).hexdigest()
-    # Scores may be NaN or infinite, and stay so; a trial's description may not.
+    # Scores may be NaN or infinite; the description of a trial may not.
     scores = json.dumps(plain_value(result.scores, "scores", finite=False), sort_keys=True, ensure_ascii=False)
     notes = json.dumps(plain_value(result.notes, "notes"), ensure_ascii=False)
     seconds, versions = float(result.seconds), canonical_json(result.versions)
@@ -274,5 +271,5 @@ def _as_columns(result: Result) -> tuple[Any, ...]:
 
 
 def _digest(*columns: Any) -> str:
-    """SHA-256 of the values with their bounds and kinds, so that no two lists of values have the same."""
+    """Return the SHA-256 of the values with their bounds and types, so that different lists differ."""
     return hashlib.sha256(json.dumps(columns, ensure_ascii=True, default=repr).encode()).hexdigest()

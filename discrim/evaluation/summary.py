@@ -1,22 +1,22 @@
-"""Rows of results → one line per method and classifier: which K, how well, and how far from all columns and from PCA.
+"""Lines of the ranked table: one per method and classifier, with K, score and differences to all columns and to PCA.
 
 For each method and classifier, K is the smallest whose mean score lies within one standard error of the best K's; the
-recommended pipeline's line has the K that is recommended. The comparisons are with the best line of all columns ("raw")
-and with the best line of PCA, over all K and classifiers. Splits share rows, so errors, intervals and tests are the
-corrected ones. The p values of a column are adjusted for their number (Holm), and where a line is worse also for the
-number of lines that the best one was chosen from. Only splits that both sides have are compared.
+recommended pipeline's line has the recommended K. Lines are compared with the best line of all columns ("raw") and with
+the best line of PCA, over all K and classifiers. Errors, intervals and tests are corrected for rows shared by splits.
+The p values of a column are adjusted for their number (Holm), and, if a line is worse, also for the number of lines
+that the best one was chosen from. Only splits that both sides have are compared.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.evaluation.results import Cell, Result, Scores
+from discrim.evaluation.results import Cell, Results, Scores
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm, sign_test
 
 METRICS = {
@@ -33,7 +33,7 @@ BySplit = Mapping[int, float]
 
 @dataclass(frozen=True)
 class Difference:
-    """A score minus the other's, over the splits both have."""
+    """Difference of two scores over the splits that both have."""
 
     mean: float
     p_value: float  # corrected t test
@@ -50,10 +50,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Line:
-    """One method with one classifier, at the K chosen for it.
+    """Method with a classifier, at the K chosen for it.
 
     same : other methods with the same predictions on every split, for this K and classifier
-    dropped : whether only the first splits were tried, as they showed it to be hopeless
+    dropped : True if only the first splits were tried, because the line was far behind the best
     """
 
     method: str
@@ -78,22 +78,12 @@ class Line:
         return Cell(self.method, self.k, self.classifier)
 
 
-def lines_of(
-    rows: Iterable[Result],
-    metric: str = "accuracy",
-    recommended: Cell | None = None,
-    dropped: Iterable[Cell] = (),
-) -> list[Line]:
-    """Return the lines, best first; of equals the one with fewer components. Dropped ones come last."""
-    good = [row for row in rows if row.ok]
+def lines_of(results: Results, metric: str = "accuracy", recommended: Cell | None = None) -> list[Line]:
+    """Return the lines, best first; of equal lines the one with fewer components. Dropped ones are last."""
     require_metric(metric)
-    scores, seconds, gone = Scores.of(good, metric), _mean_seconds(good), set(dropped)
-    kinds = {kind: Scores.of(good, kind) for kind in METRICS}
-    lines = [
-        _line(*names, by_k, scores.ratio, seconds[names[0]], kinds, recommended, gone)
-        for names, by_k in scores.curves.items()
-    ]
-    lines = _without_twins(lines, good, recommended)
+    scores = results.scores(metric)
+    lines = [_line(*names, by_k, metric, results, recommended) for names, by_k in scores.curves.items()]
+    lines = _without_twins(lines, results, recommended)
     over_pca, over_raw = (_differences(lines, scores, other) for other in ("pca", "raw"))
     lines = [
         replace(line, against_pca=pca, against_raw=raw)
@@ -108,13 +98,13 @@ def require_metric(metric: str, also: tuple[str, ...] = ()) -> None:
 
 
 def difference(ours: BySplit, others: BySplit, ratio: float) -> Difference | None:
-    """Compare two by split; None where fewer than two splits have both. `adjusted` is for the caller to fill in."""
+    """Compare two series of scores by split; return None for fewer than two shared splits. `adjusted` is not set."""
     shared = sorted(ours.keys() & others.keys())
     return _difference(np.array([ours[split] - others[split] for split in shared]), ratio)
 
 
 def cell_difference(scores: Scores, ours: Cell, other: Cell) -> Difference | None:
-    """Compare two cells; None where fewer than two splits have both. `adjusted` is for the caller to fill in."""
+    """Compare two cells; return None for fewer than two shared splits. `adjusted` is not set."""
     return _difference(scores.both(ours, other), scores.ratio)
 
 
@@ -122,15 +112,15 @@ def _difference(gaps: NDArray[np.float64], ratio: float) -> Difference | None:
     if len(gaps) < 2:
         return None
     test = corrected_t_test(gaps, ratio)
-    # The same difference in every split (a few test rows) shows no variance to judge it by: that proves nothing.
+    # An equal difference in every split (few test rows) has no variance, so nothing can be tested.
     p_value = test.p_value if test.standard_error > 0 else 1.0
     return Difference(float(gaps.mean()), p_value, p_value, sign_test(gaps).p_value, len(gaps))
 
 
 def adjusted(differences: Sequence[Difference | None], chosen_from: int = 1) -> list[Difference | None]:
-    """Apply Holm's correction over all of them.
+    """Apply Holm's correction to all differences.
 
-    chosen_from : how many lines the other side was the best of; so many chances it had to look better
+    chosen_from : number of lines that the other side was the best of; each was a chance to look better
     """
     raised = [
         np.nan if one is None else min(1.0, one.p_value * (chosen_from if one.mean < 0 else 1)) for one in differences
@@ -142,7 +132,7 @@ def adjusted(differences: Sequence[Difference | None], chosen_from: int = 1) -> 
 
 
 def limits(values: ArrayLike, ratio: float, least: float = -np.inf, most: float = np.inf) -> tuple[float, float]:
-    """The corrected 95 % interval of a mean, within what it can be; NaN where there is one split only."""
+    """Return the corrected 95 % interval of a mean, cut to the possible range; NaN for one split."""
     if np.size(values) < 2:
         return np.nan, np.nan
     found = corrected_interval(values, ratio)
@@ -153,14 +143,12 @@ def _line(
     method: str,
     classifier: str,
     by_k: dict[int, NDArray[np.float64]],
-    ratio: float,
-    seconds: float,
-    kinds: Mapping[str, Scores],
+    metric: str,
+    results: Results,
     recommended: Cell | None,
-    dropped: set[Cell],
 ) -> Line:
-    curve = {k: float(values.mean()) for k, values in by_k.items()}
-    # A K that some splits could not give (too few rows, a failure) is judged on fewer; so it must not be chosen for it.
+    curve, ratio = {k: float(values.mean()) for k, values in by_k.items()}, results.scores(metric).ratio
+    # A K that some splits lack (too few rows, a failure) has a mean over fewer splits, so it must not be chosen.
     most = max(map(len, by_k.values()))
     means = {k: curve[k] for k, values in by_k.items() if len(values) == most}
     best = max(means, key=lambda k: (round(means[k], 12), -k))
@@ -168,26 +156,28 @@ def _line(
     k = min(k for k, mean in means.items() if mean >= reach - 1e-12)
     if recommended is not None and (recommended.method, recommended.classifier) == (method, classifier):
         k = recommended.k
+    cell, seconds = Cell(method, k, classifier), results.fit_seconds[method]
+    of_kinds = {kind: results.scores(kind).of_cell(cell) for kind in METRICS}
+    all_means = {kind: float(values.mean()) for kind, values in of_kinds.items() if len(values)}
     low, high = limits(by_k[k], ratio, 0.0, 1.0)
-    cell = Cell(method, k, classifier)
-    all_means = {kind: float(one.of_cell(cell).mean()) for kind, one in kinds.items() if cell in one.cells}
     line = Line(method, classifier, k, curve[k], low, high, most, best, means[best], curve, seconds, all_means)
-    return replace(line, dropped=cell in dropped)
+    return replace(line, dropped=cell in results.dropped)
 
 
-def _without_twins(lines: list[Line], good: Iterable[Result], recommended: Cell | None) -> list[Line]:
-    """Join lines of methods that made the same predictions, at the same K and by the same classifier, on every split.
+def _without_twins(lines: list[Line], results: Results, recommended: Cell | None) -> list[Line]:
+    """Join lines of methods with the same predictions on every split, at the same K and with the same classifier.
 
     The first one stays, or the recommended one; it names the others.
     """
-    said: dict[Cell, dict[int, str]] = defaultdict(dict)
-    for row in good:
-        said[row.cell][row.split] = row.scores.get("labels", "")
+    predicted: dict[Cell, dict[int, str]] = defaultdict(dict)
+    for row in results.rows:
+        if row.ok:
+            predicted[row.cell][row.split] = row.scores.get("labels", "")
     kept: dict[tuple[object, ...], Line] = {}
     for line in lines:
-        labels = tuple(sorted(said[line.cell].items()))
-        told = all(text for _, text in labels) and line.method not in ("pca", "raw")
-        key = (line.k, line.classifier, labels) if told else (line.cell,)
+        labels = tuple(sorted(predicted[line.cell].items()))
+        known = all(text for _, text in labels) and line.method not in ("pca", "raw")
+        key = (line.k, line.classifier, labels) if known else (line.cell,)
         first = kept.get(key)
         if first is None:
             kept[key] = line
@@ -208,12 +198,3 @@ def _differences(lines: list[Line], scores: Scores, other: str) -> list[Differen
     theirs = Cell(other, best.best_k, best.classifier)
     found = [None if line.method == other else cell_difference(scores, line.cell, theirs) for line in lines]
     return adjusted(found, len(members))
-
-
-def _mean_seconds(good: Iterable[Result]) -> dict[str, float]:
-    """Seconds of one fit of each method, averaged over the splits; of the slowest K where each has its own fit."""
-    longest: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for row in good:
-        of_split = longest[row.cell.method]
-        of_split[row.split] = max(of_split[row.split], row.scores["fit_seconds"])
-    return {method: float(np.mean(list(of_split.values()))) for method, of_split in longest.items()}

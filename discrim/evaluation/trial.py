@@ -1,9 +1,9 @@
-"""One method on one split: a fit, its components cut to every K, and every classifier on them.
+"""Evaluation of one method on one split: one fit, its components for every K, and every classifier on them.
 
-Everything that learns (scale, reduction, classifier) sees the training rows alone. Where the components are nested the
-fit at the largest K serves all; it is always the largest K of the grid, not of what is left to do, so that a run that
-was stopped and taken up again gives the very same numbers. What goes wrong becomes a row with its reason. A row keeps
-the class given to every test row, so that scores of any kind, and of any part of the rows, follow from it later.
+Scale, reduction and classifier are fitted on the training rows only. If the components are nested, the fit at the
+largest K of the grid serves every K; it is the largest of the grid, not of the missing trials, so that a resumed run
+gives the same numbers. An error becomes a row with its reason. A row keeps the predicted class of every test row, so
+that any score of any part of the rows can be computed later. The models of the first split are kept for the report.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OWN_PREDICTION = Classifier(ITSELF, "the reduction's own prediction", DummyClass
 
 
 class Work(NamedTuple):
-    """What one worker does at once: all cells of a method on one split. `wanted` are those not done yet."""
+    """Task of a worker: all cells of a method on one split; `wanted` are the trials that are missing."""
 
     method: Method
     classifiers: Mapping[str, Classifier]
@@ -46,7 +46,7 @@ class Work(NamedTuple):
     wanted: tuple[dict[str, Any], ...]
 
     def failed(self, error: BaseException) -> list[Result]:
-        """The fate of all of them, where it was met before any was reached."""
+        """Return a failed result for every wanted trial."""
         return [
             Result(trial, status="failed", reason=_in_one_line(error), versions=versions()) for trial in self.wanted
         ]
@@ -54,12 +54,14 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrialRows:
-    """What all trials of a run are done on.
+    """Rows of all trials of a run.
 
-    steps : unfitted transformers that come before every reduction
-    seed : of random methods, which draw anew in each split
-    groups : rows of one group are kept together in what a method chooses by folds of its own, too
-    class_weight : of the classifiers that can weight classes
+    y : class number of every row; classifiers compare numbers faster than text
+    steps : unfitted transformers before every reduction
+    seed : seed of random methods, which draw other numbers in each split
+    groups : rows of one group stay together in the folds of a method's own cross-validation
+    class_weight : weighting of the classifiers that can weight classes
+    classes : names of the classes by number; None if y has names
     """
 
     X: Any
@@ -69,10 +71,15 @@ class TrialRows:
     seed: int
     groups: NDArray[np.intp] | None = None
     class_weight: str | None = None
+    classes: NDArray[Any] | None = None
 
     def split(self, number: int, split: Split) -> SplitData:
-        """The two parts of a split, after the steps that were fitted on the training part (weighted, if they can)."""
+        """Return the two parts of a split after the steps, which are fitted on the training part.
+
+        Labels of the first split are names, because its models are kept for the report.
+        """
         train, test = split
+        labels = self.y if number or self.classes is None else self.classes[self.y]
         parts = self.X[train], self.X[test]
         weight = (lambda part: None) if self.weights is None else self.weights.__getitem__
         for step in self.steps:
@@ -81,8 +88,8 @@ class TrialRows:
         return SplitData(
             parts[0],
             parts[1],
-            self.y[train],
-            self.y[test],
+            labels[train],
+            labels[test],
             seed_of(self.seed, number),
             weight(train),
             weight(test),
@@ -93,10 +100,11 @@ class TrialRows:
 
 @dataclass(frozen=True, eq=False)
 class TrialFeatures:
-    """Training and test features for one K, or why there are none; `refused`: the method has not so many.
+    """Training and test features for one K, or the reason why there are none.
 
-    scores : what the fitted method says of itself that belongs to the results (`trial_scores_`)
-    model : the fitted method, for its own predictions
+    refused : True if the method has fewer components
+    scores : scores that the fitted method has itself (`trial_scores_`)
+    model : fitted method; with fewer components than K only if its components are nested
     """
 
     train: Any = None
@@ -112,7 +120,7 @@ class TrialFeatures:
 
 @dataclass(frozen=True, eq=False)
 class SplitData:
-    """Scaled rows and labels of one split, and weights where rows have them."""
+    """Scaled rows and labels of one split, and weights if there are any."""
 
     train: Any
     test: Any
@@ -133,16 +141,26 @@ class SplitData:
         n_rows, n_features = self.train.shape
         return Sizes(n_rows, n_features, len(self.classes))
 
+    def fit(self, method: Method, k: int) -> Any:
+        """Return the method with k components, fitted on the training rows."""
+        model = keep_groups(method.estimator(k, self.seed), self.y_train, self.train_groups)
+        return fitted(model, self.train, self.y_train, self.train_weight)
 
-def evaluate(work: Work, rows: TrialRows, split: Split) -> list[Result]:
-    """The results of the wanted trials."""
+
+def evaluate(work: Work, rows: TrialRows, split: Split) -> tuple[list[Result], dict[int, Any]]:
+    """Return the results of the wanted trials and, for the first split, the fitted model for every K.
+
+    A caller's own estimators are not kept: nothing is known about their size, or whether a process can pass them on.
+    """
     data = rows.split(work.split, split)
     features = features_by_count(work.method, sorted({cell.k for cell in work.cells}), data)
-    return [_result(trial, features[trial["k"]], work.classifiers[trial["classifier"]], data) for trial in work.wanted]
+    found = [_result(trial, features[trial["k"]], work.classifiers[trial["classifier"]], data) for trial in work.wanted]
+    kept = work.split == 0 and not work.method.written
+    return found, {k: one.model for k, one in features.items() if kept and one.model is not None}
 
 
 def seed_of(seed: int, split: int) -> int:
-    """A seed for each split, so that random methods draw anew in each."""
+    """Return a seed for each split, so that random methods draw other numbers in each."""
     return int(np.random.SeedSequence((seed, split)).generate_state(1)[0])
 
 
@@ -150,27 +168,27 @@ def seed_of(seed: int, split: int) -> int:
 
 
 def features_by_count(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
-    """Features for every K, by one fit where the components are nested."""
+    """Return features for every K, from one fit if the components are nested."""
     if method.build is None:
         return dict.fromkeys(counts, TrialFeatures(data.train, data.test))
     why = ""
     if issparse(data.train) and not method.takes_sparse:
-        why = f"{method.name} needs dense rows, and the table is sparse and large"
+        why = f"{method.name} needs dense rows; the table is sparse and large"
     elif data.train_weight is not None and not takes_weights(method.estimator(1, 0)):
-        why = f"{method.name} takes no sample_weight"
+        why = f"{method.name} does not accept sample_weight"
     if why:
         return dict.fromkeys(counts, TrialFeatures(status="skipped", reason=why))
     most = method.most_components(data.sizes)
     sizes = f"{plural(data.sizes.n_rows, 'training row')}, {plural(data.sizes.n_features, 'feature')}"
-    told = f"{method.name} has at most {plural(most, 'component')} for {sizes} and {data.sizes.n_classes} classes"
-    beyond = TrialFeatures(status="skipped", reason=told)
+    why = f"{method.name} has at most {plural(most, 'component')} for {sizes} and {data.sizes.n_classes} classes"
+    beyond = TrialFeatures(status="skipped", reason=why)
     nested_from = 1 if method.resizes else method.nested_from(data.sizes)
     nested_from = np.inf if method.predicts_by_components else nested_from
     found: dict[int, TrialFeatures] = {}
     while left := [k for k in counts if k <= most and k not in found]:
         served = [k for k in left if k < nested_from][:1] or left
         found |= _fitted_for(method, served, data)
-    # more components than the rows have: nothing failed, where fewer can be had
+    # a K that the rows do not have is skipped, not failed, if a smaller K was found
     most_found = max((k for k, one in found.items() if one.status == "ok"), default=np.inf)
     for k, one in found.items():
         if one.refused and k > most_found:
@@ -179,33 +197,34 @@ def features_by_count(method: Method, counts: list[int], data: SplitData) -> dic
 
 
 def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int, TrialFeatures]:
-    """Features by one fit at the largest K: for fewer its first columns, or what the fitted method tells of them.
+    """Return features from one fit at the largest K; for a smaller K its first columns, or the resized model's.
 
-    Where the fit fails, that is said of the largest K alone, since fewer may be had; of all where it served all.
+    If the fit fails, only the largest K fails, because a smaller one may succeed; all fail if the method resizes.
     """
     began, largest = time.perf_counter(), max(counts)
     try:
         with _noted() as notes:
-            unfitted = keep_groups(method.estimator(largest, data.seed), data.y_train, data.train_groups)
-            model = fitted(unfitted, data.train, data.y_train, data.train_weight)
+            model = data.fit(method, largest)
             train, test = model.transform(data.train), model.transform(data.test)
-            if method.ours and train.shape[1] < largest:  # a line for K holds K components
+            if method.ours and train.shape[1] < largest:  # a line for K must have K components
                 has = plural(train.shape[1], "component")
                 raise ValueError(f"n_components={largest}, but {method.name} has {has} for these rows")
             parts = {k: (train, test) if k == largest else (train[:, :k], test[:, :k]) for k in counts}
+            models = dict.fromkeys(counts, model)
             if method.resizes:
-                models = {k: model.with_components(k) for k in counts if k < largest}
-                parts |= {k: (one.transform(data.train), one.transform(data.test)) for k, one in models.items()}
+                models = {k: model if k == largest else model.with_components(k) for k in counts}
+                parts = {k: (one.transform(data.train), one.transform(data.test)) for k, one in models.items()}
     except Exception as error:
         why = TrialFeatures(status="failed", reason=_in_one_line(error), refused=isinstance(error, ValueError))
         failed = counts if method.resizes else [largest]
         return dict.fromkeys(failed, replace(why, seconds=time.perf_counter() - began))
     own, seconds = getattr(model, "trial_scores_", {}), time.perf_counter() - began
-    return {k: TrialFeatures(*parts[k], seconds, notes=tuple(notes), scores=own, model=model) for k in counts}
+    common: dict[str, Any] = {"seconds": seconds, "notes": tuple(notes), "scores": own}
+    return {k: TrialFeatures(*parts[k], model=models[k], **common) for k in counts}
 
 
 def keep_groups(model: Any, y: Any, groups: Any) -> Any:
-    """Set the folds by which a method chooses its parameters, so that rows of one group stay together."""
+    """Set the folds of a method's own cross-validation so that rows of one group stay together."""
     if groups is None or (n_groups := len(np.unique(groups))) < 2:
         return model
     kept = {}
@@ -218,7 +237,7 @@ def keep_groups(model: Any, y: Any, groups: Any) -> Any:
 
 
 def numbers_of_folds(model: Any, before: str = "") -> dict[str, int]:
-    """The parameters of an estimator, or of the steps of a pipeline, that are numbers of folds."""
+    """Return the parameters of an estimator, or of the steps of a pipeline, that are numbers of folds."""
     if isinstance(model, Pipeline):
         found = [numbers_of_folds(step, f"{before}{name}__") for name, step in model.steps]
         return {name: folds for of_step in found for name, folds in of_step.items()}
@@ -227,7 +246,7 @@ def numbers_of_folds(model: Any, before: str = "") -> dict[str, int]:
 
 
 def fitted(model: Any, X: Any, y: Any, weights: NDArray[Any] | None) -> Any:
-    """The model fitted, with weights where rows have them and it takes them."""
+    """Return the fitted model, with weights if there are any and it accepts them."""
     if weights is None or not takes_weights(model):
         return model.fit(X, y)
     name = f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
@@ -251,7 +270,7 @@ def _result(trial: Mapping[str, Any], features: TrialFeatures, classifier: Class
             with _noted() as doubts:
                 model = classifier.estimator(data.class_weight)
                 if data.train_weight is not None and not takes_weights(model):
-                    doubts.append(f"{classifier.name} takes no sample_weight: fitted without, scored with weights")
+                    doubts.append(f"{classifier.name} does not accept sample_weight: fitted without it")
                 own = classifier.name == ITSELF and features.model is not None
                 model = features.model if own else fitted(model, features.train, data.y_train, data.train_weight)
                 seen = data.test if own else features.test
@@ -273,9 +292,9 @@ def _result(trial: Mapping[str, Any], features: TrialFeatures, classifier: Class
 
 
 def _not_judged(features: TrialFeatures, classifier: Classifier, data: SplitData) -> str:
-    """Why the classifier cannot judge the features; empty where it can."""
+    """Return the reason why the classifier cannot judge the features; empty if it can."""
     if issparse(features.train) and not classifier.takes_sparse:
-        return f"{classifier.name} needs dense rows, and the table is sparse and large"
+        return f"{classifier.name} needs dense rows; the table is sparse and large"
     if len(data.y_train) < classifier.least_rows:
         return f"{classifier.name} needs {classifier.least_rows} training rows or more"
     if data.test_weight is not None and not data.test_weight.any():
@@ -286,8 +305,8 @@ def _not_judged(features: TrialFeatures, classifier: Classifier, data: SplitData
 def classification_scores(
     actual: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any], weights: NDArray[Any] | None = None
 ) -> dict[str, Any]:
-    """Accuracy, balanced accuracy, mean F over classes, and the counts (by class) from which any of them follow."""
-    # scikit-learn's confusion_matrix gives the same, and takes longer than some of the classifiers
+    """Return accuracy, balanced accuracy, mean F measure, Matthews correlation and the counts by class."""
+    # scikit-learn's confusion_matrix gives the same and takes longer than some of the classifiers
     cells = np.searchsorted(classes, actual) * len(classes) + np.searchsorted(classes, predicted)
     confusion = np.bincount(cells, weights, minlength=len(classes) ** 2).reshape(len(classes), -1)
     hits, of_class, called = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
@@ -305,14 +324,14 @@ def classification_scores(
 
 
 def matthews(right: float, of_class: NDArray[Any], called: NDArray[Any]) -> float:
-    """Matthews correlation of predicted and actual classes; 0 where all rows are of one class, or called so."""
+    """Return the Matthews correlation of predicted and actual classes; 0 if either has one class only."""
     total = of_class.sum()
     spread = (total**2 - (called**2).sum()) * (total**2 - (of_class**2).sum())
     return float((right * total - of_class @ called) / np.sqrt(spread)) if spread > 0 else 0.0
 
 
 def area_under_curve(positive: NDArray[np.bool_], ranking: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
-    """Chance that a positive row ranks above another one, ties counted half; NaN where either kind is missing."""
+    """Return the area under the ROC curve; ties count half; NaN if one of the two kinds is missing."""
     weight = np.ones(len(positive)) if weights is None else weights
     _, level = np.unique(ranking, return_inverse=True)
     ours, others = (np.bincount(level, weight * side, minlength=level.max() + 1) for side in (positive, ~positive))
@@ -321,7 +340,7 @@ def area_under_curve(positive: NDArray[np.bool_], ranking: NDArray[Any], weights
 
 
 def _ranking(model: Any, X: Any) -> NDArray[Any] | None:
-    """A number for each row that rises with the second class; None where the classifier gives none."""
+    """Return a number for each row that rises with the second class; None if the classifier has none."""
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X)).ravel()
     return np.asarray(model.predict_proba(X))[:, 1] if hasattr(model, "predict_proba") else None
@@ -329,7 +348,7 @@ def _ranking(model: Any, X: Any) -> NDArray[Any] | None:
 
 @contextmanager
 def _noted() -> Iterator[list[str]]:
-    """Warnings are no results and are kept off the screen; that something did not converge is noted."""
+    """Silence warnings; collect those about convergence as notes."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -339,11 +358,11 @@ def _noted() -> Iterator[list[str]]:
 
 
 def _in_one_line(error: BaseException) -> str:
-    """The error in one line."""
+    """Return the error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
 
 
 @cache
 def versions() -> dict[str, str]:
-    """What the numbers depend on beside the trial."""
+    """Return the versions of the libraries that compute the results."""
     return {name: version(name) for name in ("discrim", "numpy", "scipy", "scikit-learn")}

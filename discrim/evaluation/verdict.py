@@ -1,44 +1,45 @@
 """The verdict: which pipeline to take, its corrected score, and whether reducing helps.
 
-**The reduction.** Of all reductions, numbers of components and judges that are not shown to be worse than the one with
-the highest score (by the corrected t test at 5 %, nor by more than the standard error of the highest score), the
-simplest: linear before nonlinear, since linear maps have loadings, then the fewest components, then the higher score.
-Components as many as columns are no reduction.
+**The reduction.** Candidates are all reductions, numbers of components and judges that are not significantly worse
+than the one with the highest score (corrected t test at 5 %) and within the standard error of the highest score. The
+simplest of them is chosen: linear before nonlinear, because linear maps have loadings; then the fewest components; then
+the higher score. As many components as columns are no reduction.
 
-**The partner.** All columns are classified by several common classifiers, and the best of these lines is the partner.
-Where it is shown to be better than the reduction, and than the reduction with the highest score, the verdict is to keep
-the columns. Otherwise the reduction is recommended: it helps where it is shown to be better, else it is as good.
+**The partner.** All columns are classified by several common classifiers; the best of these lines is the partner. If it
+is significantly better than the reduction, and than the reduction with the highest score, the verdict is to keep the
+columns. Otherwise the reduction is recommended: it helps if it is significantly better, else it is as good.
 
-**The p values.** Either side was chosen among several, so the p value is multiplied by how many the better side was
-chosen from, and by two where PCA is compared as well. Simulated, methods that do not differ are called different in
-fewer than 5 of 100 runs. The choice, partners included, is repeated in the bias-corrected score.
+**The p values.** Both sides were chosen among several, so the p value is multiplied by the number that the better side
+was chosen from, and by two if PCA is compared as well. In simulations, methods that do not differ are called different
+in fewer than 5 of 100 runs. The choice, partners included, is repeated in the bias-corrected score.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from discrim.evaluation.held_out import NOT_OF_LABELS, HeldOutLabels, HonestScore
+from discrim.evaluation.held_out import NOT_OF_LABELS, BiasCorrectedScore, Bootstrap, HeldOutLabels
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.results import ITSELF, Cell, Result, RunFacts, Scores
+from discrim.evaluation.results import ITSELF, Cell, Results, Scores
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.summary import LEVEL, NO_DIFFERENCE, limits
 from discrim.evaluation.wording import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, headline, sentences
 
 Array = NDArray[np.float64]
-MARGIN = 0.02  # differences within it, with their whole interval, are called none
+MARGIN = 0.02  # a difference whose whole interval lies within it counts as none
 UNBALANCED = 0.6  # share of the largest class above which balanced accuracy decides
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """The reduction compared with another pipeline.
+    """Comparison of the reduction with another pipeline.
 
     Attributes
     ----------
@@ -51,13 +52,13 @@ class Contrast:
     high : float
         Upper end of that interval.
     p_value : float
-        Of the corrected t test, for all that was looked at.
+        p value of the corrected t test, adjusted for the number of candidates.
     detectable : float
-        The least difference that could have been shown; NaN where splits do not differ, and nothing can be tested.
+        Smallest difference that would be significant; NaN if the splits do not differ.
     finding : str
         "helps", "costs", "as well" or "not shown".
     score : float
-        The other's score, corrected for its choice where the rows tell.
+        Score of the other pipeline, corrected for its choice if predictions of rows are known.
     """
 
     other: Cell
@@ -71,63 +72,63 @@ class Contrast:
 
     @property
     def verdict(self) -> str:
-        """The finding in the words of a `Difference`."""
+        """Return the finding in the words of a `Difference`."""
         return {HELPS: "better", COSTS: "worse"}.get(self.finding, NO_DIFFERENCE)
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What to do, and why.
+    """Recommendation of a comparison, with its evidence.
 
     Attributes
     ----------
     recommended : Cell
-        Method, number of components and classifier to take; method "raw" where all columns should be kept.
+        Method, number of components and classifier to use; method "raw" if all columns should be kept.
     reduction : Cell
-        The reduction to take: the recommended one, unless all columns should be kept.
+        The best choice among reductions: the recommended one, unless all columns should be kept.
     score : float
         Mean score of the recommended pipeline over the splits on which it was also chosen.
     low : float
         Lower end of the 95 % interval of that score.
     high : float
         Upper end of that interval.
-    honest : HonestScore or None
-        The score of what is recommended on rows that had no part in the choice; None where rows do not tell.
+    bias_corrected : BiasCorrectedScore or None
+        Score of the recommendation on rows that were not used for the choice; None if predictions are not known.
     reduction_score : float
-        Score of the reduction, corrected for its choice where the rows tell.
+        Score of the reduction, corrected for its choice if predictions of rows are known.
     best : Cell
         The reduction with the highest mean score.
     best_score : float
         That score.
     linear : Cell or None
-        What would be recommended of the linear methods, where the reduction is not linear; else None.
+        Choice among the linear methods, if the reduction is not linear; else None.
     linear_score : float
-        Its mean score; NaN where there is none.
+        Its mean score; NaN if there is none.
     majority : float
-        Score of naming the class with most training rows; NaN where rows do not tell.
+        Score of predicting the class with most training rows; NaN if predictions are not known.
     against_raw : Contrast or None
         The reduction compared with the best line of all columns.
     against_pca : Contrast or None
-        The reduction compared with the best line of PCA, where it is another method.
+        The reduction compared with the best line of PCA, if it is another method.
     finding : str
         One of "helps", "costs", "as well", "not shown" and "no signal".
     headline : str
         The finding in a few words.
     sentences : tuple of str
-        The answer in words: what to do; against what, by how much, how sure; what it is good for.
+        The answer in words: what to do; compared with what, by how much, how sure; what it is good for.
     metric : str
         The score that decided.
     n_methods : int
-        Reductions that were looked at.
+        Number of reductions that were compared.
     n_features, n_rows : int
-        Size of the table; 0 where rows do not tell.
+        Size of the table; 0 if it is not known.
     classes : tuple of str
         Names of the classes.
     confusion : array of shape (n_classes, n_classes) or None
-        Held-out rows of each class (rows) that the recommended pipeline took for each class (columns), all splits.
+        Held-out rows by class (rows) and class predicted by the recommended pipeline (columns), all splits.
     recall : dict of str to float
-        Of every class, the share of its held-out rows that were recognised, over the splits on which the pipeline was
-        also chosen: slightly optimistic, as `score` is.
+        Recall of each class on held-out rows, over the splits that were used for the choice:
+        slightly optimistic, as `score` is.
     """
 
     recommended: Cell
@@ -135,7 +136,7 @@ class Verdict:
     score: float
     low: float
     high: float
-    honest: HonestScore | None
+    bias_corrected: BiasCorrectedScore | None
     reduction_score: float
     best: Cell
     best_score: float
@@ -156,26 +157,34 @@ class Verdict:
     recall: dict[str, float]
 
     @property
-    def told(self) -> tuple[float, float, float, str]:
-        """The score to go by with its interval, and how it was found: the corrected one where there is one."""
-        honest = self.honest
-        if honest is None:
-            return self.score, self.low, self.high, "on the splits it was chosen on"
-        return honest.mean, honest.low, honest.high, f"on rows that had no part in the choice ({honest.method})"
+    def shown_score(self) -> tuple[float, float, float, str]:
+        """Return the score, its interval and how it was computed; the corrected score if there is one."""
+        found = self.bias_corrected
+        if found is None:
+            return self.score, self.low, self.high, "on the splits that were used for the choice"
+        return found.mean, found.low, found.high, f"on rows not used for the choice ({found.method})"
 
     @property
     def over_raw(self) -> float:
-        """Score of the reduction minus that of the best line of all columns, both corrected where the rows tell."""
-        if self.against_raw is None:
+        """Return the score of the reduction minus that of the best line of all columns, both corrected if known."""
+        return self._over(self.against_raw)
+
+    @property
+    def over_pca(self) -> float:
+        """Return the score of the reduction minus that of the best line of PCA, both corrected if known."""
+        return self._over(self.against_pca)
+
+    def _over(self, other: Contrast | None) -> float:
+        if other is None:
             return np.nan
-        return (self.reduction_score if self.finding == COSTS else self.told[0]) - self.against_raw.score
+        return (self.reduction_score if self.finding == COSTS else self.shown_score[0]) - other.score
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
 
 
 def metric_for(counts: Mapping[Any, float], metric: str) -> str:
-    """The score that decides: as asked for, or with "auto" accuracy unless the largest class has too large a share."""
+    """Return the metric; "auto" means accuracy, or balanced accuracy if the largest class has too large a share."""
     if metric == "auc" and len(counts) != 2:
         raise ValueError(f"metric='auc' must be used with two classes; got {len(counts)}. Use 'mcc' instead.")
     if metric != "auto":
@@ -185,28 +194,28 @@ def metric_for(counts: Mapping[Any, float], metric: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PipelineChoice:
-    """How a pipeline is chosen by its scores: those of all results, or those of a bootstrap sample.
+    """Choice of a pipeline by its scores: those of all results, or those of a bootstrap sample.
 
-    n_methods : reductions that were looked at, also those that were dropped after the first splits
+    n_methods : number of reductions that were compared, with those dropped after the first splits
     """
 
     table: Scores
     nonlinear: frozenset[str] = frozenset()
     n_methods: int = 0
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         return max((cell.k for cell in self.table.cells if cell.method == "raw"), default=0)
 
-    @property
+    @cached_property
     def reductions(self) -> list[int]:
-        """All that have fewer components than there are columns."""
+        """Return the cells with fewer components than columns."""
         most = self.n_features or np.inf
         return [at for at, cell in enumerate(self.table.cells) if cell.method != "raw" and cell.k < most]
 
-    @property
+    @cached_property
     def partners(self) -> list[int]:
-        """The lines of all columns, and those of a caller's classifier that sees no fewer."""
+        """Return the cells of all columns, and those of a caller's classifier that uses all of them."""
         most = self.n_features or np.inf
         return [
             at
@@ -214,17 +223,19 @@ class PipelineChoice:
             if cell.method == "raw" or (cell.classifier == ITSELF and cell.k >= most)
         ]
 
-    def of_method(self, method: str) -> list[int]:
-        return [at for at in self.reductions if self.table.cells[at].method == method]
+    @cached_property
+    def pca(self) -> list[int]:
+        """Return the cells of PCA."""
+        return [at for at in self.reductions if self.table.cells[at].method == "pca"]
 
     def best_of(self, members: Sequence[int], scores: Array | None = None) -> int:
-        """The highest mean among them; of equals the one with fewer components."""
+        """Return the cell with the highest mean; of equal ones that with fewer components."""
         means = (self.table.values if scores is None else scores).mean(axis=1)
         cells = self.table.cells
         return min(members, key=lambda at: (-round(float(means[at]), 12), cells[at].k, cells[at]))
 
     def reduction(self, scores: Array, among: Sequence[int] | None = None) -> int:
-        """The simplest reduction that is not shown to be worse than the best, by these scores (cells × splits)."""
+        """Return the simplest reduction that is not significantly worse than the best (scores: cells × splits)."""
         members, cells = np.array(self.reductions if among is None else among), self.table.cells
         means = scores[members].mean(axis=1)
         best = int(means.argmax())
@@ -233,7 +244,7 @@ class PipelineChoice:
         gaps = (scores[members[best]] - scores[members]).T
         test = corrected_t_test(gaps, self.table.ratio, alternative="greater")
         allowed = corrected_t_test(scores[members[best]], self.table.ratio).standard_error
-        # The same gap in every split leaves nothing to judge it by: then its size alone decides.
+        # An equal gap in every split has no variance to test: then its size alone decides.
         shown = (np.asarray(test.p_value) < LEVEL) & (np.asarray(test.standard_error) > 0)
         good = ~shown & (means >= means[best] - allowed - 1e-12)
         good[best] = True
@@ -244,7 +255,7 @@ class PipelineChoice:
         return min(members[good].tolist(), key=simplicity)
 
     def pair(self, scores: Array) -> tuple[int, int]:
-        """The pipeline to take, and the reduction: one and the same, unless all columns are shown to be better."""
+        """Return the recommended pipeline and the reduction; they differ if all columns are significantly better."""
         chosen = self.reduction(scores)
         if not self.partners or scores.shape[1] < 2:
             return chosen, chosen
@@ -257,13 +268,13 @@ class PipelineChoice:
         return partner, chosen
 
     def p_value(self, test: Any, family: Sequence[int]) -> float:
-        """The p value times how many the better side was chosen from, and times two where PCA is compared as well."""
+        """Return the p value times the number that the better side was chosen from, and times two with PCA."""
         if not test.standard_error > 0:
             return 1.0
         return min(1.0, float(test.p_value) * self.looked_at(family, test.mean > 0) * self.n_tests)
 
     def looked_at(self, family: Sequence[int], ours: bool) -> int:
-        """How many methods the reduction was chosen from, or lines the best of the family."""
+        """Return the number of methods that the reduction was chosen from, or of lines in the other family."""
         if not ours:
             return len({(self.table.cells[at].method, self.table.cells[at].classifier) for at in family})
         rest = {self.table.cells[at].method for at in self.reductions if at not in family}
@@ -271,10 +282,10 @@ class PipelineChoice:
 
     @property
     def n_tests(self) -> int:
-        return 1 + bool(self.of_method("pca"))
+        return 1 + bool(self.pca)
 
     def contrast(self, chosen: int, family: Sequence[int]) -> Contrast | None:
-        """Compare the reduction with the best of a family; None where it is of the family itself."""
+        """Compare the reduction with the best of a family; return None if it belongs to the family."""
         if not family or chosen in family or self.table.n_splits < 2:
             return None
         other = self.best_of(family)
@@ -291,49 +302,60 @@ class PipelineChoice:
         return Contrast(self.table.cells[other], test.mean, low, high, p_value, detectable, finding, score)
 
 
-def verdict_of(
-    rows: Sequence[Result], metric: str, facts: RunFacts | None = None, nonlinear: Iterable[str] = ()
-) -> Verdict | None:
-    """Judge the results of one run; None where no reduction has results.
+def pipeline_choice(results: Results, metric: str, nonlinear: Iterable[str] = ()) -> PipelineChoice | None:
+    """Return the choice among the results of one run; None if no reduction has results.
 
-    facts : what was kept of the run: without it there is no corrected score, no confusion, no majority
-    nonlinear : names of the methods that are no linear map of the features
+    nonlinear : names of the methods that are not a linear map of the features
     """
-    everything = Scores.of(rows, metric)
+    everything = results.scores(metric)
     n_methods = len({cell.method for cell in everything.cells if cell.method != "raw"})
     choice = PipelineChoice(everything.complete(), frozenset(nonlinear), n_methods)
-    if not choice.reductions or choice.table.n_splits == 0:
+    return choice if choice.reductions and choice.table.n_splits else None
+
+
+def promising(choice: PipelineChoice) -> list[Cell]:
+    """Return the best reduction, the chosen one and the best of PCA, around which more K are worth trying."""
+    _, chosen = choice.pair(choice.table.values)
+    found = [choice.best_of(choice.reductions), chosen]
+    if choice.pca and chosen not in choice.pca and choice.table.n_splits > 1:
+        found.append(choice.best_of(choice.pca))
+    return [choice.table.cells[at] for at in found]
+
+
+def verdict_of(results: Results, metric: str, nonlinear: Iterable[str] = ()) -> Verdict | None:
+    """Judge the results of one run; return None if no reduction has results.
+
+    Without the facts of the run there is no corrected score, no confusion matrix and no score of the majority class.
+    """
+    choice = pipeline_choice(results, metric, nonlinear)
+    if choice is None:
         return None
-    held_out = HeldOutLabels.of(rows, facts)
-    found = _judged(choice, metric, held_out)
-    n_rows = 0 if facts is None else len(facts.codes)
-    classes = () if held_out is None else held_out.classes
-    cell = found.recommended
-    confusion = None if held_out is None or cell not in held_out.cells else held_out.confusion(cell)
-    recall = {} if confusion is None else _recall(classes, confusion)
-    found = replace(found, n_rows=n_rows, classes=classes, confusion=confusion, recall=recall)
+    found = _judged(
+        choice, metric, HeldOutLabels.from_results(results), 0 if results.facts is None else len(results.facts.codes)
+    )
     return replace(found, headline=headline(found), sentences=sentences(found))
 
 
-def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None) -> Verdict:
-    """The verdict without its words."""
+def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None, n_rows: int) -> Verdict:
+    """Return the verdict without its words."""
     table = choice.table
     taken, chosen = choice.pair(table.values)
     best, linear = choice.best_of(choice.reductions), _linear_instead(choice, chosen)
-    against_raw, against_pca = (
-        choice.contrast(chosen, choice.partners),
-        choice.contrast(chosen, choice.of_method("pca")),
-    )
-    honest, majority, reduction_score = None, np.array([]), float(table.values[chosen].mean())
+    against_raw, against_pca = (choice.contrast(chosen, family) for family in (choice.partners, choice.pca))
+    bias_corrected, majority, reduction_score = None, np.array([]), float(table.values[chosen].mean())
+    classes, confusion = () if held_out is None else held_out.classes, None
     if held_out is not None:
+        confusion = held_out.confusion(table.cells[taken]) if table.cells[taken] in held_out.cells else None
         majority = held_out.majority_scores(metric)
         if held_out.cells == table.cells and table.n_splits > 1 and metric not in NOT_OF_LABELS:
             drawn = held_out.bootstrap(metric)
-            honest = drawn.score(lambda scores: choice.pair(scores)[0])
-            reduction_score = drawn.score(lambda scores: choice.pair(scores)[1]).mean
-            if against_raw is not None:
-                partner = drawn.score(lambda scores: choice.best_of(choice.partners, scores))
-                against_raw = replace(against_raw, score=partner.mean)
+            pairs = drawn.choose(choice.pair)
+            bias_corrected = drawn.score([one for one, _ in pairs])
+            reduction_score = drawn.score([one for _, one in pairs]).mean
+            against_raw, against_pca = (
+                _corrected(contrast, choice, family, drawn)
+                for contrast, family in ((against_raw, choice.partners), (against_pca, choice.pca))
+            )
     low, high = limits(table.values[taken], table.ratio, -1.0, 1.0)
     return Verdict(
         recommended=table.cells[taken],
@@ -341,7 +363,7 @@ def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None)
         score=float(table.values[taken].mean()),
         low=low,
         high=high,
-        honest=honest,
+        bias_corrected=bias_corrected,
         reduction_score=reduction_score,
         best=table.cells[best],
         best_score=float(table.values[best].mean()),
@@ -350,23 +372,33 @@ def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None)
         majority=float(majority.mean()) if len(majority) else np.nan,
         against_raw=against_raw,
         against_pca=against_pca,
-        finding=_finding(choice, chosen, against_raw, majority, honest),
+        finding=_finding(choice, chosen, against_raw, majority, bias_corrected),
         headline="",
         sentences=(),
         metric=metric,
         n_methods=choice.n_methods,
         n_features=choice.n_features,
-        n_rows=0,
-        classes=(),
-        confusion=None,
-        recall={},
+        n_rows=n_rows,
+        classes=classes,
+        confusion=confusion,
+        recall={} if confusion is None else _recall(classes, confusion),
     )
 
 
-def _linear_instead(choice: PipelineChoice, chosen: int) -> int | None:
-    """What would be recommended if there were linear methods only, where that is another.
+def _corrected(
+    contrast: Contrast | None, choice: PipelineChoice, family: Sequence[int], drawn: Bootstrap
+) -> Contrast | None:
+    """Return the contrast with the other's score on rows that were not used to choose it from its family."""
+    if contrast is None:
+        return None
+    chosen = drawn.choose(lambda scores: choice.best_of(family, scores))
+    return replace(contrast, score=drawn.score(chosen).mean)
 
-    Of a caller's own estimator it is not known whether it is linear.
+
+def _linear_instead(choice: PipelineChoice, chosen: int) -> int | None:
+    """Return the choice among linear methods only, if the chosen method is not linear.
+
+    A caller's own estimator is not known to be linear.
     """
     cells, linear = choice.table.cells, METHODS.keys() - choice.nonlinear
     members = [at for at in choice.reductions if cells[at].method in linear]
@@ -376,15 +408,19 @@ def _linear_instead(choice: PipelineChoice, chosen: int) -> int | None:
 
 
 def _finding(
-    choice: PipelineChoice, chosen: int, raw: Contrast | None, majority: Array, honest: HonestScore | None = None
+    choice: PipelineChoice,
+    chosen: int,
+    raw: Contrast | None,
+    majority: Array,
+    bias_corrected: BiasCorrectedScore | None = None,
 ) -> str:
-    """What reducing does; where neither a reduction nor all columns beat the largest class there is no signal."""
+    """Return what reducing does; "no signal" if neither a reduction nor all columns beat the largest class."""
     if raw is not None and raw.finding in (HELPS, COSTS):
         return raw.finding
-    # two splits show nothing, however high the scores: rows that had no part in the choice tell all the same
-    told = honest is not None and len(majority) > 0 and honest.low > majority.mean()
-    # with more test rows than training rows the corrected test shows next to nothing, so its silence says nothing
-    if not told and len(majority) > 1 and len(majority) == choice.table.n_splits and choice.table.ratio <= 1:
+    # two splits cannot be significant, however high the scores; rows not used for the choice still can
+    beats_majority = bias_corrected is not None and len(majority) > 0 and bias_corrected.low > majority.mean()
+    # with more test rows than training rows the corrected test has almost no power
+    if not beats_majority and len(majority) > 1 and len(majority) == choice.table.n_splits and choice.table.ratio <= 1:
         best = [choice.best_of(some) for some in (choice.reductions, choice.partners) if some]
         if not any(_beats(choice, at, majority) for at in (chosen, *best)):
             return NO_SIGNAL
@@ -392,7 +428,7 @@ def _finding(
 
 
 def _beats(choice: PipelineChoice, at: int, majority: Array) -> bool:
-    """Whether a pipeline is shown to do better than naming the largest class, for as many as it was chosen from."""
+    """Return True if a pipeline is significantly better than the largest class, adjusted for its choice."""
     test = corrected_t_test(choice.table.values[at] - majority, choice.table.ratio, alternative="greater")
     if test.standard_error == 0:
         return bool(test.mean > 0)

@@ -1,4 +1,4 @@
-"""A comparison in words: the three sentences of a verdict, the ranked table, and the notes below it."""
+"""Text of a comparison: the three sentences of a verdict, the ranked table and the notes below it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from discrim.evaluation.verdict import Contrast, Verdict
 
 HELPS, COSTS, AS_WELL, NOT_SHOWN, NO_SIGNAL = "helps", "costs", "as well", "not shown", "no signal"
-MOST_CLASSES = 8  # that are listed one by one
+MOST_CLASSES = 8  # listed one by one
 WIDTH = 80
-MOST_LINES = 10  # of the table, unless all are asked for
+MOST_LINES = 10  # of the table, unless all are requested
 MOST_NAME = 25  # characters of a method's name in the table
 BETTER, WORSE, TAKEN = "▲", "▼", "→"
-N_NAMES = 3  # the first columns, which hold the mark and names; the others hold figures
-DETAILS = ("accuracy", "balanced_accuracy", "f1", "auc", "mcc")
-_GAP = "  "
+N_NAMES = 3  # columns with the mark and names; the others have figures
+_NAMES = ("", "method", "judge", "K")
+_KINDS = {"accuracy": "acc.", "balanced_accuracy": "bal. acc.", "f1": "F", "auc": "AUC", "mcc": "MCC"}
 _JUDGES = {
     "logistic": "logistic regression",
     "svm": "a linear SVM",
@@ -45,37 +45,37 @@ _JUDGES = {
 
 
 def headline(found: Verdict) -> str:
-    """The verdict in a few words."""
+    """Return the verdict in a few words."""
     columns = plural(found.n_features, "column") if found.n_features else "all columns"
     verb = "is" if found.reduction.k == 1 else "are"
     return {
         HELPS: f"Reducing helps: {in_components(found.reduction.k)} instead of {columns}",
         COSTS: f"Keep your {columns}",
-        NO_SIGNAL: "No signal: nothing is better than naming the largest class",
+        NO_SIGNAL: "No signal: nothing is better than predicting the largest class",
     }.get(found.finding, f"{in_components(found.reduction.k)} {verb} as good as {columns}")
 
 
 def sentences(found: Verdict) -> tuple[str, ...]:
-    """Say what to do; against what, by how much and how sure; what it is good for."""
+    """Return what to do; compared with what, by how much and how sure; what it is good for."""
     if found.finding == NO_SIGNAL:
         return _without_signal(found)
     return tuple(filter(None, (_what_to_do(found), _against_all_columns(found), _good_for(found))))
 
 
 def _without_signal(found: Verdict) -> tuple[str, ...]:
-    best, score = found.recommended, found.told[0]
+    best, score = found.recommended, found.shown_score[0]
     rows = f"{found.n_rows:,} rows" if found.n_rows else "the rows"
     return (
-        f"Nothing is shown to classify better than naming the largest class ({percent(found.majority)}).",
-        f"The columns may say nothing about the classes, or {rows} may be too few.",
-        f"The simplest of the pipelines that scored alike is {best.method} with {in_components(best.k)}, judged by "
+        f"Nothing is significantly better than predicting the largest class ({percent(found.majority)}).",
+        f"The columns may hold no information about the classes, or {rows} may be too few.",
+        f"The simplest of the pipelines with similar scores is {best.method} with {in_components(best.k)}, judged by "
         f"{judge(best)} ({percent(score)}).",
     )
 
 
 def _what_to_do(found: Verdict) -> str:
     cell, name = found.recommended, METRICS[found.metric]
-    score, low, high, _ = found.told
+    score, low, high, _ = found.shown_score
     interval = "" if math.isnan(low) else f" (95 % interval {100 * low:.1f}–{100 * high:.1f})"
     if found.finding == COSTS:
         model = "" if cell.method == "raw" else f"{cell.method}, "
@@ -90,7 +90,7 @@ def _against_all_columns(found: Verdict) -> str:
     raw = found.against_raw
     if raw is None:
         return ""
-    score = found.told[0] if found.finding != COSTS else found.reduction_score
+    score = found.shown_score[0] if found.finding != COSTS else found.reduction_score
     gap, sure = in_signed_points(found.over_raw), in_p(raw.p_value)
     theirs = f"{judge(raw.other)} has {percent(raw.score)}"
     subject = "It is" if found.reduction.k == 1 else "They are"
@@ -104,36 +104,36 @@ def _against_all_columns(found: Verdict) -> str:
     rows = f"{found.n_rows:,} rows" if found.n_rows else "these rows"
     return (
         f"As far as {rows} can tell, {subject[0].lower()}{subject[1:]} as good as all {_columns(found)}: {theirs} "
-        f"(difference {gap}, {sure}; {_unnoticed(raw)})."
+        f"(difference {gap}, {sure}; {_power(raw)})."
     )
 
 
-def _unnoticed(raw: Contrast) -> str:
+def _power(raw: Contrast) -> str:
     if math.isnan(raw.detectable):
-        return "it is the same in every split, so nothing can be tested"
+        return "it is equal in every split, so it cannot be tested"
     if raw.detectable > 1:
         return "so few splits cannot show any difference"
-    return f"one below {in_points(raw.detectable)} would go unnoticed"
+    return f"a difference below {in_points(raw.detectable)} could not have been detected"
 
 
 def _good_for(found: Verdict) -> str:
     if found.linear is not None:
         cell = found.linear
-        take = f"take {cell.method} with {in_components(cell.k)}"
-        return f"For a linear model with loadings {take} ({percent(found.linear_score)})."
+        use = f"use {cell.method} with {in_components(cell.k)}"
+        return f"For a linear model with loadings {use} ({percent(found.linear_score)})."
     pca, ours = found.against_pca, found.reduction
     if found.finding == COSTS:
-        return f"For loadings or a picture in few dimensions, {ours.method} is the method to take."
+        return f"For loadings or a picture in few dimensions use {ours.method}."
     loadings = "The components are weighted sums of the columns (loadings)" if ours.method in METHODS else ""
     if pca is None:
         return f"{loadings}." if loadings else ""
     best = f"the best PCA, with {in_components(pca.other.k)}, has {percent(pca.score)}"
-    told = {
+    by_finding = {
         HELPS: f"{best}, which is worse ({in_p(pca.p_value)})",
         COSTS: f"{best}, which is better ({in_p(pca.p_value)})",
     }
-    said = told.get(pca.finding, f"{best} (not significantly different)")
-    return f"{loadings}; {said}." if loadings else f"{said[0].upper()}{said[1:]}."
+    sentence = by_finding.get(pca.finding, f"{best} (not significantly different)")
+    return f"{loadings}; {sentence}." if loadings else f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _columns(found: Verdict) -> str:
@@ -141,23 +141,23 @@ def _columns(found: Verdict) -> str:
 
 
 def judge(cell: Cell) -> str:
-    """Its classifier, in words."""
+    """Return the classifier of a cell in words."""
     return _JUDGES.get(cell.classifier, cell.classifier)
 
 
 def recall_in_words(found: Verdict) -> str:
-    """How much of each class is recognised, the worst first, and the score of naming the largest class."""
+    """Return the recall of each class, the worst first, and the score of predicting the largest class."""
     worst = sorted(found.recall.items(), key=lambda one: one[1])
-    told = ", ".join(f"{_apart(name)} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
-    rest = f" and {len(worst) - MOST_CLASSES} classes more" if len(worst) > MOST_CLASSES else ""
+    shares = ", ".join(f"{_apart(name)} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
+    rest = f" and {len(worst) - MOST_CLASSES} more classes" if len(worst) > MOST_CLASSES else ""
     return (
-        f"Held-out rows recognised by class: {told}{rest}. Naming the largest class for every row has "
+        f"Recall on held-out rows: {shares}{rest}. Predicting the largest class for every row has "
         f"{METRICS[found.metric]} {percent(found.majority)}."
     )
 
 
 def _apart(label: str) -> str:
-    """The label in quotes unless it is a word: a class named 1 before its figure reads as 158 %."""
+    """Return the label, in quotes unless it is a word: a class 1 with 58 % would read as 158 %."""
     return label if label.isalpha() else repr(label)
 
 
@@ -166,11 +166,22 @@ def in_points(difference: float) -> str:
 
 
 def in_signed_points(difference: float) -> str:
-    return f"{100 * difference:+.1f} points".replace("-", "−")
+    return f"{signed(difference)} points"
+
+
+def signed(difference: float) -> str:
+    """Return a difference in points with its sign; a difference that rounds to zero has a plus."""
+    return f"{round(100 * difference, 1) + 0.0:+.1f}".replace("-", "−")
 
 
 def in_components(k: int) -> str:
     return plural(k, "component")
+
+
+def pipeline_name(cell: Cell) -> str:
+    """Return method, number of components and classifier of a pipeline in words."""
+    reduced = "all columns" if cell.method == "raw" else f"{cell.method} with {in_components(cell.k)}"
+    return f"{reduced} and {cell.judge}"
 
 
 def percent(score: float) -> str:
@@ -195,14 +206,24 @@ def printed(found: Comparison, *, everything: bool = False) -> str:
 
 
 def table_lines(found: Comparison, everything: bool = False) -> list[str]:
-    """The ranked table as text; with all lines also a table of every kind of score."""
-    table = _plain_table(ranked_columns(found), [ranked_cells(line, found) for line in shown(found, everything)])
-    details = ["", *_plain_table(detail_columns(found), detail_rows(found))] if everything else []
-    return [line.rstrip() for line in [*table, *details]]
+    """Return the ranked table as text; with all lines also a table of every kind of score."""
+    lines, taken = shown(found, everything), None if found.verdict is None else found.verdict.recommended
+    names = [[short_name(line.method), short_name(line.classifier, 11), str(line.k)] for line in lines]
+    ranked = [
+        [TAKEN if line.cell == taken else "", *name, _score(line), _gap(line.against_raw), _gap(line.against_pca)]
+        for name, line in zip(names, lines, strict=True)
+    ]
+    table = _plain_table([*_NAMES, f"{METRICS[found.metric]} %"[:19], "vs raw", "vs PCA"], ranked)
+    if everything:
+        kinds = [kind for kind in _KINDS if any(kind in line.means for line in lines)]
+        scores = [[f"{100 * line.means[kind]:.1f}" if kind in line.means else "" for kind in kinds] for line in lines]
+        rows = [["", *name, *score] for name, score in zip(names, scores, strict=True)]
+        table += ["", *_plain_table([*_NAMES, *map(_KINDS.__getitem__, kinds)], rows)]
+    return [line.rstrip() for line in table]
 
 
 def answer_parts(found: Comparison) -> list[str]:
-    """The three sentences, the remarks, and how well each class is recognised: a paragraph each."""
+    """Return the three sentences, the remarks and the recall of each class, as paragraphs."""
     parts = [*found.sentences, *found.remarks]
     if found.verdict is not None and found.verdict.recall:
         parts.append(recall_in_words(found.verdict))
@@ -210,52 +231,29 @@ def answer_parts(found: Comparison) -> list[str]:
 
 
 def heading(found: Comparison) -> str:
-    """Of which data, and how they were split."""
-    grid, table = found.grid, found.grid.table
-    splits = max((line.n_splits for line in found.lines), default=0)
-    size, classes = rows_times(table.n_samples, table.n_features, "column"), len(table.class_counts())
-    return f"{short_name(grid.name)}: {size}, {classes} classes; {grid.protocol.name}, {plural(splits, 'split')}"
+    """Return the size of the data and the splits in one line."""
+    splits, sizes = max((line.n_splits for line in found.lines), default=0), found.sizes
+    size = f"{rows_times(sizes['rows'], sizes['features'], 'column')}, {sizes['classes']} classes"
+    return f"{short_name(found.label)}: {size}; {found.setting['protocol']}, {plural(splits, 'split')}"
 
 
 def rows_times(n_rows: int, count: int, noun: str) -> str:
-    """How large a table is."""
+    """Return the size of a table."""
     return f"{plural(n_rows, 'row')} × {plural(count, noun)}"
 
 
 def shown(found: Comparison, everything: bool = False) -> list[Line]:
-    """The lines to print: all, or the best ten, among them the recommended and the best of all columns and of PCA."""
-    lines = found.lines
-    if everything or len(lines) <= MOST_LINES:
-        return lines
-    taken = None if found.verdict is None else found.verdict.recommended
-    needed = [next((one for one in lines if one.method == name), None) for name in ("raw", "pca")]
-    needed.append(next((one for one in lines if one.cell == taken), None))
-    kept = [one for one in dict.fromkeys(map(id, needed)) if one != id(None)]
-    for line in lines:
-        if len(kept) < MOST_LINES and id(line) not in kept:
-            kept.append(id(line))
-    return [line for line in lines if id(line) in kept]
+    """Return the lines to print: all, or ten that were tried on all splits.
 
-
-def ranked_columns(found: Comparison) -> list[str]:
-    """Headings of the ranked table."""
-    return ["", "method", "judge", "K", f"{METRICS[found.metric]} %"[:19], "vs raw", "vs PCA"]
-
-
-def ranked_cells(line: Line, found: Comparison) -> list[str]:
-    """The line in these columns."""
-    taken = found.verdict is not None and line.cell == found.verdict.recommended
-    interval = f" ({100 * line.low:.1f}–{100 * line.high:.1f})" if line.n_splits > 1 else ""
-    scores = f"{100 * line.mean:.1f}{interval}"
-    against = [_difference(one) for one in (line.against_raw, line.against_pca)]
-    return [
-        TAKEN if taken else "",
-        short_name(line.method),
-        short_name(line.classifier, 11),
-        str(line.k),
-        scores,
-        *against,
-    ]
+    The recommended line and the best of all columns and of PCA are among the ten.
+    """
+    if everything:
+        return found.lines
+    lines = [line for line in found.lines if not line.dropped]
+    best = {line.method: line.cell for line in reversed(lines)}
+    needed = {best.get("raw"), best.get("pca"), None if found.verdict is None else found.verdict.recommended}
+    kept = [line.cell for line in sorted(lines, key=lambda line: line.cell not in needed)[:MOST_LINES]]
+    return [line for line in lines if line.cell in kept]
 
 
 def short_name(name: str, most: int = MOST_NAME) -> str:
@@ -263,60 +261,43 @@ def short_name(name: str, most: int = MOST_NAME) -> str:
 
 
 def explanation(found: Comparison, everything: bool = False) -> str:
-    """How the table is to be read."""
+    """Return how to read the table."""
     left = len(found.lines) - len(shown(found, everything))
     more = f" {plural(left, 'more line')}: --all." if left else ""
     return (
-        f"{TAKEN} recommended. Means over held-out parts with 95 % intervals; the sentences correct for the choice. "
-        f"vs raw, vs PCA: points above the best line of all columns, of PCA; {BETTER} better, {WORSE} worse (p < 0.05)."
-        + more
+        f"{TAKEN} recommended. Scores are means over held-out rows with 95 % intervals; they are not corrected for "
+        f"choosing the best line. vs raw, vs PCA: points above the best line of all columns or PCA; {BETTER} better, "
+        f"{WORSE} worse (p < 0.05).{more}"
     )
 
 
-def detail_columns(found: Comparison) -> list[str]:
-    return ["", "method", "judge", "K", *(_SHORT[name] for name in _details(found))]
-
-
-def detail_rows(found: Comparison) -> list[list[str]]:
-    """Every kind of score of every line, in percent."""
-    return [
-        ["", short_name(line.method), short_name(line.classifier, 11), str(line.k)]
-        + [f"{100 * line.means[name]:.1f}" if name in line.means else "" for name in _details(found)]
-        for line in found.lines
-    ]
-
-
-_SHORT = {"accuracy": "acc.", "balanced_accuracy": "bal. acc.", "f1": "F", "auc": "AUC", "mcc": "MCC"}
-
-
-def _details(found: Comparison) -> list[str]:
-    return [name for name in DETAILS if any(name in line.means for line in found.lines)]
-
-
 def doubts(found: Comparison) -> list[str]:
-    """Failures, doubts, skipped and dropped methods: a line each for what was skipped or dropped of a method."""
-    lines = []
-    for status, method in dict.fromkeys((one.status, one.method) for one in found.notes):
-        notes = [one for one in found.notes if (one.status, one.method) == (status, method)]
-        told = notes if status != "skipped" else notes[:1]
-        trials = sum(one.trials for one in notes) if status == "skipped" else 0
-        lines += [f"{status}: {method}, {plural(trials or one.trials, 'trial')}: {one.reason}" for one in told]
+    """Return failures, doubts, skipped and dropped methods, and methods that were fitted on a sample, a line each."""
+    lines = [f"{one.status}: {one.method}, {plural(one.trials, 'trial')}: {one.reason}" for one in found.notes]
     return lines + dropped_and_joined(found.lines) + _samples(found)
 
 
 def dropped_and_joined(table: Sequence[Line]) -> list[str]:
-    """Which methods were not tried on all splits, and which have no line of their own."""
+    """Return which methods were not tried on all splits, and which lines are those of several methods."""
     lines = []
     gone = sorted({line.method for line in table if line.dropped})
     if gone:
         splits = min(line.n_splits for line in table if line.dropped)
-        lines.append(f"dropped after {plural(splits, 'split')}, far behind the best: {', '.join(gone)}")
-    same = {line.method: line.same for line in table if line.same}
-    return lines + [f"same predictions as {name}: {', '.join(others)}" for name, others in same.items()]
+        lines.append(f"Dropped after {plural(splits, 'split')}, far behind the best: {', '.join(gone)}.")
+    same: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for line in table:
+        if line.same:
+            place = f"{in_components(line.k)} ({line.classifier})"
+            same.setdefault((line.method, line.same), []).append(place)
+    return lines + [
+        f"{', '.join(others)} {'predicts' if len(others) == 1 else 'predict'} the same labels as {name} "
+        f"with {', '.join(places)}."
+        for (name, others), places in same.items()
+    ]
 
 
 def _samples(found: Comparison) -> list[str]:
-    """Which methods and classifiers were fitted on a sample of the training rows."""
+    """Return which methods and classifiers were fitted on a sample of the training rows."""
     tried = {row.cell.method for row in found.rows} | {row.cell.classifier for row in found.rows}
     noted = [f"note: {name} is {method.note}" for name, method in METHODS.items() if name in tried and method.note]
     rows = found.sizes.get("train", 0)
@@ -325,18 +306,23 @@ def _samples(found: Comparison) -> list[str]:
     ]
 
 
-def _difference(found: Difference | None) -> str:
+def _score(line: Line) -> str:
+    interval = f" ({100 * line.low:.1f}–{100 * line.high:.1f})" if line.n_splits > 1 else ""
+    return f"{100 * line.mean:.1f}{interval}"
+
+
+def _gap(found: Difference | None) -> str:
     if found is None:
         return ""
     mark = {"better": BETTER, "worse": WORSE}.get(found.verdict, " ")
-    return f"{100 * found.mean:+.1f} {mark}".replace("-", "−")
+    return f"{signed(found.mean)} {mark}"
 
 
 def _plain_table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     rows = [columns, *lines]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        _GAP.join(
+        "  ".join(
             cell.ljust(width) if at < N_NAMES else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
             if width

@@ -1,8 +1,8 @@
-"""Parcels of work done by several processes at once, results as they come.
+"""Tasks in several processes, with results in the order in which they are finished.
 
-Each worker computes with one thread, so that two workers do not fight over two cores and the numbers do not depend on
-how many there are. A worker that is killed (out of memory, say) takes with it whatever was under way; that is done
-again, one parcel at a time, and only a parcel that kills its worker then too is given up.
+Each worker uses one thread, so that workers do not compete for cores and numbers do not depend on their count. If a
+worker is killed (out of memory, for example), the tasks under way are repeated one at a time; a task that kills its
+worker again is given up.
 """
 
 from __future__ import annotations
@@ -24,90 +24,90 @@ from typing import Any, TypeVar
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-Parcel = TypeVar("Parcel")
-_PARENT_LOOKS = 1.0  # seconds between looks whether the main process is still there
+Task = TypeVar("Task")
+_PARENT_CHECKS = 1.0  # seconds between checks that the main process is alive
 
 
 class WorkerLostError(RuntimeError):
-    """The process that did this parcel ended without an answer, twice."""
+    """Error: the process of this task ended without a result, twice."""
 
 
 def number_of_jobs(jobs: int | None) -> int:
-    """None or -1: as many as there are cores."""
+    """Return the number of processes; None or -1 means one per core."""
     if jobs is None or jobs == -1:
         return int(cpu_count())
     if jobs < 1:
-        raise ValueError(f"jobs={jobs}. Pass at least 1, or -1 for one per core.")
+        raise ValueError(f"jobs must be at least 1, or -1 for one per core; got {jobs}.")
     return jobs
 
 
 def in_parallel(
-    job: Callable[[Parcel], Any], parcels: Sequence[Parcel], jobs: int
-) -> Iterator[tuple[Parcel, Any | WorkerLostError]]:
-    """Pairs of a parcel and job(parcel), in the order they are finished."""
-    if jobs == 1 or len(parcels) == 1:
+    job: Callable[[Task], Any], tasks: Sequence[Task], jobs: int
+) -> Iterator[tuple[Task, Any | WorkerLostError]]:
+    """Return pairs of a task and job(task), in the order in which they are finished."""
+    if jobs == 1 or len(tasks) == 1:
         announce_compiling(os.getpid())
         with threadpool_limits(1):
-            yield from ((parcel, job(parcel)) for parcel in parcels)
-        _said_by(os.getpid()).unlink(missing_ok=True)
+            yield from ((task, job(task)) for task in tasks)
+        _printed_by(os.getpid()).unlink(missing_ok=True)
         return
-    left = list(range(len(parcels)))
+    left = list(range(len(tasks)))
     while left:
         given: list[int] = []
         try:
-            for at, result in _in_processes(job, parcels, left, given, jobs):
+            for at, result in _in_processes(job, tasks, left, given, jobs):
                 left.remove(at)
-                yield parcels[at], result
+                yield tasks[at], result
         except BrokenProcessPool:
             suspects = [at for at in given if at in set(left)]
             for at in suspects:
                 left.remove(at)
-                yield parcels[at], _alone(job, parcels[at])
-    _said_by(os.getpid()).unlink(missing_ok=True)
+                yield tasks[at], _alone(job, tasks[at])
+    _printed_by(os.getpid()).unlink(missing_ok=True)
 
 
 def _in_processes(
-    job: Callable[[Parcel], Any], parcels: Sequence[Parcel], left: list[int], given: list[int], jobs: int
+    job: Callable[[Task], Any], tasks: Sequence[Task], left: list[int], given: list[int], jobs: int
 ) -> Iterator[tuple[int, Any]]:
-    """Results by number; `given` gets the numbers of the parcels that workers were given."""
+    """Return results by number; `given` gets the numbers of the tasks that were passed to workers."""
 
     def calls() -> Iterator[Any]:
         for at in tuple(left):
             given.append(at)
-            yield delayed(_in_worker)(os.getpid(), job, at, parcels[at])
+            yield delayed(_in_worker)(os.getpid(), job, at, tasks[at])
 
     with parallel_config(backend="loky", inner_max_num_threads=1):
         try:
             yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(calls())
         except OSError as error:
-            raise _of_shared_folder(error) from error
+            raise _naming_shared_folder(error) from error
 
 
-def _of_shared_folder(error: OSError) -> OSError:
-    """A full disk is here the folder through which workers are given the rows, which joblib does not say."""
+def _naming_shared_folder(error: OSError) -> OSError:
+    """Name the folder in which processes share the rows, if its disk is full; joblib does not."""
     if error.errno not in (errno.ENOSPC, errno.EFBIG):
         return error
     folder = os.environ.get("JOBLIB_TEMP_FOLDER") or ("/dev/shm" if os.path.isdir("/dev/shm") else gettempdir())
-    told = (
-        "no space is left in this folder, through which several processes share the rows. Name another in the "
-        "environment variable JOBLIB_TEMP_FOLDER, or do the work in one process (jobs = 1)"
+    message = (
+        "no space is left in this folder, in which several processes share the rows. Name another in the environment "
+        "variable JOBLIB_TEMP_FOLDER, or use one process (jobs = 1)"
     )
-    return OSError(error.errno, told, folder)
+    return OSError(error.errno, message, folder)
 
 
-def _alone(job: Callable[[Parcel], Any], parcel: Parcel) -> Any | WorkerLostError:
+def _alone(job: Callable[[Task], Any], task: Task) -> Any | WorkerLostError:
     try:
-        # two workers, one of them idle: with one the parcel would be done in this process
-        ((_, result),) = _in_processes(job, [parcel], [0], [], 2)
+        # two workers, one of them idle: with one the task would be done in this process
+        ((_, result),) = _in_processes(job, [task], [0], [], 2)
     except BrokenProcessPool:
-        return WorkerLostError("the process that computed it was killed, perhaps for want of memory")
+        return WorkerLostError("the process was killed, perhaps because memory was short")
     return result
 
 
-class _SaysOnce(logging.Handler):
-    """Says once per run, whichever of its processes comes to it, that code is compiled: it takes seconds, once.
+class _PrintsOnce(logging.Handler):
+    """Log handler that prints once per run, from whichever process, that code is being compiled.
 
-    run : number of the process that the run belongs to
+    run : process number of the run
     """
 
     def __init__(self, run: int) -> None:
@@ -115,31 +115,31 @@ class _SaysOnce(logging.Handler):
         self.run = run
 
     def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError):  # the file is there if it was said
-            os.close(os.open(_said_by(self.run), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            print("compiling once: the next run has this in its cache", file=sys.stderr, flush=True)
+        with suppress(OSError):  # the file exists if it was printed
+            os.close(os.open(_printed_by(self.run), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            print("Compiling code; the next run reads it from a cache.", file=sys.stderr, flush=True)
 
 
 def announce_compiling(run: int) -> None:
-    """Have this process say what `discrim.core.svm.compiled` logs."""
+    """Print what `discrim.core.svm.compiled` logs in this process."""
     log = logging.getLogger("discrim")
-    if not any(isinstance(one, _SaysOnce) for one in log.handlers):
-        log.addHandler(_SaysOnce(run))
+    if not any(isinstance(one, _PrintsOnce) for one in log.handlers):
+        log.addHandler(_PrintsOnce(run))
         log.setLevel(min(log.getEffectiveLevel(), logging.INFO))
 
 
-def _said_by(run: int) -> Path:
+def _printed_by(run: int) -> Path:
     return Path(gettempdir()) / f"discrim-compiling-{run}"
 
 
-def _in_worker(parent: int, job: Callable[[Parcel], Any], at: int, parcel: Parcel) -> tuple[int, Any]:
-    _leave_to_parent(parent)
+def _in_worker(parent: int, job: Callable[[Task], Any], at: int, task: Task) -> tuple[int, Any]:
+    _follow_parent(parent)
     announce_compiling(parent)
-    return at, job(parcel)
+    return at, job(task)
 
 
-def _leave_to_parent(parent: int) -> None:
-    """Ctrl-C is the main process's to answer; and when that is gone, however it went, so is this one."""
+def _follow_parent(parent: int) -> None:
+    """Ignore Ctrl-C, which the main process handles, and end this process when the main process has ended."""
     if os.getpid() == parent:  # no worker: joblib starts none inside another pool's process, say
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -148,7 +148,7 @@ def _leave_to_parent(parent: int) -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_PARENT_LOOKS)
+            time.sleep(_PARENT_CHECKS)
         os._exit(1)
 
     threading.Thread(target=watch, name="discrim-parent", daemon=True).start()

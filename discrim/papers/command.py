@@ -36,10 +36,11 @@ def reproduce(
         bool,
         typer.Option("--claims", help="Test the paper's claims by the corrected t test."),
     ] = False,
-    honest: Annotated[
+    valid: Annotated[
         bool,
-        typer.Option("--honest", help="Test the claims with intercepts and preparation inside the split."),
+        typer.Option("--valid", help="Test the claims with valid conventions: intercepts, no fit outside the split."),
     ] = False,
+    honest: Annotated[bool, typer.Option("--honest", hidden=True)] = False,  # the name of --valid before 0.2
     splits: Annotated[int | None, typer.Option(help="Use fewer splits than the paper.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the results as an HTML page to this file.")] = None,
     jobs: Jobs = -1,
@@ -58,20 +59,23 @@ def reproduce(
 
     - `DISCRIM_DATA=~/data discrim reproduce bayes-error-pca --dataset pima --store study.sqlite`
 
-    - `discrim reproduce maximum-margin-pca --dataset splice --honest`
+    - `discrim reproduce maximum-margin-pca --dataset splice --valid`
     """
-    if html is not None and (claims or honest):
-        raise ValueError("--html must be used without --claims and --honest. Leave out one or the other.")
+    if honest:
+        say("--honest is deprecated; use --valid.")
+    valid = valid or honest
+    if html is not None and (claims or valid):
+        raise ValueError("--html must be used without --claims and --valid. Leave out one or the other.")
     require_place(html)
     require_apart({"the study": own, "the store": store}, {"--html": html})
-    asked = _asked_for(paper, own).part(table, dataset, figure)
-    absent = {one.dataset: why for one in asked.tables if (why := asked.absent(one.dataset))}
-    chosen = _at_hand(asked, absent)
+    requested = _read_requested(paper, own).part(table, dataset, figure)
+    absent = {one.dataset: why for one in requested.tables if (why := requested.absent(one.dataset))}
+    chosen = _available_part(requested, absent)
     with opened_store(store) as kept, progress_bar(f"reproducing {chosen.name}") as progress:
         options: dict[str, Any] = {"splits": splits, "jobs": jobs, "progress": progress}
-        if claims or honest:
-            _show_claims(found := judged(chosen, kept, as_printed=not honest, **options))
-            missing, failed = 0, sum(one.n_failed for one in found)
+        if claims or valid:
+            _show_claims(tested := judged(chosen, kept, as_printed=not valid, **options))
+            missing, failed = 0, sum(one.n_failed for one in tested)
         else:
             outcomes = reproduced(chosen, kept, **options)
             _show_outcomes(outcomes, chosen)
@@ -87,13 +91,13 @@ def reproduce(
         raise typer.Exit(SOME_FAILED)
 
 
-def _asked_for(paper: str | None, own: Path | None) -> Study:
+def _read_requested(paper: str | None, own: Path | None) -> Study:
     if (paper is None) == (own is None):
         raise ValueError(f"Exactly one of PAPER ({', '.join(study_names())}) and --study must be given.")
     return read_study(own) if own is not None else study(str(paper))
 
 
-def _at_hand(wanted: Study, absent: dict[str, str]) -> Study:
+def _available_part(wanted: Study, absent: dict[str, str]) -> Study:
     """Return the study without the data sets that are not on this machine."""
     for name, why in sorted(absent.items()):
         say(f"skipped: {name}: {why}")
@@ -107,27 +111,29 @@ def _at_hand(wanted: Study, absent: dict[str, str]) -> Study:
 
 
 def _show_outcomes(outcomes: list[Outcome], chosen: Study) -> None:
+    out.print(f"In total: {summary(outcomes, chosen.tolerance)}.", style="bold")
     for title, group in groupby(outcomes, key=lambda one: one.table.title):
         of_table = list(group)
-        out.print(f"\n{title}", style="bold")
-        out.print(_outcome_table(of_table, chosen.tolerance))
+        measures = list(dict.fromkeys(one.cell.measure for one in of_table))
+        out.print(f"\n{title}: {', '.join(measures)}", style="bold")
+        out.print(_outcome_table(of_table, chosen.tolerance, with_measure=len(measures) > 1))
         for one in of_table:
             if one.missing:
                 out.print(f"{one.words}, {one.cell.measure}: no result: {one.reason}", style="yellow")
         out.print(summary(of_table, chosen.tolerance))
     for what, why in chosen.left_out.items():
         out.print(f"\nNot reproduced: {what} {why}")
-    out.print(f"\nIn total: {summary(outcomes, chosen.tolerance)}.", style="bold")
 
 
-def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:
+def _outcome_table(outcomes: list[Outcome], tolerance: float, *, with_measure: bool) -> Table:
+    """Return the figures of a table; the title states a single measure, so that 80 characters are enough."""
     rows = []
     for one in outcomes:
         cell, line = one.cell, printed_line(one, tolerance)
         off = Text(f"{line.off}{' !' if line.far else '  '}", style="yellow" if line.far else "")
-        named = (cell.method, str(cell.k or "all"), cell.classifier, cell.measure)
+        named = (cell.method, str(cell.k or "all"), cell.classifier, *[cell.measure] * with_measure)
         rows.append((*named, line.printed, line.ours, off, line.reference))
-    columns = ("method", "K", "classifier", "measure", "printed", "ours", "difference", "reference")
+    columns = ("method", "K", "classifier", *["measure"] * with_measure, "printed", "ours", "diff", "reference")
     return plain_table(columns, rows, left=("method", "classifier", "measure"))
 
 
@@ -135,16 +141,19 @@ def _outcome_table(outcomes: list[Outcome], tolerance: float) -> Table:
 
 
 def _show_claims(claims: list[Claim]) -> None:
-    columns = ("method", "K", "classifier", "accuracy %", "over baseline", "p, corrected", "after Holm", "p, sign test")
+    tested = [one.against for one in claims if one.against is not None]
+    better, worse = (sum(one.verdict == word for one in tested) for word in ("better", "worse"))
+    by_sign = sum(one.sign_p_value < 0.05 for one in tested)
+    out.print(
+        f"{better} of {len(tested)} comparisons with the baseline are significantly better and {worse} significantly "
+        "worse (corrected t test, Holm's correction).",
+        style="bold",
+    )
+    out.print(f"The one-sided sign test, which assumes independent splits, finds {by_sign} better.")
+    columns = ("method", "K", "classifier", "accuracy", "gain", "p", "p (Holm)", "p (sign)")  # fits 80 characters
     for title, group in groupby(claims, key=lambda one: one.table.title):
         out.print(f"\n{title}", style="bold")
         out.print(plain_table(columns, map(_claim_cells, group), left=("method", "classifier")))
-    tested = [one.against for one in claims if one.against is not None]
-    counted = {word: sum(one.verdict == word for one in tested) for word in ("better", "worse", "no difference shown")}
-    by_sign = sum(one.sign_p_value < 0.05 for one in tested)
-    words = ", ".join(f"{word} {count}" for word, count in counted.items())
-    out.print(f"\nOf {len(tested)} comparisons with the baseline, corrected t test after Holm: {words}.", style="bold")
-    out.print(f"The one-sided sign test, which assumes independent splits, would call {by_sign} better.")
 
 
 def _claim_cells(one: Claim) -> list[Text]:

@@ -1,6 +1,6 @@
-"""Methods and classifiers by the papers' conventions, where these differ from sound use.
+"""Methods and classifiers by the papers' conventions, if these differ from the package's.
 
-Only `discrim reproduce` uses them; a study file names them. Each is called paper/… after the one it differs from.
+Only `discrim reproduce` uses them, by the names in a study file. Each is named paper/… after the one it differs from.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSqua
 from discrim.evaluation.methods import METHODS, Method, named
 from discrim.registry import Sizes, never
 
-# by name: whether it is applied to the rows instead of their random features, and its factory
+# by name: True if it is applied to the rows instead of their random features, and its factory
 EXTRACTORS: dict[str, tuple[bool, Callable[..., Any]]] = {
     "pca": (True, PCA),
     "autoencoder": (True, partial(Autoencoder, max_iter=100)),
@@ -166,7 +166,7 @@ class Uncentred(TransformerMixin, BaseEstimator):
 
 
 class UpToRank(Wrapped):
-    """Reducer with as many components as asked for or, if the rows span fewer, all that there are."""
+    """Reducer with the requested number of components or, if the rows span fewer, with all of them."""
 
     def __init__(self, n_components: int = 2, *, reducer: Callable[..., Any] = PCA) -> None:
         self.n_components = n_components
@@ -195,7 +195,7 @@ class LoadingProducts(Uncentred):
 
 
 class InitialHyperplane(RefinedHyperplane):
-    """Linear classifier that a refinement starts from, fitted as the refinement fits it."""
+    """Linear classifier before its refinement, fitted as in the refinement."""
 
     def __init__(self, estimator: Any = None, *, normalize: bool | float = True) -> None:
         super().__init__(estimator, rule="none", reference_class=None, normalize=normalize)
@@ -238,12 +238,12 @@ def _balanced_svm() -> SVC:
     return SVC(kernel="linear", C=1.0, class_weight="balanced", max_iter=1_000_000)
 
 
-def _directions_of_half(sizes: Sizes) -> int:
+def _max_components_of_half(sizes: Sizes) -> int:
     """Return the number of components that the training half of two folds can span."""
     return min(sizes.n_rows // 2 - 1, sizes.n_features)
 
 
-_SEARCHED: dict[str, Any] = {"nested_from": never, "most_components": _directions_of_half, "takes_sparse": False}
+_SEARCHED: dict[str, Any] = {"nested_from": never, "most_components": _max_components_of_half, "takes_sparse": False}
 _SHIFTED: dict[float | str, str] = {"cv": " shifted", **{shift: f" shifted by {shift:g}" for shift in SHIFTS}, 0.0: ""}
 PAPER_METHODS: dict[str, Method] = {
     method.name: method
@@ -252,10 +252,10 @@ PAPER_METHODS: dict[str, Method] = {
         *(
             Method(
                 f"paper/{name} up to the rank",
-                "all components where the rows span fewer",
+                "all components if the rows span fewer",
                 UpToRank,
                 {"reducer": one},
-                ours=False,  # fewer components than K are meant, as in the paper
+                ours=False,  # may return fewer than K components, as in the paper
             )
             for name, one in (("pca", PCA), ("bayes-error-pca", BayesErrorPCA))
         ),
@@ -269,11 +269,17 @@ PAPER_METHODS: dict[str, Method] = {
             for pairs in ("all", "mean", "median", "nearest")
         ),
         Method("paper/pls-loadings", "X times the loadings", LoadingProducts, ours=False, takes_sparse=False),
-        Method("paper/pca of rows shifted by folds", "shift and cost by folds", ShiftByFolds, seeded=True, **_SEARCHED),
+        Method(
+            "paper/pca of rows shifted by folds",
+            "shift and C chosen by cross-validation",
+            ShiftByFolds,
+            seeded=True,
+            **_SEARCHED,
+        ),
         *(
             Method(
                 f"paper/{name} by folds",
-                "the labels' weight by folds",
+                "label weight chosen by cross-validation",
                 ReducerByFolds,
                 {"reducer": reducer},
                 **_SEARCHED,
@@ -283,7 +289,7 @@ PAPER_METHODS: dict[str, Method] = {
         *(
             Method(
                 f"paper/{extractor} of {features or 'rows'}{_SHIFTED[shift]}",
-                "an extractor in front of which rows are shifted, or not",
+                "an extractor of shifted or plain rows",
                 ShiftedExtractor,
                 {"extractor": extractor, "features": features, "shift": shift},
                 seeded=True,
@@ -295,7 +301,7 @@ PAPER_METHODS: dict[str, Method] = {
         ),
     )
 }
-OVER_98 = 0.98  # of the 100 rows of the refinement's example: covariance over n − 2, as in MATLAB's `classify`
+OVER_98 = 0.98  # the refinement's example has 100 rows, and MATLAB's `classify` divides the covariance by n − 2
 _RULES = ("sign", "min", "max", "discriminant-min", "discriminant-max", "none")
 PAPER_CLASSIFIERS: dict[str, Classifier] = {
     classifier.name: classifier
@@ -310,19 +316,21 @@ PAPER_CLASSIFIERS: dict[str, Classifier] = {
             "LIBLINEAR without intercept",
             partial(LogisticRegression, solver="liblinear", fit_intercept=False, random_state=0),
         ),
-        Classifier("paper/tree", "nodes of 10 rows split", partial(DecisionTreeClassifier, min_samples_split=10)),
-        Classifier("paper/lda", "discriminant to be refined", InitialHyperplane, takes_sparse=False),
+        Classifier(
+            "paper/tree", "splits nodes of 10 rows or more", partial(DecisionTreeClassifier, min_samples_split=10)
+        ),
+        Classifier("paper/lda", "discriminant before refinement", InitialHyperplane, takes_sparse=False),
         Classifier("paper/unscaled-lda", "discriminant in its own unit", partial(InitialHyperplane, normalize=False)),
         Classifier("paper/hard-svm", "no row inside the margin", partial(SVC, kernel="linear", C=1e6)),
-        Classifier("paper/balanced-svm", "classes cost the same in all", _balanced_svm, takes_sparse=False),
-        Classifier("paper/pooled-lda", "as MATLAB's classify scales it", partial(InitialHyperplane, normalize=OVER_98)),
+        Classifier("paper/balanced-svm", "classes have equal total weight", _balanced_svm, takes_sparse=False),
+        Classifier("paper/pooled-lda", "scaled as by MATLAB's classify", partial(InitialHyperplane, normalize=OVER_98)),
         Classifier(
             "paper/pooled-lda refined by 1 | 2 3 4",
             "the first feature, and the other three merged",
             partial(RefinedHyperplane, rule=[[0], [1, 2, 3]], reference_class=None, normalize=OVER_98),
         ),
-        Classifier("paper/centred-svm", "one against the others, features centred, of mean square 1", _centred_svm),
-        Classifier("paper/centred-svm by folds", "the same, its cost by folds", _svm_by_folds),
+        Classifier("paper/centred-svm", "one-vs-rest, features centred and scaled to mean square 1", _centred_svm),
+        Classifier("paper/centred-svm by folds", "the same, C chosen by cross-validation", _svm_by_folds),
         *(Classifier(f"paper/lda refined by {rule}", "", partial(_refined, rule)) for rule in _RULES),
         *(
             Classifier(f"paper/balanced-svm refined by {rule}", "", partial(_refined, rule, _balanced_svm()))

@@ -9,7 +9,7 @@ ORIENTATIONS = 16
 def hog(images: np.ndarray) -> np.ndarray:
     """Return an n×64 array for n×height×width images: a weighted histogram of 16 directions for each quarter.
 
-    The square root of the shares, scaled to length 1 (so that distances are Hellinger's).
+    The features are square roots of shares, scaled to length 1, so distances are Hellinger's.
     """
     pixels = images.astype(np.float64)
     across, down = ndimage.sobel(pixels, axis=2), ndimage.sobel(pixels, axis=1)

@@ -17,15 +17,15 @@ from discrim.evaluation.statistics import paired_t_test, sign_test
 from discrim.evaluation.summary import LEVEL
 from discrim.papers.study import PrintedCell
 
-Near = Callable[[PrintedCell, float, float], bool]  # of a printed cell, our figure, the study's tolerance
+Near = Callable[[PrintedCell, float, float], bool]  # arguments: a printed cell, our figure, the study's tolerance
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Measure of the kind that a paper prints.
+    """Measure that a paper prints.
 
-    of : function of a cell's rows (and its opponent's if `paired`) to one figure, or one for each split
-    near : whether ours is near the printed figure; None if the measure has no tolerance
+    of : function of a cell's rows (and its opponent's if `paired`) that returns one figure, or one for each split
+    near : True if ours is near the printed figure; None if the measure has no tolerance
     within : text that describes `near` for a tolerance
     shown : format of a figure
     """
@@ -52,7 +52,7 @@ def _differences(rows: list[Result], others: list[Result]) -> NDArray[np.float64
 
 
 def _tested(figure: Callable[[NDArray[np.float64]], float], least: int) -> Callable[..., Any]:
-    """Return the function that tests the differences; it gives nothing if fewer than `least` splits have both."""
+    """Return a function that tests the differences; it returns [] if fewer than `least` splits have both."""
 
     def of(rows: list[Result], others: list[Result]) -> Any:
         differences = _differences(rows, others)

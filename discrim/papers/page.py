@@ -19,11 +19,11 @@ from discrim.report.page import framed
 from discrim.report.payload import Words, figure_json
 from discrim.tables.writing import whole_file
 
-Charts = Iterator[tuple[str, Chart]]  # each with what a menu calls it
+Charts = Iterator[tuple[str, Chart]]  # each with its name in the menu
 
 
 def agreement_chart(outcomes: Sequence[Outcome]) -> Chart | None:
-    """Chart our figures against the printed ones in percent, with whiskers of one printed deviation."""
+    """Draw our figures against the printed ones in percent, with whiskers of one printed deviation."""
     there = [one for one in outcomes if one.measure.unit and not one.missing and np.isfinite(one.cell.printed)]
     if not there:
         return None
@@ -63,14 +63,14 @@ def figure_charts(study: Study, table: PrintedTable, outcomes: Sequence[Outcome]
 
 
 def _curves(outcomes: list[Outcome]) -> Charts:
-    """Chart accuracy over K with Student's interval of the mean, which assumes independent splits as the paper does."""
+    """Draw accuracy over K with Student's interval of the mean, which assumes independent splits as the paper does."""
     for classifier, group in groupby(outcomes, key=lambda one: one.cell.classifier):
         marks: list[Mark] = []
-        marks_of = list(group)
-        for at, (method, points) in enumerate(groupby(marks_of, key=lambda one: one.cell.method)):
+        shown = list(group)
+        for at, (method, points) in enumerate(groupby(shown, key=lambda one: one.cell.method)):
             marks += _curve(list(points), method, at)
-        measure = marks_of[0].cell.measure
-        up = Axis(f"{measure}, %" if marks_of[0].measure.unit else measure)
+        measure = shown[0].cell.measure
+        up = Axis(f"{measure}, %" if shown[0].measure.unit else measure)
         yield classifier, Chart(tuple(marks), Axis("components", whole=True), up, title=classifier)
 
 
@@ -88,7 +88,7 @@ def _curve(points: list[Outcome], method: str, at: int) -> list[Mark]:
 
 
 def _splits(outcomes: list[Outcome]) -> Charts:
-    """Chart the figure of each split for all methods."""
+    """Draw the figure of each split for all methods."""
     marks = [
         Mark("line", "lines", np.arange(1, len(one.figures) + 1), np.array(one.figures), one.cell.method,
              one.cell.method, at, at, 1.5, tip="split {x}: {y:.1f}")
@@ -99,7 +99,7 @@ def _splits(outcomes: list[Outcome]) -> Charts:
 
 
 def _shifts(outcomes: list[Outcome]) -> Charts:
-    """Chart accuracy and reconstruction error over the shift, each scaled to [0, 1] as in the paper."""
+    """Draw accuracy and reconstruction error over the shift, each scaled to [0, 1] as in the paper."""
     by_extractor: dict[str, list[Outcome]] = {}
     for one in outcomes:
         by_extractor.setdefault(one.cell.method.split()[0], []).append(one)
@@ -115,7 +115,7 @@ def _shifts(outcomes: list[Outcome]) -> Charts:
                 Mark("line", "lines", np.arange(len(values)), scaled, measure, label, 1 - at, at, tip="{y:.2f}")
             )
         ticks = {float(place): f"{shift:g}" for place, shift in enumerate(shifts)}
-        yield extractor, Chart(tuple(marks), Axis("shift", ticks=ticks), Axis("from least to most"), title=extractor)
+        yield extractor, Chart(tuple(marks), Axis("shift", ticks=ticks), Axis("minimum to maximum"), title=extractor)
 
 
 def shift_of(one: Outcome) -> float:
@@ -124,14 +124,14 @@ def shift_of(one: Outcome) -> float:
 
 
 def _embeddings(study: Study, table: PrintedTable) -> Charts:
-    """Chart held-out rows in the plane of each method, by class."""
+    """Draw held-out rows in the plane of each method, by class."""
     for cell in table.cells:
         marks = _class_points(*fitted_features(study, table, cell))
         yield cell.method, Chart(tuple(marks), Axis("component 1"), Axis("component 2"), title=cell.method, equal=True)
 
 
 def _scatters(study: Study, table: PrintedTable) -> Charts:
-    """Chart all rows in the plane of each method, and the normal distribution of each class along both axes."""
+    """Draw all rows in the plane of each method, and the normal distribution of each class along both axes."""
     for cell in table.cells:
         features, labels = fitted_features(study, table, cell)
         names = [f"{'feature' if cell.method == 'Raw' else 'component'} {at}" for at in (1, 2)]
@@ -152,7 +152,7 @@ def _bell_curves(values: NDArray[np.float64], labels: NDArray[Any]) -> Iterator[
 
 
 def _directions(study: Study, table: PrintedTable) -> Charts:
-    """Chart all rows with the first direction of each method through their mean."""
+    """Draw all rows with the first direction of each method through their mean."""
     rows = study.rows_of(table)
     marks = _class_points(rows.X, rows.y)
     middle, reach = rows.X.mean(axis=0), 1.2 * np.abs(rows.X - rows.X.mean(axis=0)).max()
@@ -163,7 +163,7 @@ def _directions(study: Study, table: PrintedTable) -> Charts:
 
 
 def _boundaries(study: Study, table: PrintedTable) -> Charts:
-    """Chart all rows with the line of each classifier, and dashed the lines at half the margin from it."""
+    """Draw all rows with the line of each classifier, and dashed the lines at half the margin from it."""
     for cell in table.cells:
         rows, model = fitted_hyperplane(study, table, cell)
         marks, weights = _class_points(rows.X, rows.y), np.ravel(model.coef_)
@@ -176,7 +176,7 @@ def _boundaries(study: Study, table: PrintedTable) -> Charts:
 
 
 def _merged(study: Study, table: PrintedTable) -> Charts:
-    """Chart all rows in the space of two merged terms, with the initial line and, dashed, the refined one."""
+    """Draw all rows in the space of two merged terms, with the initial line and, dashed, the refined one."""
     for cell in table.cells:
         rows, model = fitted_hyperplane(study, table, cell)
         U, found = model.merged_features(rows.X), model.refinements_[0]
@@ -218,7 +218,7 @@ class PrintedLine(NamedTuple):
     off: str
     reference: str
     far: bool
-    sorted: list[str]  # the four as numbers, empty where there is none
+    sorted: list[str]  # the four as numbers, empty if there is none
 
 
 class Part(NamedTuple):
@@ -226,8 +226,8 @@ class Part(NamedTuple):
 
     title: str
     lines: list[PrintedLine]
-    said: str
-    menu: list[str]  # of a figure, what its charts are called
+    summary: str
+    menu: list[str]  # names of a figure's charts
     drawn: str
 
 
@@ -265,7 +265,7 @@ def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, a
         package="discrim.papers",
         study=study,
         parts=parts,
-        said=summary(list(outcomes), study.tolerance),
+        summary=summary(list(outcomes), study.tolerance),
         agreement=agreement is not None,
         command=command,
         absent={**absent, **study.left_out},

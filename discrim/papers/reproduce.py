@@ -1,8 +1,8 @@
 """Reproduction of a paper's tables, and tests of its claims.
 
 `reproduced` follows the paper's conventions exactly. `judged` tests each claim against the paper's baseline by the
-corrected t test and by the paper's sign test: by the paper's conventions, or with sound use of the same methods (inside
-the split, centred, with an intercept).
+corrected t test and by the paper's sign test: by the paper's conventions, or by valid ones (everything fitted inside
+the split, rows centred, classifiers with an intercept).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.grid import Grid
+from discrim.evaluation.plan import Grid
 from discrim.evaluation.results import Cell, Result, Scores
 from discrim.evaluation.run import Memory, Progress, run
 from discrim.evaluation.store import Store
@@ -113,11 +113,11 @@ def reproduced(
 
     as_stored : compute nothing; cells that are not in the store are missing
     """
-    done = _doing(store, jobs, progress, as_stored)
+    results_of = _results_by_grid(store, jobs, progress, as_stored)
     outcomes: list[Outcome] = []
     for table in study.tables:
         grids = grids_of(study, table, splits)
-        draws = [_by_cell(done(grid)) for grid in grids]
+        draws = [_by_cell(results_of(grid)) for grid in grids]
         outcomes += [_outcome(table, cell, grids[0].table, draws) for cell in table.cells]
     return outcomes
 
@@ -158,34 +158,34 @@ def judged(
 ) -> list[Claim]:
     """Test every claim of the study against the baseline at the same K, with Holm's correction in each table.
 
-    as_printed : use the paper's own conventions; else sound ones
+    as_printed : use the paper's own conventions; else valid ones
     """
-    done = _doing(store, jobs, progress, as_stored)
+    results_of = _results_by_grid(store, jobs, progress, as_stored)
     claims: list[Claim] = []
-    if study.honest is None:
-        raise ValueError(f"The study must have [honest] conventions to test its claims; {study.name} has none.")
+    if study.valid is None:
+        raise ValueError(f"The study must have [valid] conventions to test its claims; {study.name} has none.")
     for table in claiming(study).tables:
-        # sound use prepares nothing before the split and standardises columns inside it
-        names, prepare, scale = (table.names, table.prepare, "none") if as_printed else (study.honest, "", "standard")
+        # valid conventions prepare nothing before the split and standardise columns inside it
+        names, prepare, scale = (table.names, table.prepare, "none") if as_printed else (study.valid, "", "standard")
         rows = study.rows_of(replace(table, prepare=prepare))
         ours = {cell: _cell(cell, names, rows) for cell in table.cells if cell.method in study.claims}
         theirs = {cell: one._replace(method=names.methods[study.baseline]) for cell, one in ours.items()}
         cells = tuple(dict.fromkeys([*ours.values(), *theirs.values()]))
-        claims += _claims(table, ours, theirs, done(_grid(table, rows, cells, splits, scale)))
+        claims += _claims(table, ours, theirs, results_of(_grid(table, rows, cells, splits, scale)))
     return claims
 
 
-def _doing(
+def _results_by_grid(
     store: Store | Memory, jobs: int | None, progress: Progress | None, as_stored: bool
 ) -> Callable[[Grid], list[Result]]:
-    """Return the function that gives a grid's results: from the store only, or computed where missing."""
+    """Return a function that gives a grid's results: from the store only, or computed if they are missing."""
     if as_stored:
         return store.rows_of
     return partial(run, store=store, jobs=jobs, progress=progress)
 
 
 def claiming(study: Study) -> Study:
-    """Return the study with those tables only that have scores of the methods claimed to be better."""
+    """Return the study reduced to the tables that score a method claimed to be better."""
 
     def makes_claims(table: PrintedTable) -> bool:
         return any(cell.method in study.claims and not measure_of(cell).paired for cell in table.cells)
@@ -196,7 +196,7 @@ def claiming(study: Study) -> Study:
 def _claims(
     table: PrintedTable, ours: dict[PrintedCell, Cell], theirs: dict[PrintedCell, Cell], rows: list[Result]
 ) -> list[Claim]:
-    by_cell, scored = _by_cell(rows), Scores.of(rows, "accuracy")
+    by_cell, scored = _by_cell(rows), Scores.from_rows(rows, "accuracy")
     found = adjusted([cell_difference(scored, ours[cell], theirs[cell]) for cell in ours])
     means = [float(scored.of_cell(one).mean()) if one in scored.cells else np.nan for one in ours.values()]
     return [

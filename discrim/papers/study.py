@@ -113,13 +113,13 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class Study:
-    """Experiments of a paper. `honest`: names with sound conventions; `claims` are compared with `baseline`."""
+    """Experiments of a paper. `valid`: names with valid conventions; `claims` are compared with `baseline`."""
 
     name: str
     title: str
     by: str
     tolerance: float
-    honest: Names | None
+    valid: Names | None
     baseline: str
     claims: tuple[str, ...]
     tables: tuple[PrintedTable, ...] = field(repr=False)
@@ -212,7 +212,7 @@ _OF_A_FIGURE = _OF_A_TABLE - {"cells"} | {"counts", "take", "measures", "shifts"
 
 
 def _study(listed: dict[str, Any], name: str, folder: Path) -> Study:
-    honest = listed.get("honest")
+    valid = listed.get("valid")
     common: dict[str, Any] = {key: listed[key] for key in _OF_ALL if key in listed}
     common["names"] = Names(listed["methods"], listed["classifiers"])
     of_data = listed.get("datasets", {})
@@ -233,7 +233,7 @@ def _study(listed: dict[str, Any], name: str, folder: Path) -> Study:
         title=listed["title"],
         by=listed.get("by", ""),
         tolerance=listed.get("tolerance", math.inf),
-        honest=None if honest is None else Names(honest["methods"], honest["classifiers"]),
+        valid=None if valid is None else Names(valid["methods"], valid["classifiers"]),
         baseline=listed.get("baseline", ""),
         claims=tuple(listed.get("claims", ())),
         tables=tuple(found),

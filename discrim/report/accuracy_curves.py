@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discrim.evaluation.results import Scores
+from discrim.evaluation.results import Results, Scores
 from discrim.evaluation.summary import METRICS, limits, require_metric
 from discrim.report.chart import Axis, Chart, Mark, one_of
 from discrim.report.drawing import Display
@@ -40,7 +40,7 @@ class AccuracyCurve:
 
 @dataclass(frozen=True, eq=False)
 class AccuracyCurveValues:
-    """The curves of a comparison, in the order methods came.
+    """Curves of a comparison in the order of its methods.
 
     Raw features have one k, the number of features, and are a level to compare with rather than a curve.
     """
@@ -49,20 +49,20 @@ class AccuracyCurveValues:
     curves: tuple[AccuracyCurve, ...]
 
     @classmethod
-    def of(cls, results: Any, metric: str | None = None) -> AccuracyCurveValues:
-        """results : a Comparison, or rows of results such as a store's, of one data set."""
+    def from_results(cls, results: Any, metric: str | None = None) -> AccuracyCurveValues:
+        """Compute the curves of a Comparison, or of the rows of results of one data set."""
         rows = getattr(results, "rows", results)
         wanted = str(metric or getattr(results, "metric", "accuracy"))
         require_metric(wanted)
-        good = [row for row in (rows() if callable(rows) else rows) if row.ok]
-        table = Scores.of(good, wanted)
-        if good and not table.cells:
+        known = list(rows() if callable(rows) else rows)
+        table = results.scores(wanted) if isinstance(results, Results) else Scores.from_rows(known, wanted)
+        if any(row.ok for row in known) and not table.cells:
             raise ValueError(f"No result has the score {wanted!r} ({METRICS[wanted]}). Pass another metric.")
         return cls(wanted, tuple(_curve(*names, by_k, table.ratio) for names, by_k in table.curves.items()))
 
     @property
     def classifiers(self) -> tuple[str, ...]:
-        """Those that judge a reduction first: of the others there is only the level of raw features."""
+        """Return the classifiers, those that judge a reduction first; others have only the level of raw features."""
         judges = {curve.classifier for curve in self.curves if curve.method != RAW}
         found = dict.fromkeys(curve.classifier for curve in self.curves)
         return tuple(sorted(found, key=lambda name: name not in judges))
@@ -74,7 +74,7 @@ class AccuracyCurveValues:
     def chart(
         self, classifier: str | None = None, methods: Iterable[str] | None = None, most_shown: int | None = None
     ) -> Chart:
-        """The curves of one classifier; of more than `most_shown` methods the rest wait in the legend."""
+        """Return the chart of one classifier; methods beyond `most_shown` are hidden until they are chosen."""
         classifier = one_of(classifier, self.classifiers, "classifier")
         wanted = [one_of(name, self.methods, "method") for name in (methods or self.methods)]
         curves = {curve.method: curve for curve in self.curves if curve.classifier == classifier}
@@ -98,7 +98,7 @@ def _curve(method: str, classifier: str, by_k: dict[int, Array], ratio: float) -
 
 
 def _with_room(counts: list[int]) -> list[int]:
-    """Those that a logarithmic axis has room to name: the ends, and between them what is not too near to the others."""
+    """Return the ticks of a logarithmic axis: the ends, and those between that are far enough apart."""
     gap = math.log(counts[-1] / counts[0]) * TICK_GAP
     kept = counts[:1]
     for k in counts[1:-1]:
@@ -114,7 +114,7 @@ def _curve_marks(curve: AccuracyCurve, at: int, shown: bool) -> list[Mark]:
 
 
 def _level(curve: AccuracyCurve, ends: Array) -> list[Mark]:
-    """Raw features: one score, whatever the number of components."""
+    """Return the level of raw features, which does not depend on the number of components."""
     legend, score = f"{curve.method} ({plural(int(curve.k[-1]), 'feature')})", np.full(2, 100 * curve.mean[-1])
     tip = "{y:.1f} %"
     line = Mark("line", "lines", ends, score, name=curve.method, legend=legend, colour="soft", dash="dash", tip=tip)
@@ -122,7 +122,7 @@ def _level(curve: AccuracyCurve, ends: Array) -> list[Mark]:
 
 
 def _band(curve: AccuracyCurve, across: ArrayLike, hue: int | str, opacity: float, shown: bool = True) -> list[Mark]:
-    """The interval at every k, within what a score can be; none where there is one split only."""
+    """Return the interval at every k, cut to the possible range; empty for one split."""
     there = np.isfinite(curve.low)
     if not there.any():
         return []
@@ -134,7 +134,7 @@ def _band(curve: AccuracyCurve, across: ArrayLike, hue: int | str, opacity: floa
 
 
 class AccuracyCurveDisplay(Display):
-    """The mean score on held-out rows over the number of components, for every method, with its 95 % interval.
+    """Mean score on held-out rows over the number of components, for every method, with its 95 % interval.
 
     Intervals are Student's, corrected for the rows that splits share. Raw features are a level, not a curve.
 
@@ -142,7 +142,7 @@ class AccuracyCurveDisplay(Display):
 
     {attributes}
     artists_ : dict of dict
-        By what they are ("lines", "bands") and by method, what matplotlib made; no bands where there is one split.
+        Artists of matplotlib by part ("lines", "bands") and method; no bands for one split.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class AccuracyCurveDisplay(Display):
             Which score; None for the comparison's own.
         {drawn}
         """
-        return cls(AccuracyCurveValues.of(results, metric)).plot(ax, **kwargs)
+        return cls(AccuracyCurveValues.from_results(results, metric)).plot(ax, **kwargs)
 
     def plot(
         self, ax: Any = None, *, classifier: str | None = None, methods: Iterable[str] | None = None, **kwargs: Any

@@ -1,6 +1,6 @@
-"""A chart, described once: marks on two axes. matplotlib draws it (`drawing`), and so does a page (`payload`).
+"""Description of a chart: marks on two axes, drawn by matplotlib (`drawing`) and by the page (`payload`).
 
-Names in a chart are names of classes, features and methods as they came; whoever draws makes them harmless.
+Names of classes, features and methods are kept as they are; the code that draws them escapes them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GOLDEN = (5**0.5 - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Things that are drawn alike.
+    """Group of things that are drawn alike.
 
     kind : "points"; a "line" (with `symbol`, also points on it); an "area" within a closed outline; "bars" across from
         `base` to x and "columns" up to y, `size` thick; "arrows" from the origin; "text"; "upright" and "level", lines
@@ -31,8 +31,8 @@ class Mark:
     size : of points across, of a line its width, of bars their thickness as a share of a row
     z : the third place of each thing, in a chart that can be turned
     texts : of a "text", one for each place
-    tip : what is said where one points at a thing, with {x} and {y} in it
-    hover : more that is said there, by label: one text for each thing
+    tip : text shown at the pointer, with {x} and {y} in it
+    hover : further texts shown there, by label: one for each thing
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Mark:
 
 
 class Axis(NamedTuple):
-    """ticks : places with their names, None for the drawer's choice; shown : whether there is an axis at all."""
+    """Axis of a chart; `ticks` are places with their names, None for automatic ones; `shown` is False for no axis."""
 
     title: str = ""
     limits: tuple[float, float] | None = None
@@ -68,12 +68,12 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Marks, the first lowest.
+    """Chart of marks; the first is drawn lowest.
 
     equal : whether a unit is as long across as upwards
     height : in inches, where the width is 6.4
     key : what the legend says above its entries
-    told : a sentence for below the chart
+    caption : a sentence below the chart
     """
 
     marks: tuple[Mark, ...]
@@ -83,7 +83,7 @@ class Chart:
     equal: bool = False
     height: float = 4.8
     key: str = ""
-    told: str = ""
+    caption: str = ""
 
     @property
     def turns(self) -> bool:
@@ -94,7 +94,7 @@ class Chart:
 
 
 def seen_from(chart: Chart, azimuth: float = 35.0, elevation: float = 20.0) -> Chart:
-    """A chart of three dimensions as it is seen from there, in degrees: its shadow on the plane of the view."""
+    """Return the projection of a chart in three dimensions, seen from these angles in degrees."""
     if not chart.turns:
         return chart
     (sa, ca), (se, ce) = ((np.sin(angle), np.cos(angle)) for angle in np.radians([azimuth, elevation]))
@@ -106,12 +106,12 @@ def seen_from(chart: Chart, azimuth: float = 35.0, elevation: float = 20.0) -> C
 
 
 def lanes(count: int) -> Array:
-    """Heights between −0.5 and 0.5, as even as can be for the first, the next ones and all."""
+    """Return heights between −0.5 and 0.5 that are evenly spread for any number of first ones."""
     return np.asarray(np.arange(count) * GOLDEN % 1 - 0.5, dtype=np.float64)
 
 
 def apart(places: Array, gap: float, most: float = np.inf) -> Array:
-    """Numbers moved as little upwards as makes each at least a gap from the next; then down where one is over most."""
+    """Move numbers up as little as needed for a gap between neighbours; then down if one exceeds `most`."""
     order = np.argsort(places, kind="stable")
     steps = gap * np.arange(len(places))
     moved = np.maximum.accumulate(places[order] - steps) + steps
@@ -121,14 +121,14 @@ def apart(places: Array, gap: float, most: float = np.inf) -> Array:
 
 
 def texts_apart(x: Array, y: Array, texts: Sequence[str], inch: float) -> Array:
-    """Heights for texts at these places, so that none lies on another, in a chart where `inch` units are an inch."""
+    """Return heights for texts so that none overlaps another; `inch` is the length of an inch in units."""
     height = 0.18 * inch
     halves = [0.045 * inch * (min(len(text), 24) + 1) for text in texts]
     heights = y.astype(np.float64).copy()
     done: list[int] = []
     for at in np.argsort(y, kind="stable").tolist():
-        beside = [one for one in done if abs(x[one] - x[at]) < halves[one] + halves[at]]
-        for one in sorted(beside, key=lambda one: heights[one]):
+        neighbours = [one for one in done if abs(x[one] - x[at]) < halves[one] + halves[at]]
+        for one in sorted(neighbours, key=lambda one: heights[one]):
             if abs(heights[one] - heights[at]) < height:
                 heights[at] = heights[one] + height
         done.append(at)
@@ -140,18 +140,18 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 def number_of(at: int, count: int, noun: str) -> int:
-    """A position among `count` things, or an error that says which there are."""
+    """Return a position among `count` things; raise an error that gives the range."""
     if not -count <= at < count:
-        raise ValueError(f"{noun} {at} was asked for, but there are {count}. Pass 0 to {count - 1}.")
+        raise ValueError(f"{noun} must be from 0 to {count - 1}; got {at}.")
     return at % count
 
 
 def one_of(name: Any, there: Sequence[str], noun: str) -> str:
-    """The name where it is there, the first for None, or an error that says which there are."""
+    """Return the name if it exists, the first for None; raise an error that lists the names."""
     if not there:
         raise ValueError("There are no results to draw: every trial failed or was skipped.")
     if name is None:
         return there[0]
     if name not in there:
-        raise ValueError(f"{noun} {name!r} is not among the results. There are {', '.join(there)}.")
+        raise ValueError(f"{noun} must be one of {', '.join(there)}; got {name!r}.")
     return str(name)

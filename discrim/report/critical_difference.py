@@ -1,4 +1,4 @@
-"""Methods over several data sets: mean ranks, which of them differ, and who won, tied and lost against whom."""
+"""Ranks of methods over several data sets: mean ranks, significant differences, wins, ties and losses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discrim.evaluation.results import Cell, Result, Scores
+from discrim.evaluation.results import Cell, Result, Results, Scores
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference
 from discrim.evaluation.summary import LEVEL, cell_difference, lines_of
 from discrim.report.chart import Axis, Chart, Mark, shortened
@@ -17,12 +17,12 @@ from discrim.report.drawing import Display
 from discrim.report.fitted import Array
 
 TIE = 1e-12
-NAME = 20  # letters of a method, so that its rank has room behind it
+NAME = 20  # characters of a method's name, followed by its rank
 
 
 @dataclass(frozen=True, eq=False)
 class CriticalDifferenceValues:
-    """Methods by mean rank, best first; arrays are in that order.
+    """Mean ranks of methods, best first; arrays are in that order.
 
     scores : data sets × methods
     mean_ranks : 1 is best
@@ -45,7 +45,7 @@ class CriticalDifferenceValues:
     alpha: float
 
     @classmethod
-    def of(
+    def from_scores(
         cls,
         scores: ArrayLike,
         methods: Sequence[str],
@@ -54,7 +54,7 @@ class CriticalDifferenceValues:
         outcomes: ArrayLike | None = None,
         alpha: float = LEVEL,
     ) -> CriticalDifferenceValues:
-        """scores : data sets × methods, higher is better, none missing.
+        """Compute the ranks from scores (data sets × methods; higher is better, none missing).
 
         outcomes : data sets × methods × methods, 1 where the first won, −1 where it lost, 0 for a tie; by default a
             higher score wins
@@ -63,7 +63,7 @@ class CriticalDifferenceValues:
         friedman = friedman_test(table)
         ranks = friedman.mean_ranks
         if table.shape[1] != len(methods):
-            raise ValueError(f"{len(methods)} methods are named, but scores have {table.shape[1]} columns.")
+            raise ValueError(f"methods must name the {table.shape[1]} columns of scores; got {len(methods)} names.")
         gaps = table[:, :, None] - table[:, None, :]
         outcome = np.where(np.abs(gaps) > TIE, np.sign(gaps), 0) if outcomes is None else np.asarray(outcomes)
         order = np.argsort(ranks, kind="stable")
@@ -85,17 +85,17 @@ class CriticalDifferenceValues:
         )
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls, by_data: Mapping[str, Sequence[Result]], classifier: str, *, metric: str | Mapping[str, str] = "accuracy"
     ) -> CriticalDifferenceValues | None:
-        """From rows of results, by data set; each method at the K chosen for it on that data set.
+        """Compute the ranks from rows of results by data set; each method with the K chosen for it on that data set.
 
         metric : the score, or by data set the score that decides there: ranks of different scores can be averaged
         A win is a difference by the corrected t test at 5 %, anything else a tie. Only methods with results on every
         data set take part; None where there are fewer than two methods or two data sets.
         """
         decides = dict.fromkeys(by_data, metric) if isinstance(metric, str) else metric
-        tables = {name: _Chosen.of(rows, classifier, decides[name]) for name, rows in by_data.items()}
+        tables = {name: _Chosen.from_rows(rows, classifier, decides[name]) for name, rows in by_data.items()}
         tables = {name: chosen for name, chosen in tables.items() if chosen.cells}
         first = next(iter(tables.values()), None)
         shared = [m for m in first.cells if all(m in one.cells for one in tables.values())] if first else []
@@ -103,17 +103,17 @@ class CriticalDifferenceValues:
             return None
         means = [[one.mean(method) for method in shared] for one in tables.values()]
         outcomes = [[[one.outcome(a, b) for b in shared] for a in shared] for one in tables.values()]
-        return cls.of(means, shared, list(tables), outcomes=outcomes)
+        return cls.from_scores(means, shared, list(tables), outcomes=outcomes)
 
     def chart(self) -> Chart:
-        """Mean ranks, the best on top; bars at the right join methods that do not differ, a ruler is the difference."""
+        """Return the chart of mean ranks, best on top; bars at the right join methods that do not differ."""
         rows = np.arange(len(self.methods))
         ranks, critical = self.mean_ranks, self.critical_difference
         edge = float(ranks.max()) + 0.3
-        told = [f"critical difference {critical:.2f}"]
+        label = [f"critical difference {critical:.2f}"]
         marks = [
             Mark("line", "ruler", [1, 1 + critical], [-0.75, -0.75], colour=1, size=3),
-            Mark("text", "ruler name", [1.0], [-1.15], texts=told, anchor="start", colour=1),
+            Mark("text", "ruler name", [1.0], [-1.15], texts=label, anchor="start", colour=1),
         ]
         for row, (method, rank) in enumerate(zip(self.methods, ranks.tolist(), strict=True)):
             marks.append(Mark("line", "stems", [1, rank], [row, row], name=method, colour="line", size=1))
@@ -132,31 +132,31 @@ class CriticalDifferenceValues:
 
 
 def alike(ranks: Array, critical: float) -> tuple[tuple[int, int], ...]:
-    """The largest runs of ascending ranks, of at least two, that lie within the critical difference."""
+    """Return the largest runs of at least two ascending ranks within the critical difference."""
     last = np.searchsorted(ranks, ranks + critical, side="right") - 1
     runs = [(first, int(end)) for first, end in enumerate(last) if end > first]
     return tuple(run for at, run in enumerate(runs) if at == 0 or run[1] > runs[at - 1][1])
 
 
 class _Chosen(NamedTuple):
-    """Scores on one data set, and by method the cell that was chosen for it."""
+    """Scores on one data set, and the cell that was chosen for each method."""
 
     table: Scores
     cells: dict[str, Cell]
 
     @classmethod
-    def of(cls, rows: Sequence[Result], classifier: str, metric: str) -> _Chosen:
-        judged = [row for row in rows if row.cell.classifier == classifier]
+    def from_rows(cls, rows: Sequence[Result], classifier: str, metric: str) -> _Chosen:
+        judged = Results([row for row in rows if row.cell.classifier == classifier])
         # methods with the same predictions share a line, but each has its rank
         names = [(name, line.k) for line in lines_of(judged, metric) for name in (line.method, *line.same)]
         cells = {name: Cell(name, k, classifier) for name, k in names}
-        return cls(Scores.of(judged, metric), cells)
+        return cls(judged.scores(metric), cells)
 
     def mean(self, method: str) -> float:
         return float(self.table.of_cell(self.cells[method]).mean())
 
     def outcome(self, a: str, b: str) -> int:
-        """1 where the first is better by the corrected test, −1 where it is worse, else 0."""
+        """Return 1 if the first is better by the corrected test, −1 if it is worse, else 0."""
         found = None if a == b else cell_difference(self.table, self.cells[a], self.cells[b])
         if found is None or not found.p_value < LEVEL:
             return 0
@@ -172,9 +172,9 @@ class CriticalDifferenceDisplay(Display):
 
     {attributes}
     artists_ : dict of dict
-        By what they are, what matplotlib made: the "stems" by method, the "ranks" and the "ruler" under the name "",
-        and the "bars", one for each group of methods that do not differ, by its first and last.
-        `plot` hands on its arguments to `scatter` of the ranks.
+        Artists of matplotlib by part: the "stems" by method, the "ranks" and the "ruler" with the name "", and the
+        "bars", one for each group of methods that do not differ, by its first and last.
+        `plot` passes its arguments to `scatter` of the ranks.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class CriticalDifferenceDisplay(Display):
             Of Nemenyi's test.
         {drawn}
         """
-        return cls(CriticalDifferenceValues.of(scores, methods, datasets, alpha=level)).plot(ax, **kwargs)
+        return cls(CriticalDifferenceValues.from_scores(scores, methods, datasets, alpha=level)).plot(ax, **kwargs)
 
     @classmethod
     def from_results(
@@ -235,10 +235,10 @@ class CriticalDifferenceDisplay(Display):
             Which score, or the score of each data set.
         {drawn}
         """
-        values = CriticalDifferenceValues.of_rows(by_data, classifier, metric=metric)
+        values = CriticalDifferenceValues.from_rows(by_data, classifier, metric=metric)
         if values is None:
             raise ValueError(
-                f"A critical difference takes at least two methods with results on each of at least two data sets, for "
-                f"the classifier {classifier!r}; {len(by_data)} data sets came. Add data sets, or another classifier."
+                f"by_data must have results of at least two methods with {classifier!r} on at least two data sets; got "
+                f"{len(by_data)} data sets. Add data sets, or choose another classifier."
             )
         return cls(values).plot(ax, **kwargs)

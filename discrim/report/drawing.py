@@ -1,4 +1,4 @@
-"""A chart drawn by matplotlib, and what every display has."""
+"""Charts drawn by matplotlib, and the base class of displays."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ IN_COMMON = {
 
 
 class Display:
-    """Values, and where they were drawn.
+    """Base class of displays: values and the axes they were drawn on.
 
     A display states how its values come about (`from_…`), and which part of their chart `plot` can style; where the
     chart has options, `plot` says which.
@@ -139,7 +139,7 @@ class Display:
 
 
 def draw(chart: Chart, ax: Any, styles: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The artists by part and name; `styles` are for the marks of a part."""
+    """Draw a chart and return the artists by part and name; `styles` are for the marks of a part."""
     chart = seen_from(chart)
     artists: dict[str, dict[str, Any]] = {}
     for mark in chart.marks:
@@ -162,19 +162,19 @@ def colour(at: int | str) -> str:
 
 
 def marker(at: int | str) -> str:
-    """Where colours come again, markers differ."""
+    """Return the marker of a group; groups with the same colour have different markers."""
     return at if isinstance(at, str) else MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
 
 
 def plain(name: str, longest: int = LONGEST_NAME) -> str:
-    """A name as matplotlib shows it: on one line, not too long, and neither a formula ($…$) nor hidden (_…)."""
+    """Return a name for matplotlib: on one line, not too long, neither a formula ($…$) nor hidden (_…)."""
     line = " ".join(name.split())
     shown = line if len(line) <= longest else line[: longest - 1] + "…"
     return ("\u200b" if shown.startswith("_") else "") + shown.replace("$", r"\$")
 
 
 def axes_for(ax: Any, size: tuple[float, float] = (6.4, 4.8)) -> Any:
-    """The axes given, or new ones."""
+    """Return the given axes, or new ones."""
     if ax is not None:
         return ax
     try:
@@ -274,10 +274,10 @@ def _axis(ax: Any, axis: Axis, name: str) -> None:
 
 
 def _legend(ax: Any, chart: Chart) -> None:
-    """Beside the axes, where it hides nothing; within them where the figure leaves no room for what is outside."""
+    """Add a legend next to the axes, or inside them if the figure has a fixed layout."""
     named = [mark for mark in chart.marks if mark.legend]
     if not 0 < len(named) <= MOST_IN_LEGEND:
         return
-    beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-    place = beside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
+    outside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+    place = outside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
     ax.legend(title=chart.key or None, fontsize="small", title_fontsize="small", alignment="left", **place)

@@ -1,4 +1,4 @@
-"""What a fitted transformer can tell, whoever wrote it: ours, scikit-learn's, or a pipeline that ends in one."""
+"""Attributes of a fitted transformer of discrim or scikit-learn, or of a pipeline that ends in one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILLED = " (PCA of the rest)"  # after the name of a component that does not sep
 
 
 def reducer_of(estimator: Any) -> Any:
-    """The step that reduces: a pipeline's last; of a wrapper, the fitted object in it."""
+    """Return the step that reduces: the last of a pipeline; for a wrapper, the fitted object in it."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     return getattr(last, "fitted_", last)
 
@@ -25,14 +25,19 @@ def name_of(estimator: Any) -> str:
     return type(reducer_of(estimator)).__name__
 
 
+def _before_last(estimator: Any, X: Any) -> Any:
+    """Return the rows as the last step of a pipeline receives them."""
+    return estimator[:-1].transform(X) if isinstance(estimator, Pipeline) and len(estimator) > 1 else X
+
+
 def rows_seen(estimator: Any, X: Any) -> Any:
-    """The rows as the step that reduces sees them: float64, sparse ones still sparse."""
-    before = estimator[:-1].transform(X) if isinstance(estimator, Pipeline) and len(estimator) > 1 else X
+    """Return the rows before the step that reduces, as float64; sparse rows stay sparse."""
+    before = _before_last(estimator, X)
     return before if issparse(before) else np.asarray(before, dtype=np.float64)
 
 
 def scores_of(estimator: Any, X: Any) -> Array:
-    """The components of each row (n×k)."""
+    """Return the components of each row (n×k)."""
     scores = estimator.transform(X)
     table = np.asarray(scores.toarray() if issparse(scores) else scores, dtype=np.float64)
     return table.reshape(len(table), -1)
@@ -53,7 +58,7 @@ def probable_classes(estimator: Any, X: Any, *, held_out: bool) -> list[str]:
     reducer = reducer_of(estimator)
     if not hasattr(reducer, "predict_proba_held_out"):
         return []
-    before = estimator[:-1].transform(X) if isinstance(estimator, Pipeline) and len(estimator) > 1 else X
+    before = _before_last(estimator, X)
     p = reducer.predict_proba_held_out(before) if held_out else reducer.predict_proba(before)
     names = [str(label) for label in reducer.classes_.tolist()]
     order = np.argsort(-p, axis=1, kind="stable")[:, :2].tolist()
@@ -68,27 +73,27 @@ def training_scores_of(estimator: Any, X: Any) -> Array:
     reducer = reducer_of(estimator)
     if not hasattr(reducer, "transform_held_out"):
         return scores_of(estimator, X)
-    before = estimator[:-1].transform(X) if isinstance(estimator, Pipeline) and len(estimator) > 1 else X
+    before = _before_last(estimator, X)
     return np.asarray(reducer.transform_held_out(before), dtype=np.float64)
 
 
-def told_by(estimator: Any, *names: str) -> Array | None:
-    """The first of these attributes that the step that reduces has, None where it has none."""
+def fitted_array(estimator: Any, *names: str) -> Array | None:
+    """Return the first of these attributes that the step that reduces has; None if it has none."""
     reducer = reducer_of(estimator)
     found = next((value for name in names if (value := getattr(reducer, name, None)) is not None), None)
     return None if found is None else np.atleast_1d(np.asarray(found, dtype=np.float64))
 
 
 def loadings_of(estimator: Any) -> Array | None:
-    """What each feature adds to each component (k×d), None where the transformer does not say."""
-    rows = told_by(estimator, "components_")
-    columns = told_by(estimator, "scalings_", "x_rotations_") if rows is None else None
+    """Return the weight of each feature in each component (k×d); None if the transformer has no weights."""
+    rows = fitted_array(estimator, "components_")
+    columns = fitted_array(estimator, "scalings_", "x_rotations_") if rows is None else None
     return rows if columns is None else columns.T
 
 
 def shares_of(estimator: Any) -> Array | None:
-    """Each component's share of what the method maximises."""
-    return told_by(estimator, "explained_variance_ratio_")
+    """Return the share of each component in the criterion of the method."""
+    return fitted_array(estimator, "explained_variance_ratio_")
 
 
 def maximised_by(estimator: Any) -> str:
@@ -105,23 +110,23 @@ def component_names(estimator: Any, count: int) -> tuple[str, ...]:
 
 
 def feature_names(X: Any, given: Any = None) -> tuple[str, ...]:
-    """The names given, a data frame's own, or f0, f1, …"""
+    """Return the given names, those of a data frame, or f0, f1, …"""
     if given is None:
         given = getattr(X, "columns", [f"f{at}" for at in range(X.shape[1])])
     names = tuple(str(name) for name in given)
     if len(names) != X.shape[1]:
-        raise ValueError(f"{len(names)} feature names came for {X.shape[1]} features. Pass one for each.")
+        raise ValueError(f"names must have one entry for each of {X.shape[1]} features; got {len(names)}.")
     return names
 
 
 def natural(text: str) -> tuple[tuple[int, float, str], ...]:
-    """A key that sorts as people count: 2 before 10, class 9 before class 10."""
+    """Return a key for natural order: 2 before 10, class 9 before class 10."""
     pieces = re.findall(r"(\d+(?:\.\d+)?)|(\D+)", text)
     return tuple((0, float(number), "") if number else (1, 0.0, rest.casefold()) for number, rest in pieces)
 
 
 def class_codes(*labels: ArrayLike) -> tuple[tuple[str, ...], tuple[Codes, ...]]:
-    """The classes of all these labels as text, in natural order, and the number of each label's class."""
+    """Return the classes of all these labels as text in natural order, and the class number of each label."""
     parts = [np.asarray(part) for part in labels]
     classes, codes = np.unique(np.concatenate(parts), return_inverse=True)
     names = [str(label) for label in classes.tolist()]
@@ -132,7 +137,7 @@ def class_codes(*labels: ArrayLike) -> tuple[tuple[str, ...], tuple[Codes, ...]]
 
 
 def sampled(codes: Codes, most: int, seed: int = 0) -> Codes:
-    """At most `most` row numbers, ascending, each class in its proportion: drawn at random, the same every time."""
+    """Return at most `most` ascending row numbers, each class in proportion; the draw is deterministic."""
     if len(codes) <= most:
         return np.arange(len(codes))
     shuffled = np.random.default_rng(seed).permutation(len(codes))

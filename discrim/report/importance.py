@@ -1,4 +1,4 @@
-"""Which features matter over all components together: `vip_` where a fit has it, else the same from its rows."""
+"""Importance of features over all components (VIP), and for the separation of two classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from discrim.core.coordinates.basis import Features
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.estimators.solution import importances, labels_explained
+from discrim.estimators.solution import importances, label_spread, labels_explained
 from discrim.report.chart import Axis, Chart, Mark
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, feature_names, loadings_of, name_of, reducer_of, rows_seen, scores_of
@@ -19,54 +19,56 @@ from discrim.report.loadings import features_chart, spectrum_places
 
 @dataclass(frozen=True, eq=False)
 class VIPValues:
-    """vip : the importance of each feature; the mean of the squares is 1."""
+    """Importance of each feature (`vip`); the mean of the squares is 1."""
 
     method: str
     feature_names: tuple[str, ...]
     vip: Array
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: ArrayLike, *, names: Any = None, method: str | None = None) -> VIPValues:
-        """X, y : the rows the transformer was fitted on; names : of its columns."""
-        called, told = method or name_of(estimator), feature_names(X, names)
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, names: Any = None, method: str | None = None
+    ) -> VIPValues:
+        """Compute the importance; X, y are the rows that the transformer was fitted on, names those of its columns."""
+        called, features = method or name_of(estimator), feature_names(X, names)
         vip = getattr(reducer_of(estimator), "vip_", None)
         if vip is None:
             vip = importances(directions_of(estimator, called), explained_by(scores_of(estimator, X), y))
-        if len(vip) != len(told):
+        if len(vip) != len(features):
             raise ValueError(
-                f"{called} works on {len(vip)} columns, but {len(told)} came: the steps before it change them. Pass "
-                "the last step alone, with the rows as it sees them."
+                f"X must have the {len(vip)} columns that {called} works on; got {len(features)}. Pass the last "
+                "step alone, with its own input rows."
             )
-        return cls(called, told, np.asarray(vip, dtype=np.float64))
+        return cls(called, features, np.asarray(vip, dtype=np.float64))
 
     def top(self, count: int = 12) -> Codes:
-        """Numbers of the most important features, the first first."""
+        """Return the numbers of the most important features, the most important first."""
         return np.argsort(-self.vip, kind="stable")[:count]
 
     def chart(self, count: int = 12) -> Chart:
-        """The most important features as bars; where the features are a spectrum, all of them as a line over it."""
+        """Return the most important features as bars; for a spectrum, all features as a line."""
         one = Mark("upright", "one", [1.0], [1.0], colour="soft", dash="dash")
         across = Axis("importance (VIP)")
         return features_chart(self.feature_names, self.vip, self.top(count), across, self.method, one, 2)
 
 
 def directions_of(estimator: Any, called: str) -> Array:
-    """What each component is made of, as rows: the weights of PLS, loadings elsewhere."""
+    """Return the directions of the components as rows: the weights of PLS, else loadings."""
     weights = getattr(reducer_of(estimator), "x_weights_", None)
     rows = loadings_of(estimator) if weights is None else np.asarray(weights, dtype=np.float64).T
     if rows is None:
-        raise ValueError(f"{called} tells no loadings, so no feature has an importance. Pass a linear transformer.")
+        raise ValueError(f"estimator must have loadings; {called} has none. Pass a linear transformer.")
     return rows
 
 
 def explained_by(components: Array, y: ArrayLike) -> Array:
-    """SS_h/n: the variance of the one-hot labels that each component explains beyond those before it."""
+    """Return SS_h/n: the variance of the one-hot labels that each component explains beyond those before it."""
     moments = ClassMoments.of(components, np.asarray(y))
-    return labels_explained(np.eye(components.shape[1]), Features.of_moments(moments), moments)
+    return labels_explained(label_spread(np.eye(components.shape[1]), Features.from_moments(moments), moments))
 
 
 class VIPDisplay(Display):
-    """Which features matter over all components together (variable influence on projection, VIP).
+    """Importance of features over all components (variable influence on projection, VIP).
 
     √(d Σ_h SS_h w_jh² / Σ_h SS_h): the squared unit directions of the components, weighted by the variance of the
     labels that each explains beyond those before it. The mean of the squares is 1 (dashed); features above are usually
@@ -116,7 +118,7 @@ class VIPDisplay(Display):
             Of the columns; None for a data frame's own, or f0, f1, ….
         {drawn}
         """
-        return cls(VIPValues.of(estimator, X, y, names=names)).plot(ax, **kwargs)
+        return cls(VIPValues.from_estimator(estimator, X, y, names=names)).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, count: int = 12, **kwargs: Any) -> Self:
         """Draw.
@@ -139,7 +141,7 @@ class VIPDisplay(Display):
 
 @dataclass(frozen=True, eq=False)
 class SeparationValues:
-    """Which features separate two classes.
+    """Importance of features for the separation of two classes.
 
     importances : mean effect of one standard deviation of each feature on the log odds of the two classes
     """
@@ -150,20 +152,20 @@ class SeparationValues:
     importances: Array
 
     @classmethod
-    def of(
+    def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, between: Any, *, names: Any = None, method: str | None = None
     ) -> SeparationValues:
-        """X, y : rows, of which those of the two classes are used; between : two class labels."""
-        called, told, reducer = method or name_of(estimator), feature_names(X, names), reducer_of(estimator)
+        """Compute the importance; rows of other classes than the two labels of `between` are not used."""
+        called, features, reducer = method or name_of(estimator), feature_names(X, names), reducer_of(estimator)
         rows = rows_seen(estimator, X)
-        if rows.shape[1] != len(told):
+        if rows.shape[1] != len(features):
             raise ValueError(
-                f"X must have the {rows.shape[1]} columns that {called} works on; got {len(told)}. Pass the last step "
-                "alone, with the rows as it sees them."
+                f"X must have the {rows.shape[1]} columns that {called} works on; got {len(features)}. Pass the last "
+                "step alone, with the rows as it sees them."
             )
         found = reducer.explain(rows[np.flatnonzero(np.isin(np.asarray(y), list(between)))], between)
         first, second = (str(label) for label in between)
-        return cls(called, told, (first, second), found.importances)
+        return cls(called, features, (first, second), found.importances)
 
     def top(self, count: int = 12) -> Codes:
         """Return the numbers of the most important features, the first first."""
@@ -178,7 +180,7 @@ class SeparationValues:
 
 
 class SeparationDisplay(Display):
-    """Which features separate two classes: the effect of each on the log odds of the one against the other.
+    """Features that separate two classes: the effect of each on the log odds of the one against the other.
 
     The mean over rows of the two classes of `explain(X, between).importances`, for `PosteriorMap` and for the linear
     reducers that predict. Effects are those of one standard deviation of the feature.
@@ -223,7 +225,7 @@ class SeparationDisplay(Display):
             Of the columns; None for a data frame's own, or f0, f1, ….
         {drawn}
         """
-        return cls(SeparationValues.of(estimator, X, y, between, names=names)).plot(ax, **kwargs)
+        return cls(SeparationValues.from_estimator(estimator, X, y, between, names=names)).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, count: int = 12, **kwargs: Any) -> Self:
         """Draw.

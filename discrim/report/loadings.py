@@ -1,4 +1,4 @@
-"""Which features make a component: loadings, structure coefficients, and the arrows of a biplot."""
+"""Features of a component: loadings, structure coefficients and the arrows of a biplot."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_COMPONENTS = 10
 SPECTRUM_NAME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.,][^,]{0,11}|)")  # 1450 nm
 KINDS = ("loadings", "structure", "arrows")
 LEAST_OF_A_SPECTRUM = 20  # features, below which ordered numbers for names are no spectrum
-BESIDE, LEAST_ROOM = 1.12, 0.98  # where the names of arrows stand, and room for them
+NAME_DISTANCE, MIN_SPACE = 1.12, 0.98  # distance of the names of arrows, and space for them
 LETTER, LONGEST_NAME = 0.0135, 24  # the width of a letter as a share of the chart's, and how many are shown
 NAME_GAP, ALL_GAPS = 0.24, 2.1  # how far from each other, on a narrow screen too; and from the lowest to the highest
 
 
 @dataclass(frozen=True, eq=False)
 class LoadingsValues:
-    """Features by components.
+    """Weights and correlations of features by component.
 
     loadings : k×d, what each feature adds to a component, t = Σ_j loading_j (x_j − mean_j); None where the transformer
         is not linear or does not say
@@ -40,7 +40,7 @@ class LoadingsValues:
     structure: Array
 
     @classmethod
-    def of(
+    def from_estimator(
         cls,
         estimator: Any,
         X: Any,
@@ -50,18 +50,18 @@ class LoadingsValues:
         most_components: int = MOST_COMPONENTS,
         linear: bool = True,
     ) -> LoadingsValues:
-        """X : the rows over which features and components are correlated; names : of its columns.
+        """Compute loadings and correlations over the rows of X; names are those of its columns.
 
         linear : whether a component is a sum of weighted columns, so that it has loadings
         """
         seen = rows_seen(estimator, X)
         if not linear or (names is not None and len(names) == X.shape[1] != seen.shape[1]):
-            seen = X  # the columns, where the method works in a kernel's coordinates, of which nobody knows a name
+            seen = X  # the columns, if the method works in coordinates of a kernel, which have no names
         scores = component_scores(estimator, X)[:, :most_components]
         k, d = scores.shape[1], seen.shape[1]
         loadings = loadings_of(estimator)
-        told = linear and loadings is not None and len(loadings) >= k and loadings.shape[1] == d
-        known = loadings[:k] if told and loadings is not None else None
+        fits = linear and loadings is not None and len(loadings) >= k and loadings.shape[1] == d
+        known = loadings[:k] if fits and loadings is not None else None
         own_names = names if names is not None or X.shape[1] == d else [f"f{at}" for at in range(d)]
         given = feature_names(X if own_names is None else seen, own_names)
         return cls(
@@ -70,20 +70,20 @@ class LoadingsValues:
 
     @property
     def spectrum(self) -> Array | None:
-        """The numbers that the features are called, where these are the places of a spectrum: numbers, in order."""
+        """Return the names of the features as numbers, if they are ascending numbers, as of a spectrum."""
         return spectrum_places(self.feature_names)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Which tables there are."""
+        """Return the kinds of tables that exist."""
         return ("structure",) if self.loadings is None else ("structure", "loadings")
 
     def table(self, kind: str) -> Array:
-        """The loadings or the structure coefficients, or an error where they are not told."""
+        """Return the loadings or the structure coefficients; raise if they do not exist."""
         if kind not in KINDS:
-            raise ValueError(f"kind={kind!r} came. Pass one of {', '.join(map(repr, KINDS))}.")
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
         if kind == "loadings" and self.loadings is None:
-            raise ValueError(f"{self.method} tells no loadings. Pass kind='structure' for correlations.")
+            raise ValueError(f"{self.method} has no loadings. Pass kind='structure' for correlations.")
         return self.structure if kind != "loadings" or self.loadings is None else self.loadings
 
     def top(self, component: int, count: int = 12, *, by: str | None = None) -> Codes:
@@ -95,13 +95,13 @@ class LoadingsValues:
         return np.argsort(-np.abs(table[component]), kind="stable")[:count]
 
     def arrows(self, first: int = 0, second: int = 1, count: int = 10) -> tuple[Codes, Array]:
-        """A biplot's arrows: the features most correlated with the two components, and their two correlations."""
+        """Return the features most correlated with two components, and their correlations."""
         ends = self.structure[[first, second]].T
         numbers = np.argsort(-np.linalg.norm(ends, axis=1), kind="stable")[:count]
         return numbers, ends[numbers]
 
     def chart(self, kind: str, component: int = 0, count: int = 12) -> Chart:
-        """The features that matter most as bars; where the features are a spectrum, all of them as a line over it."""
+        """Return the largest features as bars; for a spectrum, all features as a line."""
         table = self.table(kind)
         component = number_of(component, len(self.component_names), "Component")
         title = f"{self.method}, {self.component_names[component]}"
@@ -112,7 +112,7 @@ class LoadingsValues:
         return features_chart(self.feature_names, table[component], top, Axis(what, limits=limits), title, zero, 3)
 
     def arrows_chart(self, first: int = 0, second: int = 1, count: int = 12) -> Chart:
-        """A circle of correlations: an arrow for each feature most correlated with the two components."""
+        """Return a circle of correlations with arrows for the features most correlated with two components."""
         names = self.component_names
         first, second = (number_of(at, len(names), "Component") for at in (first, second))
         numbers, ends = self.arrows(first, second, count)
@@ -124,24 +124,26 @@ class LoadingsValues:
         for side, anchor in ((-1, "end"), (1, "start")):
             mine = np.flatnonzero((ends[:, 0] >= 0) == (side > 0))
             heights = apart(ends[mine, 1], min(NAME_GAP, ALL_GAPS / max(1, len(mine) - 1)), most=1.1)
-            across = np.stack([ends[mine, 0], np.full(len(mine), side * BESIDE), np.full(len(mine), np.nan)], axis=1)
+            across = np.stack(
+                [ends[mine, 0], np.full(len(mine), side * NAME_DISTANCE), np.full(len(mine), np.nan)], axis=1
+            )
             up = np.stack([ends[mine, 1], heights, heights], axis=1)
             marks.append(Mark("line", "leaders", across.ravel(), up.ravel(), name=anchor, colour="line", size=0.8))
             texts = [f" {self.feature_names[at]} " for at in numbers[mine]]
             marks.append(Mark("text", "names", across[:, 1], heights, name=anchor, texts=texts, anchor=anchor))
-        room = _room_for_names(marks)
+        limits = _space_for_names(marks)
         ticks = {at: f"{at:g}".replace("-", "−") for at in (-1.0, -0.5, 0.0, 0.5, 1.0)}
-        across_axis = Axis(f"correlation with {names[first]}", limits=room, ticks=ticks)
+        across_axis = Axis(f"correlation with {names[first]}", limits=limits, ticks=ticks)
         up_axis = Axis(f"correlation with {names[second]}", limits=(-1.2, 1.2), ticks=ticks)
         return Chart(tuple(marks), across_axis, up_axis, self.method, equal=True)
 
 
-def _room_for_names(marks: list[Mark]) -> tuple[float, float]:
-    """How far the axis goes to the left and right of the circle, so that the names beside it have room."""
+def _space_for_names(marks: list[Mark]) -> tuple[float, float]:
+    """Return the limits of the axis, wide enough for the names of the arrows."""
     texts = {mark.name: mark.texts for mark in marks if mark.part == "names"}
     letters = [max((min(len(text), LONGEST_NAME) for text in texts[side]), default=0) for side in ("end", "start")]
-    width = 2 * BESIDE / (1 - LETTER * sum(letters))
-    left, right = (BESIDE + max(LETTER * width * some, LEAST_ROOM if some else 0.0) for some in letters)
+    width = 2 * NAME_DISTANCE / (1 - LETTER * sum(letters))
+    left, right = (NAME_DISTANCE + max(LETTER * width * some, MIN_SPACE if some else 0.0) for some in letters)
     return -left, right
 
 
@@ -164,7 +166,7 @@ def spectrum_unit(names: tuple[str, ...]) -> str:
 def features_chart(
     names: tuple[str, ...], heights: Array, top: Codes, what: Axis, title: str, rule: Mark, digits: int
 ) -> Chart:
-    """The features of `top` as bars; where the features are a spectrum, all of them as a line over it.
+    """Return the features of `top` as bars; for a spectrum, all features as a line.
 
     rule : upright, at a height to compare with
     """
@@ -181,7 +183,7 @@ def features_chart(
 
 
 def correlations(scores: Array, X: Any) -> Array:
-    """corr(t_i, x_j) for every component and feature (k×d); a sparse X stays sparse."""
+    """Return corr(t_i, x_j) for every component and feature (k×d); a sparse X stays sparse."""
     n = len(scores)
     centred = scores - scores.mean(axis=0)
     if issparse(X):
@@ -199,7 +201,7 @@ def correlations(scores: Array, X: Any) -> Array:
 
 
 class LoadingsDisplay(Display):
-    """The features that matter most to a component, as bars; or to two components, as arrows.
+    """Most important features of a component, as bars; or of two components, as arrows.
 
     Loadings say what a feature adds to the component; where features are correlated they can mislead, and structure
     coefficients, the correlation of each feature with the component, are the usual way to read LDA. Where the features
@@ -238,7 +240,7 @@ class LoadingsDisplay(Display):
             Of the columns; None for a data frame's own, or f0, f1, ….
         {drawn}
         """
-        return cls(LoadingsValues.of(estimator, X, names=names)).plot(ax, **kwargs)
+        return cls(LoadingsValues.from_estimator(estimator, X, names=names)).plot(ax, **kwargs)
 
     def plot(
         self,
@@ -256,7 +258,7 @@ class LoadingsDisplay(Display):
         ----------
         {ax}
         kind : {"loadings", "structure", "arrows"}, default=None
-            None for loadings where the transformer tells them, else structure coefficients.
+            None for loadings if the transformer has them, else structure coefficients.
         component : int, default=0
             Which component, counted from 0.
         other : int, default=1

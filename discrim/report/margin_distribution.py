@@ -1,4 +1,4 @@
-"""How far rows lie on their own side of the borders between the classes, before and after a reduction.
+"""Margins of rows to the borders between classes, before and after a reduction.
 
 The relative margin of a row x with label c, towards the class means μ of the rows that were fitted:
 
@@ -46,7 +46,7 @@ class MarginValues:
     held_out: bool
 
     @classmethod
-    def of(
+    def from_estimator(
         cls,
         estimator: Any,
         X: Any,
@@ -58,7 +58,7 @@ class MarginValues:
         method: str | None = None,
         most_rows: int = MOST_ROWS,
     ) -> MarginValues:
-        """Margins of the test rows towards the class means of the fitted rows X; without test rows, of these rows.
+        """Compute margins of the test rows to the class means of the fitted rows X; without test rows, of X.
 
         n_components : how many of the first components count; None for all.
         Of more than `most_rows` rows a sample is drawn, the same every time. A row of a class that was not fitted has
@@ -77,19 +77,19 @@ class MarginValues:
         return cls(name, classes, labels[kept], before[kept], after[kept], len(codes[-1]), held_out)
 
     def of_class(self, number: int) -> tuple[Array, Array]:
-        """Margins of a class before and after."""
+        """Return the margins of a class before and after."""
         mine = self.codes == number
         return self.before[mine], self.after[mine]
 
     @property
     def collapsed(self) -> bool:
-        """True if most boxes on the components have no width: the map lays whole classes on one place."""
+        """Return True if most boxes on the components have no width, because classes are mapped to one place."""
         quarters = [np.quantile(self.of_class(number)[1], (0.25, 0.75)) for number in np.unique(self.codes)]
         return bool(quarters) and float(np.median(np.ptp(quarters, axis=1))) < NO_WIDTH
 
     @property
     def shares(self) -> dict[str, tuple[float, float]]:
-        """The shares of rows above 0 before and after, for every class that has rows."""
+        """Return the shares of rows above 0 before and after, for every class with rows."""
         found = {}
         for number in np.unique(self.codes):
             before, after = (float(np.mean(margins > 0)) for margins in self.of_class(number))
@@ -97,7 +97,7 @@ class MarginValues:
         return found
 
     def chart(self, most_classes: int | None = None) -> Chart:
-        """Boxes of each class's margins among the features and on the components; of the largest classes only."""
+        """Return boxes of the margins by class, for features and components; of the largest classes only."""
         counts = np.bincount(self.codes, minlength=len(self.classes))
         largest = np.argsort(-counts, kind="stable")[:most_classes]
         numbers = [int(number) for number in np.sort(largest) if counts[number]]
@@ -111,20 +111,20 @@ class MarginValues:
         ends = np.concatenate([mark.x for mark in marks if mark.part == "whiskers"])
         low, high = float(np.nanmin(ends, initial=0.0)), float(np.nanmax(ends, initial=1.0))
         width = high - low
-        told = [f"{100 * before:.0f} → {100 * after:.0f} %" for before, after in map(self.shares.__getitem__, names)]
+        labels = [f"{100 * before:.0f} → {100 * after:.0f} %" for before, after in map(self.shares.__getitem__, names)]
         right, rows = np.full(len(names) + 1, high + 0.38 * width), np.arange(-1, len(names))
-        marks.append(Mark("text", "above 0", right, rows, texts=["above 0", *told], anchor="end", colour="soft"))
+        marks.append(Mark("text", "above 0", right, rows, texts=["above 0", *labels], anchor="end", colour="soft"))
         up = Axis(limits=(len(names) - 0.4, -1.4), ticks=dict(enumerate(names)))
         noun = "rows not fitted" if self.held_out else "fitted rows"
         across = Axis(f"margin of {noun}", limits=(low - 0.04 * width, high + 0.4 * width))
         shares = [100 * float((part > 0).mean()) if len(part) else np.nan for part in (self.before, self.after)]
-        said = f"Above 0: {shares[0]:.1f} % of the rows in the features, {shares[1]:.1f} % on the components"
-        said += f"; {len(self.codes)} of {self.n_rows} rows, drawn by chance." if len(self.codes) < self.n_rows else "."
-        return Chart(tuple(marks), across, up, self.method, height=1.6 + 0.6 * max(2, len(names)), told=said)
+        text = f"Above 0: {shares[0]:.1f} % of the rows in the features, {shares[1]:.1f} % on the components"
+        text += f"; {len(self.codes)} of {self.n_rows} rows, drawn at random." if len(self.codes) < self.n_rows else "."
+        return Chart(tuple(marks), across, up, self.method, height=1.6 + 0.6 * max(2, len(names)), caption=text)
 
 
 def relative_margins(X: Any, codes: Codes, X_test: Any, codes_test: Codes) -> Array:
-    """m of each test row towards the class means of X; NaN for a row whose class X does not have.
+    """Return the margin of each test row to the class means of X; NaN if X does not have its class.
 
     With everything centred at the mean of X, m = (2 x·(μ_c − μ_o) − ‖μ_c‖² + ‖μ_o‖²) / ‖μ_c − μ_o‖².
     """
@@ -147,7 +147,7 @@ def relative_margins(X: Any, codes: Codes, X_test: Any, codes_test: Codes) -> Ar
 
 
 def _boxes(margins: list[Array], shift: float, hue: int | str, name: str) -> list[Mark]:
-    """The middle half of each class as a box, 90 % as whiskers, the median a stroke; `shift` off the class's place."""
+    """Return a box of the middle half of each class, whiskers of 90 % and the median, `shift` off its place."""
     low, first, middle, third, high = np.array([np.quantile(one, QUANTILES) for one in margins]).reshape(-1, 5).T
     places = np.arange(len(margins)) + shift
     gap = np.full(len(margins), np.nan)
@@ -161,7 +161,7 @@ def _boxes(margins: list[Array], shift: float, hue: int | str, name: str) -> lis
 
 
 class MarginDisplay(Display):
-    """The relative margins of each class among the features (grey) and on the components (coloured), as boxes.
+    """Relative margins of each class for the features (grey) and for the components (coloured), as boxes.
 
         m(x) = min over o ≠ c of  (‖x − μ_o‖² − ‖x − μ_c‖²) / ‖μ_o − μ_c‖²
 
@@ -217,5 +217,7 @@ class MarginDisplay(Display):
             Of more rows a sample is judged, the same every time.
         {drawn}
         """
-        values = MarginValues.of(estimator, X, y, X_test, y_test, n_components=n_components, most_rows=most_rows)
+        values = MarginValues.from_estimator(
+            estimator, X, y, X_test, y_test, n_components=n_components, most_rows=most_rows
+        )
         return cls(values).plot(ax, **kwargs)

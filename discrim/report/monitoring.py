@@ -14,12 +14,12 @@ from discrim.report.fitted import Array, Codes, name_of, rows_seen, scores_of
 
 MOST_NAMED = 20
 WIDE, HIGH = 4.6, 4.0  # inches of the chart
-BESIDE, LETTER = 0.06, 0.08  # inches from a row to its name, and of a letter
+NAME_OFFSET, LETTER = 0.06, 0.08  # inches from a row to its name, and of a letter
 
 
 @dataclass(frozen=True, eq=False)
 class MonitoringValues:
-    """T² and SPE of rows, with the limits that `level` of such rows stay below where they are normal.
+    """T² and SPE of rows, with limits that the share `level` of normal rows stays below.
 
     ids : what each row is called
     fitted : whether these are the fitted rows themselves, whose limits are other than those of new ones
@@ -35,7 +35,7 @@ class MonitoringValues:
     fitted: bool
 
     @classmethod
-    def of(
+    def from_estimator(
         cls,
         estimator: Any,
         X: Any,
@@ -45,7 +45,7 @@ class MonitoringValues:
         level: float = 0.95,
         method: str | None = None,
     ) -> MonitoringValues:
-        """X : the rows the transformer was fitted on; X_new : rows to be judged, None for the same."""
+        """Compute T² and SPE; X are the rows that the transformer was fitted on, X_new other rows or None."""
         judged = X if X_new is None else X_new
         model = RowLimits.fit(scores_of(estimator, X), rows_seen(estimator, X), level)
         t2, spe = model.distances(scores_of(estimator, judged), rows_seen(estimator, judged))
@@ -60,7 +60,7 @@ class MonitoringValues:
         return order[far[order] > 1]
 
     def chart(self) -> Chart:
-        """T² across, SPE up, the two limits, and the names of the rows farthest beyond."""
+        """Return the chart of T² and SPE with their limits and the names of the rows farthest beyond."""
         beyond = np.zeros(len(self.ids), dtype=bool)
         beyond[self.beyond] = True
         marks = []
@@ -72,10 +72,10 @@ class MonitoringValues:
                 "symbol": hue,
                 "size": 5,
             }
-            said: dict[str, Any] = {"tip": "T² {x:.2f}, SPE {y:.3g}", "hover": {"row": names}}
-            marks.append(Mark("points", part, self.t2[inside], self.spe[inside], **look, **said))
-        told = f"{100 * self.level:g} % limit"
-        marks.append(Mark("upright", "T² limit", [self.t2_limit], legend=told, colour="soft", dash="dash"))
+            tips: dict[str, Any] = {"tip": "T² {x:.2f}, SPE {y:.3g}", "hover": {"row": names}}
+            marks.append(Mark("points", part, self.t2[inside], self.spe[inside], **look, **tips))
+        legend = f"{100 * self.level:g} % limit"
+        marks.append(Mark("upright", "T² limit", [self.t2_limit], legend=legend, colour="soft", dash="dash"))
         marks.append(Mark("level", "SPE limit", y=[self.spe_limit], colour="soft", dash="dash"))
         pairs = (self.t2, self.t2_limit), (self.spe, self.spe_limit)
         tops = [1.12 * max(float(given.max()), limit) or 1.0 for given, limit in pairs]
@@ -85,23 +85,23 @@ class MonitoringValues:
         return Chart(tuple(marks), across, up, f"{self.method}: {'fitted' if self.fitted else 'new'} rows")
 
     def _names(self, widest: float, highest: float) -> Mark:
-        """Of the rows farthest beyond, beside them; one moves up where another stands."""
+        """Return the names of the rows farthest beyond; names that would overlap are moved up."""
         named = self.beyond[:MOST_NAMED]
         texts = [f" {self.ids[at]}" for at in named]
-        across, up = WIDE * self.t2[named] / widest + BESIDE, HIGH * self.spe[named] / highest  # in inches
+        across, up = WIDE * self.t2[named] / widest + NAME_OFFSET, HIGH * self.spe[named] / highest  # in inches
         middles = across + LETTER * np.array([len(text) for text in texts], dtype=np.float64) / 2
         heights = texts_apart(middles, up, texts, inch=1.0)
         return Mark(*("text", "names", widest / WIDE * across, highest / HIGH * heights), texts=texts, anchor="start")
 
 
 def row_ids(X: Any, given: Any = None) -> tuple[str, ...]:
-    """The ids given, a data frame's index, or row numbers from 0."""
+    """Return the given ids, the index of a data frame, or row numbers from 0."""
     if given is None:
         index = getattr(X, "index", None)
         given = range(X.shape[0]) if index is None or callable(index) else index
     ids = tuple(str(one) for one in given)
     if len(ids) != X.shape[0]:
-        raise ValueError(f"{len(ids)} ids came for {X.shape[0]} rows. Pass one for each.")
+        raise ValueError(f"ids must have one entry for each of {X.shape[0]} rows; got {len(ids)}.")
     return ids
 
 
@@ -174,4 +174,4 @@ class MonitoringDisplay(Display):
             The share of good rows that stays below each limit.
         {drawn}
         """
-        return cls(MonitoringValues.of(estimator, X, X_new, ids=ids, level=level)).plot(ax, **kwargs)
+        return cls(MonitoringValues.from_estimator(estimator, X, X_new, ids=ids, level=level)).plot(ax, **kwargs)

@@ -9,17 +9,16 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from discrim.engines.table_files import is_read_in_parts
+from discrim.engines.table_files import is_large
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.pipelines import build_pipeline
-from discrim.evaluation.recommendation import Recommendation
+from discrim.evaluation.pipelines import Recommendation, build_pipeline
 
 MODEL = "model.discrim"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The command that was typed, the data's name in it, and the options by which that file and new ones are read."""
+    """Command that was typed, the data in it, and the options for reading that file and files of new rows."""
 
     command: str = ""
     data: str = ""
@@ -30,19 +29,21 @@ class Origin:
 def commands(best: Recommendation, origin: Origin) -> list[str]:
     """Return the commands that fit the pipeline and predict new rows with it; none if they cannot be typed.
 
-    A method that the caller passed has no name, and data that are not in a file cannot be read.
+    A method that the caller passed has no name, and data that are not in a file cannot be read. A table that does not
+    fit into memory can be reduced by methods of discrim only.
     """
     if not origin.data or best.method not in METHODS:
         return []
     words = ["discrim", "project", origin.data, *origin.reading, "--method", best.method]
     words += ["-k", str(best.n_components)] if best.reduces else []
-    scaled = ["--scale", best.scale] if best.scale != "standard" else []
-    if is_read_in_parts(Path(origin.data)):  # a classifier needs the rows in memory
-        return [shlex.join([*words, *scaled, "--out", "features", "--model", MODEL])] if best.reduces else []
     words += ["--classifier", best.classifier, *(["--class-weight", best.class_weight] if best.class_weight else [])]
-    fit = [*words, *scaled, *(["--out", "features.csv"] if best.reduces else []), "--model", MODEL]
+    words += ["--scale", best.scale] if best.scale != "standard" else []
+    in_parts = is_large(Path(origin.data))
+    if in_parts and not (best.reduces and METHODS[best.method].ours):
+        return []
+    features = ["--out", "features" if in_parts else "features.csv"] if best.reduces else []
     predict = ["discrim", "apply", MODEL, "new.csv", *origin.new_rows, "--predict", "--out", "predicted.csv"]
-    return [shlex.join(fit), shlex.join(predict)]
+    return [shlex.join([*words, *features, "--model", MODEL]), shlex.join(predict)]
 
 
 def python_code(best: Recommendation) -> str:

@@ -1,9 +1,8 @@
-"""Results → one HTML file that holds all it needs: words and tables as text, charts as JSON, and what draws them.
+"""Report: one self-contained HTML file with text, tables, charts as JSON, and the scripts that draw them.
 
-Nothing in the page leaves it: its content policy allows the page's own scripts by their hash and no connection at all,
-and the charts' buttons are those named in report.js. Names come from files, so they are escaped by the templates, and
-by `payload.as_json` where they are values. The charts are drawn by plotly.js, whose part for points, lines and bars is
-shipped in `vendor`, of the version the page was tested with.
+The page makes no connection: its content policy allows only its own scripts, by their hash. Names are read from files,
+so the templates escape them, and `payload.as_json` escapes values. The charts are drawn by plotly.js; its part for
+points, lines and bars is in `vendor`, in the version that the page was tested with.
 """
 
 from __future__ import annotations
@@ -13,30 +12,33 @@ import hashlib
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import product
 from typing import Any
 
-from discrim.evaluation.comparison import JudgedRun
+import numpy as np
+
+from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.summary import METRICS, Line
-from discrim.evaluation.wording import BETTER, WORSE, dropped_and_joined, in_components, in_p, percent
+from discrim.evaluation.wording import BETTER, WORSE, dropped_and_joined, in_components, in_p, percent, signed
 from discrim.report.accuracy_curves import AccuracyCurveValues
-from discrim.report.chart import Chart, shortened
-from discrim.report.confusions import Confusions
+from discrim.report.chart import Axis, Chart, Mark, shortened
 from discrim.report.critical_difference import CriticalDifferenceValues
-from discrim.report.data_facts import DataFacts
+from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, Looks, MapView, PageBudget, looks_of
 from discrim.report.fitted import natural
 from discrim.report.next_steps import Origin, commands, python_code
 from discrim.report.payload import Charts, Words, as_json, features_json, figure_json
-from discrim.report.permuted_scores import permutation_chart
-from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Looks, MapView, looks_of
 from discrim.tables import catalogue
+from discrim.tables.facts import TableFacts
 from discrim.tables.formats import MissingExtraError
 from discrim.tables.writing import whole_file
 
 MOST_CLASSES = 24  # that are drawn by name
+MOST_BARS = 20  # classes that have a bar of their rows
+COLUMNS = 24  # of the histogram of permuted scores
 MOST_CURVES = 8  # that are shown from the start
 ARROWS = 8
 MARKS = {"better": BETTER, "worse": WORSE}
@@ -46,25 +48,25 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "hundred": lambda share: f"{100 * share:.1f}",
     "share": lambda share: "–" if share is None else percent(share),
     "p": lambda p_value: in_p(p_value).replace(" ", "\u00a0"),  # spaces that do not break
-    "points": lambda difference: f"{100 * difference:+.1f}".replace("-", "−"),
+    "points": signed,
     "naturally": lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0])),
 }
 FIGURES = ("curves", "map", "features", "circle", "margins", "spectrum", "permutations")
 
 
 def write_report(
-    found: JudgedRun | Sequence[JudgedRun], path: str | os.PathLike[str], origin: Origin | None = None
+    found: Comparison | Sequence[Comparison], path: str | os.PathLike[str], origin: Origin | None = None
 ) -> None:
     """Write the report as one HTML page; the file appears whole or not at all.
 
     Parameters
     ----------
-    found : Comparison or sequence of Results
-        What `compare` gave, or the results of several data sets.
+    found : Comparison or sequence of Comparison
+        Result of `compare`, or the results of several data sets.
     path : str or path
         The file.
     origin : Origin, default=None
-        Where the table came from, for the commands that the page offers.
+        Source of the table, for the commands that the page offers.
 
     Examples
     --------
@@ -73,20 +75,20 @@ def write_report(
     >>> answer = compare(*load_wine(return_X_y=True), n_splits=2)  # doctest: +SKIP
     >>> write_report(answer, "wine.html")  # doctest: +SKIP
     """
-    text = page([found] if isinstance(found, JudgedRun) else found, origin or Origin())
+    text = page([found] if isinstance(found, Comparison) else found, origin or Origin())
     with whole_file(path) as handle:
         handle.write(text.encode("utf-8", "replace"))
 
 
-def page(results: Sequence[JudgedRun], origin: Origin) -> str:
-    """The page as text."""
+def page(results: Sequence[Comparison], origin: Origin) -> str:
+    """Return the page as text."""
     if not results:
         raise ValueError("There are no results to report. Run discrim compare first.")
-    allotment = Allotment.among(len(results))
-    looks = [looks_of(one, allotment) for one in results]
-    by_data: dict[str, JudgedRun] = {}
+    budget = PageBudget.for_datasets(len(results))
+    looks = [looks_of(one, budget) for one in results]
+    by_data: dict[str, Comparison] = {}
     for one in results:
-        by_data.setdefault(one.setting.data, one)  # data that were tried in several ways count by the first
+        by_data.setdefault(one.setting["data"], one)  # data that were tried in several ways count by the first
     overall = ranks_by_classifier(by_data)
     return framed(
         "report.html",
@@ -100,11 +102,11 @@ def page(results: Sequence[JudgedRun], origin: Origin) -> str:
     )
 
 
-def framed(template: str, charts: dict[str, Any], *, package: str = "discrim.report", **said: Any) -> str:
+def framed(template: str, charts: dict[str, Any], *, package: str = "discrim.report", **values: Any) -> str:
     """Render a package's template as one self-contained page with its charts, style and script."""
     plotly, script = _file("vendor", "plotly-basic.min.js"), _file("templates", "report.js")
     return _template(template, package).render(
-        **said,
+        **values,
         values=as_json(charts),
         style=_file("templates", "report.css"),
         plotly=plotly,
@@ -113,32 +115,35 @@ def framed(template: str, charts: dict[str, Any], *, package: str = "discrim.rep
     )
 
 
-# ---------------------------------------------------------------------- what is drawn
+# ---------------------------------------------------------------------- charts
 
 
 def _drawn(
-    results: Sequence[JudgedRun], looks: Sequence[Looks], overall: dict[str, CriticalDifferenceValues]
+    results: Sequence[Comparison], looks: Sequence[Looks], overall: dict[str, CriticalDifferenceValues]
 ) -> dict[str, Any]:
-    """All charts, by data set and figure, then by the numbers chosen in the figure's menus."""
+    """Return all charts by data set and figure, then by the numbers chosen in the menus of the figure."""
     words = Words()
     blocks = []
     for one, look in zip(results, looks, strict=True):
         figures = {name: figure_json(charts, words) for name, charts in _figures(one, look).items()}
-        blocks.append({"figures": figures, "features": features_json([fit.loadings for fit in look.refits])})
+        blocks.append({"figures": figures, "features": features_json([fit.loadings for fit in look.methods])})
     ranks = figure_json({(at,): one.chart() for at, one in enumerate(overall.values())}, words)
     return {"blocks": blocks, "ranks": ranks, "words": words.all}
 
 
-def _figures(results: JudgedRun, look: Looks) -> dict[str, Charts]:
-    """The charts of one data set by figure."""
+def _figures(results: Comparison, look: Looks) -> dict[str, Charts]:
+    """Return the charts of one data set by figure."""
     found: dict[str, Charts] = {name: {} for name in FIGURES}
-    curves, methods = AccuracyCurveValues.of(results), list(dict.fromkeys(line.method for line in results.lines))
+    curves, methods = (
+        AccuracyCurveValues.from_results(results),
+        list(dict.fromkeys(line.method for line in results.lines)),
+    )
     for at, classifier in enumerate(_classifiers(results)):
         found["curves"][at,] = curves.chart(classifier, methods, most_shown=MOST_CURVES)
     for at, one in enumerate(look.maps):
         for view, shown in enumerate(one.views):
             found["map"][at, view] = _map_chart(shown, look)
-    for at, fit in enumerate(look.refits):
+    for at, fit in enumerate(look.methods):
         if not fit.margins.collapsed:
             found["margins"][at,] = fit.margins.chart(MOST_CLASSES)
         seen = {k: 1 - mean for k, mean in fit.line.curve.items()} if results.metric == "accuracy" else None
@@ -153,26 +158,47 @@ def _figures(results: JudgedRun, look: Looks) -> dict[str, Charts]:
     return found
 
 
+def permutation_chart(tested: PermutationTest) -> Chart:
+    """Return a histogram of the permuted scores with a line at the score itself."""
+    scores = 100 * tested.permuted[np.isfinite(tested.permuted)]
+    ends = np.append(scores, 100 * tested.score) if np.isfinite(tested.score) else scores
+    low, high = (float(ends.min()), float(ends.max())) if len(ends) else (0.0, 100.0)
+    span = max(high - low, 1.0)
+    counts, edges = np.histogram(scores, COLUMNS, (low - 0.02 * span, low + 1.02 * span))
+    width = float(edges[1] - edges[0])
+    places, drawn = (edges[:-1] + edges[1:]) / 2, counts > 0
+    look: dict[str, Any] = {"colour": 5, "size": 0.9 * width, "opacity": 0.7, "tip": "about {x:.1f} %: {y} times"}
+    legend = f"permuted {tested.exchanged}"
+    marks = [Mark("columns", "permuted", places[drawn], counts[drawn], legend=legend, **look)]
+    if np.isfinite(tested.score):
+        legend = f"labels as they are: {100 * tested.score:.1f} %, {in_p(tested.p_value)}"
+        marks.append(Mark("upright", "score", [100 * tested.score], legend=legend, colour=1))
+    across = Axis(f"{METRICS[tested.metric]} %", limits=(low - 0.05 * span, low + 1.05 * span))
+    return Chart(tuple(marks), across, Axis("permutations", limits=(0, 1.08 * max(counts.max(initial=0), 1))))
+
+
 def _map_chart(shown: MapView, look: Looks) -> Chart:
-    """One component has no ellipses and no unit upwards, a classifier's view no ellipses; so it is said."""
+    """Return the chart of a map with a text that explains its unit, its ellipses and the accuracy on it."""
     k, (fitted, new) = len(shown.projection.component_names), look.rows
-    hover = {"fitted row": fitted}, {"row": new, "taken for": shown.predicted}
+    hover = {"fitted row": fitted}, {"row": new, "predicted": shown.predicted}
     chart = shown.projection.chart(range(k), hover=hover, most_classes=MOST_CLASSES)
-    told = ["Rows of a class stand side by side only to be seen: their height means nothing."]
+    sentences = ["Rows of a class are spread upwards only to be visible: their height has no meaning."]
     if chart.equal:
-        told = ["One unit is as long in all directions."]
+        sentences = ["One unit is as long in all directions."]
     if any(chart.of("outlines")):
-        told.append("Ellipses hold 95 % of a normal class of fitted rows: new rows that leave them show overfitting.")
+        sentences.append(
+            "Ellipses have 95 % of a normal class of training rows: new rows outside indicate overfitting."
+        )
     right = percent(shown.confusions.accuracy)
     seen = f"Five neighbours on {in_components(k)} are right on {right} of the new rows"
-    return replace(chart, told=" ".join([*told, "; ".join(filter(None, [seen, chart.told]))]))
+    return replace(chart, caption=" ".join([*sentences, "; ".join(filter(None, [seen, chart.caption]))]))
 
 
-# ---------------------------------------------------------------------- what is said
+# ---------------------------------------------------------------------- text
 
 
 def content_policy(scripts: Sequence[str]) -> str:
-    """Nothing but these scripts, the page's own style, and pictures that the page itself makes."""
+    """Return a content policy that allows these scripts, the style of the page, and its own pictures only."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{one}'" for one in hashes)
     return (
@@ -181,22 +207,63 @@ def content_policy(scripts: Sequence[str]) -> str:
     )
 
 
-def ranks_by_classifier(by_data: Mapping[str, JudgedRun]) -> dict[str, CriticalDifferenceValues]:
-    """Mean ranks over the data sets for every classifier, on each by its own score; empty for a single data set."""
+def ranks_by_classifier(by_data: Mapping[str, Comparison]) -> dict[str, CriticalDifferenceValues]:
+    """Return mean ranks over the data sets for every classifier; empty for one data set."""
     rows, metric = ({name: getattr(one, what) for name, one in by_data.items()} for what in ("rows", "metric"))
     classifiers = sorted({line.classifier for one in by_data.values() for line in one.lines})
-    found = {name: CriticalDifferenceValues.of_rows(rows, name, metric=metric) for name in classifiers}
+    found = {name: CriticalDifferenceValues.from_rows(rows, name, metric=metric) for name in classifiers}
     return {name: values for name, values in found.items() if values is not None}
 
 
-def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
-    """What the template says of one data set."""
+@dataclass(frozen=True)
+class DataFacts:
+    """Facts of a table, as far as they are known.
+
+    counts : rows of each class, in natural order of the names; of many classes the largest
+    more : number of classes without a bar
+    missing : number of missing cells, None if the table is not at hand; in_columns : number of columns that have any
+    equal_rows : number of rows that equal an earlier one; constant : number of constant columns
+    """
+
+    rows: int | None
+    columns: int | None
+    counts: tuple[tuple[str, int], ...]
+    more: int
+    missing: int | None = None
+    in_columns: int = 0
+    equal_rows: int = 0
+    constant: int = 0
+
+    @classmethod
+    def from_comparison(cls, results: Comparison) -> DataFacts:
+        """Collect the facts of the results and their table."""
+        sizes = results.sizes
+        table = None if results.data is None else TableFacts.from_table(results.data)
+        counts = results.class_counts
+        if table is not None:
+            counts = {str(label): int(count) for label, count in table.classes.items()}
+        largest = sorted(counts, key=lambda label: -counts[label])[:MOST_BARS]
+        shown = tuple((label, counts[label]) for label in sorted(largest, key=natural))
+        more = len(counts) - len(shown)
+        if table is None:
+            return cls(sizes.get("rows"), sizes.get("features"), shown, more)
+        missing = sum(table.missing.values()), len(table.missing)
+        return cls(table.n_rows, table.n_features, shown, more, *missing, table.equal_rows, len(table.constant))
+
+    @property
+    def largest(self) -> int:
+        """Return the number of rows of the largest class."""
+        return max((count for _, count in self.counts), default=1)
+
+
+def _said(results: Comparison, look: Looks, origin: Origin) -> dict[str, Any]:
+    """Return the values for the template of one data set."""
     lines, setting = results.lines, results.setting
     verdict = results.verdict
     wanted = results.recommendation
-    told = None if verdict is None or verdict.confusion is None else (verdict.classes, verdict.confusion)
-    if not origin.data and setting.data in {one.name for one in catalogue.entries()}:
-        origin = replace(origin, data=setting.data)
+    counts = None if verdict is None or verdict.confusion is None else (verdict.classes, verdict.confusion)
+    if not origin.data and setting["data"] in {one.name for one in catalogue.entries()}:
+        origin = replace(origin, data=setting["data"])
     return {
         "results": results,
         "headline": verdict and verdict.headline,
@@ -206,15 +273,15 @@ def _said(results: JudgedRun, look: Looks, origin: Origin) -> dict[str, Any]:
         "not_listed": dropped_and_joined(lines),
         "metric": METRICS[results.metric],
         "classifiers": _classifiers(results),
-        "facts": DataFacts.of(results),
-        "collapsed": [fit.line.method for fit in look.refits if fit.margins.collapsed],
+        "facts": DataFacts.from_comparison(results),
+        "collapsed": [fit.line.method for fit in look.methods if fit.margins.collapsed],
         "look": look,
-        "confusions": told and Confusions.of(*told),
+        "confusions": counts and Confusions.of(*counts),
         "glosses": {name: METHODS[name].gloss for name in {line.method for line in lines} & METHODS.keys()},
     }
 
 
-def _classifiers(results: JudgedRun) -> list[str]:
+def _classifiers(results: Comparison) -> list[str]:
     """Return the classifiers that judge a reduction, the recommended one first; all if there is no reduction.
 
     The others classify raw features only, and have no curve.
@@ -226,7 +293,7 @@ def _classifiers(results: JudgedRun) -> list[str]:
 
 
 def _tracks(lines: Sequence[Line]) -> list[list[float]]:
-    """Where low end, high end and mean of each line lie between the lowest and the highest end of all, in percent."""
+    """Return low end, high end and mean of each line in percent of the range of all intervals."""
     ends = [(max(one.low, 0.0), min(one.high, 1.0)) if one.n_splits > 1 else (one.mean, one.mean) for one in lines]
     low, high = min((end[0] for end in ends), default=0.0), max((end[1] for end in ends), default=1.0)
     width = (high - low) or 1.0
@@ -253,10 +320,10 @@ def _file(folder: str, name: str) -> str:
 
 
 def template_engine() -> Any:
-    """jinja2, or an error that says how to get it; asked for before results are waited for, too."""
+    """Return jinja2; raise an error that explains how to install it."""
     try:
         return importlib.import_module("jinja2")
     except ImportError as error:
         raise MissingExtraError(
-            "A report needs jinja2, which is not installed. Install it with pip install 'discrim[report]'."
+            "A report requires jinja2, which is not installed. Install it with pip install 'discrim[report]'."
         ) from error

@@ -1,4 +1,4 @@
-"""Charts as JSON for the page's script: short numbers, and no sign in it that could end the script it stands in."""
+"""Charts as JSON for the script of the page: short numbers, and no character that could end the script element."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def as_json(value: Any) -> str:
-    """JSON that may stand in a script element: <, >, & and the line separators are written as escapes."""
+    """Return JSON for a script element: <, >, & and the line separators are escaped."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
 class Words:
-    """Texts that come again and again: each is kept once, and a number stands for it."""
+    """Table of repeated texts: each is kept once and replaced by its number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -39,13 +39,13 @@ class Words:
 
 
 def chart_json(chart: Chart, words: Words) -> dict[str, Any]:
-    """A chart; what is as usual is left out."""
+    """Return a chart as plain values, without defaults."""
     return {
         "marks": [_mark(mark, words) for mark in chart.marks],
         "x": _axis(chart.x, words),
         "y": _axis(chart.y, words),
         "height": chart.height,
-        **_unusual(equal=chart.equal, turns=chart.turns, key=chart.key, told=chart.told),
+        **_unusual(equal=chart.equal, turns=chart.turns, key=chart.key, caption=chart.caption),
     }
 
 
@@ -65,7 +65,7 @@ def _mark(mark: Mark, words: Words) -> dict[str, Any]:
             name=words.number(mark.name) if mark.name else None,
             legend=words.number(mark.legend) if mark.legend else None,
             texts=[words.number(text) for text in mark.texts],
-            hover={label: [words.number(one) for one in told] for label, told in mark.hover.items()},
+            hover={label: [words.number(one) for one in values] for label, values in mark.hover.items()},
             symbol=mark.symbol,
         ),
     }
@@ -83,30 +83,30 @@ def _axis(axis: Axis, words: Words) -> dict[str, Any]:
 
 
 def _unusual(**values: Any) -> dict[str, Any]:
-    """What is there: neither None nor False nor empty, but 0, which is the number of a word or of a symbol."""
+    """Return values that are not None, False or empty; 0 is kept, because it numbers a word or symbol."""
     return {name: value for name, value in values.items() if value or (value == 0 and value is not False)}
 
 
 def features_json(loadings: Sequence[LoadingsValues]) -> dict[str, Any]:
-    """All features of each method for the search, as far as there is room; a method without room has None."""
+    """Return all features of each method for the search, up to a limit; a method beyond it has None."""
     if not loadings:
         return {"names": [], "methods": []}
-    names, room = loadings[0].feature_names, MOST_NUMBERS
+    names, space = loadings[0].feature_names, MOST_NUMBERS
     largest = np.argsort(-np.abs(loadings[0].structure).max(axis=0), kind="stable")[:MOST_FEATURES]
-    kept = sorted(largest.tolist())  # all, where there is room
+    kept = sorted(largest.tolist())  # all, if there are not too many
     methods: list[dict[str, Any] | None] = []
     for at, values in enumerate(loadings):
         tables = {kind: values.table(kind)[:, kept] for kind in values.kinds}
         size = sum(table.size for table in tables.values())
-        fits = values.feature_names == names and (size <= room or at == 0)
-        room -= size if fits else 0
+        fits = values.feature_names == names and (size <= space or at == 0)
+        space -= size if fits else 0
         rows = {kind: [short_numbers(row, 3) for row in table] for kind, table in tables.items()}
         methods.append({"components": values.component_names, **rows} if fits else None)
     return {"names": [names[at][:NAME] for at in kept], "left": len(names) - len(kept), "methods": methods}
 
 
 def as_drawn(values: Any) -> list[float | int | None]:
-    """Numbers as exactly as a chart shows them: to a thousandth of their range or better, wherever that lies."""
+    """Return numbers with the precision of a chart: a thousandth of their range or better."""
     array = np.ravel(np.asarray(values, dtype=np.float64))
     there = array[np.isfinite(array)]
     width = float(np.ptp(there)) if len(there) else 0.0
@@ -116,7 +116,7 @@ def as_drawn(values: Any) -> list[float | int | None]:
 
 
 def short_numbers(values: Any, digits: int = 4) -> list[float | int | None]:
-    """Numbers of a few digits; None for what is not finite."""
+    """Return numbers with few digits; None for NaN and infinity."""
     return [_short(value, digits) for value in np.ravel(values).tolist()]
 
 

@@ -1,4 +1,4 @@
-"""Where the rows lie on the components: rows that were not fitted, and pale behind them those that were."""
+"""Rows on the components: held-out rows, and behind them, in pale colours, the training rows."""
 
 from __future__ import annotations
 
@@ -22,16 +22,80 @@ from discrim.report.fitted import (
     maximised_by,
     name_of,
     probable_classes,
+    reducer_of,
     sampled,
     scores_of,
     shares_of,
     training_scores_of,
 )
-from discrim.report.placed_classes import MEANING, ROUND, PlacedClasses
 
 MOST_POINTS = 2_000
 MOST_COMPONENTS = 10
 MANY_ROWS = 500  # are drawn smaller
+MOST_PAIRS = 5
+LEAST_SHARE = 0.005  # of the rows' probability: pairs that are confused less are not spoken of
+MEANING = "a row lies between the classes it may belong to, nearest to the most probable; grey lines join confused ones"
+BEYOND = 1.13  # distance of the names from the centre
+ROUND = (-1.3, 1.3)  # limits of both axes around places at 1, and their names
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedClasses:
+    """Places of the classes (C×k) and the most confused pairs: two class numbers and the share, most first."""
+
+    classes: tuple[str, ...]
+    places: Array
+    pairs: tuple[tuple[int, int, float], ...]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, classes: Sequence[str]) -> PlacedClasses | None:
+        """Return the places of a fitted map; None if it has none, or one component only."""
+        model = reducer_of(estimator)
+        places = getattr(model, "places_", None)
+        if places is None or places.shape[1] < 2:
+            return None
+        known = [str(label) for label in model.classes_.tolist()]
+        seen = [number for number, name in enumerate(classes) if name in known]
+        order = [known.index(classes[number]) for number in seen]
+        confusions = model.confusions_[np.ix_(order, order)]
+        shares = np.triu((confusions + confusions.T) / 2, 1)
+        most = np.argsort(-shares, axis=None, kind="stable")[:MOST_PAIRS].tolist()
+        found = [(*(seen[one] for one in divmod(at, len(shares))), float(shares.flat[at])) for at in most]
+        pairs = tuple(pair for pair in found if pair[2] >= LEAST_SHARE)
+        placed = np.full((len(classes), places.shape[1]), np.nan)  # of classes that were not fitted
+        placed[seen] = places[order]
+        return cls(tuple(classes), placed, pairs)
+
+    @property
+    def caption(self) -> str:
+        """Return the confused pairs by name, with the mean probability of the one class on rows of the other."""
+        named = [f"{self.classes[a]} and {self.classes[b]} ({100 * share:.1f} %)" for a, b, share in self.pairs]
+        if not named:
+            return ""
+        return f"mean probability of the one class on held-out rows of the other, most of all: {', '.join(named)}"
+
+    def lines(self, means: Array) -> list[Mark]:
+        """Return a line between the class means of each confused pair, wider for more confusion."""
+        broad = max((share for *_, share in self.pairs), default=1.0)
+        return [
+            Mark(
+                "line",
+                "confused",
+                x=means[[a, b], 0],
+                y=means[[a, b], 1],
+                name=f"{self.classes[a]} and {self.classes[b]}",
+                colour="soft",
+                size=1 + 4 * share / broad,
+                opacity=0.35,
+            )
+            for a, b, share in self.pairs
+        ]
+
+    def names(self, chosen: tuple[int, ...], shown: Sequence[int]) -> Mark:
+        """Return the names of the classes next to their places."""
+        shown = [number for number in shown if np.isfinite(self.places[number]).all()]
+        x, y = BEYOND * self.places[shown][:, chosen].T
+        return Mark("text", "names", x, y, texts=[self.classes[number] for number in shown])
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +127,7 @@ class ProjectedRows:
         return cls(scores[drawn], codes[drawn], drawn, len(codes), means, covariances)
 
     def ellipse(self, number: int, first: int, second: int, coverage: float = 0.95, n_points: int = 61) -> Array:
-        """The closed outline {z : (z−m)ᵀ S⁻¹ (z−m) = −2 ln(1−coverage)} of a class on two components (n_points×2).
+        """Return the outline {z : (z−m)ᵀ S⁻¹ (z−m) = −2 ln(1−coverage)} of a class on two components (n_points×2).
 
         A normal class has the share `coverage` of its rows within. Flat or a point where the class has no width.
         """
@@ -77,11 +141,11 @@ class ProjectedRows:
 
 @dataclass(frozen=True, eq=False)
 class ProjectionValues:
-    """What a scatter of the components needs.
+    """Values of a scatter plot of the components.
 
-    labels : how the axes are called: a component's name, and its share of what the method maximises where that is told
+    labels : how the axes are called: a component's name, and its share of what the method maximises if known
     test : rows not used in fitting, None where none were given
-    placed : where a classifier's view places the classes; None for other maps
+    placed : where a posterior map places the classes; None for other maps
     probable : of the fitted and the new rows, the two most probable classes; empty texts for other maps
     """
 
@@ -95,7 +159,7 @@ class ProjectionValues:
     probable: tuple[Sequence[str], ...] = ()
 
     @classmethod
-    def of(
+    def from_estimator(
         cls,
         estimator: Any,
         X: Any,
@@ -107,12 +171,12 @@ class ProjectionValues:
         most_points: int = MOST_POINTS,
         most_components: int = MOST_COMPONENTS,
     ) -> ProjectionValues:
-        """X, y : the rows the transformer was fitted on; X_test, y_test : others.
+        """Compute the values; X, y are the rows that the transformer was fitted on, X_test, y_test other rows.
 
         Of more than `most_points` rows a sample is drawn, the same every time.
         """
         if (X_test is None) != (y_test is None):
-            raise ValueError("X_test and y_test go together: pass both, or neither.")
+            raise ValueError("X_test and y_test must be passed together; got one of them.")
         estimator = for_plotting(estimator)
         classes, codes = class_codes(y) if y_test is None else class_codes(y, y_test)
         scores = [training_scores_of(estimator, X)] + ([] if X_test is None else [scores_of(estimator, X_test)])
@@ -122,7 +186,7 @@ class ProjectionValues:
         ]
         names = component_names(estimator, parts[0].scores.shape[1])
         shown = method or name_of(estimator)
-        placed = PlacedClasses.of(estimator, classes)
+        placed = PlacedClasses.from_estimator(estimator, classes)
         test = parts[1] if len(parts) > 1 else None
         probable = tuple(
             probable_classes(estimator, rows, held_out=at == 0) for at, rows in enumerate((X, X_test)[: len(parts)])
@@ -134,8 +198,8 @@ class ProjectionValues:
         return (self.train,) if self.test is None else (self.train, self.test)
 
     @property
-    def told(self) -> str:
-        """How many of the rows are drawn, where that is not all."""
+    def caption(self) -> str:
+        """Return how many of the rows are drawn, if not all."""
         nouns = ("fitted", "new") if self.test is not None else ("",)
         drawn = [
             f"{len(part.codes)} of {part.n_rows} {noun}".strip() for part, noun in zip(self.parts, nouns, strict=True)
@@ -151,9 +215,9 @@ class ProjectionValues:
         hover: Sequence[Mapping[str, Sequence[str]]] = ({}, {}),
         most_classes: int | None = None,
     ) -> Chart:
-        """Rows on one component (class above class), two, or three.
+        """Return the chart of rows on one component (class above class), two, or three.
 
-        hover : for the fitted and for the new rows, what is said of each row that there is, by label
+        hover : texts of the training rows and of the new rows, by label
         most_classes : classes beyond the largest so many are drawn alike; None for no limit
         """
         k = len(self.component_names)
@@ -165,46 +229,48 @@ class ProjectionValues:
         marks: list[Mark] = [] if placed is None else placed.lines(self.train.means[:, chosen])
         for at, part in enumerate(self.parts):
             pale = at == 0 and self.test is not None
-            told = dict(hover[at])
+            tips = dict(hover[at])
             if len(self.probable) > at and self.probable[at]:
-                told["most probable"] = self.probable[at]
-            marks += [_points(self, part, group, chosen, pale, told) for group in groups]
+                tips["most probable"] = self.probable[at]
+            marks += [_points(self, part, group, chosen, pale, tips) for group in groups]
             if at == 0 and outlines and len(chosen) == 2 and placed is None:
                 marks += [_outline(self, number, chosen) for number in large if np.isfinite(part.means[number]).all()]
         if placed is not None:
             marks.append(placed.names(chosen, large))
         elif len(chosen) == 2 and len(self.classes) > MOST_IN_LEGEND:
             marks.append(_names_at_means(self, chosen, large, marks))
-        drawn = self.told
+        drawn = self.caption
         title = self.method + (f" ({drawn.removesuffix(', by chance')})" if drawn else "")
         held_out = "held-out positions of the training rows"
         key = "" if self.placed is None else held_out
         if self.test is not None:
             key = "pale: fitted rows" if self.placed is None else f"pale: {held_out}"
+        if placed is not None and placed.pairs:
+            key += ";\ngrey lines join confused classes"
         if len(chosen) == 3:
             axes = Axis(limits=(-2.0, 2.0), shown=False), Axis(limits=(-1.5, 1.5), shown=False)
-            return Chart(_in_a_cube(self, marks, chosen), *axes, title=title, equal=True, key=key, told=drawn)
+            return Chart(_in_a_cube(self, marks, chosen), *axes, title=title, equal=True, key=key, caption=drawn)
         across = Axis(self.labels[chosen[0]])
         if len(chosen) == 1:
             up = Axis(ticks=dict(enumerate(self.classes)), limits=(-0.6, len(self.classes) - 0.4))
-            return Chart(tuple(marks), across, up, title, key=key, told=drawn)
+            return Chart(tuple(marks), across, up, title, key=key, caption=drawn)
         up = Axis(self.labels[chosen[1]])
         if placed is not None:
             across, up = (axis._replace(limits=ROUND) for axis in (across, up))
-            drawn = "; ".join(filter(None, [placed.told, MEANING, drawn]))
-        return Chart(tuple(marks), across, up, title, equal=True, key=key, told=drawn)
+            drawn = "; ".join(filter(None, [placed.caption, MEANING, drawn]))
+        return Chart(tuple(marks), across, up, title, equal=True, key=key, caption=drawn)
 
 
 def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     shares = shares_of(estimator)
     if shares is None or len(shares) < len(names):
         return names
-    told = [f", {100 * share:.0f} % of the {maximised_by(estimator)}" for share in shares[: len(names)]]
-    return tuple(name if FILLED in name else name + share for name, share in zip(names, told, strict=True))
+    texts = [f", {100 * share:.0f} % of the {maximised_by(estimator)}" for share in shares[: len(names)]]
+    return tuple(name if FILLED in name else name + share for name, share in zip(names, texts, strict=True))
 
 
 def _largest(values: ProjectionValues, most: int | None) -> list[int]:
-    """The numbers of the classes that are drawn by name: all, or those with most fitted rows."""
+    """Return the numbers of the classes that are drawn by name: all, or those with most training rows."""
     counts = np.bincount(values.train.codes, minlength=len(values.classes))
     return sorted(np.argsort(-counts, kind="stable")[:most].tolist())
 
@@ -217,7 +283,7 @@ def _points(
     pale: bool,
     hover: Mapping[str, Sequence[str]],
 ) -> Mark:
-    """The rows of a class, or of several that are drawn alike."""
+    """Return the rows of a class, or of several that are drawn alike."""
     number = group[0]
     mine = np.flatnonzero(np.isin(rows.codes, group))
     places = list(rows.scores[mine][:, chosen].T)
@@ -247,7 +313,7 @@ def _outline(values: ProjectionValues, number: int, chosen: tuple[int, ...]) -> 
 
 
 def _names_at_means(values: ProjectionValues, chosen: tuple[int, ...], large: list[int], drawn: list[Mark]) -> Mark:
-    """Names that do not touch, in a chart that must hold these marks: outlines reach further than the rows."""
+    """Return names that do not overlap, in a chart with the range of these marks."""
     there = [number for number in large if np.isfinite(values.train.means[number]).all()]
     x, y = values.train.means[there][:, chosen].T
     texts = [values.classes[number] for number in there]
@@ -257,7 +323,7 @@ def _names_at_means(values: ProjectionValues, chosen: tuple[int, ...], large: li
 
 
 def _in_a_cube(values: ProjectionValues, marks: list[Mark], chosen: tuple[int, ...]) -> tuple[Mark, ...]:
-    """The marks within a cube about the origin, all axes in one unit, and three lines that say which axis is which."""
+    """Return the marks in a cube around the origin, with one unit for all axes, and three labelled axis lines."""
     everything = np.concatenate([part.scores[:, chosen] for part in values.parts])
     low, high = everything.min(axis=0), everything.max(axis=0)
     middle, unit = (low + high) / 2, float((high - low).max()) / 2 or 1.0
@@ -277,7 +343,7 @@ def _in_a_cube(values: ProjectionValues, marks: list[Mark], chosen: tuple[int, .
 
 
 class ProjectionDisplay(Display):
-    """Rows on the components of a fitted transformer: rows that were not fitted, and pale behind them those that were.
+    """Rows on the components of a fitted transformer: held-out rows, and behind them, in pale colours, training rows.
 
     Where the new rows scatter farther than the pale ones, the fit follows its rows too closely. `PosteriorMap` shows
     its training rows at held-out positions, each placed by a rule that was fitted without it. The outline of a class
@@ -326,7 +392,7 @@ class ProjectionDisplay(Display):
             Of more rows a sample is drawn, the same every time.
         {drawn}
         """
-        values = ProjectionValues.of(estimator, X, y, X_test, y_test, most_points=most_points)
+        values = ProjectionValues.from_estimator(estimator, X, y, X_test, y_test, most_points=most_points)
         return cls(values).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, components: Sequence[int] = (0, 1), outlines: bool = True, **kwargs: Any) -> Self:

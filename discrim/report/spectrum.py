@@ -1,4 +1,4 @@
-"""What each component is worth: its eigenvalue, how well it separates the classes, and the error after the first k."""
+"""Value of each component: its eigenvalue, its separation of the classes, and the error after the first k."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from discrim.report.fitted import (
     Array,
     class_codes,
     component_names,
+    fitted_array,
     maximised_by,
     name_of,
     scores_of,
     shares_of,
-    told_by,
 )
 
 MOST_COMPONENTS = 50
 SHARE_TIP = "component {x}: {y:.1f} % of what the method maximises"
 SCORE_TIP = "component {x}: {y:.1f} % of its variance lies between classes"
-INDEPENDENT = 1e-9  # a component whose part that is new lies below this share of its length adds nothing
+INDEPENDENT = 1e-9  # a component adds nothing if its new part is below this share of its length
 
 
 @dataclass(frozen=True, eq=False)
 class SpectrumValues:
     """One number per component, in the estimator's order.
 
-    eigenvalues, shares : of what the method maximises, None where it does not say
+    eigenvalues, shares : of what the method maximises, None if the method has none
     scores : s_i = Σ_c p_c (w̄_ci − w̄_i)² / λ_i, the share of component i's variance that lies between the classes
     predicted_error : after the first k components, Σ_{a<b} p_a p_b Q(r_ab/2) / Σ_{a<b} p_a p_b, r_ab the within-class
-        Mahalanobis distance of the means of classes a and b. Apparent: from the rows fitted, so it flatters and never
-        rises; no k should be chosen by it.
-    chosen : how many components are to be kept, None where nobody chose
+        Mahalanobis distance of the means of classes a and b. Apparent: computed from the fitted rows, so it is too
+        low and never rises; it must not be used to choose k.
+    chosen : number of components to keep; None if there was no choice
     worth : what the shares are of
-    padding : from which component on they only fill up (0 is the first), None where none does
+    padding : first component (from 0) beyond the discriminants; None if there is none
     """
 
     method: str
@@ -55,7 +55,7 @@ class SpectrumValues:
     worth: str = "method's criterion"
 
     @classmethod
-    def of(
+    def from_estimator(
         cls,
         estimator: Any,
         X: Any,
@@ -65,7 +65,7 @@ class SpectrumValues:
         method: str | None = None,
         most_components: int = MOST_COMPONENTS,
     ) -> SpectrumValues:
-        """X, y : the rows the transformer was fitted on."""
+        """Compute the values; X, y are the rows that the transformer was fitted on."""
         components = scores_of(estimator, X)[:, :most_components]
         k = components.shape[1]
         classes, (codes,) = class_codes(y)
@@ -77,7 +77,7 @@ class SpectrumValues:
         between = shares @ means**2
         scores = np.divide(between, variances, out=np.zeros(k), where=variances > 0).clip(0.0, 1.0)
         errors = apparent_errors(members.T @ decorrelated(centred) / counts[:, None], shares)
-        eigenvalues, ratios = told_by(estimator, "eigenvalues_", "explained_variance_"), shares_of(estimator)
+        eigenvalues, ratios = fitted_array(estimator, "eigenvalues_", "explained_variance_"), shares_of(estimator)
         return cls(
             method or name_of(estimator),
             None if eigenvalues is None else eigenvalues[:k],
@@ -90,10 +90,10 @@ class SpectrumValues:
         )
 
     def chart(self, observed: Mapping[int, float] | None = None) -> Chart:
-        """What each component is worth, in percent.
+        """Return the chart of shares, separation and errors, in percent.
 
-        observed : the error on new rows for numbers of components; where it is known the predicted one, which is of the
-            fitted rows and flatters, is not drawn
+        observed : the error on held-out rows by number of components; if known, the predicted error, which is computed
+            from the fitted rows and too low, is not drawn
         """
         k = np.arange(1, len(self.scores) + 1)
         shares, marks = self.shares, []
@@ -107,25 +107,29 @@ class SpectrumValues:
         look = {"colour": 1, "symbol": 1, "size": 7, "tip": SCORE_TIP}
         marks.append(Mark("points", "scores", k, 100 * self.scores, legend="variance between classes", **look))
         if observed:
-            counts, errors, told = list(observed), 100 * np.array(list(observed.values())), "error on new rows, first k"
+            counts, errors, legend = (
+                list(observed),
+                100 * np.array(list(observed.values())),
+                "error on new rows, first k",
+            )
         else:
-            counts, errors, told = list(k), 100 * self.predicted_error, "predicted error (flatters)"
+            counts, errors, legend = list(k), 100 * self.predicted_error, "predicted error (optimistic)"
         tip = "first {x}: {y:.1f} % wrong"
-        marks.append(Mark("line", "errors", counts, errors, legend=told, colour=0, symbol=0, tip=tip))
+        marks.append(Mark("line", "errors", counts, errors, legend=legend, colour=0, symbol=0, tip=tip))
         if self.chosen is not None:
             chosen = f"chosen: {self.chosen}"
             marks.append(Mark("upright", "chosen", [self.chosen + 0.5], legend=chosen, colour="soft", dash="dash"))
-        told = ""
+        caption = ""
         if self.padding is not None:
             first = self.padding + 1
-            told = f"Components from {first} on (grey) separate the classes no further: they are PCA of what is left"
+            caption = f"Components from {first} on (grey) do not separate the classes further: they are PCA of the rest"
         across = Axis("component", limits=(0.4, max(len(k), *counts) + 0.6), whole=True)
         top = 1.06 * max(float(np.nanmax(mark.y)) for mark in marks if np.size(mark.y)) or 1.0
-        return Chart(tuple(marks), across, Axis("%", limits=(0, top)), self.method, told=told)
+        return Chart(tuple(marks), across, Axis("%", limits=(0, top)), self.method, caption=caption)
 
 
 def decorrelated(centred: Array) -> Array:
-    """Columns of mean square 1, the first k of which span what the first k came with; 0 for one that adds nothing."""
+    """Return columns of mean square 1 whose first k span the first k given ones; 0 for a dependent column."""
     lengths = np.linalg.norm(centred, axis=0)
     unit = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
     columns, coefficients = la.qr(unit, mode="economic")
@@ -137,18 +141,19 @@ def decorrelated(centred: Array) -> Array:
 
 
 class SpectrumDisplay(Display):
-    """Component by component: its share of what the method maximises, how well it separates, the error after the first.
+    """Value of each component: its share of the criterion, how well it separates classes, the error after the first k.
 
     All in percent: columns for the share of each component, squares for the share of its variance that lies between the
-    classes, a line for the predicted error after the first k. That error is apparent (of the rows fitted): it flatters
-    and never rises, and no k should be chosen by it. Grey columns are padding, beyond the discriminants there are.
+    classes, a line for the predicted error after the first k. That error is apparent (computed from the fitted rows):
+    it is too low and never rises, and must not be used to choose k. Grey columns are components beyond the
+    discriminants.
 
     {parameters}
 
     {attributes}
     artists_ : dict of dict
         By what they are ("shares", "scores", "errors", "chosen"), what matplotlib made, under the name "". No shares
-        where the transformer tells neither shares nor eigenvalues. `plot` hands on its arguments to `bar` of these.
+        if the transformer has neither shares nor eigenvalues. `plot` hands on its arguments to `bar` of these.
 
     Examples
     --------
@@ -185,5 +190,5 @@ class SpectrumDisplay(Display):
             Components beyond are not drawn.
         {drawn}
         """
-        values = SpectrumValues.of(estimator, X, y, chosen=chosen, most_components=most_components)
+        values = SpectrumValues.from_estimator(estimator, X, y, chosen=chosen, most_components=most_components)
         return cls(values).plot(ax, **kwargs)

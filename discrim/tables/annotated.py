@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from discrim.tables.archive import Archive, labels_of
 from discrim.tables.formats import MissingExtraError
 from discrim.tables.labelled_table import normal_text
-from discrim.tables.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_room
+from discrim.tables.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_memory
 
 NAMES = "obs_names"  # what AnnData calls the names of the cells
 
@@ -36,7 +36,7 @@ def read_annotated(path: Path, target: str | None, id_column: str | None, max_by
             lacking = [name for name in ("X", "obs", "var") if name not in file]
             if lacking:
                 raise TableError(f"{path} is no AnnData file: it has no {quoted(lacking)}.")
-            require_room(path, _bytes(file["X"]), max_bytes)
+            require_memory(path, _bytes(file["X"]), max_bytes)
             X, obs, var = (read_elem(file[name]) for name in ("X", "obs", "var"))
     except (OSError, KeyError, ValueError) as error:
         if isinstance(error, TableError):
@@ -56,7 +56,7 @@ def read_annotated(path: Path, target: str | None, id_column: str | None, max_by
 
 
 def require_in_memory(adata: Any) -> None:
-    """Refuse an object whose X stays in its file: nothing is loaded in silence."""
+    """Raise if X stays in the file of the object, because it is never loaded without notice."""
     if getattr(adata, "isbacked", False):
         raise ValueError(
             "adata is backed by its file. Load it with adata.to_memory(), or read it with Dask "
@@ -65,7 +65,7 @@ def require_in_memory(adata: Any) -> None:
 
 
 def _bytes(X: Any) -> int:
-    """What X comes to as doubles, from its header alone."""
+    """Return the bytes of X as doubles, from its header alone."""
     if hasattr(X, "shape"):
         return int(np.prod(X.shape, dtype=np.float64)) * 8
     return int(X["data"].shape[0]) * 16 + int(X["indptr"].shape[0]) * 8

@@ -17,9 +17,9 @@ from typing import IO, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from discrim.tables.cells import CellFormat, as_integers, as_text, label_of
+from discrim.tables.cells import Dialect, as_integers, label_of, normal_cell
 from discrim.tables.labelled_table import LabelledTable, normal_text
-from discrim.tables.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_room
+from discrim.tables.table_error import MAX_BYTES, TableError, meant, plural, quoted, require_memory
 
 _CSR = ("data", "indices", "indptr", "shape")
 _LABELS = ("target", "y", "labels")
@@ -27,7 +27,7 @@ _LABELS = ("target", "y", "labels")
 
 @dataclass(frozen=True)
 class Archive:
-    """What an .npz file holds: rows, and labels and column names if they are there."""
+    """Content of an .npz file: rows, and labels and column names if it has any."""
 
     X: Any  # float64 array or CSR array
     labels: list[Any] | None
@@ -39,7 +39,7 @@ class Archive:
 
 
 def read_archive(path: Path, target: str | None, id_array: str | None = None, max_bytes: int = MAX_BYTES) -> Archive:
-    """The arrays of `path`, checked; missing cells are NaN.
+    """Return the checked arrays of a file; missing cells are NaN.
 
     `target` names the label array; None: target, y or labels, if there. `id_array` names one of the rows' names.
     """
@@ -53,7 +53,7 @@ def read_archive(path: Path, target: str | None, id_array: str | None = None, ma
 
 
 def write_archive(handle: IO[bytes], table: LabelledTable) -> None:
-    """A labelled table in the form read above."""
+    """Write a labelled table in the form that `read_archive` reads."""
     rows: dict[str, Any] = {"X": table.X}
     if issparse(table.X):
         X = table.X
@@ -62,21 +62,32 @@ def write_archive(handle: IO[bytes], table: LabelledTable) -> None:
 
 
 class _Members:
-    """The arrays inside the archive, each read once and only if asked for."""
+    """The arrays inside the archive, each read once and only on access."""
 
     def __init__(self, files: zipfile.ZipFile, path: Path, max_bytes: int) -> None:
         self._files, self._path, self._taken, self.max_bytes = files, path, 0, max_bytes
         self.names = [name.removesuffix(".npy") for name in files.namelist()]
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.names:
+            raise TableError(f"{self._path} has no array {name!r}. {meant(name, self.names, 'It has')}")
         info = self._files.getinfo(f"{name}.npy")
         self._taken += info.file_size
-        require_room(self._path, self._taken, self.max_bytes, is_known=False)
+        require_memory(self._path, self._taken, self.max_bytes, is_known=False)
         with self._files.open(info) as handle:
             try:
                 return _array(handle, info.file_size)
             except ValueError as error:
                 raise TableError(f"{self._path}, array {name!r}: {error}") from error
+
+    def of_rows(self, name: str, n_rows: int) -> list[Any]:
+        """Return an array with a value for each row."""
+        values = self[name]
+        if values.shape != (n_rows,):
+            raise TableError(
+                f"{self._path}, array {name!r}: shape {values.shape}, but there are {plural(n_rows, 'row')}."
+            )
+        return list(values.tolist())
 
 
 def _array(handle: IO[bytes], size: int) -> np.ndarray:
@@ -95,11 +106,11 @@ def _array(handle: IO[bytes], size: int) -> np.ndarray:
 
 def _read(path: Path, members: _Members, target: str | None, id_array: str | None) -> Archive:
     X = _rows(path, members)
-    label_name = _label_name(path, members.names, target)
+    if target is None:
+        target = next((name for name in _LABELS if name in members.names), None)
     labels = None
-    if label_name is not None:
-        given = _of_rows(path, label_name, members[label_name], X.shape[0])
-        labels = labels_of(f"{path}, array {label_name!r}", given)
+    if target is not None:
+        labels = labels_of(f"{path}, array {target!r}", members.of_rows(target, X.shape[0]))
     names = None
     if "feature_names" in members.names:
         names = tuple(normal_text(str(name)) for name in members["feature_names"].ravel())
@@ -107,40 +118,22 @@ def _read(path: Path, members: _Members, target: str | None, id_array: str | Non
             raise TableError(f"{path}: {len(names)} feature_names for {plural(X.shape[1], 'column')}.")
     ids = None
     if id_array is not None:
-        _label_name(path, members.names, id_array)
-        ids = np.array([normal_text(as_text(one)) for one in _of_rows(path, id_array, members[id_array], X.shape[0])])
-    return Archive(X, labels, label_name, names, ids, id_array)
-
-
-def _label_name(path: Path, names: Sequence[str], target: str | None) -> str | None:
-    if target is None:
-        return next((name for name in _LABELS if name in names), None)
-    if target not in names:
-        raise TableError(f"{path} has no array {target!r}. {meant(target, names, 'It has')}")
-    return target
+        ids = np.array([normal_cell(one) for one in members.of_rows(id_array, X.shape[0])])
+    return Archive(X, labels, target, names, ids, id_array)
 
 
 def labels_of(place: str, values: Sequence[Any]) -> list[Any]:
     """Return labels in their type: bool, integers where all are whole numbers, else text; none may be missing."""
-    labels = [label_of(value, CellFormat()) for value in values]
+    labels = [label_of(value, Dialect(), place) for value in values]
     if absent := [row for row, label in enumerate(labels) if label is None]:
         raise TableError(
             f"{place}, row {absent[0] + 1}: {plural(len(absent), 'label')} missing. Leave these rows out before the "
             "file is written."
         )
-    if zeros := [label for label in labels if isinstance(label, str) and label.endswith("\0")]:
-        raise TableError(f"{place}: {quoted(zeros)} end in a zero character, which text in an array cannot keep.")
     if any(isinstance(label, bool | str) for label in labels):
         return labels
     whole = as_integers(labels)
     return [str(float(label)) for label in labels] if whole is None else list(whole)
-
-
-def _of_rows(path: Path, name: str, values: np.ndarray, n_rows: int) -> list[Any]:
-    """Return a value for each row."""
-    if values.shape != (n_rows,):
-        raise TableError(f"{path}, array {name!r}: shape {values.shape}, but there are {plural(n_rows, 'row')}.")
-    return list(values.tolist())
 
 
 def _rows(path: Path, members: _Members) -> Any:
@@ -157,7 +150,7 @@ def _rows(path: Path, members: _Members) -> Any:
     if 0 in X.shape:
         raise TableError(f"{path} is empty: {X.shape[0]} rows × {X.shape[1]} columns.")
     # A sparse matrix can claim any number of columns; each has at least a name and a mean.
-    require_room(path, 100 * X.shape[1], members.max_bytes)
+    require_memory(path, 100 * X.shape[1], members.max_bytes)
     return X
 
 

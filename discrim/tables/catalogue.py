@@ -5,7 +5,7 @@ Where a data set is looked for, in this order:
 2. the folder named by the environment variable DISCRIM_DATA: <name>.csv.gz, <name>.csv or <name>.npz, labels
    in the last column (.npz: in the array target)
 3. the cache folder
-4. OpenML, if it is there in the form needed; what comes is checked and kept in the cache folder
+4. OpenML, if it is there in the form needed; the download is checked and kept in the cache folder
 
 Whatever the place, a table that is not the catalogue's (size, class counts, content) is refused. A download whose
 content is not known (no sha256 in the catalogue) takes DISCRIM_UNVERIFIED=1 in the environment.
@@ -42,7 +42,7 @@ class CatalogueError(ValueError):
 
 @dataclass(frozen=True)
 class DataSet:
-    """What is known of a data set. Sizes and counts are empty where versions differ, sha256 if unknown."""
+    """Facts about a data set. Sizes and counts are empty if versions differ, sha256 if it is unknown."""
 
     name: str
     title: str
@@ -60,26 +60,26 @@ class DataSet:
 
     @property
     def downloadable(self) -> bool:
-        """At OpenML in the very form needed, so that nobody has to prepare it."""
+        """True if OpenML has it in the form needed, without preparation."""
         return self.openml is not None and not self.prepare
 
 
 @dataclass(frozen=True)
 class Location:
-    """Where a data set is, or what to do where it is not."""
+    """Place of a data set, or what to do if it is missing."""
 
     kind: Literal["scikit-learn", "folder", "cache", "openml", "absent"]
     place: str
 
     @property
     def here(self) -> bool:
-        """On this machine already."""
+        """True if it is on this machine."""
         return self.kind in ("scikit-learn", "folder", "cache")
 
 
 @cache
 def entries() -> tuple[DataSet, ...]:
-    """All data sets, by name."""
+    """Return all data sets, by name."""
     listed = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
     return tuple(_as_entry(name, facts) for name, facts in sorted(listed.items()))
 
@@ -90,16 +90,16 @@ def _as_entry(name: str, facts: dict[str, Any]) -> DataSet:
 
 
 def entry(name: str) -> DataSet:
-    """The data set of this name or alias."""
+    """Return the data set of this name or alias."""
     known = {alias: listed for listed in entries() for alias in (listed.name, *listed.aliases)}
     if name in known:
         return known[name]
-    told = meant(name, sorted(known), "Known are", most=len(known))
-    raise CatalogueError(f"No data set is called {name!r}. {told} A file is read by its path, such as {name}.csv.")
+    near = meant(name, sorted(known), "Known are", most=len(known))
+    raise CatalogueError(f"No data set is called {name!r}. {near} A file is read by its path, such as {name}.csv.")
 
 
 def where(name: str) -> Location:
-    """Where `load` would take the data set from."""
+    """Return the place from which `load` would take the data set."""
     wanted = entry(name)
     if wanted.sklearn:
         return Location("scikit-learn", f"sklearn.datasets.{wanted.sklearn}")
@@ -113,7 +113,7 @@ def where(name: str) -> Location:
 
 
 def load(name: str, *, download: bool = True) -> LabelledTable:
-    """The data set of this name, checked. `download=False`: only if it is on this machine."""
+    """Load and check the data set of this name; with `download=False`, only if it is on this machine."""
     wanted, place = entry(name), where(name)
     if place.kind == "scikit-learn":
         table = _bundled(wanted)
@@ -135,13 +135,13 @@ def load(name: str, *, download: bool = True) -> LabelledTable:
 
 
 def data_folder() -> Path | None:
-    """The folder of the user's own data sets, if DISCRIM_DATA names one."""
+    """Return the folder of the user's own data sets, if DISCRIM_DATA names one."""
     named = os.environ.get("DISCRIM_DATA")
     return Path(named).expanduser() if named else None
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: XDG_CACHE_HOME or the platform's own folder for caches."""
+    """Return the folder for downloads: XDG_CACHE_HOME or the platform's own folder for caches."""
     if named := os.environ.get("XDG_CACHE_HOME"):
         return Path(named) / "discrim"
     if sys.platform == "win32":
@@ -158,7 +158,7 @@ def _file_in(folder: Path, wanted: DataSet) -> Path | None:
 
 
 def _advice(wanted: DataSet) -> str:
-    """How to come by a data set that is not there."""
+    """Return how to get a data set that is not there."""
     folder = data_folder()
     if folder is None:
         do = f"Save it as {wanted.name}.csv.gz, labels in the last column, in a folder named by DISCRIM_DATA"
@@ -202,7 +202,7 @@ def _downloaded(wanted: DataSet) -> LabelledTable:
 
 
 def _require_same(wanted: DataSet, table: LabelledTable, place: Location) -> None:
-    """Refuse a table that is not the one of the catalogue. Class names may differ, counts may not."""
+    """Raise if a table is not the one of the catalogue. Class names may differ, counts may not."""
     differences = []
     for size, known, noun in (
         (table.n_samples, wanted.n_samples, "row"),

@@ -1,10 +1,10 @@
-"""Columns as a file has them → numbers, and a survey of the cells that are none, so that one error tells all of it."""
+"""Conversion of the cells and columns of a file to numbers and labels."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,24 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.tables.labelled_table import normal_text
-from discrim.tables.table_error import PYTHON_ONLY, Advice, TableError, plural, quoted, quoted_cell
+from discrim.tables.table_error import Advice, TableError
 from discrim.threads import computed_once
 
 MISSING = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "?"})
-_COMMA_NUMBER = re.compile(r"[+-]?\d{1,3}(\.\d{3})*,\d+([eE][+-]?\d+)?|[+-]?\d+,\d+([eE][+-]?\d+)?")
-_GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}([,' \u00a0\u202f_])\d{3}(\1\d{3})*(\.\d*)?")
-_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T].*)?")
 _WHOLE = re.compile(r"0|-?[1-9]\d*")
 BOOLEANS = {"true": 1.0, "false": 0.0}
-_NAMED = 5
 TURNED = 2**11  # cells of a column that are put into their rows while these are near the processor
 NUMBER, ABSENT, TEXT, INFINITE = range(4)  # what a cell can be
 
 
 @dataclass(frozen=True)
-class CellFormat:
-    """How cells are written: the decimal mark, what separates groups of three digits, what means missing."""
+class Dialect:
+    """Format of a delimited file and its cells: the decimal mark, the separator of thousands, texts that mean missing.
 
+    delimiter, encoding, header : detected from the first line and the first bytes if None
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
     decimal: str = "."
     thousands: str | None = None
     missing: frozenset[str] = MISSING
@@ -38,8 +40,8 @@ class CellFormat:
         marks = [self.decimal] if self.thousands is None else [self.decimal, self.thousands]
         if any(len(mark) != 1 or mark.isalnum() for mark in marks) or len(set(marks)) != len(marks):
             raise TableError(
-                f"Decimal mark {self.decimal!r}, thousands {self.thousands!r} came; possible are two different single "
-                "characters that are no letters or digits.",
+                "decimal and thousands must be two different single characters that are no letters or digits; got "
+                f"{self.decimal!r} and {self.thousands!r}.",
                 Advice("read a number like 1.234,5 with", decimal=",", thousands="."),
             )
 
@@ -52,7 +54,7 @@ class CellFormat:
         return re.compile(rf"[+-]?(?:{whole})?(?:{re.escape(self.decimal)}\d*)?(?:[eE][+-]?\d+)?")
 
     def number(self, cell: str) -> float | None:
-        """The value of what is written, None where it is text, as Python's digit underscores (1_000) are."""
+        """Return the value of a cell, None if it is text; digits with underscores (1_000) are text."""
         try:
             if self.decimal == "." and self.thousands is None:
                 return None if "_" in cell else float(cell)
@@ -69,7 +71,7 @@ class CellFormat:
         return frozenset(value for value in values if value is not None and math.isfinite(value))
 
     def reading(self, cell: str) -> tuple[int, float]:
-        """What the cell is, and its value."""
+        """Return what a cell is, and its value."""
         cell = cell.strip()
         value = None if cell in self.missing else self.number(cell)
         if value is None:
@@ -77,6 +79,15 @@ class CellFormat:
         if math.isnan(value) or value in self.codes:
             return ABSENT, math.nan
         return (INFINITE if math.isinf(value) else NUMBER), value
+
+    def readings(self, cells: Collection[str]) -> tuple[list[tuple[int, float]], bool]:
+        """Return what each cell of a column is, and whether its numbers are written as true and false."""
+        readings = [self.reading(cell) for cell in cells]
+        words = {cell.strip().casefold() for cell, (kind, _) in zip(cells, readings, strict=True) if kind == TEXT}
+        if not words or not words <= BOOLEANS.keys() or any(kind not in (TEXT, ABSENT) for kind, _ in readings):
+            return readings, False
+        truths = ((NUMBER, BOOLEANS.get(cell.strip().casefold(), math.nan)) for cell in cells)
+        return [one if one[0] == ABSENT else truth for one, truth in zip(readings, truths, strict=True)], True
 
 
 # ---------------------------------------------------------------------- a column
@@ -109,12 +120,21 @@ def as_text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def label_of(value: Any, form: CellFormat) -> Any:
-    """Return a cell as a label: bool, int, float or text; None if it is missing."""
+def normal_cell(value: Any) -> str:
+    """Return a cell as text without surrounding blanks, in the composed form: the name of a row or a level."""
+    return normal_text(as_text(value))
+
+
+def label_of(value: Any, form: Dialect, place: str) -> Any:
+    """Return a cell as a label: bool, int, float or text; None if it is missing. `place` names its column in errors."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str | bytes):
         text = normal_text(as_text(value))
+        if text.endswith("\0"):
+            raise TableError(
+                f"{place}: the label {text!r} ends in a zero character, which text in an array cannot keep. Rename it."
+            )
         return None if text in form.missing else text
     try:
         number = float(value)
@@ -170,26 +190,19 @@ def plain_numbers(column: Any) -> NDArray[Any] | None:
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
-def numbers(column: Any, form: CellFormat) -> tuple[NDArray[Any], NDArray[np.uint8] | None, bool]:
+def numbers(column: Any, form: Dialect) -> tuple[NDArray[Any], NDArray[np.uint8] | None, bool]:
     """Return the cells as numbers (NaN where they are none), what each is (None: all are numbers), and whether the
     numbers were written as true and false."""
     values = plain_numbers(column)
     if values is not None:
         return *_kinds(values, form), False
     cells, codes = distinct(column)
-    readings = [form.reading(cell) for cell in cells]
-    words = {cell.strip().casefold() for cell, (kind, _) in zip(cells, readings, strict=True) if kind == TEXT}
-    are_words = bool(words) and words <= BOOLEANS.keys() and all(kind in (TEXT, ABSENT) for kind, _ in readings)
-    if are_words:
-        readings = [
-            (NUMBER, BOOLEANS[cell.strip().casefold()]) if kind == TEXT else (kind, value)
-            for cell, (kind, value) in zip(cells, readings, strict=True)
-        ]
+    readings, are_words = form.readings(cells)
     kinds = np.array([kind for kind, _ in readings], dtype=np.uint8)[codes]
     return np.array([value for _, value in readings])[codes], kinds if kinds.any() else None, are_words
 
 
-def _kinds(values: NDArray[Any], form: CellFormat) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
+def _kinds(values: NDArray[Any], form: Dialect) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     usual = np.isfinite(values)
     if form.codes:
         coded = np.isin(values, list(form.codes))
@@ -211,129 +224,3 @@ def rows_of_columns(columns: Sequence[NDArray[Any]], dtype: Any, place: NDArray[
         for at, column in enumerate(columns):
             block[:, at] = column[start : start + TURNED]
     return place
-
-
-# ---------------------------------------------------------------------- what is wrong with it
-
-
-@dataclass(frozen=True)
-class Survey:
-    """Of one column: what its cells are, and the first row and cell of each kind."""
-
-    name: str
-    kinds: NDArray[np.uint8]
-    texts: Callable[[], tuple[list[str], NDArray[np.intp]]]  # the different cells, and where each row's is among them
-    cell: Callable[[int], str]  # as the file has it
-    place: Callable[[int], str]  # of a row: "line 7"
-    where: Callable[[int], str]  # the same with the file: "flowers.csv, line 7"
-
-    def count(self, kind: int) -> int:
-        return int(np.count_nonzero(self.kinds == kind))
-
-    def first(self, kind: int) -> int:
-        """The first row with such a cell."""
-        return int(np.argmax(self.kinds == kind))
-
-    @property
-    def categorical(self) -> bool:
-        """More text than numbers. A few stray words in a column of numbers do not make it a category."""
-        return self.count(TEXT) > (len(self.kinds) - self.count(ABSENT)) / 2
-
-    @property
-    def looks_like_labels(self) -> bool:
-        """Words that come again and again, at least two."""
-        words = self.texts()[0]
-        if not self.categorical or self.dates or _COMMA_NUMBER.fullmatch(self.cell(self.first(TEXT)).strip()):
-            return False
-        return 1 < len(words) <= len(self.kinds) / 2
-
-    @property
-    def dates(self) -> bool:
-        cells, codes = self.texts()
-        dated = np.array([bool(_DATE.fullmatch(cell.strip())) for cell in cells])[codes]
-        return bool(np.count_nonzero(dated) > len(dated) / 2)
-
-
-WITHOUT_MISSING_CELLS: tuple[str | Advice, ...] = (
-    "fill these cells or remove these rows",
-    Advice("have them filled in with", {"impute": "median"}, missing_cells="keep"),
-    Advice("leave the rows out with", {"drop_missing": True}, missing_cells="drop"),
-)
-
-
-def missing_error(bad: Sequence[Survey], target: str | None) -> TableError:
-    first = min(bad, key=lambda survey: survey.first(ABSENT))
-    places = "; ".join(
-        f"column {one.name!r}: {one.count(ABSENT)}, first on {one.place(one.first(ABSENT))}" for one in bad[:_NAMED]
-    )
-    more = f"; and {plural(len(bad) - _NAMED, 'more column')}" if len(bad) > _NAMED else ""
-    fill, impute, leave_out = WITHOUT_MISSING_CELLS
-    features = [one.name for one in bad if one.name != target]
-    others = [impute, Advice("leave the columns out with", drop=features)] if features else []
-    total = sum(survey.count(ABSENT) for survey in bad)
-    return TableError(
-        f"{first.where(first.first(ABSENT))}: {plural(total, 'missing cell')} in {plural(len(bad), 'column')} "
-        f"({places}{more}). Nothing was filled in or left out.",
-        fill,
-        *others,
-        leave_out,
-    )
-
-
-def infinite_error(bad: Sequence[Survey]) -> TableError:
-    first, row = bad[0], bad[0].first(INFINITE)
-    return TableError(
-        f"{first.where(row)}, column {first.name!r}: {quoted_cell(first.cell(row))} is infinite or too large "
-        f"for a double ({plural(sum(one.count(INFINITE) for one in bad), 'such cell')} in "
-        f"{plural(len(bad), 'column')}: {quoted([one.name for one in bad])}).",
-        "correct these cells",
-        Advice("leave the columns out with", drop=[one.name for one in bad]),
-    )
-
-
-def text_error(surveys: Sequence[Survey], *, named: bool, n_features: int) -> TableError:
-    """For columns with text where numbers are needed; the first of them is named with its place.
-
-    named : whether it is known which column holds the labels, so that none of these does
-    """
-    first, others = surveys[0], [survey.name for survey in surveys[1:]]
-    row = first.first(TEXT)
-    cell = first.cell(row)
-    also = f" Text stands in {quoted(others)} too." if others else ""
-    labels = [] if named else [survey for survey in surveys if survey.looks_like_labels][:1]
-    # a row of words above numbers, in most columns: the labels of samples that have a column each
-    a_row = sum(not survey.categorical for survey in surveys) > n_features / 2 and len(surveys) > 2
-    turned = Advice("if the file has a row for each feature and a column for each sample, read it with", transpose=True)
-    return TableError(
-        f"{first.where(row)}, column {first.name!r}: {quoted_cell(cell)} is not a number "
-        f"({first.count(TEXT)} of {plural(len(first.kinds), 'cell')} in this column).{also}",
-        *([turned] if a_row else []),
-        *(Advice(f"if {one.name!r} holds the labels, say so with", target=one.name) for one in labels),
-        *_advice(first, cell.strip()),
-    )
-
-
-def _advice(survey: Survey, cell: str) -> list[str | Advice]:
-    out = Advice("leave it out with", drop=[survey.name])
-    if _COMMA_NUMBER.fullmatch(cell):
-        mark = "if the comma is the decimal mark, read with"
-        return [
-            Advice(mark, decimal=",", thousands=".") if "." in cell else Advice(mark, decimal=","),
-            Advice("if it separates thousands, with", thousands=","),
-        ]
-    if grouped := _GROUPED_NUMBER.fullmatch(cell):
-        return [Advice(f"if {grouped[1]!r} separates thousands, read with", thousands=grouped[1])]
-    if survey.dates:
-        dated = "these look like dates: turn them into numbers, such as days, or leave them out with"
-        return [Advice(dated, drop=[survey.name])]
-    if not survey.categorical:
-        return [
-            "most cells are numbers: correct the others",
-            out,
-            Advice("if it is a category, read it as one with", PYTHON_ONLY, one_hot=[survey.name]),
-        ]
-    return [
-        out,
-        Advice("keep it as the name of each row with", id_column=survey.name),
-        Advice("turn text columns into indicator columns with", one_hot=True),
-    ]

@@ -1,7 +1,7 @@
-"""What may be asked of an estimator, and what is said of the rest: what came, what is possible, what to do.
+"""Checks of parameters: an error names the parameter, the possible values, the value given, and what to do.
 
 An estimator declares what each parameter may be (`_parameter_constraints`, as scikit-learn's do), and
-`check_parameters` holds it to that. What depends on the classes that came (priors, class weights) is checked with them.
+`check_parameters` holds it to that. What depends on the classes (priors, class weights) is checked with them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WEIGHT_RANGE = 1e-100, 1e100  # the largest weight may lie here: some methods sq
 
 @dataclass(frozen=True)
 class Possible:
-    """One kind of value a parameter may have, in words and as a test."""
+    """One kind of value a parameter may have: its description and a test."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -35,18 +35,18 @@ def is_number(value: Any, kinds: tuple[type, ...] = NUMBERS) -> bool:
 
 
 def whole(least: int, words: str = "") -> Possible:
-    """An int from `least` on."""
+    """Return the constraint of an int ≥ `least`."""
     words = words or f"an int ≥ {least}"
     return Possible(words, lambda value: isinstance(value, WHOLE) and type(value) is not bool and bool(value >= least))
 
 
 def number(words: str, holds: Callable[[Any], bool]) -> Possible:
-    """A number (not a bool) of which something holds."""
+    """Return the constraint of a number (not a bool) of which something holds."""
     return Possible(words, lambda value: isinstance(value, NUMBERS) and type(value) is not bool and bool(holds(value)))
 
 
 def named(*choices: str) -> tuple[Possible, ...]:
-    """One of some names."""
+    """Return the constraint of one of some names."""
     return tuple(
         Possible(repr(choice), lambda value, choice=choice: isinstance(value, str) and value == choice)  # type: ignore
         for choice in choices
@@ -79,19 +79,19 @@ def check_parameters(estimator: Any) -> None:
     if not constraints.keys() <= given.keys():  # kept in another way
         given = estimator.get_params(deep=False)
     for name, possible in constraints.items():
-        if not any(one.holds(given[name]) for one in possible):
-            require(name, given[name], possible)
+        require(name, given[name], possible)
 
 
 def require(name: str, value: Any, possible: Sequence[Possible]) -> None:
-    """Raise where a value is nothing of what is possible."""
+    """Raise if a value is not possible."""
     if not any(one.holds(value) for one in possible):
-        verb, listed = "is" if len(possible) == 1 else "are", ", ".join(one.words for one in possible)
-        raise ValueError(f"{name}={value!r} came; possible {verb} {listed}.")
+        *others, last = [one.words for one in possible]
+        listed = f"{', '.join(others)} or {last.removeprefix('or ')}" if others else last
+        raise ValueError(f"{name} must be {listed}; got {value!r}.")
 
 
 def plain_count(n_components: Any) -> int | float | None:
-    """A count that was checked, as an int, a fraction, or None (all; "cv" is not known yet)."""
+    """Return a checked count as an int, a fraction, or None (all; "cv" is not known yet)."""
     if n_components is None or isinstance(n_components, str):
         return None
     return int(n_components) if isinstance(n_components, WHOLE) else float(n_components)
@@ -100,7 +100,7 @@ def plain_count(n_components: Any) -> int | float | None:
 def require_emphasis(emphasis: Any, n_classes: int) -> None:
     if emphasis is not None and (np.shape(emphasis) != (n_classes,) or not (np.asarray(emphasis) > 0).all()):
         raise ValueError(
-            f"emphasis of shape {np.shape(emphasis)} came for {n_classes} classes. Pass a number above 0 for each."
+            f"emphasis must be a number above 0 for each of {n_classes} classes; got shape {np.shape(emphasis)}."
         )
 
 
@@ -111,15 +111,15 @@ def checked_priors(priors: Any, shares: NDArray[np.float64]) -> NDArray[np.float
     if isinstance(priors, str) and priors == "equal":
         return np.full(len(shares), 1 / len(shares))
     if isinstance(priors, str):
-        raise ValueError(f"priors={priors!r} came; possible are None, 'equal' or one probability per class.")
+        raise ValueError(f"priors must be None, 'equal' or one probability per class; got {priors!r}.")
     try:
         given = np.asarray(priors, dtype=np.float64)
     except (TypeError, ValueError):
         given = np.empty(0)
     if given.shape != shares.shape or not (given > 0).all() or abs(given.sum() - 1) > 1e-6:
         raise ValueError(
-            f"priors must be {len(shares)} positive numbers (one per class, in the order of classes_) that sum to 1, "
-            f"but {priors!r} came."
+            f"priors must be {len(shares)} positive numbers (one per class, in the order of classes_) that sum to 1; "
+            f"got {priors!r}."
         )
     return given
 
@@ -127,7 +127,7 @@ def checked_priors(priors: Any, shares: NDArray[np.float64]) -> NDArray[np.float
 def class_factors(
     class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64], known: NDArray[Any] | None = None
 ) -> NDArray[np.float64]:
-    """A factor on the weights of each class: 1, equal totals ("balanced"), or as a dict names them by label.
+    """Return a factor for the weights of each class: 1, equal totals ("balanced"), or those of a dict by label.
 
     known : all labels there may be, where `classes` are those of a part of the rows.
     """
@@ -136,7 +136,7 @@ def class_factors(
     if isinstance(class_weight, str) and class_weight == "balanced":
         return totals.sum() / (len(totals) * totals)
     if not isinstance(class_weight, dict):
-        raise ValueError(f"class_weight={class_weight!r} came; possible are None, 'balanced' or a dict by label.")
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict by label; got {class_weight!r}.")
     labels = (classes if known is None else known).tolist()
     unknown = [label for label in class_weight if label not in labels]
     if unknown:
@@ -146,19 +146,18 @@ def class_factors(
         )
     if not all(is_number(one) and WEIGHT_RANGE[0] <= one <= WEIGHT_RANGE[1] for one in class_weight.values()):
         raise ValueError(
-            f"class_weight={class_weight!r} came, but the factors must be positive numbers, from "
-            f"{WEIGHT_RANGE[0]:g} to {WEIGHT_RANGE[1]:g}."
+            f"Factors of class_weight must be from {WEIGHT_RANGE[0]:g} to {WEIGHT_RANGE[1]:g}; got {class_weight!r}."
         )
     return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
 
 
 def require_folds(cv: Any, largest_class: int) -> None:
     if cv < 2:
-        raise ValueError(f"cv={cv} came; folds are at least 2. Pass an int ≥ 2, a splitter, or a list of splits.")
+        raise ValueError(f"cv must be an int ≥ 2, a splitter or a list of splits; got {cv}.")
     if largest_class < 2:
         raise ValueError(
-            "Every class has one row only, so no row can be held out for a search. Pass shrinkage, or keep, as a "
-            "number, and n_components as an int or None."
+            "Some class must have at least two rows, so that one can be held out; got one row in every class. Pass a "
+            "number for each parameter that is cross-validated (such as shrinkage, keep or n_components)."
         )
 
 
@@ -166,7 +165,7 @@ SPLITS_BY_ROW = PredefinedSplit, type(check_cv([]))  # splitters that hold the n
 
 
 def names_rows(cv: Any) -> bool:
-    """Whether the splits are of one table, whose rows they name by their numbers."""
+    """Return whether the splits name rows of one table by their numbers."""
     return isinstance(cv, SPLITS_BY_ROW) or not (cv is None or is_number(cv) or hasattr(cv, "split"))
 
 
@@ -174,40 +173,38 @@ def require_unnumbered(cv: Any) -> None:
     """Raise where splits name rows by numbers, of a table in parts: those of a sample of its rows are other rows."""
     if names_rows(cv):
         raise ValueError(
-            "cv names rows by their numbers, which rows that come in parts do not have. Pass a number of folds, a "
+            "cv names rows by their numbers, which rows of a table in parts do not have. Pass a number of folds, a "
             "HashKFold or a splitter."
         )
 
 
 def require_groups(groups: Any, n_rows: int, cv: Any) -> NDArray[Any]:
-    """One group for each row, and folds that can keep groups together."""
+    """Return one group for each row; raise if the folds cannot keep groups together."""
     given = np.asarray(groups)
     if given.shape != (n_rows,):
-        raise ValueError(f"groups of shape {given.shape} came for {n_rows} rows. Pass one group for each row.")
+        raise ValueError(f"groups must be one group for each of {n_rows} rows; got shape {given.shape}.")
     if type(cv).__name__ == "HashKFold":
         raise ValueError(
-            "groups came with cv=HashKFold, whose folds follow from the rows' content alone. Pass a number of folds, "
-            "or a splitter that takes groups such as sklearn.model_selection.GroupKFold."
+            "groups cannot be used with cv=HashKFold, whose folds follow from the content of rows. Pass a number of "
+            "folds, or a splitter that takes groups such as sklearn.model_selection.GroupKFold."
         )
     return given
 
 
 def checked_keep(keep: Any, n_components: int, n_features: int) -> list[int] | None:
-    """How many features each component keeps; None where folds are to choose."""
+    """Return how many features each component keeps; None if folds choose."""
     if isinstance(keep, str) and keep == "cv":
         return None
     counts = list(keep) if isinstance(keep, (list, tuple, np.ndarray)) else [keep] * n_components
     if not all(is_number(count, WHOLE) and count >= 1 for count in counts):
-        raise ValueError(f"keep={keep!r} came; possible are an int ≥ 1, one for each component, or 'cv'.")
+        raise ValueError(f"keep must be an int ≥ 1, one for each component, or 'cv'; got {keep!r}.")
     if len(counts) < n_components:
-        raise ValueError(
-            f"keep={keep!r} came, but there are {n_components} components. Pass one number for each, or one for all."
-        )
+        raise ValueError(f"keep must be one number for all components or one for each of {n_components}; got {keep!r}.")
     return [min(int(count), n_features) for count in counts]
 
 
 def seed_number(random_state: Any) -> int:
-    """A seed that every part of a table can be given: a whole number ≥ 0, 0 for None."""
+    """Return a seed for all parts of a table: a whole number ≥ 0, 0 for None."""
     require("random_state", random_state, SEED)
     return int(random_state or 0)
 
@@ -217,14 +214,12 @@ def checked_row_numbers(numbers: Any, n_rows: int) -> NDArray[np.intp]:
     array = np.asarray(numbers)
     if array.dtype == bool:
         if len(array) != n_rows:
-            raise ValueError(
-                f"cv gives a mask of {len(array)} rows, but {n_rows} rows came. Pass one bool for each row."
-            )
+            raise ValueError(f"A mask of cv must have one bool for each of {n_rows} rows; got {len(array)}.")
         return np.flatnonzero(array)
     array = array.astype(np.intp)
     wrong = array[(array < -n_rows) | (array >= n_rows)]
     if len(wrong):
-        raise ValueError(f"cv names row {int(wrong[0])}, but {n_rows} rows came. Rows are numbered from 0.")
+        raise ValueError(f"Rows of cv must be numbers from 0 to {n_rows - 1}; got {int(wrong[0])}.")
     return np.where(array < 0, array + n_rows, array)
 
 
@@ -246,7 +241,7 @@ def require_transformer(name: str, transformer: Any) -> None:
     if isinstance(transformer, type) or not (hasattr(transformer, "fit") and hasattr(transformer, "transform")):
         what = f"the class {transformer.__name__}" if isinstance(transformer, type) else f"{transformer!r}"
         raise TypeError(
-            f"{name} must be a transformer, an object with fit and transform, but {what} came. Pass an instance such "
+            f"{name} must be a transformer, an object with fit and transform; got {what}. Pass an instance such "
             "as discrim.PCA(n_components=5), sklearn.decomposition.FastICA(n_components=5) or a Pipeline of them."
         )
 
@@ -255,17 +250,17 @@ def require_unweighted(estimator: Any, weights: Any) -> None:
     """Raise where rows have weights that a covariance estimator cannot take."""
     if weights is not None:
         raise ValueError(
-            f"sample_weight or class_weight came together with covariance_estimator={estimator!r}, which takes no "
+            f"sample_weight and class_weight cannot be used with covariance_estimator={estimator!r}, which takes no "
             "weights. Leave the weights out, repeat the rows, or use RegularizedLDA, which takes weights."
         )
 
 
 def require_covariance(estimator: Any, fitted: Any, size: int) -> NDArray[np.float64]:
-    """What a covariance estimator found, as a matrix of that many columns."""
+    """Return the covariance that an estimator found, checked to have that many columns."""
     found = np.asarray(getattr(fitted, "covariance_", np.empty(0)), dtype=np.float64)
     if found.shape != (size, size):
         raise ValueError(
-            f"covariance_estimator={estimator!r} came, but its fit leaves no covariance_ of shape {(size, size)}. Pass "
+            f"covariance_estimator must set covariance_ of shape {(size, size)} when fitted; got {estimator!r}. Pass "
             "an object with fit(X) and covariance_, such as sklearn.covariance.OAS()."
         )
     return found

@@ -18,7 +18,6 @@ import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -26,10 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from discrim.tables.cells import CellFormat
-from discrim.tables.formats import TablePart, arrow, column_names
+from discrim.tables.formats import Opening, TablePart, arrow, column_names
 from discrim.tables.labelled_table import normal_text
-from discrim.tables.table_error import MAX_BYTES, Advice, TableError, plural, quoted_cell, require_room
+from discrim.tables.table_error import Advice, TableError, plural, quoted_cell, require_memory
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -46,43 +44,25 @@ _FOREIGN = {
 }
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a delimited file is written; None: found out from its first line and first bytes."""
-
-    delimiter: str | None = None
-    encoding: str | None = None
-    header: bool | None = None
-    cells: CellFormat = field(default_factory=CellFormat)
-
-
 class DelimitedPart(TablePart):
     """A CSV or TSV file, read in blocks of whole records; a small file is one block."""
 
-    def __init__(
-        self,
-        path: Path,
-        dialect: Dialect,
-        keys: dict[str, str | None],
-        *,
-        max_bytes: int = MAX_BYTES,
-        alone: bool = False,
-    ) -> None:
-        """Open a file; `alone` allows for a single column."""
-        self.path, self._dialect, self._max_bytes, self.keys = path, dialect, max_bytes, keys
+    def __init__(self, path: Path, opening: Opening) -> None:
+        self.path, self._dialect, self._max_bytes, self.keys = path, opening.dialect, opening.max_bytes, opening.keys
+        dialect = opening.dialect
         if dialect.delimiter is not None and len(dialect.delimiter) != 1:
             raise TableError(f"delimiter must be one character, such as ',' or ';'; got {dialect.delimiter!r}.")
         head = next(self._blocks(_CHUNK), b"")
         self._delimiter = dialect.delimiter or self._delimiter_of_first_line(head)
-        first, self._body = self._first_record(head, alone=alone)
+        first, self._body = self._first_record(head, alone=opening.alone)
         self.first_line = [_NEUTRALISED.sub(r"\1", cell) for cell in first]
         names = column_names(self.first_line, named=dialect.header is not False)
         if dialect.header is False:
             self._body = 0
-        super().__init__(path, names, ["cells"] * len(names), keys)
+        super().__init__(path, names, ["cells"] * len(names), opening.keys)
 
-    def require_room(self, max_bytes: int) -> None:
-        require_room(self.path, self.path.stat().st_size, max_bytes)
+    def require_memory(self, max_bytes: int) -> None:
+        require_memory(self.path, self.path.stat().st_size, max_bytes)
 
     def place(self, row: int) -> str:
         """Return the line that a row begins on."""
@@ -91,7 +71,7 @@ class DelimitedPart(TablePart):
     def cell(self, row: int, name: str) -> str:
         if name in self.keys:
             return self.keys[name] or ""
-        return next(islice(self._rows(), row, None))[1][self._own.index(name)]
+        return next(islice(self._rows(), row, None))[1][self._position_of[name]]
 
     def head(self, rows: int) -> list[list[str]]:
         """Return the first rows as they are written."""
@@ -99,9 +79,9 @@ class DelimitedPart(TablePart):
 
     def _read(self, names: Sequence[str], text: Collection[str], rows: int) -> Iterator[list[Any]]:
         """Yield doubles where all cells of a block are numbers, else text; the columns in `text` always so."""
-        positions = [self._own.index(name) for name in names]
+        positions = [self._position_of[name] for name in names]
         worded = {at for at, name in zip(positions, names, strict=True) if name in text}
-        skipped, guess = self._body, set(positions) - worded if self._dialect.cells.thousands is None else set()
+        skipped, guess = self._body, set(positions) - worded if self._dialect.thousands is None else set()
         for block in self._blocks():
             body, skipped = block[skipped:], 0
             found = None
@@ -137,8 +117,8 @@ class DelimitedPart(TablePart):
             csv_reader.ConvertOptions(
                 column_types=kinds,
                 include_columns=list(kinds),
-                null_values=list(self._dialect.cells.missing),
-                decimal_point=self._dialect.cells.decimal,
+                null_values=list(self._dialect.missing),
+                decimal_point=self._dialect.decimal,
             ),
         )
         return list(table.columns)
@@ -241,7 +221,7 @@ class DelimitedPart(TablePart):
         held, wanted = bytearray(), size
         for chunk in _decoded(self.path, self._dialect.encoding):
             held += chunk
-            require_room(self.path, len(held), self._max_bytes, is_known=False)
+            require_memory(self.path, len(held), self._max_bytes, is_known=False)
             if len(held) >= wanted:
                 cut = _last_record_end(held)
                 if cut:
@@ -282,12 +262,9 @@ def _decoded(path: Path, encoding: str | None) -> Iterator[bytes]:
         yield first.removeprefix(codecs.BOM_UTF8)
         yield from chunks
         return
-    decoder, is_first = codecs.getincrementaldecoder(known)(), True
     try:
-        for chunk in chain([first], chunks, [b""]):
-            text = decoder.decode(chunk, final=not chunk)
-            yield (text.removeprefix("\ufeff") if is_first else text).encode()
-            is_first = False
+        for at, text in enumerate(codecs.iterdecode(chain([first], chunks), known)):
+            yield (text if at else text.removeprefix("\ufeff")).encode()
     except UnicodeDecodeError as error:
         raise _undecodable(path, encoding, error) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from discrim.tables.cells import ABSENT, INFINITE, TEXT
-from discrim.tables.labelled_table import LabelledTable, is_numbering
-from discrim.tables.scan import Scan
+from discrim.tables.cells import ABSENT, INFINITE, TEXT, Dialect
+from discrim.tables.labelled_table import LabelledTable, is_numbering, notes_on_labels
 from discrim.tables.source import TableSource
 from discrim.tables.table_error import MAX_BYTES
 
 FEW_ROWS = 10  # of a class, below which its scores say little
 FEWEST_ROWS = 2  # of a class that can be split into training and test rows
-FEW_LEVELS = 20
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,8 @@ class TableFacts:
 
     classes : number of rows of each class; missing, infinite : number of such cells by column
     text : number of different texts by column; stray : number of text cells in columns of numbers
+    comma_numbers : columns with numbers that have a decimal comma, and so are read as text
+    thousands : the character between groups of three digits in these numbers, None if there is none
     identifiers, constant, unnamed : names of columns; equal_rows : number of rows that equal an earlier one
     unlabelled : number of rows without a label; notes : what was decided in reading
     """
@@ -45,23 +46,25 @@ class TableFacts:
     equal_rows: int = 0
     unlabelled: int = 0
     notes: tuple[str, ...] = ()
+    comma_numbers: tuple[str, ...] = ()
+    thousands: str | None = None
 
     @classmethod
-    def of_source(cls, source: TableSource, unnamed: tuple[str, ...] = (), max_bytes: int = MAX_BYTES) -> TableFacts:
+    def from_source(cls, source: TableSource, unnamed: tuple[str, ...] = (), max_bytes: int = MAX_BYTES) -> TableFacts:
         """Read all rows of a source and state the facts about it; nothing is refused but what is no table."""
         assert source.target is not None
         scan = source.scan(max_bytes=max_bytes)
-        surveys = {name: scan.survey(name) for name in scan.kinds}
-        worded = {name: len(_texts(scan, name)) for name, one in surveys.items() if one.count(TEXT) and one.categorical}
-        free = {name for name, count in worded.items() if count > max(FEW_LEVELS, scan.n_rows // 2)}
+        surveys = scan.surveys
+        worded = [name for name, one in surveys.items() if one.categorical]
+        free = [name for name in worded if scan.has_free_text(name)]
         X = np.concatenate(scan.blocks)
-        of_text = {name: scan.texts_of(name)[1] for name in worded}
         for at, name in enumerate(source.features):
-            if name in of_text:
-                X[:, at] = of_text[name]
+            if name in surveys and surveys[name].categorical:
+                X[:, at] = scan.texts_of(name)[1]
         values, codes = scan.typed_labels()
         counts = np.bincount(codes, minlength=len(values))
-        numeric = [(at, name) for at, name in enumerate(source.features) if name not in worded]
+        in_commas = [name for name, one in surveys.items() if one.count(TEXT) and _have_commas(scan.levels(name))]
+        grouped = any("." in text for name in in_commas for text in scan.levels(name))
         return cls(
             str(source.path),
             source.target,
@@ -70,18 +73,18 @@ class TableFacts:
             dict(zip(values, counts.tolist(), strict=True)),
             {name: count for name, one in surveys.items() if (count := one.count(ABSENT))},
             {name: count for name, one in surveys.items() if (count := one.count(INFINITE))},
-            {name: count for name, count in worded.items() if name not in free},
+            {name: len(scan.levels(name)) for name in worded if name not in free},
             {name: one.count(TEXT) for name, one in surveys.items() if one.count(TEXT) and name not in worded},
-            (*sorted(free), *(name for at, name in numeric if is_numbering(X[:, at], name))),
-            tuple(name for at, name in enumerate(source.features) if _is_constant(X[:, at])),
-            unnamed,
-            _equal_rows(X),
-            int(scan.unlabelled.sum()),
-            source.notes,
+            unnamed=unnamed,
+            unlabelled=int(scan.unlabelled.sum()),
+            notes=(*source.notes, *notes_on_labels(values, source.target)),
+            comma_numbers=tuple(in_commas),
+            thousands="." if grouped else None,
+            **_facts_of_columns(X, source.features, worded, free),
         )
 
     @classmethod
-    def of_table(cls, table: LabelledTable) -> TableFacts:
+    def from_table(cls, table: LabelledTable) -> TableFacts:
         """State the facts about a table that is in memory."""
         X = table.X
         shape = (str(table.source), table.target, table.n_samples, table.n_features, table.class_counts())
@@ -89,17 +92,7 @@ class TableFacts:
             return cls(*shape, notes=table.notes)
         lacking = np.isnan(X).sum(axis=0)
         missing = {name: int(count) for name, count in zip(table.feature_names, lacking, strict=True) if count}
-        named = list(enumerate(table.feature_names))
-        identifiers = tuple(name for at, name in named if is_numbering(X[:, at], name))
-        constant = tuple(name for at, name in named if _is_constant(X[:, at]))
-        return cls(
-            *shape,
-            missing=missing,
-            identifiers=identifiers,
-            constant=constant,
-            equal_rows=_equal_rows(X),
-            notes=table.notes,
-        )
+        return cls(*shape, missing=missing, notes=table.notes, **_facts_of_columns(X, table.feature_names))
 
     @property
     def rare(self) -> dict[Any, int]:
@@ -107,9 +100,23 @@ class TableFacts:
         return {label: count for label, count in self.classes.items() if count < FEW_ROWS}
 
     @property
+    def unusable(self) -> tuple[str, ...]:
+        """Feature columns that are to be left out, each once."""
+        return tuple(dict.fromkeys((*self.identifiers, *self.stray, *self.infinite, *self.constant)))
+
+    @property
+    def obstacle(self) -> str:
+        """Return why no options make a comparison possible; an empty text if some do."""
+        if sum(count >= FEWEST_ROWS for count in self.classes.values()) < 2:
+            return f"{self.target!r} must have at least two classes with {FEWEST_ROWS} rows each"
+        if len(self.unusable) >= self.n_features:
+            return f"no feature column is left without {_named(self.unusable)}"
+        return ""
+
+    @property
     def settled_by(self) -> tuple[str, ...]:
         """Options of the command line with which the table can be compared."""
-        dropped = dict.fromkeys((*self.unnamed, *self.identifiers, *self.stray, *self.infinite, *self.constant))
+        dropped = dict.fromkeys((*self.unnamed, *self.unusable))
         words: list[str] = []
         for name in dropped:
             words += ["--drop", name]
@@ -130,6 +137,7 @@ class TableFacts:
             ("missing cells", _counted(self.missing), "--impute median, or --drop-missing"),
             ("rows without a label", str(self.unlabelled or ""), "--drop-missing"),
             ("infinite cells", _counted(self.infinite), "correct them, or --drop the columns"),
+            ("decimal commas", _named(self.comma_numbers), _IN_COMMAS[self.thousands]),
             ("text columns", _counted(self.text, " different"), "--one-hot, or --drop"),
             ("text among numbers", _counted(self.stray), "correct the cells, or --drop the columns"),
             ("identifiers", _named(self.identifiers), "--drop, or --id"),
@@ -140,8 +148,22 @@ class TableFacts:
         return [line for line in found if line[1]]
 
 
-def _texts(scan: Scan, name: str) -> list[str]:
-    return [text for text in scan.texts_of(name)[0] if text not in scan.source.form.missing]
+_IN_COMMAS = {None: "--decimal , or --thousands ,", ".": "--decimal , --thousands ."}  # by `thousands`
+
+
+def _have_commas(texts: Sequence[str]) -> bool:
+    """Return whether all texts are numbers if the comma is the decimal mark, and some have one."""
+    form = Dialect(decimal=",", thousands=".")
+    return any("," in text for text in texts) and all(form.number(text) is not None for text in texts)
+
+
+def _facts_of_columns(
+    X: NDArray[Any], names: Sequence[str], worded: Collection[str] = (), free: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the facts that follow from the rows alone; `worded` columns hold codes of texts, `free` ones any text."""
+    numbering = [name for at, name in enumerate(names) if name not in worded and is_numbering(X[:, at], name)]
+    constant = tuple(name for at, name in enumerate(names) if _is_constant(X[:, at]))
+    return {"identifiers": (*sorted(free), *numbering), "constant": constant, "equal_rows": _equal_rows(X)}
 
 
 def _is_constant(column: NDArray[Any]) -> bool:

@@ -14,17 +14,17 @@ from sklearn.utils._array_api import get_namespace
 
 
 def is_foreign(X: Any) -> bool:
-    """Whether it is another library's array, which shall stay on its device."""
+    """Return whether X is an array of another library, which stays on its device."""
     return bool(get_config()["array_api_dispatch"]) and hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray)
 
 
 def namespace(X: Any) -> Any:
-    """The functions for such an array."""
+    """Return the functions for such an array."""
     return get_namespace(X)[0]
 
 
 def on_host(X: Any) -> Any:
-    """A foreign array as numpy's, copied where it lies on another device; all else as it is."""
+    """Return a foreign array as numpy's, copied if it is on another device; anything else unchanged."""
     if not is_foreign(X):
         return X
     X = X.detach() if hasattr(X, "detach") else X
@@ -36,7 +36,7 @@ def on_host(X: Any) -> Any:
 
 
 def as_given(result: NDArray[Any], X: Any) -> Any:
-    """Numbers in the library and on the device of X, where that is foreign; labels that are no numbers stay."""
+    """Return numbers in the library and on the device of X if it is foreign; labels that are no numbers stay."""
     if not is_foreign(X) or result.dtype.kind not in "fiub":
         return result
     return namespace(X).asarray(np.require(result, requirements=["C", "W"]), device=X.device)

@@ -12,6 +12,7 @@ import os
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from discrim.tables.cells import as_text, distinct
+from discrim.tables.cells import Dialect, as_text, distinct
 from discrim.tables.labelled_table import checked_names, normal_text
-from discrim.tables.table_error import MAX_BYTES, TableError, require_room
+from discrim.tables.table_error import TableError, require_memory
 from discrim.threads import computed_once
 
 DELIMITED = (".csv", ".tsv", ".tab", ".txt")
@@ -34,6 +35,19 @@ NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 class MissingExtraError(ImportError):
     """A file format that needs an optional dependency which is not installed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opening:
+    """Options for opening a file of a table.
+
+    keys : columns that the names of folders hold; alone : True if a single column is a table
+    """
+
+    dialect: Dialect
+    keys: dict[str, str | None]
+    alone: bool
+    max_bytes: int
 
 
 def arrow(module: str, path: Path) -> Any:
@@ -75,25 +89,23 @@ class TablePart:
     kinds : what each column holds (`kind_of`), "cells" for the cells of a delimited file
     first_line : what the file has for names where that may be a row; None if they are names
     keys : columns that are written in the folders above the file, as in kind=a/rows.parquet
+    n_rows : number of rows, if the file states it
     """
 
     first_line: list[str] | None = None
+    n_rows: int | None = None
 
     def __init__(self, path: Path, names: Sequence[str], kinds: Sequence[str], keys: dict[str, str | None]) -> None:
         self.path, self.keys = path, keys
         self.names = checked_names((*names, *keys), path)
         self.kinds = dict(zip(self.names, [*kinds, *("cells" for _ in keys)], strict=True))
         self._own = tuple(names)
+        self._position_of = {name: at for at, name in enumerate(self._own)}
 
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, if the file states it."""
-        return None
-
-    def require_room(self, max_bytes: int) -> None:
+    def require_memory(self, max_bytes: int) -> None:
         """Raise if the file states that its content takes more memory."""
         if self.n_rows is not None:
-            require_room(self.path, self.n_rows * len(self.names) * 8, max_bytes)
+            require_memory(self.path, self.n_rows * len(self.names) * 8, max_bytes)
 
     def place(self, row: int) -> str:
         """Return where a row stands in the file."""
@@ -108,9 +120,15 @@ class TablePart:
             start += len(columns[0])
         return ""
 
+    def head(self, rows: int) -> list[list[str]]:
+        """Return the first rows as text."""
+        columns = next(self.batches(self.names, self.names, rows), [])
+        texts = [[as_text(one) for one in column[:rows].to_pylist()] for column in columns]
+        return [list(row) for row in zip(*texts, strict=True)]
+
     def batches(self, names: Sequence[str], text: Collection[str], rows: int) -> Iterator[list[Any]]:
         """Yield the named columns as Arrow arrays, about `rows` rows at a time; those in `text` as text."""
-        own = [name for name in names if name in self._own] or list(self._own[:1])
+        own = [name for name in names if name in self._position_of] or list(self._own[:1])
         pyarrow = arrow("pyarrow", self.path)
         for columns in self._read(own, text, rows):
             if not len(columns[0]):
@@ -142,11 +160,7 @@ class MemoryPart(TablePart):
     def __init__(self, path: Path, names: Sequence[str], columns: Sequence[Any], places: Any = None) -> None:
         super().__init__(path, names, [kind_of(column.type) for column in columns], {})
         self._columns, self._places = dict(zip(names, columns, strict=True)), places
-        self._n_rows = len(columns[0]) if columns else 0
-
-    @property
-    def n_rows(self) -> int:
-        return self._n_rows
+        self.n_rows = len(columns[0]) if columns else 0
 
     def place(self, row: int) -> str:
         return super().place(row) if self._places is None else str(self._places(row))
@@ -158,7 +172,7 @@ class MemoryPart(TablePart):
 class ColumnarPart(TablePart):
     """A Parquet or Feather file."""
 
-    def __init__(self, path: Path, keys: dict[str, str | None]) -> None:
+    def __init__(self, path: Path, opening: Opening) -> None:
         self.path = path
         with readable(path):
             files = arrow("pyarrow.fs", path).LocalFileSystem()
@@ -167,7 +181,7 @@ class ColumnarPart(TablePart):
         # text by its different values: a small file can repeat a long one any number of times
         worded = ("string", "large_string", "binary", "large_binary")
         self._texts = [one.name for one in schema if str(one.type) in worded]
-        super().__init__(path, column_names(schema.names), [kind_of(one.type) for one in schema], keys)
+        super().__init__(path, column_names(schema.names), [kind_of(one.type) for one in schema], opening.keys)
 
     def _format(self, texts: Sequence[str]) -> Any:
         module = arrow("pyarrow.dataset", self.path)
@@ -179,24 +193,20 @@ class ColumnarPart(TablePart):
         return arrow("pyarrow.dataset", self.path).dataset(os.fspath(self.path), format=self._format(texts))
 
     @computed_once
-    def _count(self) -> int:
+    def n_rows(self) -> int:
         with readable(self.path):
             return int(self._dataset([]).count_rows())
 
-    @property
-    def n_rows(self) -> int:
-        return self._count
-
-    def require_room(self, max_bytes: int) -> None:
-        super().require_room(max_bytes)
+    def require_memory(self, max_bytes: int) -> None:
+        super().require_memory(max_bytes)
         if self.path.suffix.lower() in PARQUET:  # run lengths let a small file claim any content
             with readable(self.path), arrow("pyarrow.parquet", self.path).ParquetFile(self.path) as file:
                 groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
-                require_room(self.path, sum(group.total_byte_size for group in groups), max_bytes)
+                require_memory(self.path, sum(group.total_byte_size for group in groups), max_bytes)
 
     def _read(self, names: Sequence[str], text: Collection[str], rows: int) -> Iterator[list[Any]]:
         field = arrow("pyarrow.dataset", self.path).field
-        wanted = {f"{at}": field(self._written[self._own.index(name)]) for at, name in enumerate(names)}
+        wanted = {f"{at}": field(self._written[self._position_of[name]]) for at, name in enumerate(names)}
         with readable(self.path):
             data = self._dataset(self._texts)
             for batch in data.to_batches(columns=wanted, batch_size=rows, batch_readahead=READ_AHEAD):
@@ -206,7 +216,7 @@ class ColumnarPart(TablePart):
 class ArrayPart(TablePart):
     """A .npy file of n×d numbers; its columns are called c1, c2, … ."""
 
-    def __init__(self, path: Path, keys: dict[str, str | None]) -> None:
+    def __init__(self, path: Path, opening: Opening) -> None:
         try:
             self._rows = np.load(path, mmap_mode="r")
         except (ValueError, EOFError) as error:
@@ -219,18 +229,13 @@ class ArrayPart(TablePart):
                 f"{path} holds an array of shape {self._rows.shape} and kind {kind}. A table is an array of rows and "
                 "columns of numbers, with the labels in one of the columns."
             )
-        held = {"b": "bool", "i": "integer", "u": "integer"}.get(
-            kind.kind, "float32" if kind.itemsize == 4 else "float"
-        )
+        held = kind_of(arrow("pyarrow", path).from_numpy_dtype(kind.newbyteorder("=")))
         names = column_names([""] * self._rows.shape[1], named=False)
-        super().__init__(path, names, [held] * len(names), keys)
-
-    @property
-    def n_rows(self) -> int:
-        return len(self._rows)
+        super().__init__(path, names, [held] * len(names), opening.keys)
+        self.n_rows = len(self._rows)
 
     def _read(self, names: Sequence[str], text: Collection[str], rows: int) -> Iterator[list[Any]]:
-        pyarrow, at = arrow("pyarrow", self.path), [self._own.index(name) for name in names]
+        pyarrow, at = arrow("pyarrow", self.path), [self._position_of[name] for name in names]
         kind = self._rows.dtype.newbyteorder("=")
         for start in range(0, len(self._rows), rows):
             block = np.asarray(self._rows[start : start + rows, at], dtype=kind)
@@ -261,23 +266,23 @@ def readable(path: Path) -> Iterator[None]:
         ) from error
 
 
-def open_feather(path: Path, keys: dict[str, str | None], max_bytes: int = MAX_BYTES) -> TablePart:
+def open_feather(path: Path, opening: Opening) -> TablePart:
     """Return a Feather file; the first version of the format, which is never packed, is read into memory."""
     with open(path, "rb") as file:
         if file.read(4) != b"FEA1":
-            return ColumnarPart(path, keys)
-        require_room(path, file.seek(0, 2), max_bytes)
+            return ColumnarPart(path, opening)
+        require_memory(path, file.seek(0, 2), opening.max_bytes)
     with readable(path):
         table = arrow("pyarrow.feather", path).read_table(path)
     return MemoryPart(path, column_names(table.column_names), table.columns)
 
 
-def open_sheet(path: Path, header: bool | None, max_bytes: int = MAX_BYTES) -> TablePart:
+def open_sheet(path: Path, opening: Opening) -> TablePart:
     """Return the first sheet of an .xlsx workbook: a row of column names, then one row per sample."""
-    openpyxl, pyarrow = arrow("openpyxl", path), arrow("pyarrow", path)
+    openpyxl, pyarrow, header = arrow("openpyxl", path), arrow("pyarrow", path), opening.dialect.header
     try:
         with zipfile.ZipFile(path) as parts:
-            require_room(path, sum(part.file_size for part in parts.infolist()), max_bytes)
+            require_memory(path, sum(part.file_size for part in parts.infolist()), opening.max_bytes)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = list(enumerate(book.worksheets[0].iter_rows(values_only=True), start=1))
         book.close()

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from discrim.tables.cells import BOOLEANS, INFINITE, NUMBER, TEXT, CellFormat, as_text
-from discrim.tables.delimited import DelimitedPart
+from discrim.tables.cells import BOOLEANS, INFINITE, NUMBER, TEXT, Dialect
 from discrim.tables.formats import TablePart
 from discrim.tables.labelled_table import normal_text
 from discrim.tables.table_error import Advice, TableError, quoted
 
-HEAD_ROWS = 1000  # that decide whether the first line is a row
+HEAD_ROWS = 1000  # that decide whether the first line is a row; fewer of a table of very many columns
 
 
 def require_names(
-    parts: Sequence[TablePart], columns: Collection[str], label: str | None, form: CellFormat
+    parts: Sequence[TablePart], columns: Collection[str], label: str | None, form: Dialect
 ) -> tuple[str, ...]:
     """Raise if the first line looks like a row; return what was decided where it could be doubted.
 
     columns : those that are read; label : the column of the labels
     """
-    found = ((part, _head(part)) for part in parts if part.first_line is not None and part.n_rows != 0)
+    readable = [part for part in parts if part.first_line is not None and part.n_rows != 0]
+    found = ((part, part.head(max(20, min(HEAD_ROWS, 10**6 // len(part.names))))) for part in readable)
     part, below = next(((part, rows) for part, rows in found if rows), (None, []))
     if part is None or part.first_line is None:
         return ()
@@ -30,7 +30,7 @@ def require_names(
     numeric = []
     for at in places:
         cells = {normal_text(row[at]) for row in below}
-        if _are_numbers(cells, form):
+        if all(kind != TEXT for kind, _ in form.readings(cells)[0]):
             if not _could_stand_among(tops[at], cells, form):
                 return ()
             numeric.append(at)
@@ -48,33 +48,13 @@ def require_names(
     raise TableError(
         f"{part.path}, line 1: {line} where the names of the columns belong. This looks like a row, which would be "
         "lost.",
-        Advice("if there is no line of column names, say so with", header=False),
+        Advice("if there is no line of column names, read it with", header=False),
         Advice("if these are the names, with", header=True),
     )
 
 
-def _are_numbers(cells: Collection[str], form: CellFormat) -> bool:
-    """Return whether a column holds numbers, or truth values, only."""
-    readings = {cell: form.reading(cell)[0] for cell in cells}
-    words = [cell for cell, kind in readings.items() if kind == TEXT]
-    if not words:
-        return True
-    return all(word.casefold() in BOOLEANS for word in words) and not {NUMBER, INFINITE} & set(readings.values())
-
-
-def _could_stand_among(top: str, cells: Collection[str], form: CellFormat) -> bool:
+def _could_stand_among(top: str, cells: Collection[str], form: Dialect) -> bool:
     """Return whether the first cell of a column of numbers could be one of them."""
     if form.reading(top)[0] != TEXT:
         return True
     return top.casefold() in BOOLEANS and any(cell.casefold() in BOOLEANS for cell in cells)
-
-
-def _head(part: TablePart) -> list[list[str]]:
-    """Return the first rows as text; fewer of a table of very many columns."""
-    rows = max(20, min(HEAD_ROWS, 10**6 // len(part.names)))
-    if isinstance(part, DelimitedPart):
-        return part.head(rows)
-    columns = next(part.batches(part.names, part.names, rows), [])
-    return [
-        list(row) for row in zip(*([as_text(one) for one in cell[:rows].to_pylist()] for cell in columns), strict=True)
-    ]

@@ -1,6 +1,6 @@
 """A labelled table: the value that every file, catalogue name and download ends in.
 
-What looks odd about one but can be meant is said (`notes_on`), never mended in silence.
+What looks odd but can be intended is noted (`notes_on`), never changed.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from discrim.tables.table_error import MAX_BYTES, Advice, TableError, are, quoted, quoted_cell, require_room
+from discrim.tables.table_error import MAX_BYTES, Advice, TableError, are, plural, quoted, quoted_cell, require_memory
 
 _CHUNK_BYTES = 1 << 24
 
@@ -56,7 +57,7 @@ class LabelledTable:
         return int(self.X.shape[1])
 
     def take(self, rows: np.ndarray) -> LabelledTable:
-        """The table of these rows, by their numbers."""
+        """Return the table of these rows, by their numbers."""
         return replace(self, X=self.X[rows], y=self.y[rows], ids=None if self.ids is None else self.ids[rows])
 
     def for_evaluation(self) -> LabelledTable:
@@ -107,7 +108,7 @@ class LabelledTable:
 
 
 def _dense_chunks(X: Any) -> Iterator[np.ndarray]:
-    """Rows as C-ordered little-endian float64 without negative zeros, a few megabytes at a time."""
+    """Yield rows as C-ordered little-endian float64 without negative zeros, a few megabytes at a time."""
     step = max(1, _CHUNK_BYTES // (8 * max(1, X.shape[1])))
     for start in range(0, X.shape[0], step):
         block = X[start : start + step]
@@ -116,12 +117,12 @@ def _dense_chunks(X: Any) -> Iterator[np.ndarray]:
 
 
 def normal_text(text: str) -> str:
-    """Without surrounding blanks, and in Unicode's composed form: names that look the same are the same."""
+    """Return text without surrounding blanks, in Unicode's composed form: names that look the same are the same."""
     return unicodedata.normalize("NFC", text.strip())
 
 
 def coded(labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """The different labels in order, and where each row's is among them."""
+    """Return the different labels in order, and the place of each row's label among them."""
     values = sorted(set(labels))
     place = {value: at for at, value in enumerate(values)}
     return values, np.array([place[label] for label in labels], dtype=np.intp)
@@ -134,10 +135,9 @@ def label_array(
     counts, n_rows = np.bincount(codes, minlength=len(values)), len(codes)
     n_classes, column = int(np.count_nonzero(counts)), f"{path}, column {target!r}"
     if n_classes == 1:
-        who = "the only row" if n_rows == 1 else f"every one of the {n_rows} rows"
         raise TableError(
-            f"{column}: {who} has the label {quoted_cell(str(values[codes[0]]))}. "
-            "Telling classes apart takes at least two: is this the right target column?"
+            f"{column}: the target must be a column with at least two classes; got only "
+            f"{quoted_cell(str(values[codes[0]]))} in {plural(n_rows, 'row')}. Is this the right column?"
         )
     if n_classes == n_rows or (n_classes > max(20, n_rows / 5) and _measured(values)):
         first, second = (quoted_cell(str(values[code])) for code in codes[:2])
@@ -148,12 +148,12 @@ def label_array(
             "pandas.cut(…).astype(str)."
         )
     texts = [value for value in values if isinstance(value, str)]
-    require_room(path, 4 * max(map(len, texts), default=2) * n_rows, max_bytes)
+    require_memory(path, 4 * max(map(len, texts), default=2) * n_rows, max_bytes)
     return np.array(values)[codes]
 
 
 def _measured(values: Sequence[Any]) -> bool:
-    """Whether all are numbers, and some of them fractions."""
+    """Return whether all are numbers, and some of them fractions."""
     try:
         return any(not float(value).is_integer() for value in values)
     except (ValueError, OverflowError):
@@ -161,14 +161,14 @@ def _measured(values: Sequence[Any]) -> bool:
 
 
 def checked_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Column names without duplicates; both places are named otherwise."""
+    """Return the column names; raise if one occurs twice."""
     first: dict[str, int] = {}
     for position, name in enumerate(names, start=1):
         if name in first:
             raise TableError(
                 f"{path}: columns {first[name]} and {position} are both called {name!r}.",
                 "rename one of them",
-                Advice("if the file has no line of column names, say so with", header=False),
+                Advice("if the file has no line of column names, read it with", header=False),
             )
         first[name] = position
     return tuple(names)
@@ -180,15 +180,8 @@ _CALLED_ID = re.compile(r"(?i)(.*[\W_])?(id|ids|index|uid|nr|no|row)|.*[a-z](ID|
 
 
 def notes_on(X: Any, y: np.ndarray, names: Sequence[str], target: str) -> list[str]:
-    """Sentences on columns that look like identifiers or like the target, and on labels that look like misspellings."""
-    alike: dict[str, list[str]] = {}
-    for label in np.unique(y).tolist() if y.dtype.kind == "U" else ():
-        alike.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    notes = [
-        f"The labels {quoted(same)} in {target!r} differ only in case or blanks, and are taken for different classes."
-        for same in alike.values()
-        if len(same) > 1
-    ]
+    """Return notes on columns that look like identifiers or the target, and labels that look like misspellings."""
+    notes = notes_on_labels(np.unique(y).tolist() if y.dtype.kind == "U" else (), target)
     if issparse(X) or X.shape[0] < _FEWEST_ROWS:
         return notes
     with np.errstate(invalid="ignore"):
@@ -203,9 +196,36 @@ def notes_on(X: Any, y: np.ndarray, names: Sequence[str], target: str) -> list[s
     return notes
 
 
+def notes_on_labels(labels: Iterable[Any], target: str) -> list[str]:
+    """Return notes on different labels that look the same or are equal as numbers."""
+    alike: dict[str, list[str]] = {}
+    equal: dict[Decimal, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            alike.setdefault(" ".join(label.split()).casefold(), []).append(label)
+            if (number := _exact_number(label)) is not None:
+                equal.setdefault(number, []).append(label)
+    kinds = (("differ only in case or blanks", alike), ("are equal as numbers", equal))
+    return [
+        f"The labels {quoted(same)} in {target!r} {what}, and are taken for different classes."
+        for what, groups in kinds
+        for same in groups.values()
+        if len(same) > 1
+    ]
+
+
+def _exact_number(label: str) -> Decimal | None:
+    """Return the number that a label is, None if it is none; a float would make long identifiers equal."""
+    try:
+        number = Decimal(label)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and "_" not in label else None
+
+
 def is_numbering(column: np.ndarray, name: str) -> bool:
     """Return whether a column holds whole numbers, each once, in a row or under the name of an identifier."""
-    # the first rows tell most that do not
+    # the first rows identify most columns that do not
     if any(len(np.unique(part)) < len(part) for part in (column[:_A_FEW], column)):
         return False
     if not np.isfinite(column).all() or (column != np.floor(column)).any():
@@ -214,7 +234,7 @@ def is_numbering(column: np.ndarray, name: str) -> bool:
 
 
 def _tell_the_class(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> list[str]:
-    """The columns that have one value in each class, another in each; indicators of a text column as that column."""
+    """Return the columns with one value in each class, different between classes; indicators as their text column."""
     constant = _same_in_class(X[:_A_FEW], y[:_A_FEW])
     if len(constant):
         constant = constant[_same_in_class(X[:, constant], y)]
@@ -227,6 +247,6 @@ def _tell_the_class(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> list[
 
 
 def _same_in_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The columns that have one value in each class."""
+    """Return the columns that have one value in each class."""
     _, first, codes = np.unique(y, return_index=True, return_inverse=True)
     return np.flatnonzero((X[first[codes]] == X).all(axis=0))

@@ -43,7 +43,7 @@ class PlainFormat:
         return f"discrim {self.noun} ".encode()
 
     def to_bytes(self, value: Any, about: Mapping[str, Any] | None = None) -> bytes:
-        """The whole of it. about : text, numbers and lists to keep with it."""
+        """Return a value as bytes. about : text, numbers and lists to keep with it."""
         arrays: list[np.ndarray] = []
         described = {
             self.noun: self._described(value, arrays, type(value).__name__),
@@ -57,7 +57,7 @@ class PlainFormat:
         return self._first + self.number.encode() + b"\n" + checksum + b"\n" + content
 
     def from_bytes(self, data: bytes, source: Any) -> Any:
-        """What was made bytes of; `source` says in errors where these are from."""
+        """Return the value that was written as these bytes; `source` names their origin in errors."""
         described, content = self._checked(data, source)
         try:
             value = self._restored(described[self.noun], _arrays(described["arrays"], content))
@@ -70,12 +70,12 @@ class PlainFormat:
         """Raise where what was restored is no such thing."""
 
     def about(self, data: bytes, source: Any) -> dict[str, Any]:
-        """What was kept with it."""
+        """Return what was kept with a value."""
         kept = self._checked(data, source)[0].get("about")
         return kept if isinstance(kept, dict) else {}
 
     def _checked(self, data: bytes, source: Any) -> tuple[dict[str, Any], bytes]:
-        """The description and the arrays' bytes, where the checksum is right."""
+        """Return the description and the bytes of the arrays; raise if the checksum is wrong."""
         first, _, rest = data.partition(b"\n")
         if not first.startswith(self._first):
             raise self.error(f"{source} is not a {self.noun} of discrim: it begins with {data[:16]!r}.")
@@ -99,7 +99,7 @@ class PlainFormat:
     # ------------------------------------------------------------------ to plain values, and back
 
     def _described(self, value: Any, arrays: list[np.ndarray], place: str) -> Any:
-        """The value as JSON; arrays are put aside and stand there by their number."""
+        """Return the value as JSON; arrays are collected and replaced by their numbers."""
         kind = type(value).__name__
         if is_dataclass(value) and self.values.get(kind) is type(value):
             state = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
@@ -168,7 +168,7 @@ class PlainFormat:
 
 
 def _arrays(described: list[dict[str, Any]], data: bytes) -> list[np.ndarray]:
-    """The arrays; what the description claims must be exactly what is there."""
+    """Return the arrays; raise if the content is not exactly what the description states."""
     arrays, start = [], 0
     for one in described:
         dtype, shape = np.dtype(one["dtype"]), tuple(int(size) for size in one["shape"])

@@ -22,7 +22,7 @@ IMPUTATIONS = ("median", "mean", "most-frequent")
 
 
 def preprocessing(scale: str, impute: str | None = None, *, sparse: bool = False) -> list[Any]:
-    """The steps before a reduction, as unfitted transformers; none for scale="none" and impute=None.
+    """Return the steps before a reduction, as unfitted transformers; none for scale="none" and impute=None.
 
     Parameters
     ----------

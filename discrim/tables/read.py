@@ -17,11 +17,10 @@ from scipy.sparse import csr_array, issparse
 
 from discrim.tables.annotated import read_annotated
 from discrim.tables.archive import Archive, read_archive
-from discrim.tables.cells import MISSING, TEXT, WITHOUT_MISSING_CELLS, CellFormat
-from discrim.tables.delimited import Dialect
-from discrim.tables.formats import MissingExtraError, column_names
+from discrim.tables.cells import MISSING, Dialect
+from discrim.tables.formats import column_names
 from discrim.tables.labelled_table import LabelledTable, checked_names, coded, label_array, notes_on
-from discrim.tables.scan import Scan
+from discrim.tables.scan import WITHOUT_MISSING_CELLS, Scan
 from discrim.tables.source import TableSource, column_of
 from discrim.tables.table_error import (
     MAX_BYTES,
@@ -34,20 +33,8 @@ from discrim.tables.table_error import (
     quoted,
     quoted_cell,
 )
-from discrim.tables.writing import whole_file, write_table
-
-__all__ = [
-    "LabelledTable",
-    "MissingExtraError",
-    "TableError",
-    "read_features",
-    "read_table",
-    "whole_file",
-    "write_table",
-]
 
 ARCHIVES: dict[str, Callable[..., Archive]] = {".npz": read_archive, ".h5ad": read_annotated}
-_FEW_LEVELS = 20
 MISSING_CELLS = ("error", "keep", "drop")
 
 
@@ -70,7 +57,7 @@ def read_table(
     missing: Collection[str] = MISSING,
     max_bytes: int = MAX_BYTES,
 ) -> LabelledTable:
-    """Rows and labels of a file, or a `TableError` that names the file, the line and the column.
+    """Read rows and labels of a file; a `TableError` names the file, the line and the column.
 
     Parameters
     ----------
@@ -109,7 +96,7 @@ def read_table(
     kept: dict[str, Any] = {"missing_cells": missing_cells, "min_class_size": min_class_size, "max_bytes": max_bytes}
     if isinstance(path, str | os.PathLike) and Path(path).suffix.lower() in ARCHIVES:
         return collect_archive(Path(path), target, id_column, drop, **kept)
-    dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
+    dialect = Dialect(delimiter, encoding, header, decimal, thousands, frozenset(missing))
     source = TableSource.open(
         path, target, id_column=id_column, drop=drop, transpose=transpose, dialect=dialect, max_bytes=max_bytes
     )
@@ -132,7 +119,7 @@ def read_features(
     missing: Collection[str] = MISSING,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[np.ndarray | csr_array, np.ndarray | None]:
-    """The named features of new rows, in that order, labels or not, and their ids; other columns are not looked at.
+    """Read the named features of new rows, in that order, and their ids; other columns are ignored.
 
     A name `column=level` that is no column itself is the indicator of a text column, as `read_table` makes them; a
     level that none of the names has is an error. All other arguments are those of `read_table`.
@@ -140,23 +127,14 @@ def read_features(
     path = Path(path)
     if path.suffix.lower() in ARCHIVES:
         return archive_features(path, feature_names, id_column, missing_cells, max_bytes)
-    dialect = Dialect(delimiter, encoding, header, CellFormat(decimal, thousands, frozenset(missing)))
-    opened: dict[str, Any] = {
-        "id_column": id_column,
-        "transpose": transpose,
-        "dialect": dialect,
-        "max_bytes": max_bytes,
-    }
-    source = TableSource.open(path, features=feature_names, **opened)
+    dialect = Dialect(delimiter, encoding, header, decimal, thousands, frozenset(missing))
+    source = TableSource.open(
+        path, features=feature_names, id_column=id_column, transpose=transpose, dialect=dialect, max_bytes=max_bytes
+    )
     scan = source.scan(max_bytes=max_bytes)
-    worded = {name for name, level in source.sources if level is not None}
-    errors = scan.errors(missing_cells, worded)
-    if errors:
+    if errors := scan.errors(missing_cells, source.levels):
         raise join_errors(errors)
-    for name in worded:
-        _require_levels(scan, name, {level for at, level in source.sources if at == name and level is not None})
-    ids = scan.ids
-    return np.concatenate(scan.blocks), None if source.id_column is None else np.array(ids.values)[ids.codes]
+    return np.concatenate(scan.blocks), scan.row_ids
 
 
 # ---------------------------------------------------------------------- rows of a source
@@ -167,14 +145,14 @@ def collect(
 ) -> LabelledTable:
     """Join the batches of a source into a labelled table; all that is wrong with it is one error."""
     assert source.target is not None
-    always = set() if isinstance(one_hot, bool) else {column_of(source.parts[0], name, "one_hot") for name in one_hot}
-    scan = source.scan(text=always, max_bytes=max_bytes)
-    worded = always
+    worded = set() if isinstance(one_hot, bool) else {column_of(source.parts[0], name, "one_hot") for name in one_hot}
+    numeric = replace(source, sources=tuple(one for one in source.sources if one[0] not in worded))
+    scan = numeric.scan(keep=not one_hot, max_bytes=max_bytes)
     if one_hot is True:
-        surveys = {name: scan.survey(name) for name in scan.kinds}
-        worded = {name for name, survey in surveys.items() if survey.count(TEXT) and survey.categorical}
+        worded = {name for name, survey in scan.surveys.items() if survey.categorical}
     errors = scan.errors(missing_cells, worded)
-    levels = {name: _levels(scan, name, errors) for name in worded}
+    levels = {name: sorted(scan.levels(name)) for name in worded}
+    errors += [_free_text_error(scan, name, levels[name][0]) for name in worded if scan.has_free_text(name)]
     present = ~scan.unlabelled
     values, codes = scan.typed_labels()
     y = None
@@ -184,63 +162,31 @@ def collect(
         errors.append(error)
     if errors or y is None:
         raise join_errors(errors or [TableError(f"{source.path}: no row has a label in {source.target!r}.")])
-    names, X = _features(scan, levels, always)
-    X = X[present]
+    rows, blocks = source, scan.blocks
+    if one_hot:  # read again, each text column as an indicator for each of its levels
+        rows = replace(
+            source,
+            sources=tuple((name, level) for name, _ in source.sources for level in levels.get(name, [None])),
+            dtype=np.dtype(np.float64) if levels else source.dtype,
+        )
+        blocks = rows.scan(max_bytes=max_bytes).blocks
+    X = np.concatenate(blocks)[present]
     notes = list(source.notes)
     if not present.all():
         notes.append(f"{plural(int(np.sum(~present)), 'row')} without a label in {source.target!r} left out.")
-    ids = None if source.id_column is None else np.array(scan.ids.values)[scan.ids.codes][present]
-    checked = checked_names(names, source.path)
-    table = LabelledTable(X, y, checked, source.target, str(source.path), ids, source.id_column, tuple(notes))
+    ids = None if scan.row_ids is None else scan.row_ids[present]
+    names = checked_names(rows.features, source.path)
+    table = LabelledTable(X, y, names, source.target, str(source.path), ids, source.id_column, tuple(notes))
     return finished(table, missing_cells, min_class_size)
 
 
-def _features(scan: Scan, levels: dict[str, list[str]], always: Collection[str]) -> tuple[list[str], np.ndarray]:
-    """Return the names and the rows of the features: each text column is an indicator for each of its levels."""
-    X = np.concatenate(scan.blocks)
-    if not levels:
-        return list(scan.source.features), X
-    numeric = [name for name, _ in scan.source.sources if name not in always]
-    names: list[str] = []
-    columns: list[np.ndarray] = []
-    for name, _ in scan.source.sources:
-        if name not in levels:
-            names.append(name)
-            columns.append(X[:, numeric.index(name)])
-            continue
-        texts, codes = scan.texts_of(name)
-        for level in levels[name]:
-            names.append(f"{name}={level}")
-            known = [np.nan if text in scan.source.form.missing else float(text == level) for text in texts]
-            columns.append(np.array(known)[codes])
-    return names, np.column_stack(columns)
-
-
-def _levels(scan: Scan, name: str, errors: list[TableError]) -> list[str]:
-    """Return the levels of a text column in order; texts that hardly repeat are an error."""
-    missing = scan.source.form.missing
-    levels = sorted(value for value in scan.texts_of(name)[0] if value not in missing)
-    if len(levels) > max(_FEW_LEVELS, scan.n_rows // 2):
-        errors.append(
-            TableError(
-                f"{scan.source.path}, column {name!r}: {len(levels)} different texts in {scan.n_rows} rows "
-                f"({quoted_cell(levels[0])}, ...). That is an identifier or free text, not a category.",
-                Advice("leave it out with", drop=[name]),
-                Advice("keep it as the name of each row with", id_column=name),
-            )
-        )
-    return levels
-
-
-def _require_levels(scan: Scan, name: str, known: Collection[str]) -> None:
-    values, codes = scan.texts_of(name)
-    unknown = [value for value in values if value not in known and value not in scan.source.form.missing]
-    if unknown:
-        strange = np.isin(codes, [values.index(value) for value in unknown])
-        raise TableError(
-            f"{scan.source.path}, column {name!r}: {plural(int(strange.sum()), 'cell')} with "
-            f"{quoted(unknown)}, first in row {int(np.argmax(strange)) + 1}. Known are only {quoted(sorted(known))}."
-        )
+def _free_text_error(scan: Scan, name: str, example: str) -> TableError:
+    return TableError(
+        f"{scan.source.path}, column {name!r}: {len(scan.levels(name))} different texts in {scan.n_rows} rows "
+        f"({quoted_cell(example)}, ...). That is an identifier or free text, not a category.",
+        Advice("leave it out with", drop=[name]),
+        Advice("keep it as the name of each row with", id_column=name),
+    )
 
 
 def finished(table: LabelledTable, missing_cells: str, min_class_size: int) -> LabelledTable:
@@ -262,8 +208,7 @@ def _rows(table: LabelledTable, kept: np.ndarray, note: str) -> LabelledTable:
     if not kept.any():
         raise TableError(f"{table.source}: no row is left. {note}")
     y = label_array(*coded(table.y[kept].tolist()), table.target, Path(table.source))
-    ids = None if table.ids is None else table.ids[kept]
-    return replace(table, X=table.X[kept], y=y, ids=ids, notes=(*table.notes, note))
+    return replace(table.take(kept), y=y, notes=(*table.notes, note))
 
 
 def _cells(X: Any, holds: Callable[[Any], Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -279,7 +224,7 @@ def _cells(X: Any, holds: Callable[[Any], Any]) -> tuple[np.ndarray, np.ndarray]
 
 
 def _require_finite(path: Path, X: Any, missing_cells: str) -> None:
-    """Refuse infinite cells of an archive, and missing ones unless they are wanted."""
+    """Raise if an archive has infinite cells, or missing ones that are not allowed."""
     rows, columns = _cells(X, (lambda cells: ~np.isfinite(cells)) if missing_cells == "error" else np.isinf)
     if len(rows):
         raise TableError(
@@ -317,7 +262,7 @@ def collect_archive(
 
 
 def _numbered_names(n_columns: int) -> tuple[str, ...]:
-    """What the columns of an archive without names are called."""
+    """Return the names of the columns of an archive without names."""
     return tuple(f"f{at}" for at in range(n_columns))
 
 

@@ -27,7 +27,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """f, in place: every bit of the result depends on every bit that came; 0 stays 0."""
+    """Apply f in place: every bit of the result depends on every bit of the input; 0 stays 0."""
     for shift, factor in ((33, 0xFF51AFD7ED558CCD), (33, 0xC4CEB9FE1A85EC53)):
         values ^= values >> np.uint64(shift)
         values *= np.uint64(factor)
@@ -36,7 +36,7 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _factors(columns: NDArray[np.intp]) -> Hashes:
-    """k_j, an odd number for each column: the mixed multiples of the golden ratio's bits."""
+    """Return k_j, an odd number for each column: the mixed multiples of the golden ratio's bits."""
     return _mixed((columns.astype(np.uint64) + np.uint64(1)) * GOLDEN) | np.uint64(1)
 
 
@@ -75,12 +75,12 @@ def _of_cells(values: NDArray[Any], factors: Hashes) -> Hashes:
 
 
 def position_hashes(hashes: Hashes, positions: NDArray[np.intp]) -> Hashes:
-    """Of rows and their places: the same rows in another order have others."""
+    """Return hashes of rows and their places: equal rows in another order have others."""
     return _mixed(hashes + positions.astype(np.uint64) * GOLDEN)
 
 
 def hash_folds(hashes: Hashes, n_folds: int, seed: int) -> NDArray[np.intp]:
-    """The fold, 0 … n_folds−1, that each row is tested in; other seeds draw other folds."""
+    """Return the test fold of each row, 0 … n_folds−1; other seeds draw other folds."""
     drawn = _mixed(hashes + np.uint64((seed + 1) * int(GOLDEN) % 2**64))
     return (drawn % np.uint64(n_folds)).astype(np.intp)
 
@@ -113,12 +113,12 @@ class HashKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of folds."""
+        """Return the number of folds."""
         require("n_splits", self.n_splits, FOLDS)
         return int(self.n_splits)
 
     def fold_of(self, X: ArrayLike) -> NDArray[np.intp]:
-        """The fold that each row is tested in."""
+        """Return the test fold of each row."""
         table: Any = X if sp.issparse(X) else np.asarray(X)
         return hash_folds(row_hashes(table), self.get_n_splits(), seed_number(self.random_state))
 

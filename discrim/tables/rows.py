@@ -1,7 +1,7 @@
 """Labelled rows: the value every fit starts from.
 
-A table X (dense or CSR, never copied, never written to), a class number per row, and a weight per row. Walked in
-blocks small enough to stay in the processor's cache.
+A table X (dense or CSR, never copied, never written to), a class number per row, and a weight per row. Read in
+blocks small enough for the processor's cache.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class LabelledRows:
     codes: NDArray[np.intp]
     classes: NDArray[Any]
     weights: NDArray[np.float64] | None = None
-    numbers: NDArray[np.intp] | None = None  # of the rows in the table that came, where some were left out
-    n_given: int | None = None  # how many rows that table had
+    numbers: NDArray[np.intp] | None = None  # row numbers in the original table, if some rows were left out
+    n_given: int | None = None  # number of rows of the original table
     shape: tuple[int, int] = field(init=False)
     is_sparse: bool = field(init=False)
     n_classes: int = field(init=False)
@@ -42,18 +42,18 @@ class LabelledRows:
         return np.bincount(self.codes, self.weights, minlength=self.n_classes).astype(np.float64)
 
     def unlabelled(self) -> LabelledRows:
-        """The same rows as one class."""
+        """Return the rows as one class."""
         return LabelledRows(self.X, np.zeros(self.shape[0], np.intp), np.array([None]), self.weights)
 
-    def some(self, index: NDArray[np.intp]) -> LabelledRows:
-        """Some of the rows, with the numbers of all classes."""
+    def select(self, index: NDArray[np.intp]) -> LabelledRows:
+        """Return these rows, with the numbers of all classes."""
         weights = None if self.weights is None else self.weights[index]
         return LabelledRows(self.X[index], self.codes[index], self.classes, weights)
 
-    def picked(self, index: NDArray[np.intp]) -> LabelledRows:
-        """The same, with dense rows copied only when they are walked over."""
+    def take(self, index: NDArray[np.intp]) -> LabelledRows:
+        """Return these rows; dense rows are copied block by block when they are used."""
         if self.is_sparse:
-            return self.some(index)
+            return self.select(index)
         weights = None if self.weights is None else self.weights[index]
         X = (
             PickedRows(self.X.table, self.X.index[index])
@@ -63,7 +63,7 @@ class LabelledRows:
         return LabelledRows(X, self.codes[index], self.classes, weights)
 
     def for_all(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A row of values for each row of the table that came: 0 for those that were left out."""
+        """Return a row of values for each row of the given table: 0 for rows that were left out."""
         if self.numbers is None:
             return values
         assert self.n_given is not None
@@ -72,14 +72,14 @@ class LabelledRows:
         return whole
 
     def moved(self, X: Any) -> LabelledRows:
-        """The same labels and weights on other coordinates."""
+        """Return the labels and weights with other coordinates."""
         return replace(self, X=X)
 
     def near_origin(self) -> tuple[LabelledRows, NDArray[np.float64] | None]:
-        """Rows with the first one taken off the columns that have no zeros (they stay as sparse), and that row.
+        """Return the rows minus the first one in columns without zeros (they stay as sparse), and that row.
 
         A column with zeros varies as much as it is large. One without can be large and hardly vary: squared, it would
-        drown all others.
+        dominate all others.
         """
         if not self.is_sparse:
             return self, None
@@ -96,9 +96,9 @@ class LabelledRows:
         return self.moved(sp.csr_array((data, X.indices, X.indptr), shape=X.shape)), pilot.astype(np.float64)
 
     def fingerprints(self) -> NDArray[np.float64]:
-        """A number for each row, the same to the last digit for equal rows: its sum with random weights.
+        """Return a number for each row, exactly the same for equal rows: its sum with random weights.
 
-        Constant columns of a dense table have no say: a large one would drown how rows differ.
+        Constant columns of a dense table have weight 0: a large one would hide how rows differ.
         """
         weights = np.random.default_rng(0).uniform(1, 2, self.shape[1])
         if self.is_sparse:
@@ -114,7 +114,7 @@ class LabelledRows:
 
 
 def entries_once(X: Any) -> Any:
-    """CSR with sorted columns, each once; X itself if it is so."""
+    """Return CSR with sorted columns, each once; X itself if it is so."""
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
@@ -137,7 +137,7 @@ class PickedRows:
 
 
 def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Consecutive row ranges, each about the size of the cache."""
+    """Yield consecutive row ranges, each about the size of the cache."""
     most = BLOCK_ROWS // 2 if n_columns < SHORT_ROW else BLOCK_ROWS
     step = max(64, min(most, BLOCK_BYTES // (8 * max(1, n_columns))))
     for start in range(0, n_rows, step):
@@ -145,12 +145,12 @@ def block_slices(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 def dense_block(X: Any, rows: slice | NDArray[np.intp]) -> NDArray[Any]:
-    """Rows of X as an ndarray: a view where X is dense, a small copy where it is sparse."""
+    """Return rows of X as an ndarray: a view if X is dense, a small copy if it is sparse."""
     return X[rows].toarray() if sp.issparse(X) else np.asarray(X[rows])
 
 
 def projected(X: Any, mean: NDArray[np.float64], directions: NDArray[Any]) -> NDArray[Any]:
-    """(X − mean) directionsᵀ block by block, in X's precision; a sparse X stays sparse."""
+    """Compute (X − mean) directionsᵀ block by block, in X's precision; a sparse X stays sparse."""
     columns = np.ascontiguousarray(directions.T)
     result = np.empty((X.shape[0], columns.shape[1]), X.dtype)
     with np.errstate(invalid="ignore", over="ignore"):

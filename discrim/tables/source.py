@@ -25,23 +25,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.tables.cells import (
+    INFINITE,
     NUMBER,
     TEXT,
-    CellFormat,
+    Dialect,
     Vocabulary,
     as_integers,
-    as_text,
     distinct_values,
     label_of,
+    normal_cell,
     numbers,
     plain_numbers,
     rows_of_columns,
 )
-from discrim.tables.delimited import DelimitedPart, Dialect
+from discrim.tables.delimited import DelimitedPart
 from discrim.tables.formats import (
     KINDS,
     ArrayPart,
     ColumnarPart,
+    Opening,
     TablePart,
     ending_of,
     folder_keys,
@@ -55,7 +57,7 @@ from discrim.tables.formats import (
 from discrim.tables.header import require_names
 from discrim.tables.labelled_table import normal_text
 from discrim.tables.scan import BATCH_ROWS, Scan
-from discrim.tables.table_error import MAX_BYTES, Advice, TableError, join_errors, meant, require_room
+from discrim.tables.table_error import MAX_BYTES, Advice, TableError, join_errors, meant, require_memory
 
 BATCH_CELLS = 2**23  # at most
 
@@ -82,12 +84,13 @@ class TableSource:
     sources: tuple[Source, ...]
     target: str | None
     id_column: str | None
-    form: CellFormat
+    form: Dialect
     dtype: np.dtype[Any]
     label_kind: str = "text"
     text_labels: bool = False
     notes: tuple[str, ...] = ()
     is_named: bool = True  # it is known which column holds the labels
+    keeps_missing: bool = False  # batches have NaN for missing cells instead of an error
     _words: dict[str, bool] = field(default_factory=dict)  # columns written as true and false, and those as numbers
 
     @classmethod
@@ -101,6 +104,7 @@ class TableSource:
         id_column: str | None = None,
         drop: Collection[str] = (),
         transpose: bool = False,
+        keeps_missing: bool = False,
         dialect: Dialect | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> TableSource:
@@ -123,12 +127,12 @@ class TableSource:
             sources: list[Source] = [(name, None) for name in names if name not in {label, ids, *dropped}]
         else:
             sources = [source_of(parts[0], name) for name in features]
-        opened = cls(path, tuple(parts), tuple(sources), label, ids, dialect.cells, np.dtype(np.float64))
+        opened = cls(path, tuple(parts), tuple(sources), label, ids, dialect, np.dtype(np.float64))
         notes: tuple[str, ...] = ()
-        in_doubt = target is None or dialect.cells.reading(target)[0] == NUMBER
+        in_doubt = target is None or dialect.reading(target)[0] == NUMBER
         if dialect.header is None and features is None and in_doubt:
             read = {name for name in (*(name for name, _ in sources), label, ids) if name is not None}
-            notes = require_names(parts, read, label, dialect.cells)
+            notes = require_names(parts, read, label, dialect)
         opened._require_equal_columns(is_open=features is not None)
         if features is None:
             opened._require_own_names()
@@ -138,6 +142,7 @@ class TableSource:
             label_kind=opened._kind_of_labels(),
             notes=notes,
             is_named=target is not None or not labelled,
+            keeps_missing=keeps_missing,
         )
         return replace(opened, text_labels=opened._begins_with_text())
 
@@ -155,9 +160,7 @@ class TableSource:
     @property
     def label_type(self) -> str:
         """Arrow's name for the type of the labels: "int64", "bool_" or "string"."""
-        if self.label_kind in ("bool", "text"):
-            return "bool_" if self.label_kind == "bool" else "string"
-        return "string" if self.text_labels else "int64"
+        return {"bool": "bool_", "text": "string"}.get(self.label_kind, "string" if self.text_labels else "int64")
 
     def part_name(self, part: TablePart) -> str:
         """Return where a part is, as seen from the table."""
@@ -172,19 +175,53 @@ class TableSource:
         except LabelsAreTextError:
             return consume(replace(self, text_labels=True))
 
+    def _columns(self, part: TablePart, rows: int) -> Iterator[dict[str, Any]]:
+        """Yield the columns that are read, as Arrow arrays by name, about `rows` rows at a time."""
+        as_they_are = [name for name in (self.target, self.id_column) if name is not None]
+        names = list(dict.fromkeys([*(name for name, _ in self.sources), *as_they_are]))
+        for columns in part.batches(names, {*self.levels, *as_they_are}, rows):
+            yield dict(zip(names, columns, strict=True))
+
     def batches(self, part: TablePart) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None]]:
         """Yield rows of the features, which the next rows will take the place of, and their labels."""
-        names = list(dict.fromkeys([*(name for name, _ in self.sources), *([self.target] if self.target else [])]))
-        most = max(1, min(BATCH_ROWS, BATCH_CELLS // len(names)))
+        yield from ((X, y) for X, y, _ in replace(self, id_column=None).named_batches(part))
+
+    def named_batches(self, part: TablePart) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]]:
+        """Yield rows of the features, which the next rows will take the place of, their labels and their ids."""
+        most = max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, len(self.sources))))
         place: NDArray[Any] | None = None
-        for columns in part.batches(names, self._texts, most):
-            found = dict(zip(names, columns, strict=True))
+        for found in self._columns(part, most):
             values = [self.values(found[name], name, level)[0] for name, level in self.sources]
             place = rows_of_columns(values, self.dtype, place)
-            rows = place[: len(columns[0])]
-            if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
+            rows = place[: len(values[0])]
+            if not np.isfinite(rows.sum()) and not np.isfinite(rows).all() and not self._lacks_cells_only(found):
                 raise self.complaint()
-            yield rows, None if self.target is None else self._labels(found[self.target])
+            self._require_levels(found)
+            labels = None if self.target is None else self._labels(found[self.target])
+            yield rows, labels, None if self.id_column is None else _ids(found[self.id_column])
+
+    def _lacks_cells_only(self, found: dict[str, Any]) -> bool:
+        """Return whether all cells of a batch that are no numbers are missing, and missing cells are kept."""
+        if not self.keeps_missing:
+            return False
+        kinds = [self.values(found[name], name, level, survey=True)[1] for name, level in self.sources]
+        return not any(one is not None and np.isin(one, (TEXT, INFINITE)).any() for one in kinds)
+
+    def _require_levels(self, found: dict[str, Any]) -> None:
+        """Raise if a text column has a text for which no feature is an indicator."""
+        for name, known in self.levels.items():
+            texts = {normal_cell(value) for value in distinct_values(found[name])[0]}
+            if not texts <= known | self.form.missing:
+                raise self.complaint()
+
+    @property
+    def levels(self) -> dict[str, set[str]]:
+        """The levels of each text column that features are indicators of."""
+        known: dict[str, set[str]] = {}
+        for name, level in self.sources:
+            if level is not None:
+                known.setdefault(name, set()).add(level)
+        return known
 
     def labels(self, part: TablePart) -> Iterator[NDArray[Any]]:
         """Yield labels only, which is quick where columns are stored apart."""
@@ -192,18 +229,13 @@ class TableSource:
         for (column,) in part.batches([self.target], [self.target], BATCH_ROWS):
             yield self._labels(column)
 
-    @property
-    def _texts(self) -> set[str]:
-        """Columns that are read as text."""
-        return {name for name, level in self.sources if level is not None} | {self.target or ""}
-
     def values(
         self, column: Any, name: str, level: str | None, *, survey: bool = False
     ) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
         """Return a feature's numbers, NaN where a cell is none; with `survey`, what each cell is if some are none."""
         if level is not None:
             values, codes = distinct_values(column)
-            texts = [normal_text(as_text(value)) for value in values]
+            texts = [normal_cell(value) for value in values]
             known = [np.nan if text in self.form.missing else float(text == level) for text in texts]
             return np.array(known)[codes], None
         if not survey and not self.form.codes and (plain := plain_numbers(column)) is not None:
@@ -225,13 +257,7 @@ class TableSource:
 
     def label(self, value: Any) -> Any:
         """Return a cell of the target as a label, None if it is missing."""
-        label = label_of(value, self.form)
-        if isinstance(label, str) and label.endswith("\0"):
-            raise TableError(
-                f"{self.path}, column {self.target!r}: the label {label!r} ends in a zero character, which text in an "
-                "array cannot keep. Rename it."
-            )
-        return label
+        return label_of(value, self.form, f"{self.path}, column {self.target!r}")
 
     def typed_labels(self, labels: Sequence[Any], *, settles: bool = False) -> list[Any]:
         """Return different labels in their type; `settles` if they are all there are."""
@@ -322,22 +348,20 @@ class TableSource:
 
     # ------------------------------------------------------------------ all rows
 
-    def scan(self, *, text: Collection[str] = (), keep: bool = True, max_bytes: int | None = None) -> Scan:
-        """Read all parts: the rows (if `keep`), what their cells are, labels and ids; columns in `text` as text."""
+    def scan(self, *, keep: bool = True, max_bytes: int | None = None) -> Scan:
+        """Read all parts: the rows (if `keep`), what their cells are, labels and ids."""
         found = Scan(self, Vocabulary(self.label))
-        beside = [name for name in (self.target, self.id_column) if name is not None]
-        names = list(dict.fromkeys([*(name for name, _ in self.sources), *beside, *text]))
         if max_bytes is not None:
             for part in self.parts:
-                part.require_room(max_bytes)
+                part.require_memory(max_bytes)
         taken = 0
         for part in self.parts:
             found.starts.append(found.n_rows)
-            for columns in part.batches(names, {*text, *beside, *self._texts}, BATCH_ROWS):
-                found.add(dict(zip(names, columns, strict=True)), text, keep=keep)
-                taken += sum(column.nbytes for column in columns)
+            for columns in self._columns(part, BATCH_ROWS):
+                found.add(columns, keep=keep)
+                taken += sum(column.nbytes for column in columns.values())
                 if max_bytes is not None:
-                    require_room(part.path, taken, max_bytes, is_known=False)
+                    require_memory(part.path, taken, max_bytes, is_known=False)
         if not found.n_rows:
             below = isinstance(self.parts[0], DelimitedPart) and len(self.parts) == 1
             raise TableError(
@@ -351,7 +375,8 @@ class TableSource:
         It advises what a pass over the parts can do: rows are neither filled in nor left out.
         """
         taken = {"drop", "header", "target", "delimiter", "decimal", "thousands", "encoding"}
-        return join_errors([one.with_arguments(taken) for one in self.scan(keep=False).errors("error")])
+        errors = self.scan(keep=False).errors("keep" if self.keeps_missing else "error", self.levels)
+        return join_errors([one.with_arguments(taken) for one in errors])
 
 
 # ---------------------------------------------------------------------- parts and columns
@@ -386,34 +411,27 @@ def open_parts(
     return path, parts
 
 
-@dataclass(frozen=True, eq=False)
-class Opening:
-    """Options for opening a file of a table.
-
-    keys : columns that the names of folders hold; alone : True if a single column is a table
-    """
-
-    dialect: Dialect
-    keys: dict[str, str | None]
-    alone: bool
-    max_bytes: int
-
-
 OPENERS: dict[str, Callable[[Path, Opening], TablePart]] = {
-    "delimited": lambda path, how: DelimitedPart(path, how.dialect, how.keys, max_bytes=how.max_bytes, alone=how.alone),
-    "xlsx": lambda path, how: open_sheet(path, how.dialect.header, how.max_bytes),
-    "npy": lambda path, how: ArrayPart(path, how.keys),
-    "parquet": lambda path, how: ColumnarPart(path, how.keys),
-    "feather": lambda path, how: open_feather(path, how.keys, how.max_bytes),
+    "delimited": DelimitedPart,
+    "xlsx": open_sheet,
+    "npy": ArrayPart,
+    "parquet": ColumnarPart,
+    "feather": open_feather,
 }
+
+
+def _ids(column: Any) -> NDArray[Any]:
+    """Return the names of rows as text."""
+    values, codes = distinct_values(column)
+    return np.array([normal_cell(value) for value in values])[codes]
 
 
 def column_of(part: TablePart, name: str, role: str) -> str:
     """Return the column of this name."""
     name = normal_text(name)
     if name not in part.names:
-        told = meant(name, part.names, "Its columns are")
-        raise TableError(f"{part.path} has no column {name!r} ({role}) among its {len(part.names)}. {told}")
+        near = meant(name, part.names, "Its columns are")
+        raise TableError(f"{part.path} has no column {name!r} ({role}) among its {len(part.names)}. {near}")
     return name
 
 
@@ -434,7 +452,7 @@ def source_of(part: TablePart, name: str) -> Source:
 
 
 def is_unnamed(name: str) -> bool:
-    """Return whether some tool made up the name of a column: a row number sorted by class would tell every label."""
+    """Return whether some tool made up the name of a column; if rows are sorted by class, row numbers reveal labels."""
     return not name or _UNNAMED.fullmatch(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a table, and what can be done, said in the words of the door one came in by."""
+"""Errors of tables: what is wrong and what to do, as Python arguments or as options of the command line."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Advice:
         return f"{self._words} {given}" if given else self._words
 
     def on_the_command_line(self, known: Mapping[str, str]) -> str | None:
-        """The same with the command's options (parameter → option), None where it has none."""
+        """Return the advice with the command's options (parameter → option), None if it has none."""
         if not self._options.keys() <= known.keys():
             return None
-        said = " ".join(_option(known[name], value) for name, value in self._options.items())
-        return f"{self._words} {said}" if self._arguments else f"{self._words} with {said}"
+        options = " ".join(_option(known[name], value) for name, value in self._options.items())
+        return f"{self._words} {options}" if self._arguments else f"{self._words} with {options}"
 
 
 class TableError(ValueError):
@@ -59,7 +59,7 @@ class TableError(ValueError):
     Parameters
     ----------
     fact : str
-        What came, and where.
+        The fault, and where it is.
     *advice : str or Advice
         What can be done about it.
     """
@@ -78,17 +78,17 @@ class TableError(ValueError):
         return self._sentence([one if isinstance(one, str) else one.in_python() for one in self.advice])
 
     def on_the_command_line(self, known: Mapping[str, str]) -> str:
-        """The message in the options that the command has: a mapping from parameters to them."""
-        said = [one if isinstance(one, str) else one.on_the_command_line(known) for one in self.advice]
-        return self._sentence([one for one in said if one is not None])
+        """Return the message with the command's options, given as a mapping from parameters."""
+        advice = [one if isinstance(one, str) else one.on_the_command_line(known) for one in self.advice]
+        return self._sentence([one for one in advice if one is not None])
 
-    def _sentence(self, said: Sequence[str]) -> str:
-        ways = "; or ".join(said)
+    def _sentence(self, advice: Sequence[str]) -> str:
+        ways = "; or ".join(advice)
         return f"{self.fact} {ways[:1].upper()}{ways[1:]}." if ways else self.fact
 
 
 def join_errors(errors: Sequence[TableError]) -> TableError:
-    """Return one error that says all of them, each on a line of its own."""
+    """Return one error with all of them, each on a line of its own."""
     return errors[0] if len(errors) == 1 else CombinedTableError(errors)
 
 
@@ -109,34 +109,34 @@ class CombinedTableError(TableError):
         return CombinedTableError, (self.errors,)
 
 
-def require_room(path: Any, needed: int, max_bytes: int, *, is_known: bool = True) -> None:
-    """Refuse what would fill the memory: the same limit and the same words for all formats.
+def require_memory(path: Any, needed: int, max_bytes: int, *, is_known: bool = True) -> None:
+    """Raise if a table would need more memory than allowed: the same limit and message for all formats.
 
-    A process that is itself limited (`ulimit -v`) has room for a quarter of what is left to it: a table is held as
-    text, as columns and as rows while it is read.
+    If the memory of the process is limited (`ulimit -v`), a table may take a quarter of the free memory, because it is
+    held as text, as columns and as rows while it is read.
     """
     size = f"{needed:,} bytes, more" if is_known else "more"
     if needed > max_bytes:
         raise TableError(
-            f"{path} would take {size} than the {max_bytes:,} bytes of memory that a table may.",
-            Advice("if that is meant, allow more with", max_bytes=needed if is_known else 4 * max_bytes),
+            f"{path} would take {size} than the allowed {max_bytes:,} bytes of memory.",
+            Advice("to allow more, pass", max_bytes=needed if is_known else 4 * max_bytes),
         )
     left = memory_left()
     if left is not None and needed > left // 4:
         raise TableError(
-            f"{path} would take {size} than a quarter of the {left:,} bytes of memory that are left to this process "
+            f"{path} would take {size} than a quarter of the {left:,} bytes of memory that this process has free "
             "(ulimit -v). Raise its limit, or read the table in parts."
         )
 
 
 def memory_left() -> int | None:
-    """Bytes of memory that this process may still take; None where it is not limited."""
+    """Return the number of bytes that this process can still allocate; None if its memory is not limited."""
     limit = -1 if resource is None else int(resource.getrlimit(resource.RLIMIT_AS)[0])
     if limit < 0 or limit == resource.RLIM_INFINITY:
         return None
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except OSError:  # of Linux only
+    except OSError:  # /proc exists on Linux only
         return limit
     return max(0, limit - pages * resource.getpagesize())
 
@@ -146,7 +146,7 @@ Result = TypeVar("Result")
 
 
 def in_memory(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The reader of a file (its first argument), with memory that runs out all the same as an error that names it."""
+    """Decorate a reader of a file (its first argument): if memory runs out, the error names the file."""
 
     @wraps(read)
     def named(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -154,22 +154,22 @@ def in_memory(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
             return read(*args, **kwargs)
         except MemoryError as error:
             path = args[0] if args else kwargs["path"]
-            told = f" ({error})" if str(error) else ""  # Python's own says nothing
+            detail = f" ({error})" if str(error) else ""  # Python's own is empty
             raise TableError(
-                f"{path} does not fit into the memory that is left{told}. Read it in parts, or leave columns out."
+                f"{path} does not fit into the free memory{detail}. Read it in parts, or leave columns out."
             ) from None
 
     return named
 
 
 def quoted(names: Sequence[str], most: int = _NAMED) -> str:
-    """'a', 'b', 'c' and 17 more: the first few names, for a message."""
+    """Return the first few names for a message: 'a', 'b', 'c' and 17 more."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def meant(name: str, names: Iterable[str], otherwise: str, most: int = _NAMED) -> str:
-    """Which of the names a wrong one may stand for; where none is near, the first (`otherwise`: "Its columns are")."""
+    """Return a sentence with the names most similar to a wrong one, or with the first names after `otherwise`."""
     known = list(names)
     folded = {one.casefold(): one for one in reversed(known)}
     near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3)]
@@ -193,7 +193,7 @@ def _literal(value: Any) -> str:
 
 
 def _option(option: str, value: Any) -> str:
-    """On the command line: --drop a,b or --one-hot or the second of --header/--no-header."""
+    """Return an argument as typed on the command line: --drop a,b or --one-hot or --no-header."""
     if isinstance(value, bool):
         return option.split("/")[0 if value else -1]
     if isinstance(value, list):

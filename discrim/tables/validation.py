@@ -37,17 +37,16 @@ class PartError(ValueError):
 def labelled_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any, *, supervised: bool, reset: bool = True, whole: bool = True
 ) -> LabelledRows:
-    """Checked rows of positive weight, their class numbers and labels (one class, None, when not supervised).
+    """Return checked rows of positive weight, their class numbers and labels (one class, None, if not supervised).
 
     estimator : the one that shall know the columns, or a method's name where none is to (of a part of a table, say)
     whole : whether these are all rows of the table
     """
     X = checked_table(estimator, X, reset=reset)
-    n_given, weights, numbers, labels = X.shape[0], None, None, None
+    n_given, labels = X.shape[0], None
     if supervised:
         labels = checked_labels(estimator if isinstance(estimator, str) else type(estimator).__name__, y, n_given)
-    if sample_weight is not None:
-        X, weights, numbers = _rows_that_count(X, sample_weight)
+    X, weights, numbers = _rows_that_count(X, sample_weight)
     if numbers is not None:
         labels = None if labels is None else labels[numbers]
         if getattr(estimator, "missing", None) is not None and not sp.issparse(X):
@@ -58,15 +57,17 @@ def labelled_rows(
     return LabelledRows(X, codes, classes, weights, numbers, n_given)
 
 
-def _rows_that_count(X: Any, sample_weight: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.intp] | None]:
-    """The rows of positive weight, their weights, and their numbers where there are others."""
+def _rows_that_count(X: Any, sample_weight: Any) -> tuple[Any, NDArray[np.float64] | None, NDArray[np.intp] | None]:
+    """Return the rows of positive weight, their weights, and their numbers if there are others."""
+    if sample_weight is None:
+        return X, None, None
     weights = checked_weights(sample_weight, X)
     numbers = np.flatnonzero(weights > 0)
     return (X, weights, None) if len(numbers) == len(weights) else (X[numbers], weights[numbers], numbers)
 
 
 def numbered(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The sorted classes and each row's place among them, as np.unique finds them; whole numbers without sorting."""
+    """Return the sorted classes and each row's place among them, as np.unique; whole numbers without sorting."""
     if labels.dtype.kind in "iu" and len(labels):
         least, most = int(labels.min()), int(labels.max())
         if most - least < 2 * len(labels) and most < 2**62:
@@ -79,13 +80,13 @@ def numbered(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def names_of(X: Any) -> tuple[str, ...] | None:
-    """The columns' names, where all are text (as scikit-learn takes them)."""
+    """Return the columns' names if all are text, as scikit-learn does."""
     names = _get_feature_names(X)
     return None if names is None else tuple(str(name) for name in names)
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
-    """X as float64 or float32, dense or CSR. That its numbers are finite shows in the first sums over it."""
+    """Return X as float64 or float32, dense or CSR. Infinite numbers show in the first sums over it."""
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in (np.float64, np.float32):
         # scikit-learn's own checks let it pass too, and take longer than the fit of a small table
         known = {} if isinstance(estimator, str) else vars(estimator)
@@ -100,10 +101,10 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     X = on_host(X)
     if hasattr(X, "columns"):
         _require_unique_names(X.columns)
-        _refuse_categories(X)
+    _refuse_categories_and_dates(X)
     if np.ma.is_masked(X):
         raise ValueError(
-            f"A masked array with {np.ma.count_masked(X)} masked cells came, and these cannot be left out one by one. "
+            f"X must have no masked cells; got {np.ma.count_masked(X)}, which cannot be left out one by one. "
             "Fill them in first, e.g. X.filled(np.nan) and sklearn.impute.SimpleImputer."
         )
     taken: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
@@ -141,17 +142,19 @@ def _refuse_what_is_not_in_memory(X: Any) -> None:
         package = "dask"
         what = "fit, transform and fit_parts take Dask collections; elsewhere pass X.compute(), or map over its blocks"
     if what is not None:
-        raise TypeError(f"Rows in memory are needed, {package}.{kind} came; nothing is brought there unasked: {what}.")
+        raise TypeError(
+            f"X must be a table in memory; got {package}.{kind}, which is not loaded automatically: {what}."
+        )
 
 
 def require_no_groups(method: str, *, folds: bool, in_memory: bool) -> None:
-    """Raise where groups came, and nothing is there that could keep them together."""
+    """Raise if groups are given and nothing can keep them together."""
     if not folds:
-        raise ValueError(
-            f"groups came, but {method} chooses nothing by folds, so there is nothing to keep them out of."
-        )
+        raise ValueError(f"groups is not supported: {method} does not cross-validate anything.")
     if not in_memory:
-        raise ValueError("groups came with a table in parts, whose folds follow from the rows' content alone.")
+        raise ValueError(
+            "groups is not supported for a table in parts, whose folds follow from the rows' content alone."
+        )
 
 
 def require_columns(estimator: Any, X: Any) -> None:
@@ -180,18 +183,23 @@ def _refuse_text(X: Any, error: Exception) -> None:
             ) from error
 
 
-def _refuse_categories(X: Any) -> None:
-    """Raise if columns of a data frame are categories of text: those that look like numbers would be read as such."""
+def _refuse_categories_and_dates(X: Any) -> None:
+    """Raise if columns are categories of text or dates, which would be read as numbers if they look like some."""
     kinds: Any = getattr(X, "dtypes", None)
-    named = kinds.items() if hasattr(kinds, "items") else ()
-    worded = [
-        repr(name) for name, kind in named if str(kind) == "category" and kind.categories.dtype.kind not in "biuf"
-    ]
-    if worded:
-        raise ValueError(
-            f"Columns of X must hold numbers; got categories of text in {', '.join(worded[:5])} "
-            f"({len(worded)} of {X.shape[1]} columns). Leave them out, or encode them first: {_encoder(worded)}."
-        )
+    named = list(kinds.items()) if hasattr(kinds, "items") else [("all", getattr(X, "dtype", None))]
+    for what, bad in (
+        ("categories of text", [str(n) for n, kind in named if _is_category_of_text(kind)]),
+        ("dates or times", [str(n) for n, kind in named if getattr(kind, "kind", "") in ("m", "M")]),
+    ):
+        if bad:
+            raise ValueError(
+                f"Columns of X must hold numbers; got {what} in {', '.join(map(repr, bad[:5]))} ({len(bad)} of "
+                f"{len(named)} columns). Leave them out, or encode them first: {_encoder([repr(one) for one in bad])}."
+            )
+
+
+def _is_category_of_text(kind: Any) -> bool:
+    return str(kind) == "category" and kind.categories.dtype.kind not in "biuf"
 
 
 def _encoder(columns: Sequence[Any]) -> str:
@@ -205,13 +213,13 @@ def _require_unique_names(names: Any) -> None:
     if (counts > 1).any():
         doubled = ", ".join(repr(str(v)) for v in values[counts > 1][:5])
         raise ValueError(
-            f"Column names must be unique, but {doubled} came more than once. Rename the columns, or pass the "
+            f"Column names must be unique; got {doubled} more than once. Rename the columns, or pass the "
             "table as an array (X.to_numpy()) if the names do not matter."
         )
 
 
 def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
-    """y as one label per row."""
+    """Return y as one label per row."""
     if y is None:
         raise ValueError(
             f"{who} requires y to be passed, but the target y is None. It looks for directions "
@@ -230,7 +238,7 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
         _require_labels_present(labels)
     if labels.dtype == object:
         labels = _of_one_kind(labels)
-    if labels.dtype.kind in "iubU":  # names of classes, whatever they are
+    if labels.dtype.kind in "iubU":  # any names of classes
         return labels
     if (kind := type_of_target(labels, input_name="y")) not in ("binary", "multiclass"):
         raise ValueError(
@@ -241,18 +249,18 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def _of_numpy(y: Any) -> Any:
-    """Labels of other kinds as numpy's own, or as the objects they are, where numpy would change them.
+    """Convert labels of other libraries to numpy, or keep them as objects if numpy would change them.
 
-    Whole numbers would lose digits by way of floats; 1 and "a" and NaN in a list would all turn into text.
+    Whole numbers would lose digits as floats; 1, "a" and NaN in one list would all become text.
     """
-    own = getattr(getattr(y, "dtype", None), "numpy_dtype", None)  # of pandas' dtypes that know missing values
+    own = getattr(getattr(y, "dtype", None), "numpy_dtype", None)  # a pandas dtype with missing values
     if isinstance(own, np.dtype) and own.kind in "iub" and not y.isna().any():
         return y.to_numpy(dtype=own)
     if isinstance(y, np.ndarray):
         return np.array(y.tolist(), dtype=str) if y.dtype.kind == "T" else y
     if not isinstance(y, (list, tuple)) or any(np.ndim(v) for v in y):
         return y
-    # numpy's own text ends at its last character that is no NUL
+    # numpy removes NULs at the end of text
     cut = any(isinstance(v, str) and v.endswith("\0") for v in y)
     return np.fromiter(y, dtype=object, count=len(y)) if cut or len({type(v) for v in y}) > 1 else y
 
@@ -272,12 +280,12 @@ def _require_labels_present(labels: NDArray[Any]) -> None:
 
 
 def _of_one_kind(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels that came as objects: text as it is, numbers and bools as arrays of these."""
+    """Return labels given as objects: text as it is, numbers and bools as arrays of these."""
     one_of_each = {type(v): v for v in labels}
     kinds = {_kind(np.asarray(v).dtype) for v in one_of_each.values()}
     if len(kinds) > 1:
         types = ", ".join(sorted(kind.__name__ for kind in one_of_each))
-        raise ValueError(f"Labels of mixed types came ({types}). Use one type throughout, e.g. y.astype(str).")
+        raise ValueError(f"Labels must be of one type; got mixed types ({types}). Convert them, e.g. y.astype(str).")
     return np.array(labels.tolist()) if kinds <= {"numbers", "bools"} else labels
 
 
@@ -288,16 +296,16 @@ def _kind(dtype: np.dtype[Any]) -> str:
 
 
 def require_labels_of_one_kind(before: NDArray[Any], now: NDArray[Any]) -> None:
-    """Labels of two parts of a table: joined, 1 and "1" (or 1 and True) would become one class."""
+    """Raise if labels of two parts differ in type: joined, 1 and "1" (or 1 and True) would become one class."""
     if _kind(before.dtype) != _kind(now.dtype):
         raise ValueError(
-            f"Labels of mixed types came: {_kind(before.dtype)} before ({before[:3].tolist()}), {_kind(now.dtype)} now "
-            f"({now[:3].tolist()}). Use one type throughout, e.g. y.astype(str)."
+            f"Labels must be of one type; got mixed types: {_kind(before.dtype)} before ({before[:3].tolist()}), "
+            f"{_kind(now.dtype)} now ({now[:3].tolist()}). Use one type throughout, e.g. y.astype(str)."
         )
 
 
 def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
-    """One finite weight ≥ 0 per row, not all zero."""
+    """Return one finite weight ≥ 0 per row, not all zero."""
     weights = _check_sample_weight(on_host(sample_weight), X, dtype=np.float64)
     if (weights < 0).any():
         first = int(np.argmax(weights < 0))
@@ -325,8 +333,8 @@ def require_finite(
 ) -> None:
     """Raise, naming the first bad cell, where X holds NaN or infinity.
 
-    numbers : its rows' in the table that came; names : its columns'; part : of the table, where it is one of many
-    whole : whether these are all rows of the table
+    numbers : row numbers in the original table; names : column names; part : name of the part, if the table has parts
+    whole : whether X holds all rows of the table
     """
     X = X.table if isinstance(X, PickedRows) else X
     X = on_host(X)
@@ -383,21 +391,21 @@ def require_pairs_of_columns(both: NDArray[np.float64]) -> None:
 
 
 def require_representable(result: NDArray[Any], X: Any) -> None:
-    """Bad cells of X, and numbers too large, show in what was computed from it; only then is X searched for them."""
+    """Raise an error that names bad cells of X if a value computed from X is not finite; only then is X searched."""
     if np.isfinite(result).all():
         return
     require_finite(X)
     largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
     raise ValueError(
-        f"X holds numbers of up to {largest:.1e}, and what is to be computed of them lies beyond the largest "
-        f"{result.dtype}. Look whether these cells are meant, or scale the columns first."
+        f"X must be small enough that the result fits {result.dtype}; got values up to {largest:.1e}. Check these "
+        "cells, or scale the columns first."
     )
 
 
 def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise ValueError(
-            f"{type(estimator).__name__} needs at least two classes, but only one class came: {classes.tolist()[0]!r}. "
+            f"{type(estimator).__name__} needs at least two classes; got one class, {classes.tolist()[0]!r}. "
             "Check the label column, or use discrim.PCA, which needs no labels."
         )
 
@@ -406,7 +414,7 @@ def require_whole_weights(weights: NDArray[np.float64] | None, method: str) -> N
     if weights is not None and not (weights == np.round(weights)).all():
         first = int(np.argmax(weights != np.round(weights)))
         raise ValueError(
-            f"{method} takes whole-number sample weights (how often a row counts), but {float(weights[first])} came. "
+            f"{method} takes whole-number sample weights (how often a row counts); got {float(weights[first])}. "
             "Pass integer weights, or another choice of pairs, which takes any weights."
         )
 
@@ -425,16 +433,16 @@ _callers_errors: ContextVar[Any] = ContextVar("callers_errors", default=None)
 
 @contextmanager
 def numpy_as_the_caller_has_it() -> Iterator[None]:
-    """Around a caller's own code within a fit: numpy warns there, or raises, as it did before the fit began."""
+    """Run a caller's own code within a fit: numpy warns there, or raises, as before the fit."""
     with np.errstate(**(_callers_errors.get() or {})):
         yield
 
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """A fit that fails leaves the model as it was: an earlier fit, its columns, a stream so far.
+    """Restore the model if a fit fails: an earlier fit, its columns, a stream so far.
 
-    What it has to say it says in the end, each kind once; a warning that the caller made an error is a failure, too.
+    Warnings are issued at the end, each kind once; a warning that the caller made an error is a failure, too.
     """
     before = dict(vars(estimator))
     token = _callers_errors.set(np.geterr())
@@ -453,7 +461,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 
 def unchanged_if_it_fails(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a whole method, as a decorator."""
+    """Decorate a method: the model is restored if it fails."""
 
     @functools.wraps(fit)
     def guarded(estimator: Any, *given: Any, **named: Any) -> Any:
@@ -466,15 +474,14 @@ def unchanged_if_it_fails(fit: Callable[..., Any]) -> Callable[..., Any]:
 def partly_labelled_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any, *, unlabeled: Any
 ) -> tuple[LabelledRows, NDArray[Any]]:
-    """Checked rows of positive weight and the sorted labels; rows without one are numbered like one more, last class.
+    """Return checked rows of positive weight and the sorted labels; rows without one form one more, last class.
 
     Without a label are the rows whose label is missing (NaN, None) or equals `unlabeled`.
     """
     X = checked_table(estimator, X, reset=True)
-    n_given, weights, numbers = X.shape[0], None, None
-    known, labels = _known_labels(estimator, y, X.shape[0], unlabeled)
-    if sample_weight is not None:
-        X, weights, numbers = _rows_that_count(X, sample_weight)
+    n_given = X.shape[0]
+    known, labels = _known_labels(estimator, y, n_given, unlabeled)
+    X, weights, numbers = _rows_that_count(X, sample_weight)
     if numbers is not None:
         labels, known = labels[np.isin(np.flatnonzero(known), numbers)], known[numbers]
     classes, codes_of_known = np.unique(labels, return_inverse=True)
@@ -486,7 +493,7 @@ def partly_labelled_rows(
 
 
 def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Which rows have a label, and these labels."""
+    """Return a mask of the rows that have a label, and these labels."""
     given: Any = None if y is None else column_or_1d(_of_numpy(y), warn=True)
     if given is None or len(given) != n_rows:
         checked_labels(type(estimator).__name__, given, n_rows)  # says what is wrong
@@ -495,13 +502,13 @@ def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[
         named = "" if unlabeled is None else f" or equals unlabeled={unlabeled!r}"
         raise ValueError(
             f"Input y contains NaN only: each of the {n_rows} labels is missing (NaN, None){named}. "
-            f"{type(estimator).__name__} takes rows without a label beside labelled rows of at least two classes."
+            f"{type(estimator).__name__} takes rows without a label next to labelled rows of at least two classes."
         )
     return known, checked_labels(type(estimator).__name__, given[known], int(known.sum()))
 
 
 def is_absent(label: Any) -> bool:
-    """Whether it stands for a value that is missing: None, NaN, or those of numpy's and pandas' dates and texts."""
+    """Return whether a value is missing: None, NaN, or those of numpy's and pandas' dates and texts."""
     if isinstance(label, (*FLOATS, np.datetime64, np.timedelta64)):
         return bool(label != label)
     return label is None or type(label).__name__ in ("NAType", "NaTType")

@@ -1,8 +1,8 @@
 """Warnings of a fit: each kind once, however many fits of folds, classes and trials it is made of, and at the caller's
 line.
 
-Held back in a context variable, so that fits in several threads do not hear each other, as they would with
-`warnings.catch_warnings`.
+Held back in a context variable, so that fits in several threads do not collect each other's warnings, as they would
+with `warnings.catch_warnings`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def issue_once(collected: Collected) -> None:
 
 
 def _to_caller() -> int:
-    """How many frames lie between `warn` and the first that is not discrim's."""
+    """Return the number of frames between `warn` and the first that is not discrim's."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("discrim", "contextlib"):
         frame, level = frame.f_back, level + 1
@@ -57,7 +57,7 @@ def _to_caller() -> int:
 
 @contextmanager
 def columns_in_order() -> Iterator[None]:
-    """Without scikit-learn's word that an array has no names: its columns were put in order by them before."""
+    """Suppress scikit-learn's warning that an array has no names: its columns are in order."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         yield

@@ -1,8 +1,8 @@
 """Files that appear whole or not at all, and tables of features written so.
 
-Each file is written beside its place under another name, synced to the disk, and then renamed: whoever reads
-the path sees the old file or the new one, never half of one, even after a power cut. What is no regular file (a device,
-a pipe) stays what it is: it is written to.
+Each file is written to its folder under another name, synced to the disk, and then renamed: a reader
+of the path sees the old file or the new one, never half of one, even after a power cut. A device or a pipe is written
+to and stays what it is.
 
 Whatever is written reads back equal. In delimited files a text that a spreadsheet would run as a formula gets an
 apostrophe in front, which is taken off when it is read again.
@@ -32,16 +32,16 @@ from discrim.tables.formats import arrow
 from discrim.tables.labelled_table import checked_names
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
-# Beside what must be quoted: every mark that might be taken for the delimiter, and what could be taken for a byte order
-# mark or for blanks around a field.
+# Besides what must be quoted, every mark that might be taken for the delimiter, and what could be taken for a byte
+# order mark or for blanks around a field.
 _QUOTED = re.compile(r'[,;\t|"\r\n]|^[\s\ufeff]|\s$|^$')
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file that takes the place of `path` when the block ends well, and vanishes when it does not.
+    """Open a binary file that replaces `path` if the block succeeds, and is removed if it fails.
 
-    Errors of the file system (a full disk, a missing folder) come as OSError with `path` as their filename.
+    Errors of the file system (a full disk, a missing folder) are raised as OSError with `path` as their filename.
     """
     try:
         mode = _mode_of(path)
@@ -55,7 +55,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _mode_of(path: str | os.PathLike[str]) -> int | None:
-    """What is there and who may read it; None where nothing is. A link that leads back to itself is an error."""
+    """Return the status of an existing file, None if there is none; raise if a link leads back to itself."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def _mode_of(path: str | os.PathLike[str]) -> int | None:
 
 @contextmanager
 def _device(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """What comes, written in one go when the block ends well."""
+    """Collect what is written, and write it at once if the block succeeds."""
     with io.BytesIO() as content:
         yield content
         with open(path, "wb") as device:
@@ -73,10 +73,10 @@ def _device(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _new_file(path: str | os.PathLike[str], mode: int | None) -> Iterator[IO[bytes]]:
-    """A file beside the place of `path`, renamed to it when the block ends well."""
+    """Open a file in the folder of `path`, renamed to it if the block succeeds."""
     place = Path(os.path.realpath(path))  # a link keeps pointing where it did
     temporary, opened = _beside(place)
-    with opened as handle:  # and locked, until it has its name: nobody else takes it for one that was left
+    with opened as handle:  # and locked, until it has its name: no other process takes it for one that was left
         try:
             yield handle
             handle.flush()
@@ -96,7 +96,7 @@ def _new_file(path: str | os.PathLike[str], mode: int | None) -> Iterator[IO[byt
 
 
 def _beside(place: Path) -> tuple[Path, IO[bytes]]:
-    """A file to write beside a place: the one that a killed process left, but never one that is being written now."""
+    """Return a name for a temporary file: one that a killed process left, never one that is being written now."""
     temporary = place.with_name(f".{place.name}.part")
     if fcntl is not None:
         with suppress(OSError), ExitStack() as unless_ours:
@@ -105,12 +105,12 @@ def _beside(place: Path) -> tuple[Path, IO[bytes]]:
             try:
                 fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                if not isinstance(error, BlockingIOError):  # a drive that knows no locks: nobody writes to this
+                if not isinstance(error, BlockingIOError):  # a drive that knows no locks: no process writes to this
                     temporary.unlink()
                 raise
             found = os.fstat(left.fileno())
             is_there = os.path.samestat(found, os.stat(temporary))  # else it was renamed in between
-            if is_there and found.st_uid == os.geteuid() and found.st_nlink == 1:  # and nobody else may look into it
+            if is_there and found.st_uid == os.geteuid() and found.st_nlink == 1:  # and no other user may read it
                 left.truncate(0)
                 unless_ours.pop_all()
                 return temporary, left
@@ -149,12 +149,12 @@ def write_table(path: str | os.PathLike[str], columns: Any) -> None:
 
 
 def written_ending(path: Path) -> str:
-    """Which kind of table a file of this name holds, without the .gz of a delimited one; refused where none does."""
+    """Return the format by the ending of a file's name, without the .gz of a delimited file; raise if it is unknown."""
     ending = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     if ending in ("csv", "tsv") or path.suffix in (".parquet", ".pq", ".feather"):
         return ending
-    came = f"{path.suffix!r} files" if path.suffix else "a file whose name has no ending"
-    raise ValueError(f"{path}: cannot write {came}. Use .csv, .csv.gz, .tsv, .parquet or .feather.")
+    kind = f"{path.suffix!r} files" if path.suffix else "a file whose name has no ending"
+    raise ValueError(f"{path}: cannot write {kind}. Use .csv, .csv.gz, .tsv, .parquet or .feather.")
 
 
 def _columns(path: Path, columns: Any) -> dict[str, np.ndarray]:
@@ -163,7 +163,7 @@ def _columns(path: Path, columns: Any) -> dict[str, np.ndarray]:
     table = {str(name): np.asarray(columns[name]) for name in names}
     lengths = {name: values.shape for name, values in table.items()}
     if not table or any(len(shape) != 1 for shape in lengths.values()) or len(set(lengths.values())) != 1:
-        raise ValueError(f"{path}: columns of one length are needed, but these came: {lengths}.")
+        raise ValueError(f"{path}: columns must have one length; got {lengths}.")
     return table
 
 

@@ -40,7 +40,7 @@ def moves(n_copies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     X = X - X.mean(axis=0)
     model = CrammerSingerSVC(C=C, fit_intercept=False, tol=1e-10).fit(X, y)
     half = np.random.default_rng(0).standard_normal((n_copies // 2, 2))
-    noise = np.concatenate([half, -half])  # so that the unweighted mean is the row itself
+    noise = np.concatenate([half, -half])  # the unweighted mean is then the row itself
     by_mean = [
         [weighted_mean(x, label, model.class_coef_, variance, noise) - x for x, label in zip(X, y, strict=True)]
         for variance in VARIANCES

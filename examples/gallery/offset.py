@@ -25,8 +25,8 @@ for offset in OFFSETS:
     moved = X + offset
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        peer = decomposition.PCA(2, svd_solver="covariance_eigh").fit(moved)
-    for name, model in zip(angles, (PCA(2).fit(moved), peer), strict=True):
+        reference = decomposition.PCA(2, svd_solver="covariance_eigh").fit(moved)
+    for name, model in zip(angles, (PCA(2).fit(moved), reference), strict=True):
         angles[name].append(max(np.degrees(subspace_angles(exact.T, model.components_.T).max()), 1e-14))
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")

@@ -56,8 +56,8 @@ def accuracies(X: sp.csr_array, y: np.ndarray, n_splits: int) -> dict[str, np.nd
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=6300)
+    parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--picture", default="text.png")
     options = parser.parse_args(arguments)
     name, X, y = documents(options.rows)

@@ -1,4 +1,4 @@
-"""The sums behind the moments: blocks that come one after the other, whatever is in them."""
+"""Sums behind the moments: consecutive blocks of any content."""
 
 import tracemalloc
 
@@ -25,7 +25,7 @@ def small_blocks(monkeypatch):
 
 
 def summed(*tables, keep="pooled"):
-    sums = ClassMoments.of_rows(tables[0], keep=keep)
+    sums = ClassMoments.from_rows(tables[0], keep=keep)
     for rows in tables[1:]:
         sums = sums.with_rows(rows)
     return sums
@@ -118,7 +118,7 @@ def test_columns_near_zero_are_squared_where_they_lie(small_blocks, monkeypatch)
 
 def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
     X, y = labelled(64 * 20, 3)
-    X[:, 1] = 1.0 + 1e-7 * X[:, 1]  # as large as the others, and far from 0 beside its own deviation
+    X[:, 1] = 1.0 + 1e-7 * X[:, 1]  # as large as the others, and far from 0 relative to its deviation
     around = []
     one_pass = ClassSums._sum_around
     monkeypatch.setattr(ClassSums, "_sum_around", lambda self, *given: around.append(1) or one_pass(self, *given))
@@ -126,7 +126,7 @@ def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
     assert len(around) == 1
     monkeypatch.setattr(ClassSums, "_pilots", lambda self: np.full((3, 3), 1e4))
     sums = summed(rows_of(X, y, 3)).pooled
-    unit = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))  # so that the small column has its say
+    unit = np.sqrt(np.outer(np.diag(sums), np.diag(sums)))  # gives the small column equal weight
     assert len(around) == 3
     assert exact.error(sums / unit, exact.within(X, y) / unit) < 1e-13
     assert exact.error(summed(rows_of(X, y, 3), keep="each").each.sum(axis=0), exact.within(X, y)) < 1e-13
@@ -187,12 +187,12 @@ def test_bad_cells_are_named_by_their_row_in_the_table(small_blocks):
         summed(rows_of(X, y, 3))
 
 
-def test_nothing_as_long_as_a_sparse_table_outlives_its_sums():
+def test_no_array_as_long_as_a_sparse_table_outlives_its_sums():
     X = sp.random_array((200_000, 3), density=0.01, random_state=0, format="csr")
     rows = LabelledRows(X, np.arange(200_000) % 2, np.arange(2))
     tracemalloc.start()
     try:
-        found = ClassMoments.of_rows(rows, keep="means")
+        found = ClassMoments.from_rows(rows, keep="means")
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""Coordinates: rows, landmarks and pairs keep their inner products in them, and what is lifted lies in the features."""
+"""Coordinates: they preserve inner products of rows, landmarks and pairs, and lift to directions of the features."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from discrim.core.coordinates.choose import Plan
 from discrim.core.coordinates.products import Products
 from discrim.core.coordinates.row_space import GramRows, SingularRows
 from discrim.core.margin_vectors import Margins
+from discrim.core.moments.class_moments import ClassMoments
 from discrim.tables.rows import LabelledRows
 
 ROWS = Plan("rows", "wide")
@@ -39,7 +40,7 @@ def test_coordinates_keep_inner_products(resolve, kind, offset, factor):
     Y = np.concatenate([basis.points.X, basis.margins.landmarks]) / factor
     scale = np.abs(centred @ centred.T).max()
     np.testing.assert_allclose(Y @ Y.T, centred @ centred.T, atol=(1e-12 if offset == 0 else 1e-9) * scale)
-    np.testing.assert_allclose(basis.mean(basis.moments("pooled")) / factor, mean, rtol=1e-12)
+    np.testing.assert_allclose(basis.mean(ClassMoments.from_rows(basis.points)) / factor, mean, rtol=1e-12)
     np.testing.assert_array_equal(basis.points.codes, y)
     lifted = basis.lift(np.eye(Y.shape[1]))
     np.testing.assert_allclose(lifted @ lifted.T, np.eye(Y.shape[1]), atol=1e-9)
@@ -49,14 +50,14 @@ def test_coordinates_keep_inner_products(resolve, kind, offset, factor):
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e8])
 def test_where_the_largest_directions_suffice_the_mean_is_taken_off_the_gram_matrix_if_it_is_near(offset):
     X, y = labelled(9, 30)
-    X = np.round(X * 2**20) / 2**20 + offset  # so that the offset costs the rows no digit
+    X = np.round(X * 2**20) / 2**20 + offset  # the offset then loses no digit
     basis = Plan("rows", "wide", leading=True).build(rows_of(X, y), Margins())
     assert (basis.rows is X) == (offset <= 1)
     centred = (X - offset) - (X - offset).mean(axis=0)
     Y, scale = basis.points.X, np.abs(centred @ centred.T).max()
     np.testing.assert_allclose(Y @ Y.T, centred @ centred.T, atol=1e-13 * scale)
     np.testing.assert_allclose(Y @ basis.lift(np.eye(Y.shape[1])), centred, atol=1e-12 * np.sqrt(scale))
-    np.testing.assert_allclose(basis.mean(basis.moments("pooled")), X.mean(axis=0), rtol=1e-14)
+    np.testing.assert_allclose(basis.mean(ClassMoments.from_rows(basis.points)), X.mean(axis=0), rtol=1e-14)
 
 
 def test_features_and_operator_are_the_rows_themselves():
@@ -77,7 +78,7 @@ def test_a_sparse_column_without_zeros_is_moved_near_the_origin_and_the_mean_is_
     sparse = sp.csr_array(X)
     for name in ("features", "products", "rows"):
         basis = Plan(name, "why").build(rows_of(sparse, y), Margins())
-        np.testing.assert_allclose(basis.mean(basis.moments("pooled")), X.mean(axis=0), rtol=1e-14)
+        np.testing.assert_allclose(basis.mean(ClassMoments.from_rows(basis.points)), X.mean(axis=0), rtol=1e-14)
         np.testing.assert_array_equal(sparse.toarray(), X)
     moved = Plan("products", "why").build(rows_of(sparse, y), Margins()).points.X
     assert moved.nnz == sparse.nnz
@@ -105,7 +106,7 @@ def test_variances_of_the_features(basis, kind):
     X = np.where(X > -1, X, 0.0)
     weights = np.linspace(0.5, 2, 20)
     found = Plan(basis, "why").build(rows_of(kind(X), y, weights), Margins())
-    moments = found.moments("pooled")
+    moments = ClassMoments.from_rows(found.points)
     mean = weights @ X / weights.sum()
     wanted = weights @ (X - mean) ** 2 / weights.sum()
     np.testing.assert_allclose(found.feature_variances(moments), wanted, rtol=1e-9)
@@ -133,3 +134,14 @@ def test_variances_of_columns_whose_first_row_is_an_outlier_that_hardly_counts(r
     wanted = np.average((X - mean) ** 2, axis=0, weights=weights)
     found = column_variances(LabelledRows(X, np.zeros(50, int), np.array([0]), weights), 0)
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+def test_lifted_directions_of_rows_of_very_different_lengths_are_orthonormal(rng):
+    X = rng.standard_normal((20, 60)) * np.geomspace(1, 1e-5, 20)[:, None]
+    basis = ROWS.build(rows_of(X, np.arange(20) % 2), Margins(), resolve=False)
+    directions = np.linalg.qr(rng.standard_normal((basis.points.shape[1], 5)))[0].T
+    lifted = basis.lift(directions)
+    np.testing.assert_allclose(lifted @ lifted.T, np.eye(5), atol=1e-13)
+    once, twice = basis.lift_each(directions, 2 * directions)
+    np.testing.assert_allclose(once, lifted, atol=1e-13)
+    np.testing.assert_allclose(twice, 2 * lifted, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Temperatures: found where they are known, and not moved by one row."""
+"""Temperatures: known ones are found, and one row does not change them."""
 
 import numpy as np
 import pytest
@@ -27,9 +27,9 @@ def test_the_temperature_of_simulated_posteriors_is_found(temperature):
     p = calibrated(scores, found, weights.sum())
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     assert loss == pytest.approx(-np.log(p[np.arange(len(codes)), codes]).mean(), rel=1e-12)
-    # calibrated: of the rows said to be of a class with probability near 0.7, 70 % are
-    said = (p > 0.65) & (p < 0.75)
-    assert (codes[:, None] == np.arange(4))[said].mean() == pytest.approx(0.7, abs=0.02)
+    # calibrated: 70 % of the rows with a predicted probability near 0.7 are of the class
+    near = (p > 0.65) & (p < 0.75)
+    assert (codes[:, None] == np.arange(4))[near].mean() == pytest.approx(0.7, abs=0.02)
 
 
 def test_one_row_of_absurd_scores_moves_the_temperature_by_one_step_at_most():

@@ -1,4 +1,4 @@
-"""The decision table: which coordinates, and the reason that is kept."""
+"""Decision table of the coordinates, and the reason that is stored."""
 
 import pytest
 

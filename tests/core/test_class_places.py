@@ -1,4 +1,4 @@
-"""Places for classes: known answers, gradients, and minima no other search betters."""
+"""Positions of classes: known answers, gradients, and minima that no other search improves."""
 
 import itertools
 
@@ -116,7 +116,7 @@ def test_on_a_line_the_order_is_the_best_of_all(seed):
     S = similarity(M := confusions_of(6, seed))
     order = np.argsort(class_places(M, 1, seed=0)[:, 0])
     least = min(cost_of_order(np.array(one), S) for one in itertools.permutations(range(6)))
-    # single moves end where none helps; here that is the least of all, but for one seed within 5 %
+    # single moves end at a local minimum; here it is the global one, except for one seed, which is within 5 %
     assert cost_of_order(order, S) <= least * 1.05
     ranks = np.argsort(order)
     assert ranks.tolist() <= (5 - ranks).tolist()

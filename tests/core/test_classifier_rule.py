@@ -64,9 +64,9 @@ def test_the_map_of_a_classifier_is_its_held_out_posteriors_at_the_places(judge,
     assert model.held_out_log_loss_ == pytest.approx(min(losses.values()))
     final = scores(judge.fit(X, y), X)
     np.testing.assert_array_equal(model.predict(X), judge.predict(X))
-    q = softmax(2 * final / model.temperature_)
+    q = softmax(model.sharpness_ * final / model.temperature_)
     np.testing.assert_allclose(model.transform(X), q @ model.places_, atol=1e-10)
-    q = softmax(2 * held_out / model.temperature_)
+    q = softmax(model.sharpness_ * held_out / model.temperature_)
     np.testing.assert_allclose(model.transform_held_out(X), q @ model.places_, atol=1e-10)
     assert model.kernel_.name == type(judge).__name__
     assert type(judge).__name__ in model.solver_
@@ -122,6 +122,37 @@ def test_a_forest_is_chosen_where_it_is_better_on_held_out_rows():
     assert log_loss(truth, model.predict_proba(new)) < log_loss(truth, rule.predict_proba(new))
 
 
+def plane_and_box(n, seed=0):
+    """Labels by a sum: of many columns, which suits a linear rule, and of an interval of one, which suits trees."""
+    rng = np.random.default_rng(seed)
+    X = np.c_[rng.standard_normal((n, 15)), rng.standard_t(1.5, n)]
+    noise = rng.standard_normal(n) / 2
+    return X, (X[:, :15].sum(axis=1) + 4 * (np.abs(X[:, 15]) < 0.8) - 2 + noise > 0).astype(int)
+
+
+def test_the_mean_of_rule_and_forest_is_chosen_where_it_is_better_than_either(tmp_path):
+    X, y = plane_and_box(600)
+    new, truth = plane_and_box(600, seed=1)
+    model = PosteriorMap(1).fit(X, y)
+    assert model.kernel_.name == "rbf + RandomForestClassifier"
+    assert "mean of" in model.kernel_.why
+    rule = model._rule.rules[0]
+    pairs = zip(model._rule.rules, model._rule.temperatures, strict=True)
+    p = np.mean([softmax(one.scores(new) / T) for one, T in pairs], axis=0)
+    a = np.log((1 - 1 / 600) * p + 1 / 1200)
+    expected = (1 - 1 / 600) * softmax(a / model.temperature_) + 1 / 1200
+    np.testing.assert_allclose(model.predict_proba(new), expected, atol=1e-12)
+    alone = PosteriorMap(1, classifier="rule").fit(X, y)
+    np.testing.assert_allclose(rule.scores(new), alone._rule.scores(new), atol=1e-10)
+    assert model.score(new, truth) > alone.score(new, truth)
+    assert log_loss(truth, model.predict_proba(new)) < log_loss(truth, alone.predict_proba(new))
+    assert alone.held_out_score_ < model.held_out_score_ < model.score(new, truth) + 0.03  # by smaller forests
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert model.feature_importances_.argmax() == 15
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").transform(new), model.transform(new))
+
+
 def test_neither_order_nor_repetition_of_rows_changes_the_forest_and_any_unit_will_do(rng, tmp_path):
     X, y = boxes(200, noise=3)
     one = PosteriorMap(2, random_state=0).fit(X, y)
@@ -141,10 +172,22 @@ def test_neither_order_nor_repetition_of_rows_changes_the_forest_and_any_unit_wi
     np.testing.assert_allclose(scores(weighted, X), scores(repeated, X), atol=1e-12)
     save(one, tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").transform(X), one.transform(X))
+    for make in (sp.csr_matrix, sp.csc_array):
+        np.testing.assert_allclose(one.predict_proba(make(X)), one.predict_proba(X), atol=1e-12)
+        np.testing.assert_allclose(one.explain(make(X[:9])).positions, one.explain(X[:9]).positions, atol=1e-12)
+
+
+def test_weights_of_a_forest_are_repetition_where_they_move_the_median():
+    X, y = boxes(300, seed=2)
+    counts = np.where(X[:, 0] > 0, 3, 1)
+    weighted = PosteriorMap(2).fit(X, y, counts)
+    repeated = PosteriorMap(2).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert "Forest" in weighted.kernel_.name
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-10)
 
 
 def test_folds_decide_and_not_only_trees_that_did_not_see_a_row():
-    """Digits are in the order of their writers, so that folds of consecutive rows hold out writers."""
+    """Digits are ordered by writer, so folds of consecutive rows hold out writers."""
     X, y = load_digits(return_X_y=True)
     model = PosteriorMap(2).fit(scale(X)[:900], y[:900])
     assert model.kernel_.name == "rbf"
@@ -157,6 +200,14 @@ def test_a_forest_far_behind_is_dropped_after_its_first_trees(monkeypatch):
     angle, radius = rng.uniform(0, 2 * np.pi, 300), 1 + 2 * y + 0.2 * rng.standard_normal(300)
     X = np.c_[radius * np.cos(angle), radius * np.sin(angle)] @ rng.standard_normal((2, 30))
     tried = [one.label for one in PosteriorMap(2).fit(X, y).kernel_.tried if "forest" in one.label]
-    assert tried == [f"random forest, {classifier_rule.FIRST_TREES} trees"]
-    monkeypatch.setattr("discrim.estimators.posterior_map.FOREST_ROWS", 200)
+    assert [label.split(" ", 1)[0] for label in tried] == ["random", "mean"]
+    assert all(label.endswith(f"random forest, {classifier_rule.FIRST_TREES} trees") for label in tried)
+    monkeypatch.setattr("discrim.core.classifier_rule.FOREST_ROWS", 200)
     assert not [one for one in PosteriorMap(2).fit(X, y).kernel_.tried if "forest" in one.label]
+
+
+def test_no_forest_is_tried_on_fewer_rows_than_can_tell():
+    X, y = boxes(190, noise=3)
+    for weights, expected in ((None, False), (np.full(190, 2.0), True)):
+        tried = PosteriorMap(2).fit(X, y, weights).kernel_.tried
+        assert any("forest" in one.label for one in tried) is expected

@@ -1,4 +1,4 @@
-"""Folds: training statistics by adding the others up, for every kind of split."""
+"""Folds: training statistics are sums of the other folds, for every kind of split."""
 
 import warnings
 from dataclasses import replace
@@ -26,7 +26,7 @@ def test_training_statistics_are_those_of_the_training_rows(cv, weighted, rng):
     assert len(list(folds)) == (4 if cv == 4 else 3)
     for fold, (train_index, test_index) in zip(folds, folds.splits.pairs, strict=True):
         training, test = fold.training, fold.test
-        wanted = ClassMoments.of_rows(points.some(train_index))
+        wanted = ClassMoments.from_rows(points.select(train_index))
         np.testing.assert_allclose(training.weights, wanted.weights)
         np.testing.assert_allclose(training.means, wanted.means, atol=1e-13)
         np.testing.assert_allclose(training.within, wanted.within, atol=1e-11)
@@ -61,18 +61,18 @@ def test_folds_of_classes_in_any_order_and_number_are_scikit_learns(seed):
 def test_one_pass_gives_statistics_of_all_rows_and_of_held_out_rows(rng):
     points, directions = rows(), rng.normal(size=(2, 4))
     folds = Folds(points, splits_of(points, 4, None))
-    whole = ClassMoments.of_rows(points)
+    whole = ClassMoments.from_rows(points)
     np.testing.assert_allclose(folds.moments.within, whole.within, atol=1e-12)
     np.testing.assert_allclose(folds.moments.means, whole.means, atol=1e-14)
     for fold in folds:
-        of_rows, of_statistics = replace(fold, tested=None).along(directions), fold.along(directions)
+        of_rows, of_statistics = replace(fold, tested=None).project(directions), fold.project(directions)
         assert fold.tested.n_rows == of_rows.n_rows == fold.test.shape[0]
         np.testing.assert_allclose(of_statistics.means, of_rows.means, atol=1e-13)
         np.testing.assert_allclose(of_statistics.within, of_rows.within, atol=1e-12)
     halves = Folds(points, splits_of(points, ShuffleSplit(3, random_state=0), None))
     assert halves.moments is None
     assert all(fold.tested is None for fold in halves)
-    assert [fold.along(directions).n_rows for fold in halves] == [len(test) for _, test in halves.splits.pairs]
+    assert [fold.project(directions).n_rows for fold in halves] == [len(test) for _, test in halves.splits.pairs]
 
 
 def test_a_bad_cell_is_named_by_its_row_in_the_table_not_in_a_fold():

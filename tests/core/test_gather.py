@@ -1,4 +1,4 @@
-"""Gathered statistics: any division of the rows, any order and any tree give the same total; bytes keep every bit."""
+"""Gathered statistics: every division, order and tree of additions gives the same total; bytes keep every bit."""
 
 import numpy as np
 import pandas as pd
@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from samples import labelled
 
 from discrim import ClassMoments, HashKFold, Statistics
+from discrim.core.moments.few_rows import FewRows
 from discrim.core.moments.gather import Gatherer, Gathering, gathered_total
 from discrim.core.moments.row_sample import RowSample
 from discrim.tables.plain_format import PlainFormatError
@@ -25,14 +26,15 @@ def gathered(X, y, weights=None, gathering=FOLDED, part="", batch=None):
 
 
 def assert_same(one, other, rtol=1e-12):
-    for mine, theirs in zip(one.folds, other.folds, strict=True):
+    for mine, theirs in zip(one.fold_moments, other.fold_moments, strict=True):
         assert mine.classes.tolist() == theirs.classes.tolist()
         assert mine.counts.tolist() == theirs.counts.tolist()
         np.testing.assert_allclose(mine.means, theirs.means, rtol=rtol, atol=rtol)
         np.testing.assert_allclose(mine.within, theirs.within, rtol=rtol, atol=rtol * np.abs(theirs.within).max())
     assert one.sample.hashes.tolist() == other.sample.hashes.tolist()
     assert (one.sample.classes[one.sample.codes] == other.sample.classes[other.sample.codes]).all()
-    np.testing.assert_array_equal(one.sample.X, other.sample.X)
+    dense = [sample.X.toarray() if sp.issparse(sample.X) else sample.X for sample in (one.sample, other.sample)]
+    np.testing.assert_array_equal(*dense)
     np.testing.assert_allclose(one.sample.weights, other.sample.weights, rtol=rtol)
     assert one.sample.is_whole == other.sample.is_whole
     assert one.dtype == other.dtype
@@ -60,7 +62,7 @@ def test_fold_moments_are_those_of_the_splitters_folds():
     X, y = labelled(200, 4)
     asked = Gathering(n_folds=4, seed=7)
     for fold, (_, test) in zip(
-        gathered(X, y, gathering=asked).folds, HashKFold(4, random_state=7).split(X), strict=True
+        gathered(X, y, gathering=asked).fold_moments, HashKFold(4, random_state=7).split(X), strict=True
     ):
         wanted = ClassMoments.of(X[test], y[test])
         assert fold.counts.tolist() == wanted.counts.tolist()
@@ -89,6 +91,62 @@ def test_without_labels_and_sparse():
     parts = gathered(sp.csr_array(X[:30]), None, gathering=asked) + gathered(X[30:], None, gathering=asked)
     np.testing.assert_allclose(parts.moments.within, whole.moments.within, rtol=1e-12)
     np.testing.assert_array_equal(parts.sample.X.toarray(), whole.sample.X)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("keep", ["pooled", "each"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_of_few_rows_hold_rows_and_add_up_to_the_whole(convert, keep, weighted, rng):
+    X, y = labelled(90, 40)
+    X = np.where(X > 0, X, 0.0)
+    weights = rng.uniform(0.5, 2, 90) if weighted else None
+    asked = Gathering(keep=keep, n_folds=3, sample_rows=20)
+    whole = gathered(convert(X), y, weights, asked)
+    for step in (1, 7, 45):
+        parts = []
+        for start in range(0, 90, step):
+            rows = slice(start, start + step)
+            given = convert(X)[rows].copy()
+            own = None if weights is None else weights[rows].copy()
+            part = gathered(given, y[rows], own, asked, part=str(start))
+            (given if isinstance(given, np.ndarray) else given.data)[:] = np.nan  # rows are copied: a buffer may change
+            if own is not None:
+                own[:] = np.nan
+            parts.append(Statistics.from_bytes(part.to_bytes()) if step == 7 else part)
+        if step == 1:
+            assert all(isinstance(fold, FewRows) for part in parts for fold in part.folds)
+            assert len(parts[0].to_bytes()) < 8 * 40 * 40
+        for total in (gathered_total(parts), sum(parts), sum(parts[::-1])):
+            assert_same(total, whole)
+            assert all(isinstance(fold, ClassMoments) for fold in total.folds)
+
+
+def test_short_parts_copy_the_weights():
+    X, y = labelled(12, 60)
+    weights = np.arange(1.0, 13.0)
+    asked, buffer = Gathering(sample_rows=20), np.empty(6)
+    parts = []
+    for rows in (slice(0, 6), slice(6, 12)):
+        buffer[:] = weights[rows]
+        parts.append(gathered(X[rows], y[rows], buffer, asked, part=str(rows)))
+    assert_same(sum(parts), gathered(X, y, weights, asked))
+
+
+def test_the_text_of_statistics_adds_up_nothing():
+    X, y = labelled(3, 3_000)
+    part = gathered(X, y)
+    assert f"{len(np.unique(y))} classes" in repr(part)
+    assert len(part.to_bytes()) < 200_000
+
+
+def test_a_stream_of_single_rows_is_the_whole():
+    X, y = labelled(60, 40)
+    assert_same(gathered(X, y, batch=1), gathered(X, y))
+    X[3, 2] = np.inf
+    with pytest.raises(PartError, match=r"row 3.*column 2"):
+        gathered(X[:5], y[:5], batch=1)
+    with pytest.raises(ValueError, match="Labels must be of one type"):
+        _ = gathered(X[:1], np.array(["1"]), part="a") + gathered(X[1:2], np.array([1]), part="b")
 
 
 # ---------------------------------------------------------------------- the sample
@@ -176,7 +234,7 @@ def test_the_built_in_sum_adds_them():
         1 + parts[0]
 
 
-# ---------------------------------------------------------------------- what does not add up
+# ---------------------------------------------------------------------- statistics that cannot be added
 
 
 def test_a_part_added_twice_is_refused():
@@ -207,14 +265,13 @@ def test_parts_of_other_columns_are_refused_with_both_names():
     X, y = labelled(40, 3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     one = gathered(frame[:20], y[:20])
-    with pytest.raises(ValueError, match=r"'B'.*'b'"):
+    with pytest.raises(ValueError, match=r"'b'.*'B'"):
         one + gathered(frame[20:].rename(columns={"b": "B"}), y[20:])
     with pytest.raises(ValueError, match=r"2 columns.*'c'"):
         one + gathered(frame[["a", "b"]][20:], y[20:])
     with pytest.raises(ValueError, match="types"):
         one + gathered(frame[20:], y[20:].astype(str))
-    said = "Statistics gathered with n_folds=3 and with n_folds=4 do not add up. "
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match="n_folds=3 and n_folds=4"):
         one + gathered(frame[20:], y[20:], gathering=Gathering(n_folds=4, sample_rows=20))
 
 
@@ -275,7 +332,7 @@ def test_samples_of_parts_keep_the_smaller_size(rng):
 @pytest.mark.parametrize("kind", ["list", "Series", "weights"])
 def test_a_long_array_is_looked_at_a_block_at_a_time(kind, monkeypatch, tmp_path):
     X, y = labelled(300, 5)
-    weights = np.arange(300) % 4 if kind == "weights" else None  # of which some are 0
+    weights = np.arange(300) % 4 if kind == "weights" else None  # some are 0
     labels = y.tolist() if kind == "list" else pd.Series(y, index=np.arange(300)[::-1]) if kind == "Series" else y
     whole = gathered(X, y, weights)
     np.save(tmp_path / "rows.npy", X)
@@ -297,11 +354,11 @@ def test_a_long_array_is_looked_at_a_block_at_a_time(kind, monkeypatch, tmp_path
 def test_rows_that_cannot_enter_the_sample_are_skipped():
     X, y = labelled(300, 5)
     before = gathered(X[:200], y[:200])
-    beside = Gatherer(FOLDED, beside=before)
-    beside.add(X[200:], y[200:])
-    assert len(beside.statistics().sample) < 20
-    assert_same(before + beside.statistics(), gathered(X, y))
-    few = Gatherer(FOLDED, beside=gathered(X[:5], y[:5]))  # not full: no bound
+    later = Gatherer(FOLDED, others=before)
+    later.add(X[200:], y[200:])
+    assert len(later.statistics().sample) < 20
+    assert_same(before + later.statistics(), gathered(X, y))
+    few = Gatherer(FOLDED, others=gathered(X[:5], y[:5]))  # not full: no bound
     few.add(X[200:], y[200:])
     assert_same(few.statistics(), gathered(X[200:], y[200:]))
 

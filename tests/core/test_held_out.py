@@ -5,8 +5,8 @@ import pytest
 from samples import labelled
 from scipy.stats import norm
 
-from discrim.core.discriminants import discriminants
-from discrim.core.generalisation import HeldOut, held_out_pair_errors, inflation
+from discrim.core.discriminants import classical, discriminants
+from discrim.core.generalisation import HeldOut, WhitenedClasses, held_out_pair_errors, inflation
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import ratio_of
 
@@ -107,7 +107,7 @@ def test_weights_that_add_up_to_one_give_finite_errors(rng):
     np.testing.assert_allclose(errors, plain, atol=0.1)
 
 
-# ---------------------------------------------------------------------- as statistics foretell
+# ---------------------------------------------------------------------- analytic estimates
 
 
 def foretold(ratio, gamma, sigma=None):
@@ -144,7 +144,7 @@ def test_statistics_foretell_spread_and_means_of_fresh_rows(gamma):
     assert apparent > 1.25 * true_between  # what training rows say is far too much
 
 
-def test_statistics_foretell_nothing_from_too_few_rows():
+def test_statistics_predict_no_error_from_too_few_rows():
     X, y = labelled(12, 30, 3)
     ratio = ratio_of(ClassMoments.of(X, y))
     assert foretold(ratio, 0.5)[0] is not None
@@ -168,3 +168,13 @@ def test_expected_means_are_centred_as_training_means(shares):
     expected = HeldOut.expected(trained, np.eye(2), 5.0, shares, 60.0, 0.1)
     np.testing.assert_allclose(shares @ expected.means, 0.0, atol=1e-14)
     assert np.abs(expected.means - trained).max() > 0.01
+
+
+@pytest.mark.parametrize("shape", [(60, 6), (12, 30)], ids=["cost", "singular"])
+def test_class_means_lie_along_principal_axes_widest_first(shape):
+    X, y = labelled(*shape, seed=3)
+    ratio = ratio_of(ClassMoments.of(X, y))
+    classes = WhitenedClasses.of(classical(ratio), ratio)
+    spread = (classes.means.T * ratio.shares) @ classes.means
+    np.testing.assert_allclose(spread, np.diag(np.diag(spread)), atol=1e-9 * np.trace(spread))
+    assert (np.diff(np.diag(spread)) <= 1e-9 * np.trace(spread)).all()

@@ -1,4 +1,4 @@
-"""Equal rows are found: all of them, nothing else, and in an order of the data's own."""
+"""Equal rows are found: all of them, no others, in an order that depends on the data only."""
 
 import numpy as np
 import pytest

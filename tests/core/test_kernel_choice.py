@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from discrim import PosteriorMap
 from discrim.core import kernel_choice
 from discrim.core.calibration import best_temperature
 from discrim.core.cross_validation import Folds, splits_of
-from discrim.core.kernel_choice import RIDGES, Candidate, FeatureSpaces, HeldOutScores, chosen
+from discrim.core.kernel_choice import RIDGES, Candidate, FeatureSpaces, HeldOutScores, best_choice
+from discrim.core.kernel_rule import PosteriorRule
+from discrim.core.landmarks import relevance
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.posterior_rule import choose_kernel
 from discrim.tables.rows import LabelledRows
@@ -15,7 +18,7 @@ CODES = np.arange(100) % 2
 
 
 def scores(n_wrong, margin, seed=0, codes=CODES):
-    """Scores of two classes, so far apart, of which so many rows are wrong."""
+    """Return scores of two classes at a given distance, with a given number of wrong rows."""
     right = np.ones(len(codes))
     right[np.random.default_rng(seed).permutation(len(codes))[:n_wrong]] = -1
     gap = right * margin * np.random.default_rng(seed + 1).uniform(0.5, 1.5, len(codes)) * (2 * codes - 1)
@@ -43,13 +46,13 @@ def test_log_loss_chooses_within_one_standard_error_of_the_best_accuracy():
     assert loss_of(FAR) < loss_of(BEST)
     assert loss_of(NEAR) < loss_of(BEST)
     first, second = Candidate("linear"), Candidate("rbf", 1.0)
-    choice = chosen({first: [held_out(BEST)], second: [held_out(FAR, NEAR)]})
+    choice = best_choice({first: [held_out(BEST)], second: [held_out(FAR, NEAR)]})
     assert (choice.candidate, choice.shrinkage) == (second, RIDGES[1])
     assert choice.accuracy == pytest.approx(0.87)
     assert choice.log_loss == pytest.approx(loss_of(NEAR))
     assert "of 2 rules within one standard error (3.0 points) of the best held-out accuracy, 90.0 %" in choice.why
     assert [one.accuracy for one in choice.tried] == pytest.approx([0.9, 0.87])
-    assert chosen({first: [held_out(BEST)], second: [held_out(FAR)]}).candidate == first
+    assert best_choice({first: [held_out(BEST)], second: [held_out(FAR)]}).candidate == first
 
 
 def test_a_dropped_candidate_is_reported_and_never_chosen():
@@ -57,7 +60,7 @@ def test_a_dropped_candidate_is_reported_and_never_chosen():
     whole, dropped = Candidate("linear"), Candidate("rbf", 1.0)
     parts = [held_out(BEST[half], codes=CODES[half]) for half in halves]
     perfect = held_out(scores(0, 5.0)[halves[0]], codes=CODES[halves[0]])
-    choice = chosen({whole: parts, dropped: [perfect]})
+    choice = best_choice({whole: parts, dropped: [perfect]})
     assert choice.candidate == whole
     assert choice.accuracy == pytest.approx(0.9)
     assert [(one.n_folds, one.accuracy) for one in choice.tried] == [(2, pytest.approx(0.9)), (1, 1.0)]
@@ -67,14 +70,14 @@ def test_a_dropped_candidate_is_reported_and_never_chosen():
 def test_weights_are_repetition():
     weights = np.resize([1.0, 2.0, 0.0, 3.0], 100)
     each = np.repeat(np.arange(100), weights.astype(int))
-    weighted = chosen({Candidate("linear"): [held_out(BEST, NEAR, FAR, weights=weights)]})
+    weighted = best_choice({Candidate("linear"): [held_out(BEST, NEAR, FAR, weights=weights)]})
     listed = [one[each] for one in (BEST, NEAR, FAR)]
-    repeated = chosen({Candidate("linear"): [held_out(*listed, codes=CODES[each])]})
+    repeated = best_choice({Candidate("linear"): [held_out(*listed, codes=CODES[each])]})
     assert weighted.why == repeated.why
     assert (weighted.temperature, weighted.log_loss) == pytest.approx((repeated.temperature, repeated.log_loss))
 
 
-def test_rows_held_out_again_and_again_make_nothing_more_certain(rng):
+def test_repeatedly_held_out_rows_do_not_narrow_the_standard_error(rng):
     X, y = rng.standard_normal((60, 3)), np.arange(60) % 3
     points = LabelledRows(X + 0.7 * np.eye(3)[y], y, np.arange(3))
     splits = [(np.flatnonzero(np.arange(60) % 2 != part), np.flatnonzero(np.arange(60) % 2 == part)) for part in (0, 1)]
@@ -92,6 +95,79 @@ def test_blocks_of_rows_add_up_and_spaces_that_share_distances_are_those_alone(c
     monkeypatch.setattr(kernel_choice, "block_slices", lambda *_: (slice(a, a + 15) for a in range(0, 40, 15)))
     for space, features, moments in zip(spaces.spaces, spaces.features(rows.X), spaces.moments(rows), strict=True):
         np.testing.assert_allclose(features, space.features(rows.X))
-        whole = ClassMoments.of_rows(rows.moved(features))
+        whole = ClassMoments.from_rows(rows.moved(features))
         np.testing.assert_allclose(moments.mean, whole.mean, atol=1e-12)
         np.testing.assert_allclose(moments.within, whole.within, rtol=1e-9, atol=1e-12)
+
+
+# ---------------------------------------------------------------------- refined columns
+
+
+def corners(n, noise, seed=0):
+    """Clusters at the 16 corners of a cube of four columns, six of them of the second class, and columns of noise."""
+    rng = np.random.default_rng(seed)
+    cube = np.array(np.meshgrid(*[[-1.0, 1.0]] * 4)).reshape(4, -1).T
+    a, b, c, d = (cube > 0).T
+    of_corner = ((a & ~b) | (b & c & d)).astype(int)
+    drawn = rng.integers(16, size=n)
+    signal = cube[drawn] + 0.5 * rng.standard_normal((n, 4))
+    return np.c_[signal, rng.standard_normal((n, noise))], of_corner[drawn]
+
+
+def test_refined_columns_find_a_signal_among_much_noise(monkeypatch):
+    X, y = corners(400, 100)
+    new, truth = corners(600, 100, seed=1)
+    model = PosteriorMap(1, classifier="rule").fit(X, y)
+    assert model.kernel_.tried[-1].label.endswith("refined columns")
+    assert "refined columns" in model.kernel_.why
+    scales = model._rule.kernel.scales
+    assert scales.max() == 1
+    assert scales[:4].min() > 2 * scales[4:].max()
+    monkeypatch.setattr("discrim.core.posterior_rule.refined_candidate", lambda *_: None)
+    plain = PosteriorMap(1, classifier="rule").fit(X, y)
+    assert model.score(new, truth) > plain.score(new, truth) + 0.03
+    assert model.held_out_score_ == pytest.approx(model.score(new, truth), abs=0.05)
+
+
+@pytest.mark.parametrize("change", [{"n": 190}, {"columns": 19}, {"kernel": "linear"}, {"kernel_params": {"gamma": 1}}])
+def test_few_rows_or_columns_and_other_kernels_are_not_refined(change):
+    X, y = corners(change.pop("n", 300), 60)
+    X = X[:, : change.pop("columns", 64)]
+    kernel = {"kernel": "rbf" if "kernel_params" in change else "auto", **change}
+    tried = PosteriorMap(1, classifier="rule", **kernel).fit(X, y).kernel_.tried
+    assert not any("refined" in one.label for one in tried)
+
+
+@pytest.mark.parametrize(("seed", "n_folds"), [(0, 2), (1, 5), (2, 5)])
+def test_refined_columns_are_chosen_only_if_they_are_ahead_by_one_standard_error(seed, n_folds):
+    rng, y = np.random.default_rng(seed), np.arange(300) % 2
+    X = (2 * y - 1)[:, None] * np.r_[np.full(6, 0.5), np.zeros(18)] + rng.standard_normal((300, 24))
+    model = PosteriorMap(1, classifier="rule", kernel="rbf").fit(X, y)
+    *others, refined = model.kernel_.tried
+    assert refined.label.endswith("refined columns")
+    assert "refined" not in model.kernel_.why
+    assert refined.n_folds == n_folds  # it is dropped as soon as it is behind
+    if n_folds == 5:
+        assert 0 < refined.accuracy - max(one.accuracy for one in others) < np.sqrt(0.1 * 0.9 / 300)
+
+
+def test_refined_scales_are_the_mean_gradients_of_a_rule_in_any_unit(rng):
+    X, y = corners(120, 20)
+    rows = LabelledRows(X, y, np.arange(2))
+    candidate = Candidate("rbf", 1.0, True, refined=0.1)
+    found = kernel_choice.column_scales(candidate, rows, X[:80])
+    scales = np.sqrt(relevance(rows))
+    for _ in range(kernel_choice.ROUNDS):
+        spaces = FeatureSpaces.with_scales([candidate], X[:80], scales)
+        rule = PosteriorRule.from_features(spaces.spaces[0], spaces.moments(rows)[0], 0.1)
+        odds = lambda at, rule=rule: np.diff(rule.scores(at), axis=1)[:, 0]  # noqa: E731
+        steps = 1e-5 * np.eye(24)
+        scales = np.array([np.abs(odds(X[:80] + step) - odds(X[:80] - step)).mean() for step in steps])
+        scales /= scales.max()
+    np.testing.assert_allclose(found, scales, rtol=1e-6)
+    for unit in (2.0**-600, 2.0**600):
+        scaled = kernel_choice.column_scales(candidate, LabelledRows(unit * X, y, np.arange(2)), unit * X[:80])
+        np.testing.assert_allclose(scaled, found, rtol=1e-8)
+    constant = np.zeros((80, 24))
+    same = kernel_choice.column_scales(candidate, LabelledRows(constant, y[:80], np.arange(2)), constant)
+    assert np.isfinite(same).all()

@@ -62,7 +62,7 @@ def test_with_gaps_each_number_is_of_the_rows_that_have_it():
     assert found.n_rows == len(Y)
 
 
-def test_what_is_no_scatter_becomes_one_with_the_same_variances():
+def test_an_indefinite_matrix_becomes_a_scatter_with_the_same_variances():
     scatter = np.diag([4.0, 1.0, 9.0]) ** 0.5 @ np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
     scatter = scatter @ np.diag([4.0, 1.0, 9.0]) ** 0.5
     assert np.linalg.eigvalsh(scatter)[0] < -1
@@ -113,10 +113,10 @@ def test_pca_with_gaps():
 
 def test_without_asking_the_error_names_an_imputer_in_a_pipeline():
     gaps = with_gaps(X)
-    with pytest.raises(ValueError, match=r"in a Pipeline: make_pipeline\(SimpleImputer\(\), …\).*missing='pairwise'"):
+    with pytest.raises(ValueError, match=r"SimpleImputer.*missing='pairwise'"):
         FisherLDA().fit(gaps, Y)
     assert np.isfinite(make_pipeline(SimpleImputer(), FisherLDA()).fit_transform(gaps, Y)).all()
-    with pytest.raises(ValueError, match="missing='mean' came; possible are 'pairwise', or None"):
+    with pytest.raises(ValueError, match="missing"):
         PCA(missing="mean").fit(X)
 
 
@@ -160,21 +160,18 @@ def test_rows_of_no_weight_are_left_out_of_pairwise_statistics():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "message"),
+    ("estimator", "named"),
     [
-        (
-            FisherLDA(missing="pairwise", covariance_estimator=OAS()),
-            r"takes the rows of a class all at once\. Statistics suffice without it.* Or fill the cells in",
-        ),
-        (FisherLDA(missing="pairwise", class_weight="balanced"), "at once. Statistics suffice for a dict of class w"),
-        (RegularizedLDA(missing="pairwise"), "choice by cross-validation needs whole rows. Pass a number or 'oas'"),
-        (BayesErrorLDA(missing="pairwise"), "choice by cross-validation needs whole rows"),
-        (RegularizedLDA(shrinkage="ledoit_wolf", missing="pairwise"), "'ledoit_wolf' needs all rows at once"),
+        (FisherLDA(missing="pairwise", covariance_estimator=OAS()), "missing.*covariance_estimator"),
+        (FisherLDA(missing="pairwise", class_weight="balanced"), "missing.*class_weight"),
+        (RegularizedLDA(missing="pairwise"), "missing.*cross-validation"),
+        (BayesErrorLDA(missing="pairwise"), "missing.*cross-validation"),
+        (RegularizedLDA(shrinkage="ledoit_wolf", missing="pairwise"), "missing.*ledoit_wolf"),
     ],
     ids=["covariance_estimator", "class_weight", "cv", "cv of the errors", "ledoit_wolf"],
 )
-def test_methods_that_need_whole_rows_refuse_missing_cells(estimator, message):
-    with pytest.raises(ValueError, match=message):
+def test_methods_that_need_whole_rows_refuse_missing_cells(estimator, named):
+    with pytest.raises(ValueError, match=named):
         estimator.fit(with_gaps(X), Y)
 
 

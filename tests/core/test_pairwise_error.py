@@ -77,7 +77,7 @@ def test_several_subspaces_at_once_are_each_on_its_own(way):
         np.testing.assert_allclose(gradients[i], gradient[0], rtol=1e-12, atol=1e-15)
 
 
-def test_turning_inside_the_subspace_changes_nothing(way):
+def test_rotations_inside_the_subspace_do_not_change_the_error(way):
     objective, B = problem(k=3)
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
     assert objective.value(B @ turn) == pytest.approx(objective.value(B), rel=1e-13)

@@ -1,9 +1,11 @@
-"""The ratio with a ridge to come: the same discriminants, without a search for the range of the rows."""
+"""Ratio with a positive ridge: the same discriminants, without computing the range of the rows."""
 
 import numpy as np
 import pytest
 from samples import labelled
 
+from discrim import FisherLDA
+from discrim.core import ratio as module
 from discrim.core.discriminants import classical
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import ratio_of
@@ -24,3 +26,16 @@ def test_a_ridge_makes_the_range_no_matter_but_for_its_dimension(fault):
     first, second = in_range.embedded(one.directions), whole.embedded(other.directions)
     signs = np.sign(np.vecdot(first, second))[:, None]
     np.testing.assert_allclose(first, signs * second, atol=1e-9 * np.abs(first).max())
+
+
+def test_a_fit_factors_the_within_class_covariance_once(monkeypatch):
+    factored = []
+
+    class Counted(module.Covariance):
+        def __init__(self, *given):
+            factored.append(given)
+            super().__init__(*given)
+
+    monkeypatch.setattr(module, "Covariance", Counted)
+    FisherLDA().fit(*labelled(60, 12))
+    assert len(factored) == 1

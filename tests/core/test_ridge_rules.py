@@ -46,7 +46,7 @@ def test_scores_are_the_formula(shape, offset, rng):
 
 def test_a_class_without_rows_is_never_chosen(rng):
     X, y = rng.standard_normal((10, 3)), np.array([0, 2] * 5)
-    moments = ClassMoments.of_rows(LabelledRows(X, y, np.arange(3)))
+    moments = ClassMoments.from_rows(LabelledRows(X, y, np.arange(3)))
     scores = RidgeRules.of(moments, RIDGES).scores(X).mT
     assert (scores[:, :, 1] == -np.inf).all()
     np.testing.assert_allclose(
@@ -66,3 +66,17 @@ def test_constant_classes_are_separated():
     scores = RidgeRules.of(ClassMoments.of(X, y), RIDGES).scores(X).mT
     assert np.isfinite(scores).all()
     assert (scores.argmax(axis=2) == y).all()
+
+
+@pytest.mark.parametrize(("n", "d", "columns"), [(10, 7, 7), (9, 7, 7), (10, 7, 9)])
+def test_a_rule_without_a_ridge_exists_as_long_as_rows_are_enough(n, d, columns, rng):
+    """Of n rows in three classes the within-class scatter has rank n − 3 at most; two columns may repeat others."""
+    X, y = rng.standard_normal((n, d)), np.arange(n) % 3
+    repeated = np.column_stack([X, X[:, : columns - d]])
+    rules = RidgeRules.of(ClassMoments.of(repeated, y), np.array([0.0, 0.5]))
+    assert np.isfinite(rules.offsets[1]).all()
+    if n - 3 < d:
+        assert np.isnan(rules.offsets[0]).all()
+    else:
+        wanted = literal_scores(X, y, np.ones(n), 0.0, X)
+        np.testing.assert_allclose(rules.scores(repeated)[0].T, wanted, rtol=1e-7, atol=1e-7)

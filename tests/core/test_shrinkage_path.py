@@ -18,7 +18,7 @@ def folds_of(points, cv, random_state=None):
 
 
 def literal_scores(X, y, w, training, gamma, log_priors):
-    """log p_c − ½ (x − μ_c)ᵀ Σ_γ⁻¹ (x − μ_c) of each row but for what all classes share."""
+    """log p_c − ½ (x − μ_c)ᵀ Σ_γ⁻¹ (x − μ_c) of each row, up to a term that all classes share."""
     classes = np.unique(y[training])
     X_t, y_t, w_t = X[training], y[training], w[training]
     n = w_t.sum()
@@ -55,7 +55,7 @@ def literal_path(X, y, w, splits, log_priors=None):
 @pytest.mark.parametrize("priors", [None, "equal"])
 def test_accuracies_and_losses_are_those_of_cross_validation_written_out(weighted, lacking, priors, rng):
     X, y = labelled(40, 4, seed=5)
-    X = X * 0.5  # so that some rows are mistaken
+    X = X * 0.5  # some rows are then misclassified
     w = rng.uniform(0.2, 3, 40) if weighted else np.ones(40)
     tests = [np.flatnonzero(y == 2), np.flatnonzero(y != 2)[::3]] if lacking else np.array_split(rng.permutation(40), 3)
     splits = [(np.setdiff1d(np.arange(40), test), np.sort(test)) for test in tests]
@@ -102,7 +102,7 @@ def test_samples_of_the_held_out_rows_take_weights_as_repetition(rng, monkeypatc
     assert [one.total_weight for one in scores] == [20, 20]
 
 
-def test_splits_that_test_the_same_rows_again_make_nothing_more_certain(rng):
+def test_splits_with_the_same_test_rows_do_not_narrow_the_standard_error(rng):
     X, y = labelled(60, 3, seed=4)
     points = LabelledRows(X, y, np.arange(3), rng.uniform(0.5, 2, 60))
     splits = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]

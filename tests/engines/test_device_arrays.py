@@ -1,4 +1,4 @@
-"""Arrays of other libraries stay on their device where scikit-learn is asked for that: array_api_strict, PyTorch."""
+"""Arrays of other libraries stay on their device if array API dispatch is enabled: array_api_strict, PyTorch."""
 
 import numpy as np
 import pytest
@@ -95,13 +95,13 @@ BY_ROW_NUMBERS = list(StratifiedKFold(3).split(X, Y))
         BayesErrorLDA(cv=BY_ROW_NUMBERS),
     ],
 )
-def test_what_needs_rows_gets_them_as_numpys(xp, estimator):
+def test_methods_on_rows_get_numpy_arrays(xp, estimator):
     fitted = estimator.fit(xp.asarray(X), xp.asarray(Y))
     here = type(estimator)(**estimator.get_params()).fit(X, Y)
     np.testing.assert_allclose(fitted.components_, here.components_, atol=1e-10)
 
 
-def test_what_cannot_be_summed_there_is_summed_here(xp):
+def test_extreme_units_and_zero_weights_are_summed_on_the_host(xp):
     for table in (X * 1e200, X * 1e-200):
         np.testing.assert_allclose(PCA(2).fit(xp.asarray(table)).components_, PCA(2).fit(X).components_, atol=1e-10)
     zeros = np.where(np.arange(len(Y)) % 4 == 0, 0.0, 1.0)
@@ -109,7 +109,7 @@ def test_what_cannot_be_summed_there_is_summed_here(xp):
     np.testing.assert_allclose(some.components_, PCA(2).fit(X[zeros > 0]).components_, atol=1e-10)
 
 
-def test_words_are_the_same(xp):
+def test_errors_are_the_same_as_for_numpy(xp):
     bad = X.copy()
     bad[7, 2] = np.nan
     with pytest.raises(ValueError, match=r"1 cell, the first \(NaN\) in row 7, column 2"):

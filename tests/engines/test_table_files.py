@@ -1,4 +1,4 @@
-"""Files beyond memory: the model of all rows from any kind of files, features file by file, broken runs go on."""
+"""Files beyond memory: the model of all rows from every format, features per file, continued runs."""
 
 import gzip
 import io
@@ -18,11 +18,12 @@ from discrim import PCA, BayesErrorLDA, HashKFold, load
 from discrim.cli import application
 from discrim.engines.table_files import gather_files, in_files, sampled_rows, transform_files
 from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
-from discrim.tables.delimited import Dialect
+from discrim.tables.cells import Dialect
 from discrim.tables.source import TableSource
 from discrim.tables.table_error import TableError
 
 X, Y = labelled(300, 6)
+TWO = {"one": "float64", "two": "float64"}
 FRAME = pd.DataFrame(X, columns=list("abcdef")).assign(kind=np.array(["x", "y", "z"])[Y])
 WANTED = BayesErrorLDA(cv=HashKFold(5)).fit(X, FRAME["kind"]).transform(X)
 
@@ -73,7 +74,7 @@ def test_batches_of_any_length_are_the_file(tmp_path, monkeypatch):
     FRAME.assign(c=FRAME["c"].where(FRAME.index != 250)).to_parquet(tmp_path / "rows.parquet")
     table = TableSource.open(tmp_path / "rows.parquet", "kind")
     with pytest.raises(ValueError, match=r"rows.parquet, row 251: 1 missing cell .*column 'c'"):
-        transform_files(PCA(2).fit(X).transform, ["one", "two"], table, tmp_path / "out", b"")
+        transform_files(lambda rows: PCA(2).fit(X).transform(rows).T, TWO, table, tmp_path / "out", b"")
 
 
 def test_whole_numbers_decimals_bools_and_single_precision(tmp_path):
@@ -89,11 +90,11 @@ def test_whole_numbers_decimals_bools_and_single_precision(tmp_path):
     assert rows.dtype == np.float32
 
 
-def test_features_of_a_file_that_was_changed_are_written_anew(tmp_path):
+def test_features_of_a_changed_file_are_written_again(tmp_path):
     parts, out = in_parts(tmp_path / "parts"), tmp_path / "out"
 
     def written():
-        transform_files(lambda rows: rows[:, :1], ["one"], TableSource.open(parts, "kind"), out, b"model")
+        transform_files(lambda rows: rows[:, :1].T, {"one": "float64"}, TableSource.open(parts, "kind"), out, b"model")
         return pq.read_table(out / "p0.parquet").to_pandas()["one"].tolist()
 
     before = written()
@@ -101,7 +102,7 @@ def test_features_of_a_file_that_was_changed_are_written_anew(tmp_path):
     assert written() == FRAME["a"][150:250].tolist() != before
 
 
-def test_a_broken_run_goes_on_and_another_model_begins_anew(tmp_path):
+def test_an_interrupted_run_continues_and_another_model_starts_again(tmp_path):
     table = TableSource.open(in_parts(tmp_path / "parts"), "kind")
     calls = []
 
@@ -109,16 +110,16 @@ def test_a_broken_run_goes_on_and_another_model_begins_anew(tmp_path):
         calls.append(len(rows))
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return rows[:, :2]
+        return rows[:, :2].T
 
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        transform_files(transform, ["one", "two"], table, out, b"model")
+        transform_files(transform, TWO, table, out, b"model")
     assert sorted(p.name for p in out.iterdir()) == ["p0.parquet", "p1.parquet"]  # whole or absent
-    assert transform_files(transform, ["one", "two"], table, out, b"model") == 300
+    assert transform_files(transform, TWO, table, out, b"model") == 300
     assert len(calls) == 4
     assert pq.read_table(out).column_names == ["one", "two", "kind"]
-    assert transform_files(transform, ["one", "two"], table, out, b"another") == 300
+    assert transform_files(transform, TWO, table, out, b"another") == 300
     assert len(calls) == 7
 
 
@@ -132,19 +133,20 @@ def transform(rows):
     calls.append(0)
     if len(calls) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-    return rows[:, :2]
-transform_files(transform, ["one", "two"], TableSource.open(Path(sys.argv[1]), "kind"), Path(sys.argv[2]), b"model")
+    return rows[:, :2].T
+TWO = {"one": "float64", "two": "float64"}
+transform_files(transform, TWO, TableSource.open(Path(sys.argv[1]), "kind"), Path(sys.argv[2]), b"model")
 """
 
 
-def test_what_a_killed_run_left_is_gone_after_the_next(tmp_path):
+def test_the_next_run_removes_leftovers_of_a_killed_one(tmp_path):
     parts, out = in_parts(tmp_path / "parts"), tmp_path / "out"
     for _ in range(2):
         killed = subprocess.run([sys.executable, "-c", KILLED, str(parts), str(out)], check=False)
         assert killed.returncode == -9
     assert sorted(p.name for p in out.iterdir()) == [".p2.parquet.part", "p0.parquet", "p1.parquet"]
     table = TableSource.open(parts, "kind")
-    assert transform_files(lambda rows: rows[:, :2], ["one", "two"], table, out, b"model") == 300
+    assert transform_files(lambda rows: rows[:, :2].T, TWO, table, out, b"model") == 300
     assert sorted(p.name for p in out.iterdir()) == ["p0.parquet", "p1.parquet", "p2.parquet"]
     np.testing.assert_array_equal(pq.read_table(out / "p2.parquet").to_pandas()["one"], FRAME["a"][200:])
 
@@ -157,30 +159,30 @@ def test_every_file_has_features_of_its_own_and_none_is_written_over(tmp_path):
     table, out = TableSource.open(parts, "kind"), tmp_path / "out"
 
     def transform(rows):
-        return rows[:, :2]
+        return rows[:, :2].T
 
-    assert transform_files(transform, ["one", "two"], table, out, b"model") == 300
+    assert transform_files(transform, TWO, table, out, b"model") == 300
     np.testing.assert_array_equal(pq.read_table(out).to_pandas()[["one", "two"]], X[:, :2])
     alone = parts / "part.0.parquet"
     before = alone.read_bytes()
     for source, folder in ((parts, parts), (parts, parts / "features"), (alone, parts)):
         with pytest.raises(TableError, match="Name another folder"):
-            transform_files(transform, ["one", "two"], TableSource.open(source, "kind"), folder, b"model")
+            transform_files(transform, TWO, TableSource.open(source, "kind"), folder, b"model")
     assert alone.read_bytes() == before
     same = tmp_path / "same"
     same.mkdir()
     FRAME.to_csv(same / "rows.csv", index=False)
     FRAME.to_csv(same / "rows.csv.gz", index=False)
-    with pytest.raises(TableError, match=r"'rows.csv' and of 'rows.csv.gz' would both be written to rows.parquet"):
-        transform_files(transform, ["one", "two"], TableSource.open(same, "kind"), out, b"model")
+    with pytest.raises(TableError, match=r"rows.csv.*rows.csv.gz.*rows.parquet"):
+        transform_files(transform, TWO, TableSource.open(same, "kind"), out, b"model")
 
 
-def test_features_of_a_part_that_is_gone_are_not_left_among_the_others(tmp_path):
+def test_features_of_a_removed_part_are_reported(tmp_path):
     parts, out, model = in_parts(tmp_path / "parts"), tmp_path / "out", tmp_path / "m.discrim"
     project = ["project", str(parts), "-t", "kind", "-m", "pca", "--out", str(out), "--model", str(model)]
     apply = ["apply", str(model), str(parts), "--out", str(out)]
     assert CliRunner().invoke(application(), project).exit_code == 0
-    for other in ("notes.txt", ".hidden.parquet", "_temporary/p9.parquet"):  # of no concern
+    for other in ("notes.txt", ".hidden.parquet", "_temporary/p9.parquet"):  # ignored
         (out / other).parent.mkdir(exist_ok=True)
         (out / other).write_text("")
     before = model.read_bytes()
@@ -190,9 +192,9 @@ def test_features_of_a_part_that_is_gone_are_not_left_among_the_others(tmp_path)
     for command in (project, apply):
         refused = CliRunner().invoke(application(), command)
         assert refused.exit_code == 2
-        said = " ".join(refused.stderr.split())
-        assert f"out holds 'p2.parquet', which is no part of {parts}. Remove it, or name another folder" in said
-        assert "gathered" not in said
+        message = " ".join(refused.stderr.split())
+        assert f"out holds 'p2.parquet', which is no part of {parts}. Remove it, or name another folder" in message
+        assert "gathered" not in message
         assert model.read_bytes() == before
         assert (out / "p0.parquet").read_bytes() == kept
     (out / "p2.parquet").unlink()
@@ -202,8 +204,8 @@ def test_features_of_a_part_that_is_gone_are_not_left_among_the_others(tmp_path)
     (out / "kind=x").mkdir()
     for name in ("p7.parquet", "kind=x/p0.parquet"):
         FRAME.to_parquet(out / name)
-    with pytest.raises(TableError, match=r"'kind=x/p0.parquet', 'p7.parquet', which are no parts .* Remove them"):
-        transform_files(lambda rows: rows[:, :2], ["one", "two"], TableSource.open(parts, "kind"), out, b"model")
+    with pytest.raises(TableError, match=r"kind=x/p0.parquet.*p7.parquet"):
+        transform_files(lambda rows: rows[:, :2].T, TWO, TableSource.open(parts, "kind"), out, b"model")
 
 
 def test_project_and_apply_on_the_command_line(tmp_path):
@@ -285,12 +287,13 @@ def test_a_large_folder_is_compared_by_a_sample_of_its_rows(tmp_path, monkeypatc
     done = CliRunner().invoke(application(), [*given, "--most-rows", "90"])
     assert done.exit_code == 0, done.output
     assert "Compared on 90 of 300 rows, each class in its proportion." in " ".join(done.stdout.split())
-    assert "--out features --model model.discrim" in " ".join(done.stdout.split())
+    assert "--out features.csv" in " ".join(done.stdout.split())
     monkeypatch.setattr("discrim.engines.table_files.LARGE", 1)
     large = CliRunner().invoke(application(), [*given, "--most-rows", "90"])
     assert large.exit_code == 0, large.output
+    assert "--out features " in " ".join(large.stdout.split())
     assert "300 rows in" in large.stderr
-    assert "compared are 90 of them" in large.stderr
+    assert "a sample of 90" in large.stderr
     refused = CliRunner().invoke(application(), [*given, "--groups", "a"])
     assert refused.exit_code != 0
     assert "Leave out --groups" in refused.stderr
@@ -304,7 +307,7 @@ def test_errors_name_file_row_and_column(tmp_path):
         gather_files(gathering_of(PCA(2)), TableSource.open(tmp_path / "rows.parquet", "kind"))
     model, table = PCA(2).fit(X), TableSource.open(tmp_path / "rows.parquet", "kind")
     with pytest.raises(ValueError, match=r"rows.parquet, row 251: 1 missing cell .*column 'c'"):
-        transform_files(model.transform, ["one", "two"], table, tmp_path / "out", b"")
+        transform_files(lambda rows: model.transform(rows).T, TWO, table, tmp_path / "out", b"")
     assert not list((tmp_path / "out").iterdir())
     with pytest.raises(TableError, match="has no column 'sort'"):
         TableSource.open(tmp_path / "rows.parquet", "sort")
@@ -408,7 +411,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("place", ["alone", "second"])
 @pytest.mark.parametrize(("ending", "content", "words"), UNREADABLE.values(), ids=UNREADABLE)
-def test_a_file_that_cannot_be_read_is_named_in_words(tmp_path, ending, content, words, place):
+def test_an_unreadable_file_is_named(tmp_path, ending, content, words, place):
     parts, target = tmp_path / "parts", "c6" if ending == ".npy" else "kind"
     parts.mkdir()
     if place == "second":
@@ -418,11 +421,11 @@ def test_a_file_that_cannot_be_read_is_named_in_words(tmp_path, ending, content,
     (parts / f"p1{ending}").write_bytes(content)
     with pytest.raises(TableError, match=rf"(?s)p1{ending}.*{words}"):
         gathered(parts, target)
-    said = CliRunner().invoke(
+    result = CliRunner().invoke(
         application(), ["project", str(parts), "-t", target, "-m", "pca", "--out", f"{parts}-out"]
     )
-    assert said.exit_code == 2
-    assert f"p1{ending}" in "".join(said.stderr.split())
+    assert result.exit_code == 2
+    assert f"p1{ending}" in "".join(result.stderr.split())
 
 
 def test_other_marks_and_encodings_are_read(tmp_path):
@@ -437,10 +440,10 @@ def test_other_marks_and_encodings_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
-def test_a_column_that_some_tool_added_is_no_feature(tmp_path, name):
+def test_an_index_column_added_by_a_tool_is_not_a_feature(tmp_path, name):
     parts = csv_parts(tmp_path / "parts", f"{name},a,b,kind\n0,1,2,x\n1,3,4,y\n2,5,7,x\n")
     for labels in ({"target": "kind"}, {"target": None}):
-        with pytest.raises(TableError, match=r"column 1 has no name of its own"):
+        with pytest.raises(TableError, match="column 1"):
             TableSource.open(parts, **labels)
     given = ["project", str(parts), "-t", "kind", "-m", "pca", "-k", "1", "--out", str(tmp_path / "out")]
     assert CliRunner().invoke(application(), given).exit_code == 2
@@ -459,17 +462,24 @@ def test_a_first_file_without_rows_is_no_column_of_text(tmp_path):
         gathered(csv_parts(tmp_path / "none", "a,b,kind\n"), "kind")
 
 
-def test_features_in_parts_are_no_file(tmp_path):
+def test_features_of_a_large_table_are_no_file(tmp_path, monkeypatch):
     parts, model = in_parts(tmp_path / "parts"), str(tmp_path / "m.discrim")
-    np.save(tmp_path / "rows.npy", X)
+    np.save(tmp_path / "rows.npy", np.column_stack([X, Y]))
     assert CliRunner().invoke(application(), ["project", str(parts), "-t", "kind", "--model", model]).exit_code == 0
-    for ending in (".csv", ".parquet", ".npy"):
+    commands = ["project", str(parts)], ["project", str(tmp_path / "rows.npy")], ["apply", model, str(parts)]
+    for ending in (".csv", ".parquet"):
         out = tmp_path / f"features{ending}"
-        for command in (["project", str(parts)], ["project", str(tmp_path / "rows.npy")], ["apply", model, str(parts)]):
-            refused = CliRunner().invoke(application(), [*command, "--out", str(out)])
-            assert refused.exit_code == 2
-            assert f"--out {tmp_path / 'features'}." in " ".join(refused.stderr.split())
-            assert not out.exists()
+        with monkeypatch.context() as patch:
+            patch.setattr("discrim.engines.table_files.LARGE", 1)
+            for command in commands:
+                refused = CliRunner().invoke(application(), [*command, "--out", str(out)])
+                assert refused.exit_code == 2
+                assert f"--out {tmp_path / 'features'}." in " ".join(refused.stderr.split())
+                assert not out.exists()
+        for command in commands:  # which fit into memory
+            assert CliRunner().invoke(application(), [*command, "--out", str(out)]).exit_code == 0
+            assert len(pd.read_csv(out) if ending == ".csv" else pd.read_parquet(out)) == 300
+            out.unlink()
     out.mkdir()  # a folder of that name is one
     done = CliRunner().invoke(application(), ["apply", model, str(parts), "--out", str(out)])
     assert done.exit_code == 0, done.output
@@ -498,15 +508,14 @@ def test_apply_in_parts_ignores_no_option(tmp_path):
     parts, model = csv_parts(tmp_path / "parts", PLAIN), str(tmp_path / "m.discrim")
     made = ["project", str(parts), "-m", "pca", "-k", "1", "--model", model, "--out", str(tmp_path / "out")]
     assert CliRunner().invoke(application(), made).exit_code == 0
-    for option in (["--transpose"], ["--id", "a"]):
-        again = CliRunner().invoke(application(), ["apply", model, str(parts), "--out", str(tmp_path / "new"), *option])
-        assert again.exit_code != 0
-        said = " ".join(again.stderr.split())
-        assert f"Leave out {' '.join(option)}, or pass" in said
-    given = ["project", "--model", model, str(parts), "-t", "kind", "--delimiter", ",", "--id", "a", "--impute", "mean"]
-    refused = CliRunner().invoke(application(), given)
+    apply = ["apply", model, str(parts), "--out", str(tmp_path / "new")]
+    again = CliRunner().invoke(application(), [*apply, "--transpose"])
+    assert again.exit_code == 2
+    assert "--transpose must" in again.stderr
+    given = ["project", str(parts), "-t", "kind", "--delimiter", ",", "--id", "a", "--impute", "mean"]
+    refused = CliRunner().invoke(application(), [*given, "--out", str(tmp_path / "new")])
     assert refused.exit_code == 2
-    assert "Leave out --id a --impute mean, or pass" in " ".join(refused.stderr.split())
+    assert "--impute mean must" in refused.stderr
 
 
 def test_npy_files_in_parts_give_the_model_of_their_rows_in_memory(tmp_path):

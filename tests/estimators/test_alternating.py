@@ -1,4 +1,4 @@
-"""Factors by convex steps in turn: what is minimised, that it never rises, and what must not matter."""
+"""Factors by alternating convex steps: the objective, its descent, and invariances."""
 
 import os
 from functools import cache
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from estimators import ITERATED, over, posed_in
+from estimators import ITERATED, over, with_coordinates
 from geometry import largest_angle
 from samples import labelled
 from scipy.optimize import minimize
@@ -29,7 +29,7 @@ def in_their_unit(X):
     return H / unit, unit
 
 
-def least_factors(fitted, X, y):
+def minimise_factors(fitted, X, y):
     """The definition's variables at a fit: W, Z, V and v_0, each row's factors found by a general minimiser."""
     H, unit = in_their_unit(X)
     W, V, constants = fitted.components_, fitted.class_coef_.T * unit, fitted.class_intercept_
@@ -58,7 +58,7 @@ def objective(fitted, X, y, variables):
 
 
 def least_objective(fitted, X, y):
-    return objective(fitted, X, y, least_factors(fitted, X, y))
+    return objective(fitted, X, y, minimise_factors(fitted, X, y))
 
 
 @kinds
@@ -120,7 +120,7 @@ def test_labels_draw_the_factors_to_a_quiet_column_that_separates(kind):
     assert abs(kind(1, label_weight=10.0).fit(X, y).components_[0, 4]) > 0.8
 
 
-# ---------------------------------------------------------------------- what must not matter
+# ---------------------------------------------------------------------- invariances
 
 ORDER = np.random.default_rng(3).permutation(30)
 TURN = np.linalg.qr(np.random.default_rng(4).standard_normal((5, 5)))[0]
@@ -143,7 +143,7 @@ def unchanged(case):
 
 @over(ITERATED)
 @pytest.mark.parametrize("change", CHANGES)
-def test_features_stay_what_they_are(case, change):
+def test_features_are_invariant(case, change):
     alter, moved, unit = CHANGES[change]
     X, y = labelled(30, 5)
     new = labelled(15, 5, seed=1)[0]
@@ -159,7 +159,7 @@ def test_features_stay_what_they_are(case, change):
 def test_weights_are_repetition_on_every_path(case, path):
     X, y = labelled(40, 5)
     weights = np.resize([1, 2, 0, 3], 40)
-    weighted = posed_in(path, case()).fit(X, y, sample_weight=weights)
+    weighted = with_coordinates(path, case()).fit(X, y, sample_weight=weights)
     repeated = case().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert weighted.objective_[-1] == pytest.approx(repeated.objective_[-1], rel=1e-4)
     assert largest_angle(weighted.components_, repeated.components_) < 0.02

@@ -93,7 +93,7 @@ def test_constant_columns_stay_what_they_are():
     assert np.isfinite(model.transform(X)).all()
     np.testing.assert_allclose(model.inverse_transform(model.transform(X))[:, 3:], X[:, 3:], rtol=1e-12)
     new = X.copy()
-    new[:, 3] = 1e6  # what the column says later is not heard either
+    new[:, 3] = 1e6  # its later values are ignored, too
     np.testing.assert_array_equal(model.transform(new), model.transform(X))
 
 

@@ -1,4 +1,4 @@
-"""Steps that all reducers share: streams solved on first use, projection in blocks, attributes."""
+"""Steps shared by all reducers: streams solved on first use, projection in blocks, attributes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""BayesErrorLDA: its definition, when it is LDA, what it beats, what must not matter, and the errors it reports."""
+"""BayesErrorLDA: definition, relation to LDA, comparisons, invariances, and reported errors."""
 
 import tracemalloc
 import warnings
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg as la
 import scipy.sparse as sp
-from estimators import posed_in
+from estimators import with_coordinates
 from geometry import largest_angle, most_turned, signs_differ
 from samples import labelled
 from scipy.special import erfc
@@ -131,7 +131,7 @@ def test_better_than_lda_and_a_thousand_random_subspaces_on_shared_sets(name, k,
     assert_beats_lda_and_random_subspaces(*read(name, data_folder), k)
 
 
-# ---------------------------------------------------------------------- when it is LDA
+# ---------------------------------------------------------------------- relation to LDA
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, "oas", "cv"])
@@ -193,7 +193,7 @@ def test_all_discriminants_nested_span_what_lda_spans():
     assert error_sum(nested.components_[:2], X, y) < error_sum(lda.components_[:2], X, y)
 
 
-# ---------------------------------------------------------------------- what must not matter
+# ---------------------------------------------------------------------- invariances
 
 SHAPES = {"tall": (300, 12, 6), "wide": (60, 150, 6)}
 
@@ -214,31 +214,6 @@ def assert_same(one, other, angle=1e-9):
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_order_and_names_and_repetition(six_classes, nested, rng):
-    X, y = six_classes
-    wanted = model(nested=nested).fit(X, y)
-    order = rng.permutation(len(X))
-    assert_same(wanted, model(nested=nested).fit(X[order], y[order]))
-    names = np.array(["zebra", "ant", "mole", "yak", "bee", "cow"])
-    assert_same(wanted, model(nested=nested).fit(X, names[y]))
-    weights = rng.integers(0, 4, len(X))
-    weights[np.unique(y, return_index=True)[1]] = 1  # no class vanishes
-    repeated = model(nested=nested).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    assert_same(repeated, model(nested=nested).fit(X, y, sample_weight=weights))
-    assert most_turned(wanted.components_, repeated.components_) > 1e-3
-
-
-def test_axes_origin_and_unit(six_classes, rng):
-    X, y = six_classes
-    wanted = model().fit(X, y)
-    Q = np.linalg.qr(rng.standard_normal((X.shape[1],) * 2))[0]
-    assert most_turned(wanted.components_ @ Q, model().fit(X @ Q, y).components_) < 1e-9
-    assert_same(wanted, model().fit(X + 100 * rng.standard_normal(X.shape[1]), y))
-    for unit in (1e-200, 1e150):
-        assert most_turned(wanted.components_, model().fit(unit * X, y).components_) < 1e-9
-
-
-@pytest.mark.parametrize("nested", [False, True])
 def test_invertible_linear_maps_of_the_features_without_shrinkage(nested, rng):
     X, y = labelled(*SHAPES["tall"], seed=3)
     T = rng.standard_normal((12, 12)) + 3 * np.eye(12)
@@ -255,7 +230,7 @@ def test_the_seed_of_the_starts_does_not_matter():
 
 
 @pytest.mark.parametrize("shrinkage", [0.1, "oas"])
-def test_a_stream_is_its_rows_at_once(six_classes, shrinkage):
+def test_a_stream_equals_one_fit(six_classes, shrinkage):
     X, y = six_classes
     streamed = model(shrinkage=shrinkage)
     for first in range(0, len(X), 17):
@@ -276,7 +251,7 @@ def test_a_stream_reports_nearly_the_error_that_folds_show():
     assert streamed.pair_errors_.shape == (10, 10)
 
 
-def test_without_folds_a_fit_knows_what_a_stream_knows(six_classes):
+def test_without_folds_a_fit_has_the_attributes_of_a_stream(six_classes):
     X, y = six_classes
     plain, folded = model(cv=None).fit(X, y), model().fit(X, y)
     assert_same(folded, plain)
@@ -305,7 +280,7 @@ def test_a_large_sparse_table_is_taken_by_products_only(shape, options):
     wanted = model(**options).fit(X, y)
     first_fold = [next(iter(StratifiedKFold(5).split(X, y)))]
     errors = model(**{"cv": first_fold} | options).fit(X, y).pair_errors_
-    found = posed_in("products", model(**options)).fit(sp.csr_array(X), y)
+    found = with_coordinates("products", model(**options)).fit(sp.csr_array(X), y)
     assert "products, as the caller wished" in found.solver_
     assert found.spread_inflation_ == pytest.approx(wanted.spread_inflation_, rel=1e-8)
     assert_same(wanted, found, angle=1e-6)
@@ -316,12 +291,12 @@ def test_a_large_sparse_table_is_taken_by_products_only(shape, options):
 def test_by_products_the_inflation_of_many_columns_is_found_from_random_signs():
     X, y = labelled(150, 400, 6, seed=3)
     wanted = model(cv=None).fit(X, y)
-    found = posed_in("products", model(cv=None)).fit(sp.csr_array(X), y)
+    found = with_coordinates("products", model(cv=None)).fit(sp.csr_array(X), y)
     assert wanted.spread_inflation_ > 1.2
     assert found.spread_inflation_ == pytest.approx(wanted.spread_inflation_, rel=0.1)  # closer with more columns
 
 
-# ---------------------------------------------------------------------- errors that are reported
+# ---------------------------------------------------------------------- reported errors
 
 
 def test_errors_at_given_splits_take_weights_as_repetition(rng):
@@ -472,7 +447,7 @@ def test_fewer_rows_than_columns_without_shrinkage_warn_once_and_are_finite():
     assert np.isfinite(errors).all()
 
 
-# ---------------------------------------------------------------------- does it help
+# ---------------------------------------------------------------------- comparisons
 
 
 def gains(X, y, n_splits, **options):

@@ -1,4 +1,4 @@
-"""Components of least Bayes error: what its scores mean, and what it keeps."""
+"""Components of least Bayes error: meaning of the scores, and selection."""
 
 from itertools import combinations, product
 
@@ -88,7 +88,7 @@ def test_bhattacharyya_scores_have_no_unit(unit):
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_apparent_error_never_rises_and_never_fails(n_classes, seed):
-    """Also where the kept components separate the training rows but for rounding."""
+    """Also if the selected components separate the training rows up to rounding."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.ones(n_classes))
     rows = np.linalg.qr(np.c_[np.sqrt(shares), rng.standard_normal((n_classes, n_classes - 1))])[0][:, 1:]

@@ -1,4 +1,4 @@
-"""Kernel coordinates: their products are the kernel, and a reducer behind them is its kernel version."""
+"""Kernel coordinates: their products are the kernel, and a reducer after them is its kernel version."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Linear discriminant analysis against its definitions, its identities, and scikit-learn where that is right."""
+"""Linear discriminant analysis compared with definitions, identities and, where correct, scikit-learn."""
 
 import warnings
 
@@ -320,7 +320,7 @@ def test_shrinkage_rules_as_published_in_our_unit(X, y, constant):
 
 
 def in_other_units(X, y):
-    """Each column in units of its own, over seven orders of magnitude."""
+    """Return columns in different units, over seven orders of magnitude."""
     return X * np.geomspace(1, 1e-7, X.shape[1]), y
 
 
@@ -411,13 +411,6 @@ def test_priors_and_class_weight():
     np.testing.assert_allclose(
         balanced.predict_proba(X), FisherLDA().fit(X[repeated], y[repeated]).predict_proba(X), atol=1e-9
     )
-
-
-def test_streams_exist_where_statistics_suffice():
-    assert hasattr(RegularizedLDA(shrinkage=0.1), "partial_fit")
-    assert hasattr(RegularizedLDA(shrinkage="oas"), "partial_fit")
-    assert hasattr(RegularizedLDA(), "partial_fit")
-    assert hasattr(RegularizedLDA("cv", shrinkage=0.1), "partial_fit")
 
 
 def test_large_sparse_tables_are_solved_by_products(monkeypatch):

@@ -50,7 +50,7 @@ def test_blocks_do_not_matter(monkeypatch):
 
 
 def groups(n=240):
-    """One class on both sides of the other: no mean tells them apart; a loud column with nothing in it."""
+    """Return one class on both sides of the other, so class means are equal, and a large column of noise."""
     rng = np.random.default_rng(0)
     group = np.arange(n) % 4
     y = np.isin(group, [0, 3]).astype(int)

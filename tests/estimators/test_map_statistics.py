@@ -1,4 +1,4 @@
-"""The posterior map of many rows: statistics in any parts are those of all rows in memory."""
+"""Posterior map of many rows: statistics of any parts equal those of all rows in memory."""
 
 import numpy as np
 import pandas as pd
@@ -95,7 +95,7 @@ def test_order_of_rows_and_repetition_do_not_matter(rng):
 def test_all_rows_are_better_than_the_sample():
     X, y = rings(2_000)
     new, truth = rings(2_000, seed=1)
-    sampled = pytest.warns(UserWarning, match="different rows")
+    sampled = pytest.warns(UserWarning, match="distinct rows")
     with sampled:
         of_sample = fit_parts(PosteriorMap(2, kernel="rbf"), iter([(X, y)]))
     of_all = fit_parts(PosteriorMap(2, kernel="rbf"), [(X, y)])

@@ -1,4 +1,4 @@
-"""Maximum-margin PCA: the family it belongs to, and what its choices of pairs mean."""
+"""Maximum-margin PCA: relation to other methods, and meaning of the choices of pairs."""
 
 import literal
 import numpy as np
@@ -90,14 +90,14 @@ def test_of_tied_enemies_the_first_counts():
 
 
 def test_more_ties_than_memory_holds_are_refused_by_name(monkeypatch):
-    monkeypatch.setattr(margin_pca, "MOST_ENEMIES", 99)
+    monkeypatch.setattr(margin_pca, "MAX_ENEMY_PAIRS", 99)
     X, y = np.eye(20), np.arange(20) % 2
     with pytest.raises(ValueError, match="ties"):
         MarginPCA(pairs="nearest").fit(X, y)
     assert MarginPCA(pairs="nearest", ties="lowest").fit(X, y).rank_ > 1
 
 
-def test_medians_shrug_at_an_outlier_that_drags_the_means():
+def test_medians_resist_an_outlier_that_moves_the_means():
     rng = np.random.default_rng(2)
     y = np.arange(60) % 2
     X = rng.standard_normal((60, 3)) * 0.3 + y[:, None] * [3.0, 0.0, 0.0]
@@ -111,7 +111,7 @@ def test_medians_shrug_at_an_outlier_that_drags_the_means():
     spoiled[0] = [0.0, 600.0, 0.0]
     assert landmarks_moved("median") < 0.1
     assert landmarks_moved("mean") > 10
-    for pairs in ("mean", "median"):  # and both see what their definition sees
+    for pairs in ("mean", "median"):  # both follow their definition
         rows = {"mean": literal.differences_to_means, "median": literal.differences_to_medians}[pairs](spoiled, y)
         wanted = np.linalg.svd(np.array(rows), full_matrices=False)[2]
         assert most_turned(MarginPCA(pairs=pairs).fit(spoiled, y).components_, wanted) < 1e-9

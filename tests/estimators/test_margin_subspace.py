@@ -13,8 +13,10 @@ from discrim.estimators.max_margin import MarginSubspace
 def liblinear_weights(X, y, C=1.0, weights=None):
     H = X - np.average(X, axis=0, weights=weights)
     scale = np.sqrt(np.average((H**2).sum(axis=1), weights=weights))
-    peer = LinearSVC(multi_class="crammer_singer", fit_intercept=False, C=C, tol=1e-9, max_iter=10**6, random_state=0)
-    coef = peer.fit(H / scale, y, sample_weight=weights).coef_
+    reference = LinearSVC(
+        multi_class="crammer_singer", fit_intercept=False, C=C, tol=1e-9, max_iter=10**6, random_state=0
+    )
+    coef = reference.fit(H / scale, y, sample_weight=weights).coef_
     return coef - coef.mean(axis=0), scale
 
 
@@ -46,7 +48,7 @@ def test_weights(table):
 
 
 @pytest.mark.parametrize(("n_classes", "d", "rank"), [(2, 5, 1), (4, 9, 3), (6, 3, 3)])
-def test_there_are_as_many_as_classes_less_one_or_columns(n_classes, d, rank):
+def test_there_are_n_classes_minus_1_or_n_features_directions(n_classes, d, rank):
     X, y = labelled(80, d, n_classes=n_classes)
     found = MarginSubspace().fit(X, y)
     assert found.rank_ == found.n_components_ == rank
@@ -65,7 +67,7 @@ def test_features_separate_the_classes_better_than_those_of_pca():
     rng = np.random.default_rng(0)
     y = np.arange(200) % 2
     X = rng.standard_normal((200, 6)) * [10, 8, 6, 1, 1, 1]
-    X[:, 5] += 3 * y  # the classes differ where the rows hardly vary
+    X[:, 5] += 3 * y  # the classes differ along a column of small variance
     direction = MarginSubspace(1).fit(X, y).components_[0]
     assert abs(direction[5]) > 0.95
 

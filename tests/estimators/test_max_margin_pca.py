@@ -1,4 +1,4 @@
-"""Max-margin PCA against its objective, word for word (`literal`), and the laws of its descent."""
+"""Max-margin PCA compared with its literal objective, and the laws of its descent."""
 
 import literal
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
-from discrim.core.max_margin import MaxMarginProblem, descent
+from discrim.core.max_margin import MaxMarginProblem, state_sequence
 from discrim.core.svm.compiled import settle_rows
 from discrim.core.svm.crammer_singer import solve_crammer_singer
 from discrim.core.svm.shift import UnitRows
@@ -33,14 +33,14 @@ def in_units(X):
 
 def problem_of(X, y, C, weights=None):
     rows = LabelledRows(X, y, np.unique(y), weights)
-    return MaxMarginProblem(UnitRows.of(rows), y, y.max() + 1, C)
+    return MaxMarginProblem(UnitRows.from_rows(rows), y, y.max() + 1, C)
 
 
 def least_at(problem, directions, class_coef):
     """The objective at given directions, from given weights: all turns but that of W."""
-    state = problem.begun(directions, class_coef)
+    state = problem.state_at(directions, class_coef)
     for _ in range(30):
-        state = problem.downhill(state)
+        state = problem.update_classifier(state)
     return state
 
 
@@ -59,7 +59,7 @@ def test_the_objective_is_the_literal_one_with_every_row_at_its_least(shape, C):
 
 @over_tables
 @pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
-def test_no_turn_raises_the_objective(shape, C):
+def test_no_iteration_raises_the_objective(shape, C):
     X, y = labelled(*shape, seed=2)
     curve = MaxMarginPCA(2, C=C).fit(X, y).objective_curve_
     assert (np.diff(curve) <= 0).all()
@@ -71,8 +71,8 @@ def test_every_state_has_the_objective_it_reports(shape):
     X, y = labelled(*shape, seed=3)
     problem, rows = problem_of(X, y, 0.7), in_units(X)
     W = PCA(2).fit(X).components_
-    start = problem.begun(W, np.random.default_rng(0).normal(size=(shape[2], 2)))
-    states = list(descent(problem, start, tol=1e-9, max_iter=6))
+    start = problem.state_at(W, np.random.default_rng(0).normal(size=(shape[2], 2)))
+    states = list(state_sequence(problem, start, tol=1e-9, max_iter=6))
     assert len(states) > 4
     for state in states:
         np.testing.assert_allclose(state.directions @ state.directions.T, np.eye(2), atol=1e-12)
@@ -99,16 +99,16 @@ def test_the_answer_satisfies_the_papers_equations(table):
     X, y = labelled(*shape, seed=4)
     problem, k = problem_of(X, y, 0.3), shape[2] - 1
     W = PCA(k).fit(X).components_
-    *_, state = descent(problem, problem.begun(W, np.zeros((shape[2], k))), tol=1e-15, max_iter=400)
+    *_, state = state_sequence(problem, problem.state_at(W, np.zeros((shape[2], k))), tol=1e-15, max_iter=400)
     duals = problem._duals(state.shares)
     assert ((state.shares >= 0) & (state.shares <= 1 + 1e-12)).all()
-    np.testing.assert_allclose(state.latent, 0.5 * (state.along + duals @ state.class_coef), atol=1e-12)
+    np.testing.assert_allclose(state.latent, 0.5 * (state.projections + duals @ state.class_coef), atol=1e-12)
     np.testing.assert_allclose(duals.T @ state.latent, problem.rho * state.class_coef, atol=2e-4)
     np.testing.assert_allclose(la.polar(state.latent.T @ in_units(X))[0], state.directions, atol=2e-4)
 
 
 @over_tables
-def test_nothing_near_is_lower(shape):
+def test_no_nearby_point_is_lower(shape):
     X, y = labelled(*shape, seed=5)
     k = shape[2] - 1
     model = MaxMarginPCA(k, C=0.5, tol=1e-14).fit(X, y)
@@ -117,37 +117,37 @@ def test_nothing_near_is_lower(shape):
         for _ in range(20):
             W = la.polar(model.components_ + size * rng.normal(size=model.components_.shape) / np.sqrt(X.shape[1]))[0]
             coef = model.class_coef_ + size * rng.normal(size=model.class_coef_.shape)
-            assert problem.begun(W, coef).objective >= model.objective_ * (1 - 1e-10)
+            assert problem.state_at(W, coef).objective >= model.objective_ * (1 - 1e-10)
 
 
 @over_tables
 @pytest.mark.parametrize("C", [0.1, 2.0])
-def test_no_higher_than_where_pca_and_the_shift_lead(shape, C):
+def test_the_objective_is_no_higher_than_from_pca_or_the_shift(shape, C):
     X, y = labelled(*shape, seed=6)
     rho = 2.0 if shape[2] == 2 else 1.0
     shift = MaxMarginShift(PCA(2), C=C / rho, sigma2=rho).fit(X, y)
     problem, model = problem_of(X, y, C), MaxMarginPCA(2, C=C).fit(X, y)
     for W in (PCA(2).fit(X).components_, shift.components_):
-        start = 2 * problem.rows.along(W).T @ shift.dual_coef_
+        start = 2 * problem.rows.project(W).T @ shift.dual_coef_
         assert model.objective_ <= least_at(problem, W, start.T).objective + 1e-9
 
 
-def test_turns_of_the_svm_by_itself_would_end_too_high():
+def test_alternating_with_the_svm_alone_ends_higher():
     """If rows lie on the margin, neither Z nor ν can move alone, so Z follows ν."""
     X, y = labelled(60, 6, 3, seed=7)
     problem, W = problem_of(X, y, 1.0), PCA(2).fit(X).components_
     svm = {"C": 1.0, "fit_intercept": False, "tol": 1e-8, "max_iter": 10_000, "random_state": 0}
-    state = problem.begun(W, solve_crammer_singer(problem.rows.along(W) / 2, y, 3, **svm).class_coef)
+    state = problem.state_at(W, solve_crammer_singer(problem.rows.project(W) / 2, y, 3, **svm).class_coef)
     for _ in range(40):
         coef = solve_crammer_singer(state.latent, y, 3, **svm).class_coef
-        state = problem.begun(la.polar(problem.begun(state.directions, coef).latent.T @ in_units(X))[0], coef)
+        state = problem.state_at(la.polar(problem.state_at(state.directions, coef).latent.T @ in_units(X))[0], coef)
     assert state.objective > 1.02 * MaxMarginPCA(2).fit(X, y).objective_
 
 
 def test_without_a_cost_it_is_pca():
     X, y = labelled(40, 6, seed=8)
     assert most_turned(MaxMarginPCA(3, C=1e-9).fit(X, y).components_, PCA(3).fit(X).components_) < 1e-5
-    # so that this can fail
+    # shows that the law above can fail
     assert most_turned(MaxMarginPCA(3, C=1.0).fit(X, y).components_, PCA(3).fit(X).components_) > 1e-2
 
 
@@ -195,8 +195,8 @@ def test_too_few_rounds_warn_with_their_number():
     assert len(model.objective_curve_) == 3
 
 
-def test_between_two_classes_one_step_settles_a_row(rng):
-    """As far as makes the scores equal, or all there is: no step is left that would change anything."""
+def test_for_two_classes_one_step_solves_a_row(rng):
+    """The step makes the scores equal or uses all of the dual; no further step would change anything."""
     coef = rng.normal(size=(2, 3))
     latent, codes = rng.normal(size=(40, 3)), np.arange(40) % 2
     shares = np.eye(2)[codes]
@@ -211,13 +211,13 @@ def test_between_two_classes_one_step_settles_a_row(rng):
         assert (scores[whole].argmax(axis=1) == found[whole].argmax(axis=1)).all()
 
 
-def test_of_two_starts_the_better_is_kept():
+def test_the_better_of_two_starts_is_kept():
     X, y = labelled(*TABLES["three classes"], seed=3)
     problem, shift = problem_of(X, y, 1.0), MaxMarginShift(PCA(1), sigma2=1.0).fit(X, y)
     ends = []
     for W in (PCA(1).fit(X).components_, shift.components_):
-        start = problem.begun(W, 2 * shift.dual_coef_.T @ problem.rows.along(W))
-        *_, last = descent(problem, start, tol=1e-9, max_iter=500)
+        start = problem.state_at(W, 2 * shift.dual_coef_.T @ problem.rows.project(W))
+        *_, last = state_sequence(problem, start, tol=1e-9, max_iter=500)
         ends.append(last.objective)
     assert ends[1] < 0.9 * ends[0]
     assert MaxMarginPCA(1).fit(X, y).objective_ == pytest.approx(ends[1], rel=1e-6)

@@ -65,7 +65,7 @@ def test_a_direction_within_classes_that_is_a_means_one_is_left_out():
     np.testing.assert_allclose(found, np.eye(3)[:2], atol=1e-12)
 
 
-def test_large_classes_have_more_of_a_say_in_supervised_pca():
+def test_large_classes_weigh_more_in_supervised_pca():
     """Means on three axes at equal distances, classes of unequal size: their order is that of n_c²."""
     y = np.repeat([0, 1, 2], [10, 40, 150])
     X = np.random.default_rng(0).standard_normal((200, 3)) * 0.01 + 3 * np.eye(3)[y]

@@ -1,4 +1,4 @@
-"""Every rule against the paper's steps written out, and the laws of groupings."""
+"""Every rule compared with the paper's steps written out, and laws of groupings."""
 
 import itertools
 
@@ -54,7 +54,7 @@ def extreme_two_written_out(terms, largest):
 
 
 def algorithm_1_written_out(terms, largest):
-    """Discriminant rule with min/max: one more index at a time, property (25) tested anew each time."""
+    """Discriminant rule with min/max: add one index at a time and test property (25) again."""
     chosen, left = [], list(range(len(terms.weights)))
     while left:
         k = (max if largest else min)(left, key=lambda i: abs(terms.weights[i]))
@@ -271,7 +271,7 @@ def test_equal_class_means_belong_to_no_sign():
 
 
 @pytest.mark.parametrize("more", [-1e-13, 0.0, 1e-13])
-def test_signs_of_equal_weight_but_for_rounding_go_one_way(more):
+def test_signs_of_weights_equal_up_to_rounding_are_deterministic(more):
     rows = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [2.0, 2.0, 1.0], [1.0 + 2 * more, 2.0, 2.0]])
     positive = np.array([True, True, False, False])
     for weights, merged_set in (([2.0, -1.0, 1.0], [1]), ([2.1, -1.0, 1.0], [0])):  # gaps 2 + 2·more, −2, 0

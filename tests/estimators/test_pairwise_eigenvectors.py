@@ -82,7 +82,7 @@ def test_around_the_origin_the_origin_matters_and_wide_streamed_and_sparse_agree
     assert one.rank_ == streamed.rank_ == 12  # one more than centred rows have
 
 
-def test_where_first_eigenvectors_of_pairs_share_their_span_later_ones_make_up_for_it():
+def test_later_eigenvectors_fill_up_if_the_first_ones_of_pairs_share_a_span():
     """A class that is a copy of another: of 12 directions, the first three of each pair span 9 at most."""
     X, y = labelled(60, 12, 2)
     rows = np.r_[np.arange(60), np.flatnonzero(y == 0)]

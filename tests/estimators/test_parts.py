@@ -1,9 +1,10 @@
-"""Tables in parts: whatever the parts, their order and who gathers them, the model is the one of all rows at once."""
+"""Tables in parts: for any parts, order and executor, the model is that of all rows at once."""
 
 import inspect
 import itertools
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,8 @@ from discrim import (
     load,
     save,
 )
+from discrim.estimators.parts import gathering_of
+from discrim.evaluation.methods import METHODS
 
 pytestmark = QUIET
 CHOSEN = {
@@ -112,7 +115,7 @@ def test_scoring_on_a_sample_of_the_rows_chooses_nearly_as_well(monkeypatch):
     position = [np.flatnonzero(whole.path_.shrinkages == model.shrinkage_)[0] for model in (whole, gathered)]
     best = whole.path_.accuracies[:, 0].max()
     assert whole.path_.accuracies[position[1], 0] > best - 0.01
-    # moments are exact, whatever was sampled
+    # moments are exact for every sample
     fixed = RegularizedLDA(shrinkage=gathered.shrinkage_).fit(X, y)
     assert_same_model(fixed, gathered, X, atol=1e-12)
 
@@ -125,13 +128,13 @@ def test_class_weights():
     )
 
 
-# ---------------------------------------------------------------------- scalers in front
+# ---------------------------------------------------------------------- scalers
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler()], ids=repr)
 @pytest.mark.parametrize("make", [lambda cv: PCA(3), lambda cv: BayesErrorLDA(cv=cv)], ids=["PCA", "BayesErrorLDA"])
 def test_a_scaler_folds_into_the_same_pass(scaler, make):
-    X, y = load_digits(return_X_y=True)  # some columns of which do not vary, others in one row only
+    X, y = load_digits(return_X_y=True)  # some columns are constant, others vary in one row only
     X = X + 1_000
     whole = make_pipeline(scaler, make(list(HashKFold(5).split(X)))).fit(X, y)
     wanted, scale = whole.transform(X), scaler.scale_
@@ -225,23 +228,23 @@ def test_sparse_rows_behind_a_scaler_stay_sparse():
     assert_same_model(whole, gathered, X)
 
 
-# ---------------------------------------------------------------------- methods that look at rows
+# ---------------------------------------------------------------------- methods on rows
 
 
 @pytest.mark.parametrize("make", [lambda: MarginPCA(pairs="median"), MarginSubspace], ids=["median", "svm"])
 def test_methods_on_rows_are_fitted_on_the_sample(make, monkeypatch):
     X, y = labelled(300, 5)
     whole = fit_parts(make(), parts_of(X, y))
-    assert "on 300 different rows of 300, those of least content hash" in whole.solver_
+    assert "on 300 distinct rows of 300, by content hash" in whole.solver_
     assert largest_angle(whole.components_, make().fit(X, y).components_) < 1e-6
     monkeypatch.setattr("discrim.core.problem.SAMPLE_ROWS", 200)
     with pytest.warns(UserWarning, match="200 .*300"):
         sampled = fit_parts(make(), parts_of(X, y))
-    assert "on 200 different rows of 300" in sampled.solver_
+    assert "on 200 distinct rows of 300" in sampled.solver_
     assert not hasattr(make(), "partial_fit")
 
 
-# ---------------------------------------------------------------------- the ways in
+# ---------------------------------------------------------------------- ways to pass parts
 
 
 def test_parts_as_functions_and_by_an_executor():
@@ -253,7 +256,7 @@ def test_parts_as_functions_and_by_an_executor():
         assert_same_model(wanted, fit_parts(FisherLDA(2), parts_of(X, y), map=pool.map), X)
 
 
-def test_no_part_is_held_longer_than_it_is_looked_at():
+def test_no_part_is_held_after_it_was_read():
     alive = 0
 
     class Rows(np.ndarray):
@@ -275,11 +278,11 @@ def test_empty_parts_are_skipped_and_none_is_an_error():
     X, y = labelled(60, 4)
     parts = [(X[:0], y[:0]), *parts_of(X, y), (X[:0], y[:0])]
     assert_same_model(PCA(2).fit(X), fit_parts(PCA(2), parts), X)
-    with pytest.raises(ValueError, match="No rows came"):
+    with pytest.raises(ValueError, match=r"[Nn]o rows"):
         fit_parts(PCA(2), [(X[:0],)])
 
 
-def test_statistics_from_afar():
+def test_statistics_of_other_processes():
     X, y = labelled(200, 4)
     sent = [BayesErrorLDA().statistics(*part, part=str(n)).to_bytes() for n, part in enumerate(parts_of(X, y))]
     for order in itertools.islice(itertools.permutations(sent), 0, 120, 40):
@@ -287,7 +290,7 @@ def test_statistics_from_afar():
         assert_same_model(BayesErrorLDA(cv=HashKFold(5)).fit(X, y), BayesErrorLDA().fit_statistics(total), X)
 
 
-def test_moments_suffice_where_nothing_is_chosen():
+def test_moments_suffice_without_cross_validation():
     X, y = labelled(80, 5)
     moments = ClassMoments.of(X[:30], y[:30]) + ClassMoments.of(X[30:], y[30:])
     fitted = FisherLDA(2).fit_statistics(moments)
@@ -306,7 +309,7 @@ def test_statistics_of_other_parameters_are_refused():
     stream = RegularizedLDA(shrinkage=0.1).partial_fit(X, y)
     with pytest.raises(ValueError, match="tatistics"):
         stream.set_params(shrinkage="cv").partial_fit(X, y)
-    # what was gathered for more serves for less
+    # statistics gathered for cross-validation also serve a method without it
     assert_same_model(FisherLDA(2).fit(X, y), FisherLDA(2).fit_statistics(total), X)
 
 
@@ -325,7 +328,7 @@ NAMED_ROWS = {
 
 @pytest.mark.parametrize("named", NAMED_ROWS.values(), ids=NAMED_ROWS)
 @pytest.mark.parametrize("estimator", CHOOSE_BY_FOLDS)
-def test_row_numbers_are_of_one_table_and_refused_for_one_in_parts(estimator, named, tmp_path):
+def test_row_index_cv_is_rejected_for_tables_in_parts(estimator, named, tmp_path):
     X, y = labelled(60, 4, n_classes=2)
     fold = np.arange(60) // 12
     model = estimator(cv=named(list(LeaveOneGroupOut().split(X, y, fold)), fold))
@@ -348,7 +351,7 @@ def test_row_numbers_are_of_one_table_and_refused_for_one_in_parts(estimator, na
             fit()
     assert not hasattr(model, "n_features_in_")
     assert not looked_at
-    assert model.fit(X, y).n_features_in_ == 4  # in memory, where the numbers are of these rows
+    assert model.fit(X, y).n_features_in_ == 4  # row numbers are valid in memory
 
 
 @pytest.mark.parametrize("estimator", CHOOSE_BY_FOLDS)
@@ -358,7 +361,7 @@ def test_a_splitter_divides_the_sample(estimator):
     assert model.n_features_in_ == 4
 
 
-def test_a_saved_stream_goes_on(tmp_path):
+def test_a_saved_stream_continues(tmp_path):
     X, y = labelled(300, 5)
     stream = BayesErrorLDA().partial_fit(X[:200], y[:200])
     save(stream, tmp_path / "stream.discrim")
@@ -366,8 +369,8 @@ def test_a_saved_stream_goes_on(tmp_path):
     assert_same_model(BayesErrorLDA(cv=HashKFold(5)).fit(X, y), on, X)
 
 
-def test_a_column_that_varies_in_one_row_only_does_not_spoil_the_search():
-    """Held out, that row lies far out along a direction of which its training rows say nothing."""
+def test_a_column_that_varies_in_one_row_does_not_break_the_search():
+    """If that row is held out, it lies far out along a direction without variance in the training rows."""
     X, y = labelled(200, 4)
     lone = np.zeros((200, 2))
     lone[17, 0], lone[60, 1] = 1e3, -1e3
@@ -378,7 +381,7 @@ def test_a_column_that_varies_in_one_row_only_does_not_spoil_the_search():
     np.testing.assert_allclose(again.losses[1:], path.losses[1:], rtol=1e-6)
 
 
-# ---------------------------------------------------------------------- more columns than there is memory for
+# ---------------------------------------------------------------------- more columns than memory allows
 
 
 def wide_parts(sparse=False):
@@ -398,7 +401,7 @@ IN_PASSES = {
 
 
 @pytest.mark.parametrize("make", IN_PASSES.values(), ids=IN_PASSES)
-def test_too_many_columns_for_statistics_are_gone_through_in_passes(make):
+def test_too_many_columns_for_statistics_are_fitted_in_passes(make):
     X, y, parts = wide_parts()
     with pytest.warns(UserWarning, match="120 columns"):
         found = fit_parts(make(), parts, max_memory=200_000)
@@ -432,11 +435,11 @@ def test_a_spread_that_is_not_definite_and_importances_in_passes():
     np.testing.assert_allclose(found.transform(X), wanted.transform(X), atol=1e-9)
     np.testing.assert_allclose(found.eigenvalues_, wanted.eigenvalues_, rtol=1e-9)
     np.testing.assert_allclose(found.vip_, wanted.vip_, rtol=1e-9)
-    # of the positive eigenvalues, of which passes see the largest
+    # share of the positive eigenvalues; passes compute the largest ones
     np.testing.assert_allclose(found.explained_variance_ratio_, wanted.explained_variance_ratio_, rtol=1e-4)
 
 
-def test_passes_leave_parts_without_weight_out_and_hold_no_scatter():
+def test_passes_skip_parts_without_weight_and_hold_no_scatter():
     _, _, parts = wide_parts()
     held = []
 
@@ -455,7 +458,7 @@ def test_passes_leave_parts_without_weight_out_and_hold_no_scatter():
     assert all(one.moments.pooled is None and one.moments.each is None for one in gathered)
 
 
-def test_what_does_not_fit_and_cannot_be_passed_over_again_is_refused_with_both_sizes():
+def test_tables_too_large_for_memory_and_read_once_are_rejected_with_both_sizes():
     _, _, parts = wide_parts()
     for model, given in (
         (PCA(3), iter(parts)),
@@ -515,15 +518,15 @@ def test_a_path_without_labels(folder):
     np.testing.assert_allclose(
         fit_parts(PCA(2), folder / "rows.npy").components_, PCA(2).fit(X).components_, atol=1e-10
     )
-    assert fit_parts(PCA(2), folder / "parts").n_features_in_ == 7  # nobody said that one holds labels
+    assert fit_parts(PCA(2), folder / "parts").n_features_in_ == 7  # no column was named as labels
     assert fit_parts(PCA(2), folder / "parts", target="kind").n_features_in_ == 6
     with pytest.raises(ValueError, match=r"RegularizedLDA.*labels"):
         fit_parts(RegularizedLDA(), folder / "parts")
-    with pytest.raises(ValueError, match=r"nowhere"):
-        fit_parts(PCA(2), folder / "nowhere")
+    with pytest.raises(ValueError, match=r"no_such_folder"):
+        fit_parts(PCA(2), folder / "no_such_folder")
 
 
-def test_a_path_is_fitted_and_elsewhere_refused(folder):
+def test_a_path_is_accepted_by_fit_only(folder):
     X, y = labelled(300, 6)
     found = RegularizedLDA(cv=HashKFold(5)).fit(str(folder / "parts"), "kind")
     frame = pd.DataFrame(X, columns=list("abcdef"))
@@ -543,9 +546,9 @@ def test_files_of_too_many_columns_are_read_several_times(folder):
     X, _ = labelled(300, 6)
     np.save(folder / "wide.npy", np.tile(X, 20) * np.linspace(1, 3, 120))
     wide = np.load(folder / "wide.npy")
-    with pytest.warns(UserWarning, match="Krylov") as said:
+    with pytest.warns(UserWarning, match="Krylov") as caught:
         found = fit_parts(make_pipeline(StandardScaler(), PCA(2)), folder / "wide.npy", max_memory=200_000)
-    assert not [str(one.message) for one in said if "feature names" in str(one.message)]
+    assert not [str(one.message) for one in caught if "feature names" in str(one.message)]
     features = make_pipeline(StandardScaler(), PCA(2)).fit_transform(wide)
     frame = pd.DataFrame(wide, columns=found.feature_names_in_)
     np.testing.assert_allclose(found.transform(frame), features, atol=1e-3 * np.abs(features).max())
@@ -579,8 +582,34 @@ def test_class_weights_cannot_be_added_to_moments():
 
 @QUIET
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_passes_over_parts_know_no_deviations_to_explain_by():
+def test_fits_in_passes_have_no_explanations():
     X, y = labelled(60, 200)
     model = discrim.fit_parts(discrim.PCA(1), [(X[:30], y[:30]), (X[30:], y[30:])], max_memory=200_000)
     with pytest.raises(ValueError, match="deviations"):
         model.explain(X[:2])
+
+
+DOCS = Path(discrim.__file__).parents[1] / "docs"
+
+
+def use_of_the_sample(name):
+    """Return what a method, with its defaults, uses a sample of a table in parts for, in the words of the docs."""
+    reducer = METHODS[name].estimator(None, 0)
+    try:
+        asked = gathering_of(reducer)
+    except (TypeError, AttributeError):
+        return "in memory only"
+    if name == "posterior-map":
+        return "the choice of kernel and landmarks"
+    if reducer._needs().rows is not None:
+        return "the fit"
+    return "scoring a choice by folds" if asked.sample_rows else "nothing"
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are in the repository only")
+def test_the_docs_name_the_use_of_a_sample_by_each_method():
+    page = (DOCS / "scale.md").read_text(encoding="utf-8")
+    table = page.partition("| use of the sample | methods |\n| --- | --- |\n")[2].partition("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    written = {name: use for use, names in rows for name in names.replace("`", "").split(", ")}
+    assert written == {name: use_of_the_sample(name) for name, method in METHODS.items() if method.ours}

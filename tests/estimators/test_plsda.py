@@ -1,4 +1,4 @@
-"""PLS-DA: scikit-learn's regression of one-hot labels, importances, and the rule of the nearest centroid."""
+"""PLS-DA: scikit-learn's regression of one-hot labels, importances, and the nearest-centroid rule."""
 
 import literal
 import numpy as np
@@ -18,7 +18,7 @@ over_shapes = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_it_is_scikit_learns_regression_of_one_hot_labels(shape):
     X, y = labelled(*shape, seed=3)
     fitted = PLSDA(4).fit(X, y)
-    # their power iteration stops at a thousandth unless told otherwise
+    # the default tolerance of their power iteration is 1e-3
     theirs = PLSRegression(4, scale=False, tol=1e-28, max_iter=100_000).fit(X, np.eye(shape[2])[y])
     signs = np.sign((fitted.x_weights_ * theirs.x_weights_).sum(axis=0))
     for name in ("x_weights_", "x_loadings_", "y_loadings_"):
@@ -144,3 +144,8 @@ def test_weights_are_repetition_in_the_folds():
     weighted = PLSDA(2, cv=4).fit(X, y, sample_weight=weights)
     repeated = PLSDA(2, cv=4).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     np.testing.assert_allclose(weighted.q2_, repeated.q2_, atol=1e-9)
+
+
+def test_q2_of_the_largest_numbers_of_single_precision_is_finite():
+    X = np.where(np.random.default_rng(0).random((40, 6)) < 0.5, -3e38, 3e38).astype(np.float32)
+    assert np.isfinite(PLSDA(2, cv=2).fit(X, np.arange(40) % 3).q2_).all()

@@ -22,7 +22,7 @@ LOADED = {"two classes": load_breast_cancer, "three classes": load_wine, "ten cl
 
 @pytest.fixture(params=LOADED)
 def split(request):
-    X, y = LOADED[request.param](return_X_y=True)
+    X, y = (array[:700] for array in LOADED[request.param](return_X_y=True))
     return train_test_split(X, np.array([f"class {code}" for code in range(10)])[y], stratify=y, random_state=0)
 
 
@@ -91,9 +91,24 @@ def test_a_reducer_that_predicts_may_be_the_last_step(split):
         assert set(model.unusual(X_new)) <= {"no", "T2", "Q", "T2 and Q"}
 
 
-def test_what_cannot_be_estimated_is_left_out():
+def test_attributes_that_cannot_be_estimated_are_missing():
     X, y = np.random.default_rng(0).normal(size=(9, 4)), np.array([0, 0, 0, 0, 1, 1, 1, 1, 2])
     model = Predictor(make_pipeline(StandardScaler(), LinearSVC())).fit(X, y)
     assert not hasattr(model, "predict_proba")  # one class has one row
     assert not hasattr(Predictor(make_pipeline(PCA(3), KNeighborsClassifier(1))).fit(X[:4], y[2:6]), "unusual")
     assert model.predict(X).shape == (9,)
+
+
+def test_limits_of_rows_whose_squares_are_beyond_the_largest_number(rng):
+    X, y = rng.normal(size=(40, 4)), np.arange(40) % 2
+    X[y == 1, 0] += 2
+    plain = Predictor(make_pipeline(RegularizedLDA(1, shrinkage=0.1))).fit(X, y)
+    scaled = Predictor(make_pipeline(RegularizedLDA(1, shrinkage=0.1))).fit(np.ldexp(X, 400), y)
+    assert scaled.limits_.spe_limit == pytest.approx(np.ldexp(plain.limits_.spe_limit, 800), rel=1e-9)
+    np.testing.assert_array_equal(scaled.unusual(np.ldexp(X, 400)), plain.unusual(X))
+    assert plain.unusual(1e200 * X[:1]) == ["T2 and Q"]
+    with pytest.warns(UserWarning, match="unusual"):
+        beyond = Predictor(make_pipeline(RegularizedLDA(1, shrinkage=0.1))).fit(np.ldexp(X, 600), y)
+    assert beyond.limits_ is None
+    assert not hasattr(beyond, "unusual")
+    np.testing.assert_array_equal(beyond.predict(np.ldexp(X, 600)), plain.predict(X))

@@ -1,4 +1,4 @@
-"""PCA of the columns that tell the classes apart one by one."""
+"""PCA of the columns that separate the classes one by one."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from discrim import PCA, ClassMoments, ScreenedPCA
 
 
 def genes(n=60, d=200, informative=6, seed=0):
-    """Many columns, loud ones first, of which a few quiet ones differ between the classes."""
+    """Return many columns, those of large variance first; a few of small variance differ between the classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     X = rng.standard_normal((n, d)) * np.linspace(3, 1, d)
@@ -66,7 +66,7 @@ def test_the_count_by_folds_finds_the_few_columns_that_matter():
 
 
 def test_columns_are_screened_in_each_fold():
-    """Noise alone: held-out accuracy stays near chance, which it does not where test rows help to choose columns."""
+    """On noise, held-out accuracy stays near chance; it would not if test rows helped to select columns."""
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((60, 800)), np.arange(60) % 2
     assert abs(ScreenedPCA(1).fit(X, y).tried_accuracies_.mean() - 0.5) < 0.15

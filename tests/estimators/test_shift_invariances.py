@@ -21,7 +21,7 @@ ORDER = np.random.default_rng(3).permutation(90)
 COLUMNS = np.random.default_rng(4).permutation(7)
 TURN = ortho_group.rvs(7, random_state=5)
 AWAY = np.linspace(-20.0, 30.0, 7)
-# a change of the table, what it does to a row, and the C that means the same after it
+# a change of the table, its effect on a row, and the factor of C that compensates for it
 CHANGES = {
     "order of rows": (lambda X, y: (X[ORDER], y[ORDER]), lambda rows: rows, 1.0),
     "names": (lambda X, y: (X, np.array(["zebra", "ant", "mole"])[y]), lambda rows: rows, 1.0),
@@ -45,7 +45,7 @@ def rows():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_features_stay_what_they_are(model, change, rows):
+def test_features_are_invariant(model, change, rows):
     if model == "classifier inside" and change == "every row twice":
         pytest.skip("rows and losses count twice, the classifier once: no C makes that the same problem")
     alter, moved, factor = CHANGES[change]
@@ -77,12 +77,12 @@ def test_another_cost_is_another_problem(rows):
     X, y = rows
     for model in MODELS.values():
         turned = most_turned(model(C).fit(X, y).components_, model(C / 2).fit(X, y).components_)
-        assert turned > 1e-3  # so that the laws above can fail
+        assert turned > 1e-3  # shows that the laws above can fail
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_order_of_rows_where_duals_are_not_unique(sparse):
-    """Whole numbers put more rows on the margin than there are dimensions: many duals, one shift all the same."""
+    """Integers put more rows on the margin than there are dimensions, so duals are not unique, but the shift is."""
     rng = np.random.default_rng(453)
     X = rng.integers(0, 5, (120, 4)).astype(float)
     y = np.searchsorted([3, 5], X[:, 0] + X[:, 1] + rng.integers(0, 2, 120))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import posed_in
+from estimators import with_coordinates
 from geometry import largest_angle, most_turned
 from samples import labelled
 
@@ -29,7 +29,7 @@ def test_is_pca_of_the_shifted_rows(table, shift, basis, container, weighted):
     X, y = table
     weights = np.random.default_rng(3).uniform(0.5, 2, len(y)) if weighted else None
     wanted = components_of_shifted_rows(X, y, shift, weights)
-    found = posed_in(basis, ShiftedPCA(3, shift=shift, tol=TIGHT)).fit(container(X), y, sample_weight=weights)
+    found = with_coordinates(basis, ShiftedPCA(3, shift=shift, tol=TIGHT)).fit(container(X), y, sample_weight=weights)
     assert most_turned(found.components_, wanted.components_) < 1e-8
     np.testing.assert_allclose(found.eigenvalues_, wanted.eigenvalues_, rtol=1e-9)
     np.testing.assert_allclose(found.explained_variance_ratio_, wanted.explained_variance_ratio_, rtol=1e-9)
@@ -98,7 +98,7 @@ def test_reconstruction_is_never_better_than_that_of_pca(seed):
         assert reconstruction_error(ShiftedPCA(2, shift=shift).fit(X, y), X) >= least * (1 - 1e-12)
 
 
-def test_a_large_shift_leaves_the_moves_themselves(table):
+def test_a_large_shift_leaves_the_directions_of_the_shift(table):
     X, y = table
     rows = LabelledRows(X, y.astype(np.intp), np.arange(3))
     found = margin_shift(rows, 3, C=1.0, tol=TIGHT, max_iter=20_000)

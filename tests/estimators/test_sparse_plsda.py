@@ -1,4 +1,4 @@
-"""Sparse PLS-DA: mixOmics' rule, the number of features by folds, and how stable their choice is."""
+"""Sparse PLS-DA: mixOmics' rule, the number of features by cross-validation, and stability of the selection."""
 
 import literal
 import numpy as np
@@ -44,7 +44,7 @@ def test_scaled_labels_are_those_of_the_literal_deflation():
 
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e6, 0.1])
 def test_an_offset_does_not_select_a_feature_by_rounding(offset):
-    """Features without covariance with the labels are not selected, also where all others are used up."""
+    """Features without covariance with the labels are not selected, even if all others are already selected."""
     y = np.arange(24) % 2
     rng = np.random.default_rng(0)
     idle = rng.integers(-8, 8, (12, 4)).repeat(2, axis=0) / 8  # each row in both classes: equal means
@@ -115,7 +115,7 @@ def test_held_out_accuracies_are_those_of_fits_on_the_training_rows():
         assert accuracy == pytest.approx(np.mean(fits))
 
 
-def test_a_class_that_a_training_set_lacks_is_missed_and_nothing_else():
+def test_a_class_missing_in_a_training_set_is_the_only_one_missed():
     X, y = planted(12, 6)
     y = y.copy()
     y[:1] = 9
@@ -133,12 +133,12 @@ def test_classes_of_one_row_need_a_number():
 def test_a_large_constant_column_does_not_matter():
     X, y = planted(30, 6)
     plain = SparsePLSDA(2, keep=[2, 3]).fit(X, y)
-    beside = SparsePLSDA(2, keep=[2, 3]).fit(np.c_[X, np.full(30, 1e150)], y)
-    np.testing.assert_allclose(beside.x_weights_[:-1], plain.x_weights_, atol=1e-12)
-    assert not beside.x_weights_[-1].any()
+    wider = SparsePLSDA(2, keep=[2, 3]).fit(np.c_[X, np.full(30, 1e150)], y)
+    np.testing.assert_allclose(wider.x_weights_[:-1], plain.x_weights_, atol=1e-12)
+    assert not wider.x_weights_[-1].any()
 
 
-def test_a_feature_whose_weight_is_rounding_is_not_selected_wherever_the_origin_is():
+def test_a_feature_whose_weight_is_rounding_is_not_selected_at_any_offset():
     y = np.arange(60) % 3
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -153,3 +153,20 @@ def test_covariances_that_are_rounding_have_no_weight():
     assert np.flatnonzero(leading_weight(cross, 4)).tolist() == [0, 2, 3]
     assert np.flatnonzero(leading_weight(cross, 4, rounding=1e-3)).tolist() == [0, 2]
     assert np.flatnonzero(leading_weight(cross)).tolist() == [0, 1, 2, 3]  # the dense method keeps all
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_largest_numbers_of_both_signs_equal_the_same_table_in_another_unit(kind):
+    X, y = np.sign(np.random.default_rng(0).normal(size=(40, 6))), np.arange(40) % 3
+    large, small = (SparsePLSDA(2, keep=2).fit(kind(unit * X), y) for unit in (1e308, 1.0))
+    np.testing.assert_allclose(large.r2x_, small.r2x_, rtol=1e-9)
+    np.testing.assert_array_equal(large.selected_, small.selected_)
+
+
+def test_a_feature_that_would_be_selected_twice_ends_the_components():
+    X, y = labelled(40, 6, seed=0)
+    X[3] *= 1e12  # after one component the remaining covariance is rounding error in the same feature
+    with pytest.warns(UserWarning, match="n_components"):
+        fitted = SparsePLSDA(4, keep=1).fit(X, y)
+    assert fitted.n_components_ == len(fitted.keep_) < 4
+    assert np.isfinite(fitted.r2x_).all()

@@ -8,11 +8,11 @@ from samples import labelled
 from sklearn.exceptions import ConvergenceWarning
 
 from discrim import PCA, SupervisedExponentialPCA
-from discrim.core.joint_factors import SharedFactors, least_factors, nearest_feasible
+from discrim.core.joint_factors import SharedFactors, minimise_factors, nearest_feasible
 from discrim.estimators import factor_models as supervised_exponential_pca
 
 
-def posed(n=12, d=4, alpha=1.7, beta=0.3, seed=0):
+def made_problem(n=12, d=4, alpha=1.7, beta=0.3, seed=0):
     X, y = labelled(n, d, seed=seed)
     H = X - X.mean(axis=0)
     H /= np.sqrt((H**2).sum() / n)
@@ -28,7 +28,7 @@ def random_feasible(n, k, rng):
 
 
 def test_the_objective_is_that_of_the_definition():
-    H, y, problem = posed(n=6)
+    H, y, problem = made_problem(n=6)
     values, vectors = random_feasible(6, 2, np.random.default_rng(1))
     M = (vectors * values) @ vectors.T
     found = problem.value_and_slope(values, vectors, None)[0]
@@ -36,9 +36,9 @@ def test_the_objective_is_that_of_the_definition():
 
 
 def test_its_slope_is_that_of_small_changes():
-    _, _, problem = posed(n=8)
+    _, _, problem = made_problem(n=8)
     values, vectors = random_feasible(8, 3, np.random.default_rng(2))
-    values = 0.5 * values + 3 / 16  # inside, where both ways are open
+    values = 0.5 * values + 3 / 16  # an interior point, so both directions are feasible
     slope = problem.value_and_slope(values, vectors, None)[1]
     M = (vectors * values) @ vectors.T
     change = np.random.default_rng(3).standard_normal((8, 8))
@@ -50,8 +50,8 @@ def test_its_slope_is_that_of_small_changes():
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_no_feasible_matrix_is_lower(k):
     """By convexity F(M') ≥ F(M) + ⟨slope, M' − M⟩, whose least value over all M' is a sum of eigenvalues."""
-    _, _, problem = posed()
-    found = least_factors(problem, k, tol=1e-11, max_iter=2000)
+    _, _, problem = made_problem()
+    found = minimise_factors(problem, k, tol=1e-11, max_iter=2000)
     assert found.is_settled
     assert (np.diff(found.objective) <= 0).all()
     assert ((found.values >= 0) & (found.values <= 1)).all()
@@ -86,7 +86,7 @@ def test_directions_span_what_the_leading_factors_give_back_of_the_rows():
     assert fitted.factor_weights_.sum() == pytest.approx(2)
 
 
-def test_next_to_no_weight_on_labels_is_pca_and_much_draws_to_them():
+def test_a_label_weight_near_zero_is_pca_and_a_large_one_separates():
     X, y = labelled(40, 5)
     principal = PCA(2).fit(X).components_
     assert (
@@ -97,7 +97,7 @@ def test_next_to_no_weight_on_labels_is_pca_and_much_draws_to_them():
 
 
 def test_many_rows_are_refused_but_not_many_copies(monkeypatch):
-    monkeypatch.setattr(supervised_exponential_pca, "MOST_ROWS", 30)
+    monkeypatch.setattr(supervised_exponential_pca, "MAX_ROWS", 30)
     X, y = labelled(30, 4)
     SupervisedExponentialPCA(2).fit(np.r_[X, X], np.r_[y, y])
     with pytest.raises(ValueError, match="rows"):

@@ -1,4 +1,4 @@
-"""Factors that rows and labels share: where EM ends, found at once."""
+"""Factors that rows and labels share: the fixed point of EM, computed directly."""
 
 import literal
 import numpy as np
@@ -66,7 +66,7 @@ def test_labels_that_follow_from_the_rows_meet_the_floor():
     fitted = SupervisedProbabilisticPCA(2).fit(X, y)
     assert np.isfinite(fitted.log_likelihood_)
     mean_square = np.mean(literal.label_contrasts(y) ** 2)
-    assert fitted.label_noise_variance_ >= joint_factors.LEAST_NOISE * mean_square * (1 - 1e-12)
+    assert fitted.label_noise_variance_ >= joint_factors.MIN_NOISE * mean_square * (1 - 1e-12)
 
 
 def test_many_columns_by_products(monkeypatch):
@@ -87,6 +87,6 @@ def test_the_slope_is_that_of_the_deviance_on_either_side_of_the_floors(log_s, k
     covariance = joint_factors.JointCovariance(values, vectors.T @ full[:4, 4:], full[4:, 4:])
     low, at, high = (joint_factors.JointFactors.at(covariance, log_s + step, k) for step in (-1e-5, 0, 1e-5))
     assert (high.deviance - low.deviance) / 2e-5 == pytest.approx(at.slope, rel=1e-3, abs=1e-5)
-    if (log_s, k) == (9.0, 3):  # where the labels' floor decides
-        floor = joint_factors.LEAST_NOISE * np.trace(full[4:, 4:]) / 2
+    if (log_s, k) == (9.0, 3):  # the floor of the labels is active
+        floor = joint_factors.MIN_NOISE * np.trace(full[4:, 4:]) / 2
         assert at.noise / at.s**2 == pytest.approx(floor)

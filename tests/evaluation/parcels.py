@@ -1,4 +1,4 @@
-"""What workers are given to do, in a module that imports little: each new worker imports it."""
+"""Tasks of workers, in a module with few imports because each new worker imports it."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""`compare` from Python: what comes out, what is kept, what is refused."""
+"""`compare` from Python: results, stored trials, and errors."""
 
 from dataclasses import replace
 
@@ -20,9 +20,10 @@ from discrim.cli import screen
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison, finished_splits
 from discrim.evaluation.plan import labelled_table, planned, stratified_sample
+from discrim.evaluation.results import Cell
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store
-from discrim.evaluation.wording import table_lines
+from discrim.evaluation.wording import pipeline_name, table_lines
 
 SMALL = {"methods": ["regularized-lda"], "n_components": [1, 2], "n_splits": 4, "n_jobs": 1}
 
@@ -37,18 +38,18 @@ def found(wine):
     return compare(*wine, **SMALL)
 
 
-def test_missing_labels_are_no_class():
+def test_missing_labels_are_not_a_class():
     X = np.random.default_rng(0).normal(size=(30, 3))
     for labels in (np.where(np.arange(30) < 5, None, "a"), np.where(np.arange(30) < 5, np.nan, 1.0)):
         with pytest.raises(ValueError, match="5 labels are missing"):
             compare(X, labels)
 
 
-def test_numbers_of_components_are_whole():
+def test_numbers_of_components_are_integers():
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
     settings = {"methods": ["pca"], "classifiers": ["5-nn"], "n_splits": 2, "n_jobs": 1}
     assert {line.k for line in compare(X, y, n_components=2, **settings).lines} <= {2, 3}
-    with pytest.raises(ValueError, match=r"Numbers of components \[1.7\] came"):
+    with pytest.raises(ValueError, match=r"n_components must be .*1\.7"):
         compare(X, y, n_components=[1.7], **settings)
 
 
@@ -77,14 +78,14 @@ def test_a_data_frame_a_sparse_table_and_other_label_names_give_the_same(wine, f
         assert again.table().drop(columns="seconds").equals(found.table().drop(columns="seconds"))
 
 
-def test_a_store_keeps_what_was_done(wine, tmp_path, monkeypatch):
+def test_a_store_keeps_finished_trials(wine, tmp_path, monkeypatch):
     first = compare(*wine, **SMALL, store=tmp_path / "kept.sqlite")
     monkeypatch.setattr("discrim.evaluation.run.evaluate", None)
     again = compare(*wine, **SMALL, store=tmp_path / "kept.sqlite")
     assert again.table().equals(first.table())
 
 
-def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
+def test_finished_trials_of_a_run_can_be_inspected(wine, tmp_path):
     grid = planned(labelled_table(*wine), "wine", ["pca"], ["5-nn"], [1, 2], n_splits=4)
 
     def stop(done, total):
@@ -100,9 +101,9 @@ def test_the_part_of_a_run_that_was_done_can_be_looked_at(wine, tmp_path):
     assert {line.n_splits for line in part.lines} == {2}
 
 
-def test_where_nothing_worked_there_is_no_best():
+def test_without_results_there_is_no_best():
     grid = planned(labelled_table(np.eye(4), list("aabb")), "tiny", ["pca"], ["svm"], [1], n_splits=2, scale="none")
-    nothing = Comparison(grid, [])
+    nothing = Comparison.of(grid, [])
     assert nothing.best is None
     assert nothing.verdict is None
     assert "every trial failed" in nothing.answer
@@ -112,28 +113,28 @@ def test_where_nothing_worked_there_is_no_best():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"methods": ["pqa"]}, "No method is named 'pqa'"),
-        ({"classifiers": "svn"}, "No classifier is named 'svn'"),
-        ({"protocol": "loo"}, "No protocol is named 'loo'"),
+        ({"methods": ["pqa"]}, "methods must be .*got 'pqa'"),
+        ({"classifiers": "svn"}, "classifiers must be .*got 'svn'"),
+        ({"protocol": "loo"}, "protocol must be .*'loo'"),
         ({"scale": "log"}, "No scale is named 'log'"),
         ({"metric": "aux"}, "metric must be one of"),
         ({"metric": "auc"}, "must be used with two classes"),
         ({"equal_rows": "both"}, "equal_rows must be one of"),
-        ({"n_components": "many"}, "n_components='many'"),
-        ({"n_components": [0, 2]}, "at least 1"),
-        ({"n_components": [14]}, "only 13 features"),
-        ({"n_components": None}, "n_components=None. Pass whole numbers"),
-        ({"n_components": 2.5}, "n_components=2.5. Pass whole numbers"),
-        ({"classifiers": []}, "No classifier is named"),
-        ({"n_splits": 2.5}, "n_splits=2.5 came; possible are whole numbers"),
-        ({"n_splits": "5"}, "n_splits='5' came"),
-        ({"n_jobs": 1.5}, "n_jobs=1.5 came"),
-        ({"most_rows": 60.5}, "most_rows=60.5 came"),
-        ({"seed": -1}, "seed=-1 came; possible are whole numbers from 0 on"),
-        ({"protocol": "few-shot", "per_class": 2.5}, "per_class=2.5 came"),
+        ({"n_components": "many"}, "n_components must be"),
+        ({"n_components": [0, 2]}, "n_components must be"),
+        ({"n_components": [14]}, "n_components must be at most 13"),
+        ({"n_components": None}, "n_components must be"),
+        ({"n_components": 2.5}, "n_components must be"),
+        ({"classifiers": []}, "classifiers must name"),
+        ({"n_splits": 2.5}, "n_splits must be a whole number"),
+        ({"n_splits": "5"}, "n_splits must be a whole number"),
+        ({"n_jobs": 1.5}, "n_jobs must be a whole number"),
+        ({"most_rows": 60.5}, "most_rows must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"protocol": "few-shot", "per_class": 2.5}, "per_class must be a whole number"),
     ],
 )
-def test_wrong_words_are_refused_before_anything_is_done(wine, options, message, monkeypatch):
+def test_invalid_arguments_are_rejected_before_any_fit(wine, options, message, monkeypatch):
     monkeypatch.setattr("discrim.evaluation.compare.run", None)
     with pytest.raises(ValueError, match=message):
         compare(*wine, **options)
@@ -149,10 +150,10 @@ def test_rows_that_cannot_be_compared_are_refused(wine):
         compare(X, np.zeros(len(X)))
 
 
-# --- what one may pass beside names ---------------------------------------------------------------------------------
+# --- estimators, groups and weights ---------------------------------------------------------------------------------
 
 
-def test_estimators_and_pipelines_are_compared_beside_names(wine):
+def test_estimators_and_pipelines_are_compared_with_named_methods(wine):
     given = [
         decomposition.PCA(),
         make_pipeline(StandardScaler(), PLSTransformer()),
@@ -188,7 +189,7 @@ class PLSTransformer(PLSRegression):
         return super().fit(X, np.eye(3)[np.asarray(y, dtype=int)])
 
 
-def test_a_transformer_that_cannot_be_told_how_many_is_tried_as_it_is(wine):
+def test_a_transformer_without_n_components_is_tried_unchanged(wine):
     found = compare(*wine, methods=[SelectKBest(k=4)], n_components=[1], classifiers="5-nn", n_splits=2, n_jobs=1)
     assert next(line for line in found.lines if line.method == "SelectKBest").k == 4
     X = wine[0].copy()
@@ -197,10 +198,10 @@ def test_a_transformer_that_cannot_be_told_how_many_is_tried_as_it_is(wine):
     assert next(line for line in found.lines if line.method == "SelectKBest").k == 4
 
 
-def test_what_is_no_estimator_is_refused_and_other_parameters_are_other_trials(wine, tmp_path):
-    with pytest.raises(TypeError, match="Pass names of methods, or estimators"):
+def test_objects_that_are_not_estimators_are_rejected_and_parameters_identify_trials(wine, tmp_path):
+    with pytest.raises(TypeError, match="methods must be"):
         compare(*wine, methods=[decomposition.PCA])
-    with pytest.raises(ValueError, match="Two estimators are called 'PCA'"):
+    with pytest.raises(ValueError, match="got 'PCA' twice"):
         compare(*wine, methods=[decomposition.PCA(), decomposition.PCA(whiten=True)])
     asked = ([decomposition.PCA(whiten=whiten)] for whiten in (False, True))
     one, other = (planned(labelled_table(*wine), "wine", these, ["5-nn"], [1], n_splits=2) for these in asked)
@@ -218,13 +219,13 @@ def test_rows_of_a_group_are_on_one_side_of_every_split(wine):
         for train, test in found.grid.splits:
             assert not set(groups[train]) & set(groups[test])
             assert set(y[train]) == set(y)
-        assert found.verdict.honest is not None
+        assert found.verdict.bias_corrected is not None
     assert not set(found.grid.by_key) & set(compare(X, y, methods="pca", n_splits=1, n_jobs=1).grid.by_key)
-    with pytest.raises(ValueError, match="takes at least 3"):
+    with pytest.raises(ValueError, match="groups must be at least 3"):
         compare(X, y, groups=np.arange(len(y)) % 2)
-    with pytest.raises(ValueError, match="in one group only"):
+    with pytest.raises(ValueError, match="at least two groups"):
         compare(X, y, groups=y)
-    with pytest.raises(ValueError, match="Pass one for each"):
+    with pytest.raises(ValueError, match="groups must"):
         compare(X, y, groups=y[:-1])
 
 
@@ -233,8 +234,8 @@ def test_whole_weights_are_repeated_rows_for_fitting_and_for_scoring(wine):
     weights = np.where(y == 0, 3.0, 1.0)
     options = {"methods": ["fisher-lda", "pls"], "classifiers": ["naive-bayes", "5-nn"], "n_components": [2]}
     found = compare(X, y, sample_weight=weights, n_splits=3, n_jobs=1, scale="none", **options)
-    assert {row.reason for row in found.skips} == {"pls takes no sample_weight"}
-    assert any("5-nn takes no sample_weight" in note for row in found.rows for note in row.notes)
+    assert {row.reason for row in found.skips} == {"pls does not accept sample_weight"}
+    assert any("5-nn does not accept sample_weight" in note for row in found.rows for note in row.notes)
     row = next(row for row in found.rows if (row.cell.method, row.cell.classifier) == ("fisher-lda", "naive-bayes"))
     train, test = found.grid.splits[row.split]
     train, test = (np.repeat(part, weights[part].astype(int)) for part in (train, test))
@@ -243,7 +244,7 @@ def test_whole_weights_are_repeated_rows_for_fitting_and_for_scoring(wine):
     assert row.scores["accuracy"] == pytest.approx(model.score(reducer.transform(X[test]), y[test]))
 
 
-def test_rows_of_weight_0_have_no_part_in_the_scales(wine):
+def test_rows_of_weight_0_do_not_change_the_scaling(wine):
     X, y = wine
     weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0)
     grid = planned(labelled_table(X, y), "wine", "pca", sample_weight=weights, n_splits=1)
@@ -289,7 +290,7 @@ def test_automatic_counts_have_one_less_than_the_classes_and_more_around_the_bes
     assert found.verdict.best.k in line.curve
 
 
-def test_progress_is_told_and_an_interrupted_run_shows_what_is_done(wine, tmp_path):
+def test_progress_is_reported_and_an_interrupted_run_shows_its_results(wine, tmp_path):
     steps, shown = [], []
 
     def stop(done, total):
@@ -302,11 +303,11 @@ def test_progress_is_told_and_an_interrupted_run_shows_what_is_done(wine, tmp_pa
     assert steps[0] == (0, steps[-1][1])
     (part,) = shown
     assert 0 < len(part.rows) < steps[-1][1]
-    assert "The run was not finished: All lines rest on 2 of 4 splits." in part.answer
+    assert "The run was not finished: All lines use 2 of 4 splits." in part.answer
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
-def test_printed_it_is_what_the_command_line_shows(wine, metric, capsys):
+def test_print_shows_what_the_command_line_shows(wine, metric, capsys):
     found = compare(*wine, **SMALL | {"methods": ["margin-subspace"], "n_components": [1, 5]}, metric=metric)
     capsys.readouterr()  # a first run says that it compiles
     screen.show_comparison(found)
@@ -348,7 +349,7 @@ def test_long_names_are_shortened_in_the_printed_table(found):
     assert max(map(len, str(wide).splitlines())) <= 80
 
 
-def test_printed_where_every_trial_failed_it_says_so(found):
+def test_print_reports_if_every_trial_failed(found):
     failed = replace(found, rows=[replace(row, status="failed", reason="too bad") for row in found.rows])
     assert str(failed).startswith("No reduction could be judged: every trial failed or was skipped.")
     assert "failed: pca, 16 trials: too bad" in str(failed)
@@ -391,19 +392,19 @@ def test_missing_cells_are_filled_inside_each_split(wine):
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
-def test_missing_groups_are_no_group(wine, missing):
+def test_missing_groups_are_rejected(wine, missing):
     groups = [f"patient {at % 30}" for at in range(178)]
     groups[3] = missing
     for given in (groups, np.array(groups, dtype=object), pd.Series(groups)):
-        with pytest.raises(ValueError, match="Some groups are missing"):
+        with pytest.raises(ValueError, match="groups must not be missing"):
             compare(*wine, **SMALL, groups=given)
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "datetime64[D]"])
-def test_missing_numbers_and_dates_are_no_group(wine, kind):
+def test_missing_numbers_and_dates_as_groups_are_rejected(wine, kind):
     groups = (np.arange(178) % 30).astype(kind)
     groups[3] = "nat" if kind.startswith("date") else np.nan
-    with pytest.raises(ValueError, match="Some groups are missing"):
+    with pytest.raises(ValueError, match="groups must not be missing"):
         compare(*wine, **SMALL, groups=groups)
 
 
@@ -413,7 +414,7 @@ def test_labels_that_numpy_would_merge_are_refused():
         labelled_table(X, np.array(["a", "a\0", "b"] * 10, dtype=object))
 
 
-def test_a_split_whose_test_rows_have_no_weight_is_skipped_and_said():
+def test_a_split_whose_test_rows_have_no_weight_is_skipped_with_a_note():
     random = np.random.default_rng(0)
     X, y, groups = random.normal(size=(60, 3)), np.arange(60) % 2, np.arange(60) // 12
     asked = {"methods": ["pca"], "classifiers": ["naive-bayes"], "n_components": [1], "n_jobs": 1}
@@ -430,22 +431,23 @@ def test_pipelines_without_results_on_every_split_are_named(found):
         else row
         for row in found.rows
     ]
-    short = Comparison(found.grid, rows)
-    assert "Not judged, for want of results on some splits: regularized-lda with 2 components and " in short.answer
+    short = Comparison.of(found.grid, rows)
+    assert "Not judged, because some splits have no result: regularized-lda with 2 components and " in short.answer
     assert "(3 of 4)" in short.answer
+    assert pipeline_name(Cell("raw", 4, "forest")) == "all columns and forest"
     assert short.verdict.recommended.k == 1 or short.verdict.recommended.method != "regularized-lda"
     assert "Not judged" not in found.answer
     assert "nothing scored higher" not in short.answer
 
 
-def test_a_sample_of_groups_that_loses_a_class_is_refused_and_else_said():
+def test_a_sample_of_groups_is_reported_and_rejected_if_it_loses_a_class():
     X, y = np.random.default_rng(0).normal(size=(200, 3)), np.arange(200) % 2
     groups = np.repeat(np.arange(20), 10)
     asked = {"methods": "pca", "classifiers": "5-nn", "n_components": [1], "n_splits": 2, "n_jobs": 1}
     found = compare(X, y, groups=groups, most_rows=120, **asked)
     assert "Compared on 120 of 200 rows, whole groups drawn at random." in found.answer
     large = np.where(np.arange(200) < 150, 0, groups)
-    with pytest.raises(ValueError, match="No row of 'rare' is among whole groups of 60 rows together"):
+    with pytest.raises(ValueError, match=r"most_rows must .*'rare'"):
         compare(X, np.where(np.arange(200) < 9, "rare", y.astype(str)), groups=large, most_rows=60, **asked)
 
 

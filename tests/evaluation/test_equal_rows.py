@@ -1,4 +1,4 @@
-"""Equal rows and groups: on one side of every split, of every inner choice, and in the printed command."""
+"""Equal rows and groups: on one side of every split and every inner choice, and in the printed command."""
 
 import numpy as np
 import pytest
@@ -28,9 +28,12 @@ def test_copies_of_continuous_rows_stay_on_one_side_and_noise_stays_noise():
     apart = compare(X, y, **FEW, equal_rows="apart")
     together, leaked = (next(line.mean for line in one.lines if line.classifier == "1-nn") for one in (found, apart))
     assert together < 0.7 < leaked
-    assert "120 rows equal another row; equal rows stay on one side" in found.answer
-    assert "are split like all others" in apart.answer
-    assert found.verdict.honest is not None
+    assert (
+        "120 rows are duplicates of other rows; all copies are in the training set or all in the test set"
+        in found.answer
+    )
+    assert "120 rows are duplicates of other rows; copies may be in both" in apart.answer
+    assert found.verdict.bias_corrected is not None
     assert not set(found.grid.by_key) & set(apart.grid.by_key)
 
 
@@ -41,7 +44,7 @@ def test_equal_rows_of_few_discrete_columns_are_ordinary():
     assert equal_numbers(table, "auto") is None
     assert equal_numbers(table, "apart") is None
     assert len(np.unique(equal_numbers(table, "together"))) == 16
-    assert "300 rows equal another row and are split like all others" in compare(X, y, **FEW).answer
+    assert "300 rows are duplicates of other rows; copies may be in both" in compare(X, y, **FEW).answer
     assert equal_numbers(labelled_table(random.normal(size=(50, 3)), np.arange(50) % 2), "together") is None
 
 

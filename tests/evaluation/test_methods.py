@@ -1,4 +1,4 @@
-"""The registry keeps what its columns promise: nested components, limits, and features like the estimators' own."""
+"""Entries of the registry: nested components, limits, and the estimators' own features."""
 
 import warnings
 
@@ -39,7 +39,7 @@ def fitted_features(method, k, X, y):
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_from_where_it_is_said_the_first_components_of_many_are_the_few(name, rows):
+def test_nested_methods_are_nested_from_the_stated_count(name, rows):
     method, (X, y) = REDUCTIONS[name], rows
     sizes = Sizes(*X.shape, 3)
     most, least = min(4, method.most_components(sizes)), method.nested_from(sizes)
@@ -54,7 +54,7 @@ def test_from_where_it_is_said_the_first_components_of_many_are_the_few(name, ro
 
 
 @pytest.mark.parametrize("name", [*REDUCTIONS, *SHIFTED])
-def test_the_most_components_can_be_had(name, rows):
+def test_the_stated_maximum_of_components_can_be_fitted(name, rows):
     method, (X, y) = (METHODS | PAPER_METHODS)[name], rows
     if name == "nca":
         pytest.skip("slow, and bounded by the number of columns like the others")
@@ -74,9 +74,9 @@ def test_names_are_found_once_in_order_or_refused():
     assert slow <= {method.name for method in named_methods(["default"], n_rows=20_000)}
     assert slow.isdisjoint(method.name for method in named_methods(["default"], n_rows=20_001))
     assert "posterior-map" in {method.name for method in named_methods(["posterior-map"], n_rows=50_000)}
-    with pytest.raises(ValueError, match=r"No method is named 'pcaa'. Did you mean pca"):
+    with pytest.raises(ValueError, match=r"methods must be .*got 'pcaa'. Did you mean pca"):
         named_methods(["pcaa"])
-    with pytest.raises(ValueError, match=r"No classifier is named 'svn'. Did you mean svm"):
+    with pytest.raises(ValueError, match=r"classifiers must be .*got 'svn'. Did you mean svm"):
         named_classifiers(["svn"])
 
 

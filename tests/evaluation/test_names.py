@@ -1,4 +1,4 @@
-"""What a comparison must offer by name: nothing of it may go missing."""
+"""Names that a comparison must offer."""
 
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import DEFAULT_METHODS, METHODS
@@ -33,7 +33,7 @@ def test_every_baseline_is_scikit_learns_and_every_method_ours():
         assert type(fitted).__module__.startswith(("sklearn.", "discrim.evaluation.baselines"))
 
 
-def test_the_default_reducer_comes_first_and_the_short_list_has_the_yardsticks():
+def test_the_default_reducer_is_listed_first_and_the_short_list_has_the_baselines():
     assert next(iter(METHODS)) == DEFAULT_METHODS[0] == "bayes-error-lda"
     assert {"pca", "raw", "margin-subspace", "regularized-lda"} <= set(DEFAULT_METHODS)
 

@@ -1,4 +1,4 @@
-"""The permutation test: its p value, what is exchanged, and that it holds where there is no signal."""
+"""Permutation test: its p value, the permuted units, and its size without signal."""
 
 import json
 
@@ -10,8 +10,7 @@ from discrim.cli.screen import print_json
 from discrim.evaluation.permutation import PermutationTest, permutation_test, permuted_labels, require_exchange
 from discrim.evaluation.plan import labelled_table, planned
 from discrim.evaluation.results import Cell
-from discrim.report.page import Origin, page
-from discrim.report.permuted_scores import permutation_chart
+from discrim.report.page import Origin, page, permutation_chart
 
 CELL = Cell("pls-da", 1, "1-nn")
 
@@ -31,7 +30,7 @@ def table(seed, signal, n=24):
     return X, y
 
 
-def test_p_is_uniform_where_there_is_no_signal():
+def test_p_is_uniform_without_signal():
     p = np.array([permutation_test(grid_of(*table(seed, 0.0)), CELL, "accuracy", 9).p_value for seed in range(40)])
     assert set(np.round(10 * p).astype(int)) <= set(range(1, 11))
     for level in (0.1, 0.3, 0.5):  # never more often than it says, but for chance: four deviations of 40 draws
@@ -39,13 +38,13 @@ def test_p_is_uniform_where_there_is_no_signal():
     assert 0.4 < p.mean() < 0.75  # equal scores count as high, so it lies a little above a half
 
 
-def test_p_is_as_small_as_can_be_where_labels_are_plain():
+def test_p_is_minimal_if_classes_are_separated():
     found = permutation_test(grid_of(*table(0, 30.0), n_splits=3), CELL, "accuracy", 19)
     assert found.p_value == pytest.approx(1 / 20)
     assert found.score > found.permuted.max()
     assert found.n_splits == 3
     assert found.permuted.mean() < 0.8
-    assert "0 of 19 times as much, so it is more than chance (p = 0.050)" in str(found)
+    assert "is better than chance (p = 0.050). None of 19 permutations" in str(found)
 
 
 def test_the_score_is_that_of_the_comparison_on_the_same_splits():
@@ -64,7 +63,7 @@ def test_equal_and_failed_scores_count_as_high():
     tested = PermutationTest(CELL, "accuracy", 0.8, np.array([0.8, 0.79, 0.81, np.nan, 0.1]), 1)
     assert tested.as_high == 3
     assert tested.p_value == pytest.approx(4 / 6)
-    assert "not shown to be more than chance" in str(tested)
+    assert "not significantly better than chance" in str(tested)
 
 
 def test_labels_are_exchanged_inside_groups_or_by_whole_groups():
@@ -79,7 +78,7 @@ def test_labels_are_exchanged_inside_groups_or_by_whole_groups():
     assert seen == {(1, 1, 1, 0, 0, 0, 0, 0), (0, 0, 0, 1, 1, 1, 0, 0), (0, 0, 0, 0, 0, 0, 1, 1)}
 
 
-def test_what_was_exchanged_is_said():
+def test_the_permuted_units_are_reported():
     X, y = table(1, 3.0)
     inside = permutation_test(grid_of(X, y, groups=np.arange(24) // 6), CELL, "accuracy", 2)
     assert inside.exchanged == "labels inside groups"
@@ -92,7 +91,7 @@ def test_groups_of_nearly_one_label_each_are_refused_before_the_comparison():
     groups = np.repeat(np.arange(12), 10)
     nearly = groups % 2
     nearly[0] = 1
-    with pytest.raises(ValueError, match=r"inside groups would change 1\.5 % of them"):
+    with pytest.raises(ValueError, match=r"groups must .*1\.5 % of the labels"):
         compare(X, nearly, groups=groups, permutations=9, methods="pls-da", n_components=[1], n_jobs=1)
     require_exchange(grid_of(X, y, groups=groups))  # half of the labels change
     require_exchange(grid_of(X, groups % 2, groups=groups))  # whole groups exchange theirs
@@ -104,7 +103,7 @@ def test_it_is_on_the_page_in_json_and_in_the_chart(capsys):
     found = compare(*table(0, 30.0), permutations=9, **options)
     text = page([found], Origin())
     assert 'data-chart="permutations"' in text
-    assert "0 of 9 times as much" in text
+    assert "None of 9 permutations of the labels" in text
     print_json(found)
     facts = json.loads(capsys.readouterr().out)["permutations"]
     assert facts["p_value"] == pytest.approx(0.1)
@@ -119,22 +118,21 @@ def test_it_is_on_the_page_in_json_and_in_the_chart(capsys):
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "many"])
 def test_other_numbers_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"permutations=.* came; possible are whole numbers"):
+    with pytest.raises(ValueError, match="permutations must be a whole number"):
         compare(*table(0, 1.0), permutations=wrong)
 
 
-def test_a_pipeline_without_a_score_is_not_said_to_be_tested():
+def test_a_pipeline_without_a_score_is_reported_as_not_tested():
     tested = PermutationTest(Cell("pca", 2, "5-nn"), "accuracy", np.nan, np.array([0.3, 0.4]), 4)
-    said = "Permutation test: pca with 2 components and 5-nn has no score on some of 4 splits: no test."
-    assert str(tested) == said
+    assert "not possible, because pca with 2 components and 5-nn has no score" in str(tested)
     assert tested.p_value == 1
 
 
 @pytest.mark.parametrize(
     ("permutations", "ending"),
-    [(18, "(p = 0.053; fewer than 19 permutations can show nothing)."), (19, "more than chance (p = 0.050).")],
+    [(18, "(p = 0.053; at least 19 permutations are needed)."), (19, "is better than chance (p = 0.050).")],
 )
-def test_so_few_permutations_that_nothing_can_be_shown_are_said_to_be(permutations, ending):
+def test_too_few_permutations_are_reported(permutations, ending):
     tested = PermutationTest(Cell("pca", 2, "5-nn"), "accuracy", 0.9, np.full(permutations, 0.5), 4)
-    assert str(tested).endswith(ending)
-    assert ("not shown" in str(tested)) == (permutations < 19)
+    assert ending in str(tested)
+    assert ("not significantly" in str(tested)) == (permutations < 19)

@@ -1,4 +1,4 @@
-"""The recommended pipeline as a value, and the classifiers that it may name."""
+"""The recommended pipeline as a value, and the classifiers that it may contain."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from sklearn.datasets import make_classification
 
 from discrim import compare
 from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS
-from discrim.evaluation.results import Setting
+from discrim.evaluation.plan import labelled_table, planned
 
 
 def test_a_comparison_names_the_recommended_pipeline_with_its_settings():
@@ -24,6 +24,14 @@ def test_every_classifier_takes_class_weights_or_leaves_them(name):
     for weight in (None, "balanced"):
         first, second = (CLASSIFIERS[name].estimator(weight).fit(X, y).predict(X) for _ in range(2))
         assert first.tolist() == second.tolist()
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classes_whose_names_are_digits_are_weighted_as_their_numbers(name):
+    X, y = make_classification(60, 5, weights=[0.8], random_state=0)
+    by_number, by_name = (CLASSIFIERS[name].estimator("balanced").fit(X, labels) for labels in (y, y.astype(str)))
+    assert by_number.predict(X).astype(str).tolist() == by_name.predict(X).tolist()
+    assert by_name.classes_.tolist() == ["0", "1"]
 
 
 def test_class_weights_change_what_a_partner_predicts():
@@ -45,5 +53,8 @@ def test_partners_are_fitted_on_a_sample_of_many_rows(name, monkeypatch):
 
 
 def test_keys_of_stored_trials_do_not_change_with_settings_that_are_not_used():
-    assert "class_weight" not in Setting("a", "b", "kfold").written
-    assert Setting("a", "b", "kfold").run_key != Setting("a", "b", "kfold", class_weight="balanced").run_key
+    table = labelled_table(np.arange(40.0).reshape(20, 2), np.arange(20) % 2)
+    plain, weighted = (planned(table, "t", "pca", n_splits=2, class_weight=one) for one in (None, "balanced"))
+    assert plain.setting.keys() == weighted.setting.keys() - {"class_weight"}
+    assert "equal_rows" not in plain.setting
+    assert not plain.by_key.keys() & weighted.by_key.keys()

@@ -1,4 +1,4 @@
-"""Runs: only what is missing is done, the answer does not depend on how often a run was stopped or on its workers."""
+"""Runs: only missing trials are computed; interruptions and the number of workers do not change the result."""
 
 import errno
 import multiprocessing
@@ -15,9 +15,8 @@ from parcels import double, full, kill_at_three, kill_at_three_once, threads_of_
 from sklearn.datasets import load_iris
 
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.grid import Grid, automatic_counts, product, training_sizes
 from discrim.evaluation.methods import METHODS, Method, Sizes, named_methods
-from discrim.evaluation.plan import labelled_table
+from discrim.evaluation.plan import Grid, automatic_counts, labelled_table, product, training_sizes
 from discrim.evaluation.protocol import PROTOCOLS, named_protocol
 from discrim.evaluation.run import Memory, StoreInUseError, resumable, run, run_lock
 from discrim.evaluation.store import Store
@@ -31,7 +30,7 @@ def grid(n_splits=3, methods=("pca", "fisher-lda", "raw"), protocol="holdout-80-
 
 
 def scores(rows):
-    """What must not depend on how the run went: all but the seconds."""
+    """Return everything that must not depend on the course of a run: all but the seconds."""
     timed = {"fit_seconds"}
     return [(row.key, {k: v for k, v in row.scores.items() if k not in timed}, row.status) for row in rows]
 
@@ -109,13 +108,13 @@ def test_a_failed_trial_is_kept_and_can_be_tried_again(store, monkeypatch):
 
 
 def test_a_second_run_on_the_store_is_refused(store):
-    with run_lock(store.path), pytest.raises(StoreInUseError, match="works on"):
+    with run_lock(store.path), pytest.raises(StoreInUseError, match="must not be in use"):
         run(grid(), store, jobs=1)
 
 
 def test_a_class_too_small_for_the_protocol_is_refused_at_once():
     table = labelled_table(np.arange(10.0)[:, None], ["a"] * 9 + ["b"])
-    with pytest.raises(ValueError, match="class 'b' has 1 row"):
+    with pytest.raises(ValueError, match="got 1 for 'b'"):
         Grid("small", table, (), named_protocol("holdout-80-20"))
 
 
@@ -138,19 +137,19 @@ def test_automatic_counts():
 # --- workers ------------------------------------------------------------------------------------------------------
 
 
-def test_results_come_with_their_parcels():
+def test_results_are_returned_with_their_tasks():
     assert (
         dict(in_parallel(double, range(5), 1)) == dict(in_parallel(double, range(5), 2)) == {i: 2 * i for i in range(5)}
     )
 
 
-def test_a_parcel_that_kills_its_worker_costs_itself_only():
+def test_a_task_that_kills_its_worker_fails_alone():
     found = dict(in_parallel(kill_at_three, range(8), 2))
     assert isinstance(found.pop(3), WorkerLostError)
     assert found == {i: 2 * i for i in range(8) if i != 3}
 
 
-def test_a_worker_killed_from_outside_costs_nothing(tmp_path):
+def test_a_worker_killed_from_outside_is_replaced(tmp_path):
     found = dict(in_parallel(partial(kill_at_three_once, str(tmp_path / "killed")), range(8), 2))
     assert found == {i: 2 * i for i in range(8)}
 
@@ -164,7 +163,7 @@ def test_each_worker_has_one_thread():
 def test_numbers_of_jobs():
     assert number_of_jobs(None) == number_of_jobs(-1) >= 1
     assert number_of_jobs(3) == 3
-    with pytest.raises(ValueError, match="jobs=0"):
+    with pytest.raises(ValueError, match="jobs must be"):
         number_of_jobs(0)
 
 
@@ -175,7 +174,7 @@ def test_a_full_folder_of_shared_rows_is_named(monkeypatch, tmp_path):
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path))
 
 
-def test_that_something_is_compiled_is_said_once_and_what_comes_from_the_cache_is_not():
+def test_compilation_is_reported_once_and_not_for_cached_code():
     code = """
         import os, sys
         from discrim.evaluation.workers import announce_compiling
@@ -192,14 +191,14 @@ def test_that_something_is_compiled_is_said_once_and_what_comes_from_the_cache_i
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr.count("compiling once") == 1
+    assert done.stderr.count("Compiling code") == 1
 
 
 def _in_two_processes(number):
     return sorted(answer for _, answer in in_parallel(abs, [-number, -2, -1], 2))
 
 
-def test_where_no_worker_can_be_started_the_work_is_done_and_the_process_lives():
+def test_if_no_worker_can_be_started_the_work_is_done_in_the_process():
     """joblib starts none in a process of another pool: what a worker does when its parent is gone must not happen."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply_async(_in_two_processes, (3,)).get(timeout=60) == [1, 2, 3]
@@ -207,7 +206,7 @@ def test_where_no_worker_can_be_started_the_work_is_done_and_the_process_lives()
         assert pool.apply_async(_in_two_processes, (4,)).get(timeout=60) == [1, 2, 4]
 
 
-def test_a_run_without_a_store_is_the_same_and_keeps_nothing(store, tmp_path, monkeypatch):
+def test_a_run_without_a_store_is_the_same_and_writes_no_file(store, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = set(os.listdir(tmp_path))
     assert scores(run(grid(), Memory(), jobs=1)) == scores(run(grid(), store, jobs=1))
@@ -217,7 +216,7 @@ def test_a_run_without_a_store_is_the_same_and_keeps_nothing(store, tmp_path, mo
     assert len(run(grid(), two, jobs=1)) == len(grid().trials)  # other trials are not taken for these
 
 
-def test_a_stop_says_where_to_go_on_only_with_a_store():
+def test_a_stop_names_the_store_to_continue_only_if_there_is_one():
     for path, notes in (("kept.sqlite", 1), (None, 0)):
         with pytest.raises(KeyboardInterrupt) as caught, resumable(path):
             raise KeyboardInterrupt

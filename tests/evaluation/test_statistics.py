@@ -61,7 +61,7 @@ def test_several_comparisons_at_once_are_the_single_ones():
         assert interval.low[i, j] == pytest.approx(corrected_interval(table[:, i, j], 0.25).low)
 
 
-def test_equal_differences_give_no_doubt_and_no_nan():
+def test_equal_differences_give_no_nan():
     nothing, always = corrected_t_test(np.zeros(5), 0.25), corrected_t_test(np.full(5, -0.3), 0.25)
     assert (nothing.statistic, nothing.p_value) == (0.0, 1.0)
     assert (always.statistic, always.p_value) == (-math.inf, 0.0)
@@ -79,7 +79,7 @@ def test_sign_test_is_scipys_binomial_test_without_the_ties(alternative, wins):
     assert (test.wins, test.losses, test.ties) == (wins, 10 - wins, 4)
 
 
-def test_sign_test_of_ties_alone_says_nothing():
+def test_sign_test_of_ties_alone_has_p_1():
     assert sign_test(np.zeros(6)).p_value == 1.0
     assert sign_test(np.zeros(6), alternative="two-sided").p_value == 1.0
 
@@ -195,17 +195,17 @@ def test_nemenyi_p_values_are_those_of_scikit_posthocs():
     ("call", "message"),
     [
         (lambda: corrected_t_test([0.1], 0.25), "at least 2 splits"),
-        (lambda: corrected_t_test(DIFFERENCES, -1.0), r"ratio=-1\.0"),
-        (lambda: corrected_t_test(DIFFERENCES, math.nan), "ratio=nan"),
-        (lambda: paired_t_test(DIFFERENCES, alternative="both"), "alternative='both'"),
-        (lambda: sign_test(DIFFERENCES, alternative="both"), "alternative='both'"),
-        (lambda: corrected_interval(DIFFERENCES, 0.0, confidence=95), "confidence=95"),
+        (lambda: corrected_t_test(DIFFERENCES, -1.0), "ratio must be"),
+        (lambda: corrected_t_test(DIFFERENCES, math.nan), "ratio must be"),
+        (lambda: paired_t_test(DIFFERENCES, alternative="both"), "alternative must be"),
+        (lambda: sign_test(DIFFERENCES, alternative="both"), "alternative must be"),
+        (lambda: corrected_interval(DIFFERENCES, 0.0, confidence=95), "confidence must be"),
         (lambda: ranks([1.0, 2.0]), r"shape \(2,\)"),
-        (lambda: ranks([[1.0, math.nan]]), r"scores\[0, 1\] is NaN"),
-        (lambda: nemenyi_critical_difference(1, 5), "1 methods on 5 data sets"),
+        (lambda: ranks([[1.0, math.nan]]), "scores must not be NaN"),
+        (lambda: nemenyi_critical_difference(1, 5), "scores must have"),
     ],
 )
-def test_wrong_input_says_what_to_pass(call, message):
+def test_errors_name_the_valid_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

@@ -1,4 +1,4 @@
-"""One split: the numbers of a plain pipeline, nothing learnt from test rows, and reasons where there is no number."""
+"""One split: scores of a plain pipeline, no information from test rows, and reasons for missing scores."""
 
 import warnings
 from dataclasses import replace
@@ -33,7 +33,7 @@ def rows_of(method, counts, X, y, classifiers=("svm",), train=TRAIN, test=TEST, 
     cells = tuple(Cell(method, k, classifier) for k in counts for classifier in classifiers)
     trials = tuple({**cell._asdict(), "split": 0} for cell in cells)
     work = Work(METHODS[method], CLASSIFIERS, 0, cells, trials)
-    return evaluate(work, TrialRows(X, y, None, preprocessing(scale, sparse=issparse(X)), 0), (train, test))
+    return evaluate(work, TrialRows(X, y, None, preprocessing(scale, sparse=issparse(X)), 0), (train, test))[0]
 
 
 def test_scores_are_those_of_a_plain_pipeline(iris):
@@ -65,9 +65,11 @@ def test_nested_components_are_fitted_once_and_at_the_largest_count_of_the_grid(
         cells = tuple(Cell("counting", k, "svm") for k in (1, 2, 3))
         only_one = ({**cells[0]._asdict(), "split": 0},)  # the others were done before
         work = Work(METHODS["counting"], CLASSIFIERS, 0, cells, only_one)
-        (row,) = evaluate(work, TrialRows(X, y, None, preprocessing("standard"), 0), (TRAIN, TEST))
+        (row,), models = evaluate(work, TrialRows(X, y, None, preprocessing("standard"), 0), (TRAIN, TEST))
         assert row.cell.k == 1
-        assert fitted == expected
+        assert list(models) == [1, 2, 3]  # kept for the report: those of the first split
+        assert evaluate(work._replace(split=1), TrialRows(X, y, None, [], 0), (TRAIN, TEST))[1] == {}
+        assert fitted == 2 * expected
 
 
 def test_a_method_that_resizes_is_fitted_once_for_every_count(iris):
@@ -91,7 +93,7 @@ def test_a_method_that_resizes_is_fitted_once_for_every_count(iris):
     assert {one.status for one in features_by_count(method, [1, 2], broken).values()} == {"failed"}
 
 
-def test_nothing_is_learnt_from_test_rows(iris):
+def test_test_rows_do_not_change_a_fit(iris):
     X, y = iris
     other = X.copy()
     other[TEST] = np.random.default_rng(0).normal(50, 20, size=(75, 4))
@@ -110,7 +112,7 @@ def test_nothing_is_learnt_from_test_rows(iris):
             assert not np.allclose(seen[0][k].test, seen[1][k].test)
 
 
-def test_more_components_than_there_are_is_a_skip_that_says_so(iris):
+def test_more_components_than_possible_are_skipped_with_a_reason(iris):
     X, y = iris
     flat = np.column_stack([X[:, 0], X[:, 0], X[:, 1], X[:, 1]])  # rank 2, which shows in the fit only
     found = {row.cell.k: row for row in rows_of("margin-pca-mean", [1, 2, 3], flat, y)}
@@ -121,7 +123,7 @@ def test_more_components_than_there_are_is_a_skip_that_says_so(iris):
     assert found[3].reason.startswith("lda has at most 2 components for 75 training rows, 4 features and 3 classes")
 
 
-def test_what_goes_wrong_is_a_row_with_its_reason(iris, monkeypatch):
+def test_a_failure_is_a_row_with_its_reason(iris, monkeypatch):
     X, y = iris
 
     class Broken(FisherLDA):
@@ -183,6 +185,6 @@ def test_scores_equal_scikit_learns():
     assert found["hits"] == [int(np.sum((actual == c) & (predicted == c))) for c in "abc"]
 
 
-def test_random_methods_draw_anew_in_each_split():
+def test_random_methods_use_another_seed_in_each_split():
     seeds = {seed_of(seed, split) for seed in range(3) for split in range(20)}
     assert len(seeds) == 60

@@ -1,4 +1,4 @@
-"""The verdict: each sentence where it is true, on data and in simulation; what is recommended; honest scores."""
+"""Verdict: each sentence if it is true, on data and in simulation; recommendation; bias-corrected scores."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,15 +9,14 @@ from scipy import stats
 from sklearn.datasets import load_digits, load_iris
 
 from discrim import compare
-from discrim.evaluation.grid import FIRST_SPLITS
 from discrim.evaluation.held_out import HeldOutLabels
-from discrim.evaluation.plan import hopeless
+from discrim.evaluation.plan import FIRST_SPLITS, hopeless
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.results import Cell, Result, RunFacts, Scores, packed
+from discrim.evaluation.results import Cell, Result, Results, RunFacts, Scores, packed
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores
 from discrim.evaluation.verdict import PipelineChoice, _finding, _linear_instead, metric_for, verdict_of
-from discrim.evaluation.wording import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, recall_in_words
+from discrim.evaluation.wording import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, in_points, recall_in_words
 
 RATIO = 0.25
 METHODS = ("one", "two", "three", "four", "pca")
@@ -30,8 +29,13 @@ def choice_of(cells, scores, ratio=RATIO, nonlinear=()):
     return PipelineChoice(table, frozenset(nonlinear))
 
 
+def chosen_outside(bootstrap, choice):
+    """The score of what is chosen on rows that had no part in the choice."""
+    return bootstrap.score(bootstrap.choose(choice))
+
+
 def contrasts(choice, at):
-    return choice.contrast(at, choice.partners), choice.contrast(at, choice.of_method("pca"))
+    return choice.contrast(at, choice.partners), choice.contrast(at, choice.pca)
 
 
 def cells_of(methods=METHODS, counts=(1, 2, 3, 5, 10)):
@@ -40,7 +44,7 @@ def cells_of(methods=METHODS, counts=(1, 2, 3, 5, 10)):
 
 
 def correctness(random, n_rows, cells, expected):
-    """Which rows each cell gets right (cells × rows): rows are hard or easy for all, and for a method's cells alike."""
+    """Draw which predictions are correct (cells × rows); rows have a common and a method-specific difficulty."""
     by_method = {cell.method: random.standard_normal(n_rows) for cell in cells}
     row = random.standard_normal(n_rows)
     own = random.standard_normal((len(cells), n_rows))
@@ -70,7 +74,7 @@ def findings(choice):
     return found
 
 
-# --- in simulation, where the truth is known ------------------------------------------------------------------------
+# --- simulations with known truth -----------------------------------------------------------------------------------
 
 
 def test_where_methods_do_not_differ_a_difference_is_claimed_in_one_run_of_twenty_at_most():
@@ -116,29 +120,29 @@ def held_out_rows(random, n_rows, cells, expected, n_splits=8, minority=0.5):
     return rows, RunFacts(("no", "yes"), codes, n_splits), codes
 
 
-def test_the_honest_score_is_that_of_new_rows_where_the_score_of_the_chosen_flatters():
+def test_the_bias_corrected_score_is_that_of_new_rows():
     cells = tuple(Cell(f"m{at}", 1, "svm") for at in range(40))
-    naive, honest = [], []
+    naive, corrected = [], []
     for seed in range(12):
         rows, facts, _ = held_out_rows(np.random.default_rng(seed), 80, cells, [0.7] * len(cells))
-        found = verdict_of(rows, "accuracy", facts)
+        found = verdict_of(Results(rows, facts=facts), "accuracy")
         naive.append(found.score)
-        honest.append(found.honest.mean)
-        assert found.honest.low <= found.honest.mean <= found.honest.high
+        corrected.append(found.bias_corrected.mean)
+        assert found.bias_corrected.low <= found.bias_corrected.mean <= found.bias_corrected.high
     assert np.mean(naive) > 0.74  # the best of forty that are alike
-    assert abs(np.mean(honest) - 0.7) < 0.02
+    assert abs(np.mean(corrected) - 0.7) < 0.02
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1"])
-def test_with_one_cell_there_is_no_choice_and_the_honest_score_is_the_score(metric):
+def test_with_one_cell_the_bias_corrected_score_is_the_score(metric):
     rows, facts, _ = held_out_rows(np.random.default_rng(3), 300, (Cell("m", 1, "svm"),), [0.8], minority=0.3)
-    found = verdict_of(rows, metric, facts)
-    assert found.honest.mean == pytest.approx(found.score, abs=0.01)
+    found = verdict_of(Results(rows, facts=facts), metric)
+    assert found.bias_corrected.mean == pytest.approx(found.score, abs=0.01)
     # about 90 rows are left out and tested: two standard errors of their share are 0.08 on either side
-    assert 0.12 < found.honest.high - found.honest.low < 0.2
+    assert 0.12 < found.bias_corrected.high - found.bias_corrected.low < 0.2
 
 
-def test_a_split_without_drawn_rows_has_no_say_in_the_choice():
+def test_a_split_without_drawn_rows_does_not_count_in_the_choice():
     """Groups left out one at a time: those that a bootstrap sample lacks would look like splits of score 0."""
     random, cells = np.random.default_rng(0), (Cell("m", 1, "svm"), Cell("m", 2, "svm"))
     codes, groups = random.integers(0, 2, 800), np.repeat(np.arange(8), 100)
@@ -150,7 +154,9 @@ def test_a_split_without_drawn_rows_has_no_say_in_the_choice():
     evidence = choice_of(cells, scores, 1 / 7)
     assert evidence.reduction(scores) == 1
     for metric in ("accuracy", "balanced_accuracy", "f1"):
-        assert held_out.bootstrap(metric).score(evidence.reduction).mean == pytest.approx(right[:, 1].mean(), abs=0.01)
+        assert chosen_outside(held_out.bootstrap(metric), evidence.reduction).mean == pytest.approx(
+            right[:, 1].mean(), abs=0.01
+        )
 
 
 def test_weights_count_in_the_choice_as_in_the_score():
@@ -161,21 +167,21 @@ def test_weights_count_in_the_choice_as_in_the_score():
     )  # b is right where it matters
     weights = np.where(heavy, 10.0, 0.1)
     held_out = HeldOutLabels(cells, ("x", "y"), codes, [rows] * 2, [rows] * 2, [labels] * 2, rows, weights)
-    assert held_out.bootstrap("accuracy").score(lambda scores: int(scores.mean(axis=1).argmax())).low > 0.97
+    assert chosen_outside(held_out.bootstrap("accuracy"), lambda scores: int(scores.mean(axis=1).argmax())).low > 0.97
 
 
 def test_groups_are_drawn_as_a_whole():
     rows, facts, codes = held_out_rows(np.random.default_rng(0), 60, (Cell("m", 1, "svm"),), [0.8])
-    held_out = HeldOutLabels.of(rows, facts)
+    held_out = HeldOutLabels.from_results(Results(rows, facts=facts))
     object.__setattr__(held_out, "groups", np.repeat(np.arange(12), 5))
     drawn = held_out._draws(np.random.default_rng(0)).reshape(-1, 12, 5)
     assert (drawn == drawn[:, :, :1]).all()
     assert (drawn[:, :, 0].sum(axis=1) == 12).all()
-    alone = HeldOutLabels.of(rows, facts)._draws(np.random.default_rng(0))
+    alone = HeldOutLabels.from_results(Results(rows, facts=facts))._draws(np.random.default_rng(0))
     assert (alone[:, codes == 1].sum(axis=1) == (codes == 1).sum()).all()
 
 
-# --- what is recommended --------------------------------------------------------------------------------------------
+# --- recommendation -------------------------------------------------------------------------------------------------
 
 
 def scored(**by_cell):
@@ -207,7 +213,7 @@ def test_linear_if_not_shown_worse_then_the_fewest_components_then_the_higher_sc
     )  # 9 of 9 reduce nothing
 
 
-def test_what_the_test_shows_to_be_worse_is_not_taken_even_within_a_standard_error():
+def test_a_significantly_worse_method_is_not_chosen_even_within_a_standard_error():
     wide = around(0.9, 0, deviation=0.05)
     evidence = scored(lda_5=wide, lda_2=wide - 0.01 - around(0.0, 1, deviation=0.002))
     assert corrected_t_test(wide, RATIO).standard_error > 0.01
@@ -254,31 +260,31 @@ def test_one_split_gives_the_highest_score():
     assert chosen(scored(lda_5=[0.9], lda_2=[0.89])).k == 5
 
 
-def test_where_the_recommended_is_not_linear_a_linear_one_is_named_beside_it():
+def test_if_the_recommended_method_is_nonlinear_a_linear_one_is_named_too():
     cells = (Cell("kernel", 1, "svm"), Cell("lda", 2, "svm"), Cell("lda", 5, "svm"), Cell("raw", 9, "svm"))
     rows, facts, _ = held_out_rows(np.random.default_rng(0), 400, cells, [0.95, 0.6, 0.8, 0.8])
-    found = verdict_of(rows, "accuracy", facts, ["kernel"])
+    found = verdict_of(Results(rows, facts=facts), "accuracy", ["kernel"])
     assert (found.recommended, found.linear) == (cells[0], cells[2])
     of_linear = [row.scores["accuracy"] for row in rows if row.cell.k == 5]
     assert found.linear_score == pytest.approx(np.mean(of_linear))
-    told = f"take lda with 5 components ({100 * np.mean(of_linear):.1f} %)."
-    assert found.sentences[-1] == f"For a linear model with loadings {told}"
-    linear = verdict_of(rows, "accuracy", facts)
+    expected = f"use lda with 5 components ({100 * np.mean(of_linear):.1f} %)."
+    assert found.sentences[-1] == f"For a linear model with loadings {expected}"
+    linear = verdict_of(Results(rows, facts=facts), "accuracy")
     assert linear.linear is None
     assert "For a linear model" not in str(linear)
-    alone = verdict_of([row for row in rows if row.cell.method != "lda"], "accuracy", facts, ["kernel"])
+    alone = verdict_of(Results([row for row in rows if row.cell.method != "lda"], facts=facts), "accuracy", ["kernel"])
     assert alone.linear is None  # there is none to name
 
 
 def test_cells_with_fewer_splits_take_no_part():
     rows, facts, _ = held_out_rows(np.random.default_rng(0), 60, (Cell("a", 1, "svm"), Cell("b", 2, "svm")), [0.5, 0.9])
     part = [row for row in rows if row.cell.method == "b" or row.split < 3]
-    found = verdict_of(part, "accuracy", facts)
+    found = verdict_of(Results(part, facts=facts), "accuracy")
     assert found.recommended.method == found.best.method == "b"
-    assert found.honest is not None
+    assert found.bias_corrected is not None
 
 
-# --- what is claimed --------------------------------------------------------------------------------------------------
+# --- claims -----------------------------------------------------------------------------------------------------------
 
 
 def contrast_with_raw(difference, deviation=0.01, n_methods=1):
@@ -288,7 +294,7 @@ def contrast_with_raw(difference, deviation=0.01, n_methods=1):
     return evidence, contrasts(evidence, 0)[0]
 
 
-def test_the_other_is_the_best_of_its_kind_and_p_counts_what_was_looked_at():
+def test_the_opponent_is_the_best_of_its_kind_and_p_counts_all_candidates():
     evidence, found = contrast_with_raw(0.03, n_methods=4)
     test = corrected_t_test(evidence.table.values[0] - evidence.table.values[-2], RATIO)
     assert found.other == ("raw", 9, "svm")
@@ -309,7 +315,7 @@ def test_raw_and_pca_are_adjusted_together():
     assert contrasts(scored(pca_2=pca, raw_9=raw), 0)[1] is None  # PCA is not compared with itself
 
 
-def test_what_could_have_been_shown_is_the_edge_of_what_is():
+def test_the_detectable_difference_is_the_limit_of_significance():
     _, found = contrast_with_raw(0.001, deviation=0.04, n_methods=3)
     assert found.finding == NOT_SHOWN
     for factor, finding in ((0.99, NOT_SHOWN), (1.01, HELPS)):
@@ -317,7 +323,7 @@ def test_what_could_have_been_shown_is_the_edge_of_what_is():
         assert edge.finding == finding
 
 
-def test_what_could_have_been_shown_counts_methods_and_tests():
+def test_the_detectable_difference_counts_methods_and_tests():
     raw = around(0.8, 0, 0.01)
     evidence = scored(lda_2=raw + around(0.001, 1, 0.04), raw_9=raw, pca_2=raw + around(0.0, 2, 0.04))
     error = corrected_t_test(evidence.table.values[0] - evidence.table.values[1], RATIO).standard_error
@@ -326,7 +332,7 @@ def test_what_could_have_been_shown_counts_methods_and_tests():
     assert contrasts(evidence, 0)[0].detectable == pytest.approx(edge)
 
 
-def test_equality_is_said_only_where_the_interval_is_narrow():
+def test_equality_is_claimed_only_if_the_interval_is_narrow():
     assert contrast_with_raw(0.001, deviation=0.01)[1].finding == AS_WELL
     assert contrast_with_raw(0.001, deviation=0.05)[1].finding == NOT_SHOWN
     assert contrast_with_raw(0.015, deviation=0.03)[1].finding == NOT_SHOWN
@@ -344,17 +350,17 @@ def test_balanced_accuracy_decides_where_one_class_has_most_rows():
     assert metric_for({"a": 99, "b": 1}, "accuracy") == "accuracy"
 
 
-# --- the five sentences on tables where they are true ---------------------------------------------------------------
+# --- the five sentences on tables for which they are true -----------------------------------------------------------
 
 FEW = {"n_splits": 12, "n_jobs": 1, "methods": ["regularized-lda"]}
 
 
-def hidden_sectors(n_rows=500, n_columns=150):
+def hidden_sectors(n_rows=600, n_columns=1_000):
     """Two classes in six sectors of a ring, in a plane that only a projection shows: each column is mostly noise."""
     random = np.random.default_rng(0)
     angle = random.uniform(0, 2 * np.pi, n_rows)
     plane = np.linalg.qr(random.normal(size=(n_columns, 2)))[0].T
-    ring = 4.5 * np.column_stack([np.cos(angle), np.sin(angle)])
+    ring = 6 * np.column_stack([np.cos(angle), np.sin(angle)])
     return ring @ plane + 0.6 * random.normal(size=(n_rows, n_columns)), (angle * 3 / np.pi).astype(int) % 2
 
 
@@ -363,9 +369,10 @@ def test_reducing_helps_where_only_a_projection_shows_the_signal():
     assert found.verdict.finding == HELPS
     first, second, _ = found.sentences
     assert first.startswith("Use 2 components of pca: ")
-    assert second.startswith("Reducing helps: on all 150 columns, ")
+    assert second.startswith("Reducing helps: on all 1000 columns, ")
     assert "(difference +" in second
-    assert found.verdict.headline == "Reducing helps: 2 components instead of 150 columns"
+    assert found.verdict.against_raw.p_value < 0.005  # far from the level: the truth is clear
+    assert found.verdict.headline == "Reducing helps: 2 components instead of 1000 columns"
 
 
 def test_keep_your_columns_where_a_forest_wins_by_construction():
@@ -406,7 +413,7 @@ def test_no_difference_can_be_shown_with_few_rows():
     found = compare(X[::3], y[::3], n_components=[2], **FEW)
     assert found.verdict.finding == NOT_SHOWN
     assert found.sentences[1].startswith("As far as 50 rows can tell, they are as good as all 4 columns: ")
-    assert "would go unnoticed" in found.sentences[1]
+    assert in_points(found.verdict.against_raw.detectable) in found.sentences[1]
     assert found.verdict.headline == "2 components are as good as 4 columns"
     assert found.verdict.against_raw.detectable > abs(found.verdict.against_raw.difference)
 
@@ -415,10 +422,10 @@ def test_without_signal_nothing_is_better_than_the_largest_class():
     random = np.random.default_rng(1)
     found = compare(random.standard_normal((90, 5)), np.arange(90) % 2, n_components=[1, 2], **FEW)
     assert found.verdict.finding == NO_SIGNAL
-    assert found.answer.startswith("Nothing is shown to classify better than naming the largest class (50.0 %).")
+    assert found.answer.startswith("Nothing is significantly better than predicting the largest class (50.0 %).")
     assert "90 rows may be too few" in found.sentences[1]
     assert "the best PCA" not in found.answer
-    assert found.sentences[2].startswith("The simplest of the pipelines that scored alike is ")
+    assert found.sentences[2].startswith("The simplest of the pipelines with similar scores is ")
     assert found.verdict.headline.startswith("No signal")
     assert found.verdict.majority == pytest.approx(0.5)
 
@@ -436,7 +443,7 @@ def test_signal_in_raw_features_or_in_the_best_reduction_is_signal():
     assert _finding(scored(lda_1=np.full(20, 0.9)), 0, None, majority) == NOT_SHOWN
 
 
-def test_no_signal_is_not_said_where_the_test_cannot_show_any():
+def test_no_signal_is_not_claimed_if_the_test_has_no_power():
     """With more test rows than training rows the corrected test finds hardly anything better than the largest class."""
     evidence, majority = scored(lda_1=around(0.52, 0, 0.1)), np.full(20, 0.5)
     for ratio, finding in ((1.0, NO_SIGNAL), (9.0, NOT_SHOWN)):
@@ -449,12 +456,12 @@ def test_few_splits_of_many_methods_hide_no_signal_that_rows_show(expected, sign
     """Two splits show next to nothing by any t test; held-out rows far above the largest class are a signal still."""
     cells = (*(Cell(f"m{at}", 1, "svm") for at in range(40)), Cell("raw", 9, "svm"))
     rows, facts, _ = held_out_rows(np.random.default_rng(0), 200, cells, [expected] * len(cells), n_splits=2)
-    found = verdict_of(rows, "accuracy", facts)
+    found = verdict_of(Results(rows, facts=facts), "accuracy")
     assert (found.finding != NO_SIGNAL) == signal
-    assert ("naming the largest class" in str(found)) == (not signal)
+    assert ("predicting the largest class" in str(found)) == (not signal)
 
 
-def test_the_same_difference_in_every_split_is_said_to_leave_nothing_to_test():
+def test_the_same_difference_in_every_split_is_reported_as_untestable():
     raw = around(0.8, 0)
     lower = contrasts(scored(lda_2=raw - 0.1, raw_9=raw), 0)[0]
     assert lower.finding == NOT_SHOWN
@@ -463,7 +470,7 @@ def test_the_same_difference_in_every_split_is_said_to_leave_nothing_to_test():
     assert same.finding == AS_WELL
 
 
-def test_a_class_without_left_out_rows_has_its_usual_share_in_an_honest_score():
+def test_a_class_without_left_out_rows_keeps_its_share_in_the_bias_corrected_score():
     """The mean over the classes that are left would rise where the small classes are the difficult ones."""
     codes = np.repeat([0, 1, 2], [100, 2, 2])
     tests = [np.arange(104) for _ in range(2)]
@@ -472,39 +479,39 @@ def test_a_class_without_left_out_rows_has_its_usual_share_in_an_honest_score():
         (Cell("m", 1, "svm"),), tuple("abc"), codes, tests, tests, named, np.arange(104), np.ones(104)
     )
     for metric, score in (("balanced_accuracy", 1 / 3), ("f1", 2 * 100 / (100 + 104) / 3)):
-        found = held_out.bootstrap(metric).score(lambda scores: 0)
+        found = chosen_outside(held_out.bootstrap(metric), lambda scores: 0)
         assert found.mean == pytest.approx(score, abs=0.01)
         assert found.high < score + 0.02
-        right = replace(held_out, labels=[codes[:, None]] * 2).bootstrap(metric).score(lambda scores: 0)
+        right = chosen_outside(replace(held_out, labels=[codes[:, None]] * 2).bootstrap(metric), lambda scores: 0)
         assert (right.low, right.mean, right.high) == (1, 1, 1)  # nor is it none of its rows
 
 
-def test_the_honest_accuracy_counts_a_small_class_as_the_rows_do():
+def test_the_bias_corrected_accuracy_weighs_classes_as_the_rows_do():
     """Two rows of a class are both drawn in half of all bootstraps: among rows left out the class would be too few."""
     cells, codes = (Cell("m", 1, "svm"), Cell("m", 2, "svm")), np.repeat([0, 1, 2], [30, 30, 2])
     tests = [np.r_[split:30:5, 30 + split : 60 : 5, 60 + split % 2] for split in range(4)]
     trains = [np.setdiff1d(np.arange(62), test) for test in tests]
     labels = [np.repeat(np.minimum(codes[test], 1)[:, None], 2, axis=1) for test in tests]  # the third is never named
     held_out = HeldOutLabels(cells, ("a", "b", "c"), codes, tests, trains, labels, np.arange(62), np.ones(62))
-    assert held_out.bootstrap("accuracy").score(lambda scores: 0).mean == pytest.approx(12 / 13, abs=0.01)
+    assert chosen_outside(held_out.bootstrap("accuracy"), lambda scores: 0).mean == pytest.approx(12 / 13, abs=0.01)
 
 
-def test_a_class_named_by_a_number_stands_apart_from_its_figure():
+def test_a_class_named_by_a_number_is_quoted():
     verdict = SimpleNamespace(recall={"0": 0.89, "1": 0.58, "opel": 0.7}, metric="accuracy", majority=0.65)
-    told = "Held-out rows recognised by class: '1' 58 %, opel 70 %, '0' 89 %. Naming"
-    assert recall_in_words(verdict).startswith(told)
+    expected = "Recall on held-out rows: '1' 58 %, opel 70 %, '0' 89 %. Predicting"
+    assert recall_in_words(verdict).startswith(expected)
 
 
 def test_confusion_and_recall_are_those_of_the_recommended_pipeline():
     rows, facts, codes = held_out_rows(np.random.default_rng(0), 100, (Cell("m", 1, "svm"),), [0.8], minority=0.3)
-    found = verdict_of(rows, "balanced_accuracy", facts)
+    found = verdict_of(Results(rows, facts=facts), "balanced_accuracy")
     hits = np.sum([row.scores["hits"] for row in rows], axis=0)
     actual = np.sum([row.scores["actual"] for row in rows], axis=0)
     assert np.diag(found.confusion).tolist() == hits.tolist()
     assert found.confusion.sum(axis=1).tolist() == actual.tolist()
     assert found.recall == {"no": pytest.approx(hits[0] / actual[0]), "yes": pytest.approx(hits[1] / actual[1])}
-    assert found.majority == pytest.approx(0.5)  # of balanced accuracy, whatever the shares
-    assert verdict_of(rows, "accuracy", facts).majority == pytest.approx(np.mean(codes == 0), abs=0.03)
+    assert found.majority == pytest.approx(0.5)  # of balanced accuracy, for any class shares
+    assert verdict_of(Results(rows, facts=facts), "accuracy").majority == pytest.approx(np.mean(codes == 0), abs=0.03)
 
 
 def test_a_callers_classifier_on_all_features_is_no_reduction():
@@ -538,4 +545,4 @@ def test_cells_with_fewer_splits_than_others_take_no_part():
     assert whole.cells == cells[:1]
     assert whole.splits == (0, 2)
     assert whole.values.tolist() == [[0.5, 0.7]]
-    assert Scores.of([], "accuracy").complete().cells == ()
+    assert Scores.from_rows([], "accuracy").complete().cells == ()

@@ -1,4 +1,4 @@
-"""Write the files of this folder, with the version whose files are to stay readable.
+"""Write the files of this folder with the version whose files must stay readable.
 
 Run `python tests/golden/write_files.py`.
 `expected.npz` holds the rows and what the fitted models gave when the files were written.
@@ -49,8 +49,8 @@ def main():
     compare(X, Y, methods="pca", classifiers="1-nn", n_components=1, n_splits=2, store=store)
     with Store(store, read_only=True) as opened:
         expected["accuracies"] = np.array([one.scores["accuracy"] for one in opened.rows()])
-    for beside in FOLDER.glob("trials.store?*"):
-        beside.unlink()
+    for leftover in FOLDER.glob("trials.store?*"):
+        leftover.unlink()
     np.savez(FOLDER / "expected.npz", **expected)
 
 

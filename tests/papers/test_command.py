@@ -27,7 +27,7 @@ def nowhere(tmp_path, monkeypatch):
 def test_wrong_names_are_refused_with_the_right_ones(nowhere):
     code, out, err = reproduce("maximum-margin-pcaa")
     assert (code, out) == (2, "")
-    assert "No study is named 'maximum-margin-pcaa'. Did you mean maximum-margin-pca or " in err
+    assert "study must be a known name; got 'maximum-margin-pcaa'. Did you mean maximum-margin-pca or " in err
     code, _, err = reproduce("maximum-margin-pca", "--table", "14")
     assert code == 2
     assert "--table and --dataset must be one of 4 (ionosphere)" in err
@@ -44,37 +44,42 @@ def test_data_sets_that_are_not_here_are_left_out_and_named(nowhere, tmp_path):
     code, out, err = reproduce("bayes-error-pca", "--splits", "1", "--jobs", "1", "--store", tmp_path / "kept")
     assert code == 0
     assert "skipped: pima: " in err
-    assert "Table II, wdbc" in out  # comes with scikit-learn
+    assert "Table II, wdbc" in out  # included in scikit-learn
     assert "pima" not in out
     code, _, err = reproduce("bayes-error-pca", "--dataset", "pima")
     assert code == 2
     assert "None of the data sets is on this machine." in err
 
 
-def test_printed_figure_ours_and_difference_stand_side_by_side(nowhere, tmp_path):
+def test_the_table_has_the_printed_figure_ours_and_the_difference(nowhere, tmp_path):
     store = tmp_path / "kept"
     code, out, _ = reproduce("bayes-error-pca", "-d", "wdbc", "--splits", "2", "--jobs", "1", "--store", store)
     assert code == 0
     cells = study("bayes-error-pca").part("II", "wdbc").tables[0].cells
-    lines = [line for line in out.splitlines() if " accuracy " in line]
+    lines = [line for line in out.splitlines() if " ± " in line]
     assert len(lines) == len(cells)
+    assert "Table II, wdbc: accuracy" in out
     for line, cell in zip(lines, cells, strict=True):
-        figures = line.partition(" accuracy ")[2].replace("!", "").split()
+        figures = line.partition(f" {cell.classifier} ")[2].replace("!", "").split()
         printed, ours, _, _, off, *_ = figures
         assert float(printed) == cell.printed
         assert float(off) == pytest.approx(float(ours) - float(printed), abs=0.011)
     assert f"In total: {len(lines)} of {len(lines)} cells (100%) within 2 points of print" in out
 
 
-def test_claims_by_tests_that_hold(nowhere, tmp_path):
+def test_claims_are_tested_by_both_conventions(nowhere, tmp_path):
     store = tmp_path / "kept"
     command = ("bayes-error-pca", "-d", "wdbc", "--splits", "3", "-j", "1", "--store", store)
-    (_, honest, _), (code, out, _) = reproduce(*command, "--honest"), reproduce(*command, "--claims")
+    (_, valid, _), (code, out, _) = reproduce(*command, "--valid"), reproduce(*command, "--claims")
     assert code == 0
-    assert honest != out
-    assert "Of 4 comparisons with the baseline, corrected t test after Holm: better " in out
-    assert "Of 4 comparisons with the baseline, corrected t test after Holm: better " in honest
-    assert "The one-sided sign test, which assumes independent splits, would call " in out
+    assert valid != out
+    _, old_name, err = reproduce(*command, "--honest")
+    assert old_name == valid
+    assert "--honest is deprecated" in err
+    for answer in (out, valid):
+        words = " ".join(answer.split())
+        assert " of 4 comparisons with the baseline are significantly better and " in words
+        assert "The one-sided sign test, which assumes independent splits, finds " in words
 
 
 def test_failed_trials_set_the_exit_code(nowhere, tmp_path, monkeypatch):
@@ -83,7 +88,7 @@ def test_failed_trials_set_the_exit_code(nowhere, tmp_path, monkeypatch):
 
     monkeypatch.setattr("discrim.estimators.pca.BayesErrorPCA.fit", broken)
     command = ("bayes-error-pca", "-d", "wdbc", "--splits", "2", "-j", "1", "--store", tmp_path / "kept")
-    for options, n_failed in (((), 16), (("--honest",), 8)):
+    for options, n_failed in (((), 16), (("--valid",), 8)):
         code, _, err = reproduce(*command, *options)
         assert code == 1
         assert f"{n_failed} trials failed and are missing from these means." in err
@@ -105,7 +110,7 @@ cells = [["MMPCA", 1, "NB", 70.0], ["MMPCA", 2, "NB", 70.0]]
 """
 
 
-def test_a_cell_without_a_result_says_why_and_sets_the_exit_code(nowhere, tmp_path):
+def test_a_cell_without_a_result_has_a_reason_and_sets_the_exit_code(nowhere, tmp_path):
     rows = "".join(f"{i},{2 * i},{i % 2}\n" for i in range(20))  # of rank 1
     (tmp_path / "mine.csv").write_text("a,b,class\n" + rows)
     (tmp_path / "own.toml").write_text(OWN)
@@ -126,9 +131,9 @@ def test_a_page_is_written_and_refused_before_the_run_where_it_cannot_be(nowhere
     assert f"The page is in {page}." in err
     assert "0.1353" in page.read_text(encoding="utf-8")
     for options, words in (
-        (("--claims", "--html", page), "--html must be used without --claims and --honest."),
+        (("--claims", "--html", page), "--html must be used without --claims and --valid."),
         (("--html", tmp_path), "A report is a file, not a folder"),
-        (("--store", tmp_path / "page.html", "--html", page), "would write over the store"),
+        (("--store", tmp_path / "page.html", "--html", page), "would overwrite the store"),
     ):
         code, _, err = reproduce("bayes-error-pca", "-d", "wdbc", *options)
         assert code == 2
@@ -155,7 +160,7 @@ def test_each_study_runs_on_its_smallest_set(paper, options, title, code, data_f
     assert ("without a result" in out) == bool(code)
 
 
-def test_the_example_of_the_refinement_comes_out_to_the_printed_digits(nowhere):
+def test_the_refinement_example_matches_the_printed_digits(nowhere):
     code, out, _ = reproduce("lda-refinement", "--table", "Example 1", "-j", "1")
     assert code == 0
     figures = [line.split()[-4:-2] for line in out.splitlines() if line.startswith("rows ")]
@@ -190,8 +195,8 @@ def test_the_merged_space_of_the_papers_example_is_the_printed_one():
     assert np.abs(line.x + line.y) == pytest.approx([16.6631] * 2, rel=1e-3)
 
 
-def test_a_figure_is_a_table_without_print(nowhere, tmp_path):
+def test_a_figure_is_a_table_without_printed_values(nowhere, tmp_path):
     code, out, _ = reproduce("bayes-error-pca", "--figure", "11", "--splits", "1", "-j", "1", "--store", tmp_path / "s")
     assert code == 0
-    assert len([line for line in out.splitlines() if " accuracy " in line]) == 8 * 30
+    assert sum(line.rstrip().endswith("–") for line in out.splitlines()) == 8 * 30  # no reference either
     assert "Figure 11, wdbc" in out

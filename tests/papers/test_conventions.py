@@ -1,4 +1,4 @@
-"""The papers' conventions: what they compute, written out."""
+"""Papers' conventions, compared with explicit computations."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_rows_are_projected_without_centring(name, rows):
     reducer = (PCA(2) if name == "paper/pca" else MarginPCA(2, pairs=pairs)).fit(X, y)
     features = any_method(name).estimator(2, 0).fit(X, y).transform(X)
     np.testing.assert_allclose(features, X @ reducer.components_.T, atol=1e-10)
-    assert np.abs(features - reducer.transform(X)).max() > 1  # the mean stays where it is
+    assert np.abs(features - reducer.transform(X)).max() > 1  # the mean is not subtracted
 
 
 def test_pls_features_are_rows_times_loadings(rows):
@@ -102,7 +102,7 @@ def test_an_extractor_sees_the_rows_or_random_features_of_them_shifted_or_not(ex
     assert plain.embedding_ is None or plain.embedding_.transform(X).shape == (90, 500)
     assert np.abs(plain.transform(X) - shifted.transform(X)).max() > 1e-3
     assert 0 < plain.trial_scores_["reconstruction_error"] < np.mean(plain.seen(X) ** 2)
-    if extractor in ("pca", "kernel-pca"):  # none gives back more than PCA of the rows as they are
+    if extractor in ("pca", "kernel-pca"):  # no reconstruction is better than that of PCA of the plain rows
         assert plain.trial_scores_["reconstruction_error"] < shifted.trial_scores_["reconstruction_error"]
 
 
@@ -121,7 +121,7 @@ def test_a_shift_by_folds_is_the_best_of_all_costs():
 )
 def test_the_weight_of_the_labels_is_the_one_whose_features_serve_an_svm_best(name, reducer):
     X, y = labelled(45, 6)
-    X += 2 * np.random.default_rng(1).standard_normal(X.shape)  # so that the weights differ in what they are worth
+    X += 2 * np.random.default_rng(1).standard_normal(X.shape)  # the weights then differ in accuracy
     model = any_method(f"paper/{name} by folds").estimator(2, 0).fit(X, y)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     svm = any_classifier("paper/centred-svm").build()

@@ -1,4 +1,4 @@
-"""The study of the default reducer: its tables say what its trials say, and a page gets them between its markers."""
+"""Study of the default reducer: its tables match its trials, and are written between the markers of the page."""
 
 import sys
 
@@ -59,7 +59,7 @@ def test_accuracies_are_means_over_all_cells_and_missing_ones_show(script, resul
     assert by_method["margin-subspace"][1] == "–"  # wine has two discriminants
 
 
-def test_differences_count_cells_and_say_where_it_is_behind(script, results):
+def test_differences_count_cells_and_list_losses(script, results):
     rows = lines(script.differences(results))
     assert {row[0]: row[1] for row in rows[:4]} == {
         "regularized-lda": "12",
@@ -80,8 +80,8 @@ def test_ranks_are_of_methods_that_have_every_count(script, results):
     assert [float(row[3]) for row in rows] == sorted(float(row[3]) for row in rows)
 
 
-def test_beside_lda_both_means_stand_in_every_cell(script, results):
-    (wine, digits) = lines(script.beside_lda(results))
+def test_every_cell_has_both_means(script, results):
+    (wine, digits) = lines(script.compared_with_lda(results))
     first, _, second = wine[2].partition(" → ")
     assert first == second.split()[0] == f"{results[0].mean('regularized-lda', (3,)):.1f}"  # K ≥ C − 1: the same method
     assert digits[0] == "digits (10 classes)"

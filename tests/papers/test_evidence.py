@@ -1,4 +1,4 @@
-"""The script behind `make evidence`: which pages it writes, and in what time."""
+"""Script of `make evidence`: its pages and their time budget."""
 
 from pathlib import Path
 

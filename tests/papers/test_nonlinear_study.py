@@ -1,4 +1,4 @@
-"""The studies behind the maps and the default's ridge: their tables say what their trials say."""
+"""Studies of the maps and the default's ridge: their tables match their trials."""
 
 import argparse
 

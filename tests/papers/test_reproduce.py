@@ -1,4 +1,4 @@
-"""Reproducing: the papers' figures from the rows of a run, literally; claims by the corrected test."""
+"""Reproduction: the papers' figures from the rows of a run; claims by the corrected test."""
 
 from dataclasses import replace
 
@@ -68,7 +68,7 @@ def accuracies(reducer, classifier, *, scale=False):
     return np.array(found)
 
 
-def test_fewer_splits_are_counted_and_told_for_every_measure(store):
+def test_fewer_splits_are_reported_for_every_measure(store):
     tested = PrintedCell("ours", 1, "NB", 0.5, measure="sign p")
     whole = made(of_table={"cells": (*CELLS, tested), "against": "PCA"})
     outcomes = reproduced(whole, store, splits=2, jobs=1)
@@ -116,7 +116,7 @@ def test_two_of_ten_inverted_folds_are_the_first_two_of_ten(store):
     assert [one.figures for one in few] == [one.figures[:2] for one in whole]
     assert [len(one.figures) for one in whole] == [10] * len(CELLS)
     sizes = {(row.scores["n_train"], row.scores["n_test"]) for row in store.rows()}
-    assert sizes == {(8, 72)}  # of 80 rows a tenth to learn from, where two folds would be halves
+    assert sizes == {(8, 72)}  # a tenth of 80 rows is the training set; two folds would be halves
 
 
 def test_failures_are_counted_and_left_out(store, monkeypatch):
@@ -149,7 +149,7 @@ def test_claims_are_tested_against_the_baseline_at_the_same_count(as_printed, st
         assert claim.against.adjusted == pytest.approx(after)
         assert claim.against.sign_p_value == pytest.approx(sign_test(values).p_value)
     with pytest.raises(ValueError, match="made has none"):
-        judged(made(honest=None), store)
+        judged(made(valid=None), store)
 
 
 def test_claims_are_judged_on_rows_as_they_are_or_as_the_paper_has_them(store):
@@ -238,12 +238,12 @@ def near(study_name, dataset, n_splits, store):
 
 
 @pytest.mark.parametrize("dataset", ["pima", "banknote"])
-def test_table_ii_of_bayes_error_components_comes_out_within_two_points(dataset, data_folder, store):
+def test_table_ii_of_bayes_error_components_is_within_two_points(dataset, data_folder, store):
     part, outcomes = near("bayes-error-pca", dataset, 5, store)
     assert np.mean([one.near_print(part.tolerance) for one in outcomes]) >= 0.94  # 18 and 20 cells: one may be off
 
 
-def test_table_4_of_maximum_margin_components_comes_out_as_the_reference(data_folder, store):
+def test_table_4_of_maximum_margin_components_matches_the_reference(data_folder, store):
     _, outcomes = near("maximum-margin-pca", "ionosphere", 8, store)
     outcomes = [one for one in outcomes if one.cell.measure == "error"]
     assert np.mean([one.near_reference for one in outcomes]) >= 0.95

@@ -1,4 +1,4 @@
-"""The script behind `make evidence`: what it writes into the page is what the stores hold."""
+"""Script of `make evidence`: the page matches the stores."""
 
 import re
 
@@ -22,11 +22,11 @@ LDA = "regularized-lda"
 MMC = "max-margin-criterion"
 [classifiers]
 NB = "naive-bayes"
-[honest.methods]
+[valid.methods]
 PCA = "pca"
 LDA = "regularized-lda"
 MMC = "max-margin-criterion"
-[honest.classifiers]
+[valid.classifiers]
 NB = "naive-bayes"
 """
 PAGE = "before\n<!-- lda-refinement: begin -->\nold\n<!-- lda-refinement: end -->\nafter\n"
@@ -47,7 +47,7 @@ def written(tmp_path, monkeypatch):
     return ran
 
 
-def test_the_page_says_what_the_stores_hold(written):
+def test_the_page_shows_the_content_of_the_stores(written):
     assert "Not run yet." in written("--as-stored")
     page = written("--dataset", "iris")
     assert page.startswith("before\n")
@@ -59,7 +59,7 @@ def test_the_page_says_what_the_stores_hold(written):
     assert written("--as-stored") == page
 
 
-def test_cells_and_figures_that_were_not_run_are_told():
+def test_cells_and_figures_that_were_not_run_are_listed():
     whole = study("max-margin-data-shifting")
     table = next(one for one in whole.tables if not one.drawn)
     done = [Outcome(table, cell, (50.0,), n_splits=1) for cell in table.cells[:2]]
@@ -126,5 +126,5 @@ def test_the_claims_are_counted_by_data_set_and_in_all(tmp_path):
             assert int(worse) == sum(one.verdict == "worse" for one in found)
             assert int(signs) == sum(one.sign_p_value < 0.05 for one in found)
             assert int(count) == len(found)
-    assert rows[3][2].endswith(": 1 / 0 (1) of 1")  # far apart, beside the direction of most variance
-    assert page.count("(`--claims`)") == page.count("(`--honest`)") == 1
+    assert rows[3][2].endswith(": 1 / 0 (1) of 1")  # far apart, across the direction of largest variance
+    assert page.count("(`--claims`)") == page.count("(`--valid`)") == 1

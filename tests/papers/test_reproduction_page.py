@@ -1,4 +1,4 @@
-"""A reproduction's page and charts: what is printed, ours, what is missing and why, and the papers' figures."""
+"""Page and charts of a reproduction: printed figures, ours, missing ones with the reason, and the papers' figures."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def table_of(*cells, drawn="", name="II"):
 
 
 def study_of(*tables):
-    return Study("made", "A <title>", "Nobody", 2.0, None, "", (), tables, {"table 9": "is not public."})
+    return Study("made", "A <title>", "An Author", 2.0, None, "", (), tables, {"table 9": "is not public."})
 
 
 TABLE = table_of(
@@ -62,7 +62,7 @@ def test_the_page_has_every_cell_with_print_ours_and_difference(page):
     assert "is not public." in text
     assert "<b>" not in page.replace("<b>${", "")
     assert "A &lt;title&gt;" in page
-    assert "nan" not in text.partition("What is not here")[0].lower().partition("nobody")[2].partition("noscript")[0]
+    assert "nan" not in text.partition("Not reproduced")[0].lower().partition("an author")[2].partition("noscript")[0]
 
 
 def test_the_page_holds_its_charts(page):

@@ -1,4 +1,4 @@
-"""The study of the shift: a line is what its trials say, the subspace is the SVM's own."""
+"""Study of the shift: a line matches its trials, and the subspace is the SVM's."""
 
 from dataclasses import replace
 

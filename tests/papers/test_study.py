@@ -1,4 +1,4 @@
-"""Study files: every name in them stands for something, every figure is one, and rows are prepared as they say."""
+"""Study files: every name is defined, every figure is a number, and rows are prepared as described."""
 
 import re
 from collections import Counter
@@ -34,7 +34,7 @@ def printed(**changes):
 
 def test_the_studies_are_those_of_the_papers():
     assert tuple(study_names()) == STUDIES
-    with pytest.raises(ValueError, match=r"No study is named 'bayes-eror-pca'\. Did you mean bayes-error-pca"):
+    with pytest.raises(ValueError, match=r"study must be .*got 'bayes-eror-pca'\. Did you mean bayes-error-pca"):
         study("bayes-eror-pca")
 
 
@@ -70,12 +70,12 @@ def test_every_cell_is_printed_once_and_figures_are_of_their_kind(name):
 def test_claims_are_compared_with_a_baseline_by_methods_anyone_can_use(name):
     found = study(name)
     for method in (*found.claims, found.baseline):
-        assert not found.honest.methods[method].startswith("paper/")
-        any_method(found.honest.methods[method])
+        assert not found.valid.methods[method].startswith("paper/")
+        any_method(found.valid.methods[method])
     claimed = {cell.classifier for table in found.tables for cell in table.cells if cell.method in found.claims}
     for classifier in claimed:
-        assert not found.honest.classifiers[classifier].startswith("paper/")
-        any_classifier(found.honest.classifiers[classifier])
+        assert not found.valid.classifiers[classifier].startswith("paper/")
+        any_classifier(found.valid.classifiers[classifier])
 
 
 def test_numbers_of_cells_are_those_of_the_readable_tables():
@@ -107,7 +107,7 @@ def test_figures_have_a_point_for_every_method_count_and_classifier():
 @pytest.mark.parametrize(
     ("dataset", "features"), [("mnist_test10k", "1000 wide"), ("ocr_letters", "1000"), ("opencv_digits", "500")]
 )
-def test_random_features_are_as_many_as_the_data_set_says(dataset, features):
+def test_the_number_of_random_features_is_set_by_the_data_set(dataset, features):
     (table,) = study("max-margin-data-shifting").part("3", dataset).tables
     assert table.names.methods["MMDS-NMF"] == f"paper/nmf of {features} shifted"
 
@@ -135,7 +135,7 @@ def test_a_data_set_may_have_names_and_rows_of_its_own():
     assert (own.prepare, common.prepare) == ("rows-standardised", "")
 
 
-def test_rows_that_train_are_as_many_as_the_paper_says():
+def test_the_number_of_training_rows_is_the_papers():
     letters = study("max-margin-data-shifting").part("4", "ocr_letters").tables[0]
     y = np.repeat(np.arange(26), 2005)[:52_129]
     train, test = next(iter(letters.splitting(len(y)).splits(y)))
@@ -148,7 +148,7 @@ def test_rows_that_train_are_as_many_as_the_paper_says():
     assert train.tolist() == test.tolist() == list(range(100))
 
 
-# --- a study of one's own ------------------------------------------------------------------------------------------
+# --- a user's study ------------------------------------------------------------------------------------------------
 
 OWN = """
 title = "Mine"
@@ -165,7 +165,7 @@ cells = [["PCA", 1, "NB", 70.0]]
 """
 
 
-def test_a_study_of_ones_own_may_have_its_rows_beside_it(tmp_path):
+def test_a_users_study_may_have_its_data_in_the_same_folder(tmp_path):
     (tmp_path / "own.toml").write_text(OWN)
     own = read_study(tmp_path / "own.toml")
     assert own.absent("mine.csv") == f"there is no file {tmp_path / 'mine.csv'}"
@@ -182,7 +182,7 @@ def test_a_study_of_ones_own_may_have_its_rows_beside_it(tmp_path):
         ('title = "Mine"', "", "own.toml: title is missing"),
         ('name = "A"', "", "own.toml: name of a table is missing"),
         ('name = "A"', 'name = "A"\nsplit = 3', "own.toml: keys of table A must be among against, cells, "),
-        ('"NB", 70.0', '"SVM", 70.0', "No classifier of the study is named 'SVM'. There are: NB."),
+        ('"NB", 70.0', '"SVM", 70.0', "classifier of the study must be a known name; got 'SVM'. Known names: NB."),
         ('"NB", 70.0', '"NB", 70.0, 1, 2, 3, 4, 5', "own.toml: a cell must be [method, k, classifier, printed, "),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_study_that_is_none_is_refused_with_what_is_wrong(before, after, messa
 # --- rows ----------------------------------------------------------------------------------------------------------
 
 
-def test_made_up_rows_are_drawn_anew_and_have_the_papers_moments():
+def test_simulated_rows_differ_by_draw_and_have_the_papers_moments():
     first, second = (MADE_UP["artificial"](draw) for draw in (0, 1))
     assert not np.array_equal(first.X, second.X)
     np.testing.assert_array_equal(first.X, MADE_UP["artificial"](0).X)
@@ -226,5 +226,5 @@ def test_rows_are_prepared_as_named():
     assert scaled.feature_names == ("f0", "f1", "f3")
     np.testing.assert_allclose(np.linalg.norm(prepared(table, printed(prepare="rows-of-length-1")).X, axis=1), 1.0)
     assert prepared(table, printed()) is table
-    with pytest.raises(ValueError, match="No preparation is named 'rows'"):
+    with pytest.raises(ValueError, match=r"preparation must be .*'rows'"):
         prepared(table, printed(prepare="rows"))

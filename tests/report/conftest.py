@@ -1,7 +1,7 @@
-"""Pages that several test files look at, made once."""
+"""Pages shared by several test files."""
 
 import pytest
-from pages import compared, hostile_results, made_up, trees
+from pages import compared, hostile_results, made_up, stored, trees
 
 from discrim.evaluation.methods import METHODS
 from discrim.report.page import Origin, write_report
@@ -32,7 +32,7 @@ def page_of_three(tmp_path_factory):
     """Three data sets; the last has no table at hand."""
     levels = [("fisher-lda", 2, 0.9), ("pca", 2, 0.6), ("pca", 3, 0.65), ("raw", 6, 0.7)]
     results = [made_up(trees(seed=seed), f"wood {seed}", levels) for seed in range(3)]
-    results[2] = type(results[2])(results[2].setting, results[2].rows, label="wood 2")
+    results[2] = stored(results[2].setting, results[2].rows, label="wood 2")
     path = tmp_path_factory.mktemp("three") / "report.html"
     write_report(results, path)
     return path

@@ -1,13 +1,13 @@
-"""Results that the tests make pages of."""
+"""Results from which tests build pages."""
 
 import numpy as np
 
-from discrim.evaluation.comparison import Comparison
-from discrim.evaluation.plan import planned
-from discrim.evaluation.results import Result, Setting
+from discrim.evaluation.comparison import NO_DATA, Comparison
+from discrim.evaluation.plan import Grid, planned
+from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.results import Result
 from discrim.evaluation.run import run
 from discrim.evaluation.store import Store
-from discrim.report.results import Results
 from discrim.tables.labelled_table import LabelledTable
 
 HOSTILE = [
@@ -25,7 +25,7 @@ def compared(folder, table, name="trees", *, methods=("fisher-lda",), counts=(1,
     """A finished comparison, and the store it is kept in."""
     grid = planned(table, name, methods, classifiers, counts, n_splits=4, seed=3)
     with Store(folder / "results.sqlite") as store:
-        return Comparison(grid, run(grid, store, jobs=1))
+        return Comparison.of(grid, run(grid, store, jobs=1))
 
 
 def trees(n=90, d=6, seed=0, classes=("ash", "birch", "cedar"), names=None):
@@ -42,7 +42,7 @@ def result_rows(method, k, scores, setting, classifier="5-nn", sizes=(80, 20), *
     """Rows such as trials leave them."""
     return [
         Result(
-            {**setting._asdict(), "method": method, "k": k, "classifier": classifier, "split": split},
+            {**setting, "method": method, "k": k, "classifier": classifier, "split": split},
             {
                 "accuracy": score,
                 "f1": score,
@@ -58,16 +58,31 @@ def result_rows(method, k, scores, setting, classifier="5-nn", sizes=(80, 20), *
     ]
 
 
+def setting_of(name="wood", digest="abc", protocol="kfold", size=10, **more):
+    """The fields that all trials of a run share."""
+    return {"data": name, "digest": digest, "protocol": protocol, "protocol_size": size, "scale": "standard"} | {
+        "seed": 0,
+        **more,
+    }
+
+
+def stored(setting, rows, metric="accuracy", table=None, label="", facts=None):
+    """Results as they come from a store, with or without the data."""
+    protocol = named_protocol("holdout-80-20", n_splits=1)
+    grid = None if table is None else Grid(setting["data"], table, (), protocol, setting["scale"], setting["seed"])
+    return Comparison(rows, setting, facts, metric, grid, label=label, lacking="" if grid else NO_DATA)
+
+
 def made_up(table, name, levels, **sizes):
-    """Results on a table that nobody ran: `levels` are (method, k, mean accuracy)."""
-    setting = Setting(name, table.digest(), "holdout-80-20", discrim="0.1.0")
+    """Make results without a run: `levels` are (method, k, mean accuracy)."""
+    setting = setting_of(name, table.digest(), "holdout-80-20", None, discrim="0.1.0")
     noise = np.array([0.01, -0.01, 0.02, 0.0])
     rows = [
         row
         for at, (method, k, level) in enumerate(levels)
         for row in result_rows(method, k, (level + np.roll(noise, at)).tolist(), setting, **sizes)
     ]
-    return Results(setting, rows, "accuracy", table, "", name)
+    return stored(setting, rows, "accuracy", table, name)
 
 
 def hostile_results():
@@ -80,4 +95,4 @@ def hostile_results():
     for at, name in enumerate(HOSTILE):
         rows += result_rows(name, 1, [0.0], results.setting, classifier=name, status="failed", reason=HOSTILE[-at])
         rows += result_rows("pca", 3 + at, [0.6, 0.7], results.setting, classifier=name)
-    return Results(results.setting, rows, "accuracy", table, "", results.label)
+    return stored(results.setting, rows, "accuracy", table, results.label)

@@ -1,4 +1,4 @@
-"""The page in a real browser: quiet, alone, and everything on it works. Skipped where no chromium is installed."""
+"""The page in a real browser: no errors, no requests, and working controls. Skipped without chromium."""
 
 import re
 import shutil
@@ -8,8 +8,8 @@ import pytest
 from pages import HOSTILE, made_up, trees
 
 from discrim.report import page as page_module
+from discrim.report.first_split import looks_of
 from discrim.report.page import content_policy, write_report
-from discrim.report.refits import looks_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 CHARTS = ("curves", "map", "margins", "features", "circle", "spectrum")
@@ -35,7 +35,7 @@ class Tab:
         self.errors, self.requests, self.dialogs = [], [], []
         self.context = browser.new_context(viewport=viewport, color_scheme=scheme, offline=True)
         self.page = self.context.new_page()
-        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
@@ -93,7 +93,7 @@ def chart(tab, name):
 
 
 def opening(tab):
-    """Seconds of the processor that the page's own thread takes until it is loaded, whatever else the machine does."""
+    """Return the CPU seconds of the page's main thread until it is loaded, independent of the machine's load."""
     other = tab.context.new_page()
     session = tab.context.new_cdp_session(other)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -124,12 +124,12 @@ def test_every_chart_is_drawn_and_the_page_opens_at_once(opened, page):
     assert 0 < opening(tab) < 1
 
 
-def test_large_data_open_as_quickly_and_say_what_is_drawn(opened, large_page):
+def test_large_data_open_quickly_and_state_the_sample(opened, large_page):
     tab = opened(large_page)
     assert 0 < opening(tab) < 1
     chart(tab, "map")
-    told = figure(tab, "map").locator("[data-told]").inner_text()
-    assert told.endswith("% of the new rows; 500 of 8000 fitted and 500 of 2000 new rows drawn, by chance.")
+    caption = figure(tab, "map").locator("[data-caption]").inner_text()
+    assert caption.endswith("% of the new rows; 500 of 8000 fitted and 500 of 2000 new rows drawn, by chance.")
 
 
 # Every name that a button of plotly's has or had which sends the chart somewhere, or changes it in another service.
@@ -149,7 +149,7 @@ def test_no_button_leaves_the_page(opened, page):
         assert shown.locator("a[href], .modebar-btn--logo").count() == 0
 
 
-def test_the_buttons_are_named_one_by_one_whatever_the_library_offers():
+def test_the_buttons_are_listed_explicitly():
     script = (Path(page_module.__file__).parent / "templates" / "report.js").read_text(encoding="utf-8")
     (named,) = re.findall(r"const BUTTONS = \[(.*?)\]", script)
     assert "modeBarButtons: [BUTTONS]" in script
@@ -157,7 +157,7 @@ def test_the_buttons_are_named_one_by_one_whatever_the_library_offers():
     assert "modeBarButtonsToAdd" not in script
 
 
-def test_nothing_leaves_under_the_library_that_plotly_for_python_brings(opened, page, tmp_path):
+def test_no_requests_with_the_bundled_plotly(opened, page, tmp_path):
     """The newest library offers more buttons by default: with our list none of them is there."""
     other = (
         pytest.importorskip("plotly.offline").get_plotlyjs().replace("</script", "<\\/script").replace("<!--", "<\\!--")
@@ -248,16 +248,16 @@ def test_one_unit_is_as_long_across_as_upwards(opened, page):
         assert across == pytest.approx(up, rel=1e-3)
 
 
-def test_a_row_says_its_name_its_class_and_what_it_is_taken_for(opened, page):
+def test_hovering_a_row_shows_its_name_class_and_prediction(opened, page):
     tab = opened(page)
     shown = chart(tab, "map")
-    told = shown.evaluate("(e) => e.data.filter((t) => t.showlegend).map((t) => [t.name, t.hovertext])")
-    for name, texts in told:
+    traces = shown.evaluate("(e) => e.data.filter((t) => t.showlegend).map((t) => [t.name, t.hovertext])")
+    for name, texts in traces:
         for text in texts:
-            assert re.fullmatch(rf"<b>{name}</b><br>row \d+<br>taken for (ash|birch|cedar)", text)
+            assert re.fullmatch(rf"<b>{name}</b><br>row \d+<br>predicted (ash|birch|cedar)", text)
     shown.locator(".scatterlayer .trace").last.locator(".point").first.hover(force=True)
     until(tab, "!!document.querySelector('[data-chart=map] .hovertext')")
-    assert "taken for" in shown.locator(".hovertext").first.text_content()
+    assert "predicted" in shown.locator(".hovertext").first.text_content()
 
 
 def test_a_chart_is_moved_and_enlarged_by_keys(opened, page):
@@ -284,7 +284,7 @@ def test_a_feature_is_found_by_its_name(opened, page, found):
     assert not table.is_visible()
     box.fill("LEAF 3")
     assert table.locator("tbody tr").count() == 1
-    values = looks_of(found).refits[0].loadings.structure[:, 3]
+    values = looks_of(found).methods[0].loadings.structure[:, 3]
     cells = table.locator("tbody td").all_inner_texts()
     assert [float(text) for text in cells] == pytest.approx(values.tolist(), abs=1e-3)
     box.fill("leaf")
@@ -318,11 +318,11 @@ def test_menus_of_margins_features_and_spectrum(opened, page):
         assert traces(chart(tab, name)) != before
     choose(tab, "features", "kind", "1")
     assert chart(tab, "features").evaluate("(e) => e.layout.xaxis.title.text") == "loading"
-    told = figure(tab, "margins").locator("[data-told]").inner_text()
-    assert re.search(r"Above 0: [\d.]+ % of the rows in the features, [\d.]+ % on the components", told)
+    caption = figure(tab, "margins").locator("[data-caption]").inner_text()
+    assert re.search(r"Above 0: [\d.]+ % of the rows in the features, [\d.]+ % on the components", caption)
 
 
-def test_nothing_is_said_of_arrows_where_there_is_one_component(opened, tmp_path):
+def test_one_component_has_no_arrows(opened, tmp_path):
     write_report([made_up(trees(), "wood", [("fisher-lda", 1, 0.9), ("pca", 2, 0.6)])], tmp_path / "report.html")
     tab = opened(tmp_path / "report.html")
     for method, there in enumerate((False, True)):

@@ -1,4 +1,4 @@
-"""Displays: what they draw is what their values say, artist by artist."""
+"""Displays draw their values, artist by artist."""
 
 import re
 import sys
@@ -63,7 +63,7 @@ def comparison():
 
 
 def drawn(display):
-    """Draw for real, so that bad text or sizes come to light."""
+    """Draw the figure, which reveals bad text or sizes."""
     display.figure_.canvas.draw()
     return display
 
@@ -92,7 +92,7 @@ def test_the_legend_hides_no_point(parts):
     X, y, X_test, y_test = parts
     shown = drawn(ProjectionDisplay.from_estimator(FisherLDA(2).fit(X, y), X, y, X_test, y_test))
     assert not shown.legend_.get_window_extent().overlaps(shown.ax_.get_window_extent())
-    _, axes = plt.subplots()  # a figure that makes no room for what is outside its axes
+    _, axes = plt.subplots()  # a figure without a layout engine
     shown.plot(ax=axes)
     drawn(shown)
     assert shown.legend_.get_window_extent().x1 <= shown.figure_.bbox.x1 + 1
@@ -107,7 +107,7 @@ def test_a_share_is_of_the_variance_for_pca_and_components_beyond_the_discrimina
     assert shown.ax_.get_xlabel() == "component 1, 100 % of the class separation"
     assert shown.ax_.get_ylabel() == "component 2 (PCA of the rest)"
     worth = SpectrumDisplay.from_estimator(FisherLDA(2).fit(X[two], y[two]), X[two], y[two])
-    assert worth.chart_.told.startswith("Components from 2 on (grey)")
+    assert worth.chart_.caption.startswith("Components from 2 on (grey)")
     hues = [to_hex(bar.get_facecolor()) for bar in worth.artists_["shares"][""]]
     assert hues == [COLOURS[5], to_hex(NAMED["line"])]
 
@@ -157,10 +157,10 @@ def test_an_outline_holds_the_points_at_their_distance(parts):
 def test_components_are_chosen_by_number_and_counted_in_the_error(parts):
     X, y, *_ = parts
     model = PCA(3).fit(X)
-    values = ProjectionValues.of(model, X, y)
+    values = ProjectionValues.from_estimator(model, X, y)
     shown = ProjectionDisplay(values).plot(components=(2, 0))
     np.testing.assert_allclose(shown.artists_["points"]["ash"].get_offsets(), model.transform(X[y == "ash"])[:, [2, 0]])
-    with pytest.raises(ValueError, match=r"Component 3 was asked for, but there are 3\. Pass 0 to 2"):
+    with pytest.raises(ValueError, match="Component must be from 0 to 2; got 3"):
         ProjectionDisplay(values).plot(components=(0, 3))
 
 
@@ -174,7 +174,7 @@ def test_one_component_is_drawn_class_above_class(parts):
     assert [label.get_text() for label in shown.ax_.get_yticklabels()] == NAMES.tolist()
 
 
-def test_a_sample_of_many_rows_is_told_in_the_title(parts):
+def test_a_sample_of_many_rows_is_stated_in_the_title(parts):
     X, y, *_ = parts
     shown = ProjectionDisplay.from_estimator(PCA(2).fit(X), X, y, most_points=30)
     assert shown.ax_.get_title() == "PCA (30 of 80 rows drawn)"
@@ -208,7 +208,7 @@ def test_spectrum_is_in_percent_and_marks_what_was_chosen(parts):
 
 
 class Halving:
-    """Tells eigenvalues but no shares, or neither."""
+    """Transformer with eigenvalues but no shares, or with neither."""
 
     def __init__(self, eigenvalues=None):
         if eigenvalues is not None:
@@ -218,7 +218,7 @@ class Halving:
         return X[:, :2] / 2
 
 
-def test_eigenvalues_without_shares_are_drawn_as_shares_and_nothing_as_nothing(parts):
+def test_eigenvalues_without_shares_are_drawn_as_shares_and_missing_ones_are_not_drawn(parts):
     X, y, *_ = parts
     bars = SpectrumDisplay.from_estimator(Halving([3.0, 1.0]), X, y).artists_["shares"][""]
     assert [bar.get_height() for bar in bars] == [75.0, 25.0]
@@ -228,7 +228,7 @@ def test_eigenvalues_without_shares_are_drawn_as_shares_and_nothing_as_nothing(p
 
 def test_an_error_that_was_seen_takes_the_place_of_the_predicted_one(parts):
     X, y, *_ = parts
-    values = SpectrumValues.of(PCA(3).fit(X), X, y)
+    values = SpectrumValues.from_estimator(PCA(3).fit(X), X, y)
     (line,) = values.chart({1: 0.5, 3: 0.25}).of("errors")
     assert (list(line.x), list(line.y)) == ([1, 3], [50, 25])
     assert line.legend == "error on new rows, first k"
@@ -284,18 +284,18 @@ def test_long_names_of_arrows_stay_within_the_chart(parts):
     assert len(boxes) == 6
     assert all(within.x0 <= box.x0 and box.x1 <= within.x1 for box in boxes)
     short = LoadingsDisplay.from_estimator(FisherLDA(2).fit(X, y), X, names=list("abcdef"), kind="arrows")
-    assert short.ax_.get_xlim() == pytest.approx((-2.1, 2.1))  # a name of a few letters has room on a phone, too
+    assert short.ax_.get_xlim() == pytest.approx((-2.1, 2.1))  # a short name fits on a phone, too
 
 
-def test_what_is_not_told_cannot_be_drawn(parts):
+def test_missing_values_cannot_be_drawn(parts):
     X, *_ = parts
-    values = LoadingsValues.of(Halving(), X)
+    values = LoadingsValues.from_estimator(Halving(), X)
     assert LoadingsDisplay(values).plot().ax_.get_xlabel() == "correlation with the component"
-    with pytest.raises(ValueError, match=r"Halving tells no loadings\. Pass kind='structure'"):
+    with pytest.raises(ValueError, match=r"Halving.*loadings"):
         LoadingsDisplay(values).plot(kind="loadings")
-    with pytest.raises(ValueError, match=r"kind='bars' came\. Pass one of 'loadings', 'structure', 'arrows'"):
+    with pytest.raises(ValueError, match="kind must be one of 'loadings', 'structure', 'arrows'"):
         LoadingsDisplay(values).plot(kind="bars")
-    with pytest.raises(ValueError, match=r"Component 2 was asked for, but there are 2\. Pass 0 to 1"):
+    with pytest.raises(ValueError, match="Component must be from 0 to 1; got 2"):
         LoadingsDisplay(values).plot(component=2)
 
 
@@ -357,7 +357,7 @@ def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparis
     assert raw.get_label() == "raw (5 features)"
 
 
-def test_numbers_of_components_are_named_where_there_is_room():
+def test_numbers_of_components_are_labelled_if_they_fit():
     rows = [
         Result(
             {"method": "pca", "k": k, "classifier": "svm", "split": 0},
@@ -376,9 +376,9 @@ def test_numbers_of_components_are_named_where_there_is_room():
 def test_curves_are_picked_by_name(comparison):
     shown = AccuracyCurveDisplay.from_comparison(comparison, methods=["pca"])
     assert list(shown.artists_["lines"]) == ["pca"]
-    with pytest.raises(ValueError, match=r"method 'pls' is not among the results\. There are"):
+    with pytest.raises(ValueError, match=r"method must be one of .*'pls'"):
         AccuracyCurveDisplay(shown.values).plot(methods=["pls"])
-    with pytest.raises(ValueError, match=r"classifier 'svm' is not among the results\. There are 5-nn"):
+    with pytest.raises(ValueError, match=r"classifier must be one of .*'svm'"):
         AccuracyCurveDisplay(shown.values).plot(classifier="svm")
     with pytest.raises(ValueError, match="no results to draw"):
         AccuracyCurveDisplay.from_comparison([])
@@ -421,15 +421,15 @@ def test_names_of_rows_beyond_do_not_lie_on_each_other():
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
-def test_ranks_come_from_results_of_several_data_sets_or_say_what_is_missing(comparison):
+def test_ranks_need_results_of_several_data_sets(comparison):
     by_data = {"first": comparison.rows, "second": comparison.rows}
     shown = CriticalDifferenceDisplay.from_results(by_data, "5-nn")
     assert set(shown.artists_["stems"]) == {"pca", "fisher-lda", "raw"}
-    with pytest.raises(ValueError, match=r"at least two data sets, .* 1 data sets came"):
+    with pytest.raises(ValueError, match="by_data must have"):
         CriticalDifferenceDisplay.from_results({"first": comparison.rows}, "5-nn")
 
 
-# ---------------------------------------------------------------------- all of them
+# ---------------------------------------------------------------------- all displays
 
 
 def every_display(parts, comparison):
@@ -453,7 +453,7 @@ DISPLAYS = [name for name in discrim.__all__ if name.endswith("Display")]
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
-def test_a_display_draws_where_it_is_told_and_again_elsewhere(name, parts, comparison):
+def test_a_display_draws_on_the_given_axes_and_again_on_others(name, parts, comparison):
     made = every_display(parts, comparison)[getattr(discrim, name)]
     _, axes = plt.subplots()
     shown = drawn(made(ax=axes, alpha=0.25))
@@ -492,11 +492,11 @@ def test_what_displays_have_in_common_is_in_each_docstring(name):
     validate = pytest.importorskip("numpydoc.validate", reason="numpydoc is not installed").validate
     kind = getattr(discrim, name)
     for method in ["plot", *(one for one in vars(kind) if one.startswith("from_"))]:
-        said = getattr(kind, method).__doc__
-        assert not re.search(r"^ *\{\w+\}$", said, re.MULTILINE)
-        assert "ax : matplotlib.axes.Axes, default=None" in said
+        text = getattr(kind, method).__doc__
+        assert not re.search(r"^ *\{\w+\}$", text, re.MULTILINE)
+        assert "ax : matplotlib.axes.Axes, default=None" in text
         found = validate(f"discrim.{name}.{method}")["errors"]
-        assert not [told for told in found if told[0] not in LEFT_OUT]
+        assert not [error for error in found if error[0] not in LEFT_OUT]
     assert f"values : {name.removesuffix('Display')}Values\n" in kind.__doc__
     assert "figure_ : matplotlib.figure.Figure" in kind.__doc__
 

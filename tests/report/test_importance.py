@@ -1,4 +1,4 @@
-"""The importance of features: PLS's own VIP, and the same of every linear reduction."""
+"""Importance of features: VIP of PLS, and the same of every linear reduction."""
 
 import literal
 import numpy as np
@@ -29,7 +29,7 @@ def test_it_is_the_formula_with_what_each_component_adds_to_a_regression_of_the_
 
     added = np.diff([explained(k) for k in range(T.shape[1] + 1)])
     directions = getattr(model, "x_weights_", model.components_.T)
-    found = VIPValues.of(model, X, Y).vip
+    found = VIPValues.from_estimator(model, X, Y).vip
     for j in range(X.shape[1]):
         shares = [directions[j, h] ** 2 / sum(directions[:, h] ** 2) for h in range(len(added))]
         assert found[j] == pytest.approx(np.sqrt(6 * (added @ shares) / added.sum()), rel=1e-8)
@@ -40,7 +40,7 @@ def test_of_pls_it_is_the_usual_one_whoever_fitted_it():
     weights, scores, _, of_labels = literal.partial_least_squares(X, Y, [6, 6])
     usual = literal.importances(weights, scores, of_labels)
     theirs = PLSRegression(2, scale=False, tol=1e-28, max_iter=100_000).fit(X, np.eye(3)[Y])
-    np.testing.assert_allclose(VIPValues.of(theirs, X, Y).vip, usual, rtol=1e-7)
+    np.testing.assert_allclose(VIPValues.from_estimator(theirs, X, Y).vip, usual, rtol=1e-7)
     ours = PLSDA(2).fit(X, Y)
     np.testing.assert_allclose(ours.vip_, usual, rtol=1e-7)
     np.testing.assert_allclose(importances(ours.x_weights_.T, explained_by(ours.transform(X), Y)), usual, rtol=1e-7)
@@ -63,10 +63,10 @@ def test_a_spectrum_is_a_line_over_all_of_it():
 
 
 def test_what_has_no_loadings_or_other_columns_is_refused():
-    with pytest.raises(ValueError, match="tells no loadings"):
-        VIPValues.of(RBFSampler().fit(X), X, Y)
-    with pytest.raises(ValueError, match="works on 9 columns, but 6 came"):
-        VIPValues.of(make_pipeline(RBFSampler(n_components=9, random_state=0), PCA(2)).fit(X), X, Y)
+    with pytest.raises(ValueError, match="loadings"):
+        VIPValues.from_estimator(RBFSampler().fit(X), X, Y)
+    with pytest.raises(ValueError, match="X must have the 9 columns"):
+        VIPValues.from_estimator(make_pipeline(RBFSampler(n_components=9, random_state=0), PCA(2)).fit(X), X, Y)
 
 
 def test_features_that_separate_two_classes_are_those_of_explain(rng):
@@ -75,20 +75,20 @@ def test_features_that_separate_two_classes_are_those_of_explain(rng):
     X[:, 1] += 4 * (y == "b")
     X[:, 4] += 4 * (y == "c")
     for model in (RegularizedLDA(2, shrinkage=0.1).fit(X, y), PosteriorMap(2, classifier="rule").fit(X, y)):
-        values = SeparationValues.of(model, X, y, ("a", "c"))
+        values = SeparationValues.from_estimator(model, X, y, ("a", "c"))
         rows = X[(y == "a") | (y == "c")]
         np.testing.assert_allclose(values.importances, model.explain(rows, ("a", "c")).importances)
         assert values.feature_names[values.top(1)[0]] == "f4"
         assert values.chart().title.endswith("a against c")
     with pytest.raises(ValueError, match="between"):
-        SeparationValues.of(model, X, y, ("a", "d"))
+        SeparationValues.from_estimator(model, X, y, ("a", "d"))
 
 
 def test_pictures_of_a_map_are_tempered_and_name_two_probabilities(rng):
     y = np.arange(150) % 3
     X = rng.standard_normal((150, 4)) + 1.2 * np.eye(3, 4)[y]
     model = PosteriorMap(2, classifier="rule").fit(X[:100], y[:100])
-    values = ProjectionValues.of(model, X[:100], y[:100], X[100:], y[100:])
+    values = ProjectionValues.from_estimator(model, X[:100], y[:100], X[100:], y[100:])
     tempered = model.for_plotting()
     assert tempered.sharpness_ != model.sharpness_ == 2.0
     np.testing.assert_allclose(values.test.scores, tempered.transform(X[100:])[values.test.rows])
@@ -98,4 +98,4 @@ def test_pictures_of_a_map_are_tempered_and_name_two_probabilities(rng):
     assert values.probable[0][0].startswith(f"{first} {100 * p[0, first]:.0f} %, ")
     shown = values.chart()
     assert all("most probable" in mark.hover for mark in shown.marks if mark.kind == "points")
-    assert "between the classes" in shown.told
+    assert "between the classes" in shown.caption

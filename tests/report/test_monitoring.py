@@ -1,4 +1,4 @@
-"""Hotelling's T², the squared residual, and the limits that normal rows keep."""
+"""Hotelling's T², the squared residual, and their limits for normal rows."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ NEW = labelled(15, 6, 3, seed=9)[0]
 @pytest.mark.parametrize("model", [PCA(3), PLSDA(2), RegularizedLDA(2, shrinkage=0.1), decomposition.PCA(2)], ids=str)
 def test_they_are_the_mahalanobis_distance_and_what_the_best_loadings_leave(model, new):
     model.fit(X, Y)
-    found = MonitoringValues.of(model, X, new)
+    found = MonitoringValues.from_estimator(model, X, new)
     T, judged = model.transform(X), X if new is None else new
     inverse = np.linalg.inv(np.atleast_2d(np.cov(T.T)))
     for row, t2, spe in zip(judged, found.t2, found.spe, strict=True):
@@ -34,9 +34,9 @@ def test_they_are_the_mahalanobis_distance_and_what_the_best_loadings_leave(mode
 def test_of_pca_and_pls_it_is_the_residual_of_their_own_loadings():
     pca, pls = PCA(3).fit(X), PLSDA(2).fit(X, Y)
     rest = NEW - pca.inverse_transform(pca.transform(NEW))
-    np.testing.assert_allclose(MonitoringValues.of(pca, X, NEW).spe, (rest**2).sum(axis=1), rtol=1e-8)
+    np.testing.assert_allclose(MonitoringValues.from_estimator(pca, X, NEW).spe, (rest**2).sum(axis=1), rtol=1e-8)
     rest = NEW - pls.mean_ - pls.transform(NEW) @ pls.x_loadings_.T
-    np.testing.assert_allclose(MonitoringValues.of(pls, X, NEW).spe, (rest**2).sum(axis=1), rtol=1e-8)
+    np.testing.assert_allclose(MonitoringValues.from_estimator(pls, X, NEW).spe, (rest**2).sum(axis=1), rtol=1e-8)
 
 
 def test_a_share_of_normal_rows_stays_within_each_limit():
@@ -50,7 +50,9 @@ def test_a_share_of_normal_rows_stays_within_each_limit():
     for _ in range(60):
         fitted, new = drawn(60), drawn(60)
         model = decomposition.PCA(2).fit(fitted)
-        for at, values in enumerate((MonitoringValues.of(model, fitted), MonitoringValues.of(model, fitted, new))):
+        for at, values in enumerate(
+            (MonitoringValues.from_estimator(model, fitted), MonitoringValues.from_estimator(model, fitted, new))
+        ):
             counts[2 * at : 2 * at + 2] += (values.t2 > values.t2_limit).mean(), (values.spe > values.spe_limit).mean()
     shares = counts / 60
     assert shares[0] == pytest.approx(0.05, abs=0.012)
@@ -65,7 +67,7 @@ def test_new_rows_stay_within_the_limit_where_columns_outnumber_the_fitted_ones(
     for _ in range(8):
         factors = rng.standard_normal((k, d))
         fitted, new = (rng.standard_normal((m, k)) @ factors + rng.standard_normal((m, d)) for m in (n, 300))
-        values = MonitoringValues.of(PCA(k).fit(fitted), fitted, new)
+        values = MonitoringValues.from_estimator(PCA(k).fit(fitted), fitted, new)
         beyond.append((values.spe > values.spe_limit).mean())
     assert np.mean(beyond) < 0.09  # of the fitted rows' own residuals: 0.76 and 0.89
 
@@ -84,24 +86,24 @@ def test_rows_beyond_are_named_by_id_the_farthest_first():
     frame.iloc[7] += np.where(np.arange(6) % 2, 30.0, -30.0)
     shown = MonitoringDisplay.from_estimator(model, X, frame.to_numpy(), ids=frame.index, level=0.999)
     assert shown.beyond_[0] == "sample 7"
-    assert MonitoringValues.of(make_pipeline(PCA(2)).fit(frame), frame).ids[7] == "sample 7"
-    assert MonitoringValues.of(model, X).ids[7] == "7"
+    assert MonitoringValues.from_estimator(make_pipeline(PCA(2)).fit(frame), frame).ids[7] == "sample 7"
+    assert MonitoringValues.from_estimator(model, X).ids[7] == "7"
     texts = next(mark for mark in shown.chart_.marks if mark.part == "names").texts
     assert texts[0] == " sample 7"
-    with pytest.raises(ValueError, match="3 ids came for 40 rows"):
-        MonitoringValues.of(model, X, ids="abc")
+    with pytest.raises(ValueError, match="ids must have"):
+        MonitoringValues.from_estimator(model, X, ids="abc")
 
 
 def test_sparse_rows_have_the_same():
     Z = np.where(X > 0.5, X, 0.0)
     model = PLSDA(2).fit(Z, Y)
-    dense, sparse = MonitoringValues.of(model, Z), MonitoringValues.of(model, sp.csr_array(Z))
+    dense, sparse = MonitoringValues.from_estimator(model, Z), MonitoringValues.from_estimator(model, sp.csr_array(Z))
     np.testing.assert_allclose(sparse.t2, dense.t2, rtol=1e-8)
     np.testing.assert_allclose(sparse.spe, dense.spe, rtol=1e-8)
 
 
-def test_where_nothing_is_left_no_row_is_beyond_for_its_rounding():
-    values = MonitoringValues.of(PCA().fit(X), X, level=0.999)
+def test_without_a_remainder_no_row_is_beyond_the_limit_by_rounding():
+    values = MonitoringValues.from_estimator(PCA().fit(X), X, level=0.999)
     assert (values.spe <= values.spe_limit).all()
     assert values.chart().marks
 
@@ -109,9 +111,9 @@ def test_where_nothing_is_left_no_row_is_beyond_for_its_rounding():
 @pytest.mark.parametrize("level", [0, 1, 95])
 def test_other_levels_are_refused(level):
     with pytest.raises(ValueError, match="level"):
-        MonitoringValues.of(PCA(2).fit(X), X, level=level)
+        MonitoringValues.from_estimator(PCA(2).fit(X), X, level=level)
 
 
 def test_too_few_rows_are_refused():
     with pytest.raises(ValueError, match="at least 5 rows"):
-        MonitoringValues.of(PCA(3).fit(X), X[:4])
+        MonitoringValues.from_estimator(PCA(3).fit(X), X[:4])

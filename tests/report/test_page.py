@@ -1,4 +1,4 @@
-"""The page as text: nine sections, a policy that its own scripts meet, and names that stay names."""
+"""The page as text: ten sections, a content policy that fits its scripts, and names that are escaped."""
 
 import base64
 import hashlib
@@ -13,21 +13,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from pages import HOSTILE, hostile_results, made_up, trees
+from pages import HOSTILE, hostile_results, made_up, stored, trees
 from sklearn.neighbors import KNeighborsClassifier
 
 from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.wording import doubts
 from discrim.report import page as page_module
-from discrim.report.confusions import Confusions
-from discrim.report.data_facts import DataFacts
+from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, MethodMap, _in_order, looks_of
 from discrim.report.loadings import LoadingsValues
 from discrim.report.margin_distribution import MarginValues
-from discrim.report.page import MOST_CLASSES, Origin, content_policy, write_report
+from discrim.report.page import MOST_CLASSES, DataFacts, Origin, content_policy, write_report
 from discrim.report.page import page as page_of
 from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, short_numbers
-from discrim.report.refits import CLASSIFIERS_VIEW, MethodMap, _in_order, looks_of
-from discrim.report.results import Results
 from discrim.tables.formats import MissingExtraError
 
 KINDS_OF_CELLS = ("right", "wrong", "none")
@@ -74,10 +72,10 @@ def marks_of(values, chart, kind):
     return [mark | {"name": name} for mark, name in zip(chart["marks"], names, strict=True) if mark["kind"] == kind]
 
 
-def test_nine_sections_in_their_order(page):
+def test_ten_sections_in_their_order(page):
     text = page.read_text(encoding="utf-8")
-    shown = re.findall(r'<h2><span>(\d)</span>|class="section-number">(\d)<', text)
-    assert ["".join(pair) for pair in shown] == list("123456789")
+    shown = re.findall(r'<h2><span>(\d+)</span>|class="section-number">(\d+)<', text)
+    assert ["".join(pair) for pair in shown] == [str(number) for number in range(1, 11)]
 
 
 def test_the_answer_and_what_to_type_stand_first(found, page):
@@ -86,7 +84,7 @@ def test_the_answer_and_what_to_type_stand_first(found, page):
     (headline,) = re.findall(r"<h1>(.*?)</h1>", page.read_text(encoding="utf-8"), re.S)
     assert headline == found.verdict.headline == f"{chosen.k} components are as good as 6 columns"
     assert f"Use {chosen.k} components of {chosen.method}: " in text
-    assert f"{100 * found.verdict.honest.mean:.1f}&nbsp;%" in text
+    assert f"{100 * found.verdict.bias_corrected.mean:.1f}&nbsp;%" in text
     assert "over PCA (" in text
     assert "over raw features" in text
     over_raw = f"{100 * found.verdict.over_raw:+.1f}".replace("-", "−")
@@ -105,7 +103,15 @@ def test_the_table_has_every_line_with_its_figures(found, parsed):
         assert over_raw == ("" if line.against_raw is None else str(line.against_raw.mean))
 
 
-def test_the_policy_names_the_very_scripts_of_the_page_and_nothing_leaves_it(page, parsed):
+def test_the_recommended_line_of_the_table_is_marked(found, page):
+    marked = re.findall(
+        r'<tr class="taken">\s*<th[^>]*><bdi[^>]*>([^<]+)<.*?data-value="(\d+)"', page.read_text("utf-8"), re.S
+    )
+    recommended = found.verdict.recommended
+    assert marked == [(recommended.method, str(recommended.k))]
+
+
+def test_the_policy_lists_the_pages_scripts_and_blocks_requests(page, parsed):
     (policy,) = [a["content"] for _, a, _ in parsed.of("meta") if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
@@ -141,7 +147,7 @@ def test_the_answer_says_the_largest_class_the_recall_and_what_was_not_finished(
         assert re.search(rf"{name} [\d ·]+ {100 * share:.1f} %", text)
     assert "Nothing failed and nothing was skipped." in text
     stopped = [row for row in found.rows if row.split < 2 or row.cell.method == "pca"]
-    text = plain(page_of([Comparison(found.grid, stopped)], Origin()))
+    text = plain(page_of([Comparison.of(found.grid, stopped)], Origin()))
     assert "The run was not finished" in text
     assert "nothing was skipped" not in text
 
@@ -172,7 +178,7 @@ def test_values_are_json_that_cannot_end_its_script():
 
 
 @pytest.mark.parametrize(("offset", "width"), [(0, 1), (1e6, 1), (-3, 1e-7), (0, 1e9), (5, 0)])
-def test_places_are_exact_to_a_thousandth_of_their_range_wherever_it_lies(offset, width):
+def test_positions_are_accurate_to_a_thousandth_of_their_range(offset, width):
     places = offset + width * np.linspace(0, 1, 78)
     drawn = as_drawn([*places, np.nan])
     assert drawn[-1] is None
@@ -198,7 +204,7 @@ def test_every_number_of_the_charts_is_that_of_its_values(found, parsed):
     assert chosen["x"] == [best.k + 0.5]
 
 
-def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_for(found, parsed):
+def test_the_map_has_two_components_and_shows_predicted_classes(found, parsed):
     values, look = values_of(parsed), looks_of(found)
     first = look.maps[0]
     data = found.first_split()
@@ -217,8 +223,8 @@ def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_fo
     for mark in points:
         mine = data.y_test == mark["name"]
         np.testing.assert_allclose(np.column_stack([mark["x"], mark["y"]]), test[mine], atol=2e-3)
-        told = {label: [values["words"][one] for one in of] for label, of in mark["hover"].items()}
-        assert told == {"row": [str(row + 1) for row in rows[mine]], "taken for": predicted[mine].tolist()}
+        hovered = {label: [values["words"][one] for one in of] for label, of in mark["hover"].items()}
+        assert hovered == {"row": [str(row + 1) for row in rows[mine]], "predicted": predicted[mine].tolist()}
     classes = first.flat.projection.classes
     matrix = [[((data.y_test == a) & (predicted == b)).sum() for b in classes] for a in classes]
     np.testing.assert_array_equal(first.flat.confusions.matrix, matrix)
@@ -228,17 +234,17 @@ def test_the_map_is_of_a_fit_with_two_components_and_says_what_rows_are_taken_fo
     assert cells[9:18] == np.ravel(matrix).tolist()
 
 
-def test_a_map_speaks_of_ellipses_and_units_only_where_it_has_them(parsed):
+def test_a_map_mentions_ellipses_and_units_only_if_it_has_them(parsed):
     maps = values_of(parsed)["blocks"][0]["figures"]["map"]
-    flat, deep = maps["0,0"]["told"], maps["0,1"]["told"]
-    assert flat.startswith("One unit is as long in all directions. Ellipses hold 95 %")
+    flat, deep = maps["0,0"]["caption"], maps["0,1"]["caption"]
+    assert flat.startswith("One unit is as long in all directions. Ellipses have 95 %")
     assert deep.startswith("One unit is as long in all directions. Five neighbours on 3 components are right on")
     two = made_up(trees(classes=("ash", "birch")), "wood", [("lda", 1, 0.9)])
-    told = values_of(Elements(page_of([two], Origin())))["blocks"][0]["figures"]["map"]["0,0"]["told"]
+    caption = values_of(Elements(page_of([two], Origin())))["blocks"][0]["figures"]["map"]["0,0"]["caption"]
     expected = (
-        "Rows of a class stand side by side only to be seen: their height means nothing. Five neighbours on 1 comp"
+        "Rows of a class are spread upwards only to be visible: their height has no meaning. Five neighbours on 1 comp"
     )
-    assert told.startswith(expected)
+    assert caption.startswith(expected)
 
 
 def test_the_recommended_map_comes_first_then_the_best_linear_one_and_the_classifiers_view():
@@ -262,14 +268,14 @@ def test_many_classes_have_a_list_of_the_pairs_confused_most():
     assert not found.is_small
 
 
-def test_confusions_stand_in_natural_order_whatever_order_they_come_in():
+def test_confusions_are_in_natural_order():
     found = Confusions.of(["10", "9", "1"], [[10, 1, 2], [3, 9, 4], [5, 6, 0]])
     assert found.classes == ("1", "9", "10")
     assert found.matrix.tolist() == [[0, 6, 5], [4, 9, 3], [2, 1, 10]]
     assert Confusions.of(["a", "b"], [[0, 0], [1, 3]]).rows == [("a", [0, 0], None), ("b", [1, 3], 0.75)]
 
 
-def test_all_features_can_be_found_while_there_is_room():
+def test_all_features_can_be_found_up_to_the_limit():
     def values(d, k=2):
         table = np.linspace(-1, 1, d * k).reshape(k, d)
         names = tuple(f"gene {at}" for at in range(d))
@@ -291,14 +297,14 @@ def test_large_data_are_sampled_and_stay_small(large_page):
     values = values_of(Elements(text))
     (figures,) = [block["figures"] for block in values["blocks"]]
     assert len(figures["margins"]) == 8
-    assert "500 of 8000 fitted and 500 of 2000 new rows drawn" in figures["map"]["0,0"]["told"]
+    assert "500 of 8000 fitted and 500 of 2000 new rows drawn" in figures["map"]["0,0"]["caption"]
     points = marks_of(values, figures["map"]["0,0"], "points")
     assert sum(len(mark["x"]) for mark in points) == 1_000
     named = [mark["name"] for mark in points if "legend" in mark]
     assert len(named) == MOST_CLASSES + 1
     assert named[-1] == "16 other classes"
     assert len(figures["margins"]["0"]["y"]["ticks"][0]) == MOST_CLASSES
-    assert "1000 of 2000 rows" in figures["margins"]["0"]["told"]
+    assert "1000 of 2000 rows" in figures["margins"]["0"]["caption"]
 
 
 # ---------------------------------------------------------------------- names
@@ -310,11 +316,11 @@ def test_hostile_names_stay_text(hostile_page):
     assert len(elements.of("script")) == 3  # values, plotly, and what draws
     assert not elements.of("img")
     assert not [tag for tag, attributes, _ in elements.elements if any(name.startswith("on") for name in attributes)]
-    said = "".join(elements.texts)
-    assert "{{7*7}}" in said
+    text_of_page = "".join(elements.texts)
+    assert "{{7*7}}" in text_of_page
     assert "49" not in re.findall(r"<h1>.*?</h1>", text, re.S)[0]
     for name in HOSTILE[:4]:
-        assert name in said
+        assert name in text_of_page
     long = [piece for piece in elements.texts if "x" * 50 in piece and len(piece) < 2_000]
     assert long
     assert all(len(piece) < 450 for piece in long)  # cut, not spilt
@@ -335,22 +341,22 @@ def test_names_stand_alone_in_the_direction_of_their_writing(hostile_page):
 # ---------------------------------------------------------------------- other results
 
 
-def test_without_the_data_the_page_says_what_is_missing_and_how_to_give_it():
+def test_without_the_data_the_page_names_what_is_missing():
     results = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.6)])
-    text = page_of([Results(results.setting, results.rows, label="wood")], Origin())
-    assert text.count("Give the data with --data FILE --target COLUMN") == 4  # sections 4 to 7
+    text = page_of([stored(results.setting, results.rows, label="wood")], Origin())
+    assert text.count("Pass the data with --data FILE --target COLUMN") == 4  # sections 4 to 7
     assert 'data-chart="curves"' in text
     assert 'data-chart="map"' not in text
 
 
 def test_each_data_set_is_ranked_by_the_score_that_decides_there():
-    """Where one class has most rows, balanced accuracy decides; it may order methods otherwise than accuracy."""
+    """If one class has most rows, balanced accuracy decides; it may order methods differently from accuracy."""
     levels = [("fisher-lda", 2, 0.7), ("pca", 2, 0.8)]
     shared, other = (made_up(trees(seed=at), name, levels) for at, name in enumerate(["even", "uneven"]))
     swapped = {"fisher-lda": 0.9, "pca": 0.5}
     rows = [replace(row, scores={**row.scores, "balanced_accuracy": swapped[row.cell.method]}) for row in other.rows]
     other = replace(other, rows=rows, metric="balanced_accuracy")
-    for results in ([shared, other], [other, shared]):  # whichever comes first
+    for results in ([shared, other], [other, shared]):  # in both orders
         text = page_of(results, Origin())
         (chart,) = json.loads(re.search(r'id="values">(.*?)</script>', text)[1])["ranks"].values()
         (ranks,) = (mark["x"] for mark in chart["marks"] if mark["kind"] == "points")
@@ -363,7 +369,7 @@ def test_each_data_set_is_ranked_by_the_score_that_decides_there():
 def test_data_tried_in_several_ways_count_once_in_the_ranks():
     levels = [("fisher-lda", 2, 0.9), ("pca", 2, 0.8)]
     wood, heath = (made_up(trees(seed=at), name, levels) for at, name in enumerate(["wood", "heath"]))
-    again = replace(wood, setting=wood.setting._replace(seed=9), label="wood (seed 9)")
+    again = replace(wood, setting={**wood.setting, "seed": 9}, label="wood (seed 9)")
     text = page_of([wood, again, heath], Origin())
     assert '<p class="overview">2 data sets:' in text
     assert 'Data: <bdi class="name">wood</bdi>, <bdi class="name">heath</bdi>.' in text
@@ -381,18 +387,18 @@ def test_several_data_sets_are_ranked(page_of_three):
     assert [attributes["value"] for _, attributes, _ in elements.of("option")][:3] == ["0", "1", "2"]
 
 
-def test_one_data_set_says_how_to_get_more(page):
+def test_one_data_set_explains_how_to_add_more(page):
     assert "These results are of one data set." in page.read_text(encoding="utf-8")
 
 
 def test_a_comparison_in_which_nothing_worked_has_a_page_too(found):
-    text = page_of([Comparison(found.grid, [])], Origin())
+    text = page_of([Comparison.of(found.grid, [])], Origin())
     assert "No reduction could be judged" in text
     with pytest.raises(ValueError, match="no results to report"):
         page_of([], Origin())
 
 
-def test_where_nothing_is_shown_to_help_no_method_is_the_headline():
+def test_without_a_significant_gain_no_method_is_the_headline():
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
     without_signal = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], n_splits=3, n_jobs=1)
     assert without_signal.verdict.finding == "no signal"
@@ -401,24 +407,31 @@ def test_where_nothing_is_shown_to_help_no_method_is_the_headline():
     assert headline.startswith("No signal")
 
 
-def test_dropped_methods_and_those_with_equal_predictions_are_named():
+def test_dropped_methods_and_lines_with_equal_predictions_are_named():
     made = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("max-margin-criterion", 2, 0.3), ("pca", 2, 0.6)])
     best, *others = made.lines
-    lines = [replace(best, same=("regularized-lda",)), *(replace(one, dropped=one.method != "pca") for one in others)]
+    twin = replace(best, same=("regularized-lda",))
+    other_twins = [replace(twin, k=1), replace(twin, k=3, same=("lda", "two-step"))]
+    lines = [twin, *other_twins, *(replace(one, dropped=one.method != "pca") for one in others)]
     vars(made)["lines"] = lines  # kept there once they are found
     text = page_of([made], Origin())
-    assert "Dropped after 4 splits, far behind the best: max-margin-criterion</bdi>." in text
-    assert "Same predictions as fisher-lda: regularized-lda</bdi>." in text
+    assert "Dropped after 4 splits, far behind the best: max-margin-criterion.</bdi>" in text
+    for sentence in (
+        "regularized-lda predicts the same labels as fisher-lda with 2 components (5-nn), 1 component (5-nn).",
+        "lda, two-step predict the same labels as fisher-lda with 3 components (5-nn).",
+    ):
+        assert f"{sentence}</bdi>" in text
+        assert sentence in doubts(made)
 
 
 def test_one_split_has_no_interval(found):
     first = [row for row in found.rows if row.split == 0]
-    text = page_of([Comparison(found.grid, first)], Origin())
+    text = page_of([Comparison.of(found.grid, first)], Origin())
     assert "95&nbsp;% interval" not in text
     assert not re.search(r"\bnan\b", re.sub(r"<script.*?</script>", "", text, flags=re.S))
 
 
-def test_the_file_appears_whole_or_not_at_all(found, tmp_path, monkeypatch):
+def test_the_file_is_written_atomically(found, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     write_report(found, path)
     whole = path.read_bytes()
@@ -444,7 +457,7 @@ def test_the_policy_changes_with_the_scripts():
     assert f"script-src 'sha256-{digest}';" in content_policy(["a"])
 
 
-# ---------------------------------------------------------------------- the answer first
+# ---------------------------------------------------------------------- answer
 
 
 def test_sections_are_numbered_one_after_the_other_and_open_on_the_recommended_method(found):
@@ -462,7 +475,7 @@ def test_the_block_of_the_data_has_rows_columns_classes_and_missing_cells():
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.repeat(["few", "<b>many", "some"], [10, 30, 20])
     X[[3, 7], 1] = np.nan
     answer = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], n_splits=2, n_jobs=1, impute="median")
-    facts = DataFacts.of(answer)
+    facts = DataFacts.from_comparison(answer)
     assert (facts.rows, facts.columns, facts.missing, facts.in_columns) == (60, 3, 2, 1)
     assert dict(facts.counts) == {"few": 10, "<b>many": 30, "some": 20}
     text = page_of([answer], Origin())
@@ -472,9 +485,12 @@ def test_the_block_of_the_data_has_rows_columns_classes_and_missing_cells():
     many = compare(
         X, np.arange(60) % 30, methods="pca", classifiers="1-nn", n_components=[1], n_splits=2, impute="mean"
     )
-    assert (len(DataFacts.of(many).counts), DataFacts.of(many).more) == (20, 10)
-    without = Results(answer.setting, answer.rows, answer.metric, facts=answer.facts, label="wood")
-    assert (DataFacts.of(without).missing, dict(DataFacts.of(without).counts)) == (None, dict(facts.counts))
+    assert (len(DataFacts.from_comparison(many).counts), DataFacts.from_comparison(many).more) == (20, 10)
+    without = stored(answer.setting, answer.rows, answer.metric, label="wood", facts=answer.facts)
+    assert (DataFacts.from_comparison(without).missing, dict(DataFacts.from_comparison(without).counts)) == (
+        None,
+        dict(facts.counts),
+    )
 
 
 def test_margins_without_width_are_not_drawn(found):

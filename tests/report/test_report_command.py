@@ -1,4 +1,4 @@
-"""discrim compare --html and discrim report, from the command line."""
+"""discrim compare --html and discrim report on the command line."""
 
 import csv
 
@@ -32,9 +32,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     table = write(folder / "wood.csv", trees(60, 4))
     kept = ["--store", folder / "kept.sqlite"]
-    code, _, said = discrim("compare", table, "--target", "tree", *FAST, *kept, "--html", folder / "wood.html")
+    code, _, output = discrim("compare", table, "--target", "tree", *FAST, *kept, "--html", folder / "wood.html")
     assert code == 0
-    assert f"The report is in {folder / 'wood.html'}." in said
+    assert f"The report is in {folder / 'wood.html'}." in output
     assert discrim("compare", "iris", *FAST, *kept)[0] == 0
     return folder
 
@@ -46,10 +46,10 @@ def test_compare_writes_its_report(folder):
 
 
 def test_a_store_makes_a_report_of_all_its_data_sets(folder):
-    code, _, said = discrim("report", folder / "kept.sqlite", "--html", folder / "all.html")
+    code, _, output = discrim("report", folder / "kept.sqlite", "--html", folder / "all.html")
     assert code == 0
-    assert "wood: without pictures of the rows. A store keeps results, not the data." in said
-    assert "iris: without" not in said  # which is in the catalogue, and on every machine
+    assert "wood: without pictures of the rows. A store keeps results, not the data." in output
+    assert "iris: without" not in output  # which is in the catalogue, and on every machine
     text = (folder / "all.html").read_text(encoding="utf-8")
     assert text.count('data-chart="map"') == 1
     assert 'data-chart="ranks"' in text
@@ -57,8 +57,8 @@ def test_a_store_makes_a_report_of_all_its_data_sets(folder):
 
 def test_the_data_can_be_given_with_the_store(folder):
     given = ["--data", folder / "wood.csv", "--target", "tree"]
-    code, _, said = discrim("report", folder / "kept.sqlite", *given, "--html", folder / "all.html", "--metric", "f1")
-    assert (code, "without pictures" in said) == (0, False)
+    code, _, output = discrim("report", folder / "kept.sqlite", *given, "--html", folder / "all.html", "--metric", "f1")
+    assert (code, "without pictures" in output) == (0, False)
     text = (folder / "all.html").read_text(encoding="utf-8")
     assert text.count('data-chart="map"') == 2
     assert "mean F measure" in text
@@ -67,39 +67,39 @@ def test_the_data_can_be_given_with_the_store(folder):
 def test_wrong_data_and_wrong_stores_are_named(folder, tmp_path):
     store = folder / "kept.sqlite"
     other = write(tmp_path / "wood.csv", trees(60, 4, seed=5))
-    code, _, said = discrim("report", store, "--data", other, "-t", "tree", "--html", tmp_path / "x.html")
+    code, _, output = discrim("report", store, "--data", other, "-t", "tree", "--html", tmp_path / "x.html")
     assert code == 0
-    assert "not the very rows that these results were got from" in said
+    assert "differ from the rows that these results were computed on" in output
     unknown = write(tmp_path / "meadow.csv", trees(60, 4))
-    code, _, said = discrim("report", store, "--data", unknown, "-t", "tree")
+    code, _, output = discrim("report", store, "--data", unknown, "-t", "tree")
     assert code == 2
-    assert "no results on meadow. It has results on: iris, wood." in said
-    code, _, said = discrim("report", tmp_path / "none.sqlite")
+    assert "no results on meadow. It has results on: iris, wood." in output
+    code, _, output = discrim("report", tmp_path / "none.sqlite")
     assert code == 2
-    assert "There is no store of results" in said
-    code, _, said = discrim("report", store, "--metric", "auc")
+    assert "There is no store of results" in output
+    code, _, output = discrim("report", store, "--metric", "auc")
     assert code == 2
-    assert "must be used with two classes; got 3" in said
-    code, _, said = discrim("report", store, "--metric", "luck", "--html", tmp_path / "luck.html")
+    assert "must be used with two classes; got 3" in output
+    code, _, output = discrim("report", store, "--metric", "luck", "--html", tmp_path / "luck.html")
     assert code == 2
-    assert "luck" in said
+    assert "luck" in output
     assert not (tmp_path / "luck.html").exists()
 
 
 @pytest.mark.parametrize(
     ("place", "words"), [("nowhere/x.html", "folder for the report does not exist"), (".", "not a folder")]
 )
-def test_a_place_where_no_report_can_be_is_refused_before_anything_is_done(folder, tmp_path, place, words, monkeypatch):
+def test_an_invalid_report_path_is_rejected_before_any_fit(folder, tmp_path, place, words, monkeypatch):
     monkeypatch.setattr("discrim.cli.comparing.compared", None)
     for command in (["report", folder / "kept.sqlite"], ["compare", "iris"]):
-        code, _, said = discrim(*command, "--html", tmp_path / place)
+        code, _, output = discrim(*command, "--html", tmp_path / place)
         assert code == 2
-        assert words in said
+        assert words in output
 
 
 def test_help_has_examples():
     for command in ("report", "compare"):
-        code, said, _ = discrim(command, "--help")
+        code, output, _ = discrim(command, "--help")
         assert code == 0
-        assert "--html" in said
-        assert f"discrim {command} " in said.partition("Examples")[2]
+        assert "--html" in output
+        assert f"discrim {command} " in output.partition("Examples")[2]

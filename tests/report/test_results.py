@@ -1,4 +1,4 @@
-"""From rows of results to what a page says: runs told apart, rows fitted again as they were, the answer in words."""
+"""From rows of results to the page: runs distinguished, models refitted as in the run, the answer in words."""
 
 import re
 from dataclasses import replace
@@ -7,45 +7,44 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from pages import compared, made_up, result_rows, trees
+from pages import compared, made_up, result_rows, setting_of, stored, trees
 from scipy.sparse import csr_array, issparse
 from sklearn import decomposition
 
 from discrim import FisherLDA
 from discrim.evaluation.compare import compare
-from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.comparison import Comparison, comparisons_in
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.pipelines import Recommendation
 from discrim.evaluation.protocol import protocol_of
-from discrim.evaluation.recommendation import Recommendation
-from discrim.evaluation.results import Setting
+from discrim.evaluation.results import trial_key
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
+from discrim.report.first_split import CLASSIFIERS_VIEW, Models, PageBudget, lines_shown, looks_of
 from discrim.report.next_steps import Origin, commands, python_code
 from discrim.report.page import page
-from discrim.report.refits import CLASSIFIERS_VIEW, Allotment, Fits, lines_shown, looks_of
-from discrim.report.results import Results, results_in
 from discrim.tables.labelled_table import LabelledTable
 
 
 def test_a_comparison_and_its_store_give_the_same_results(tmp_path):
     found = compared(tmp_path, trees(60, 4), classifiers=("5-nn",))
     with Store(tmp_path / "results.sqlite", read_only=True) as store:
-        (kept,) = results_in(store.rows(), "accuracy", lambda name: {"trees": found.grid.table}.get(name))
-        (bare,) = results_in(store.rows(), "accuracy", lambda name: None)
-        (other,) = results_in(store.rows(), "accuracy", lambda name: trees(60, 4, seed=9))
+        (kept,) = comparisons_in(store.rows(), "accuracy", lambda name: {"trees": found.grid.table}.get(name))
+        (bare,) = comparisons_in(store.rows(), "accuracy", lambda name: None)
+        (other,) = comparisons_in(store.rows(), "accuracy", lambda name: trees(60, 4, seed=9))
     assert kept.lines == found.lines
     assert (kept.label, kept.setting, kept.lacking) == ("trees", found.setting, "")
     assert kept.data is found.data is found.grid.table
     assert bare.data is None
     assert "--data FILE" in bare.lacking
     assert other.data is None
-    assert "not the very rows" in other.lacking
+    assert "data differ from the rows" in other.lacking
     assert kept.sizes == {"splits": 4, "rows": 60, "train": 48, "test": 12, "classes": 3, "features": 4}
 
 
 def test_the_first_split_is_the_one_that_was_tried(found):
-    known = {name: getattr(found, name) for name in ("setting", "rows", "metric", "data", "label", "facts", "methods")}
-    results = Results(**known)  # as from a store: the grid is made anew
+    runs = {trial_key(found.setting): found.facts}
+    (results,) = comparisons_in(found.rows, "accuracy", lambda name: found.data, runs)  # the grid is made again
     assert results.grid is not found.grid
     data = results.first_split()
     train, test = found.grid.splits[0]
@@ -77,23 +76,23 @@ def test_every_protocol_is_found_again_by_its_fields(protocol, tmp_path):
         **more,
     )
     setting = found.setting
-    again = protocol_of(setting.protocol, setting.protocol_size)
+    again = protocol_of(setting["protocol"], setting["protocol_size"])
     first, same = next(iter(again.splits(table.y, 0))), found.grid.splits[0]
     assert all((a == b).all() for a, b in zip(first, same, strict=True))
 
 
-def test_runs_of_one_data_set_are_told_apart():
-    settings = [Setting("wood", "abc", "kfold", 10, seed=seed) for seed in (0, 1)]
-    settings.append(Setting("field", "def", "kfold", 10))
+def test_runs_of_one_data_set_are_distinguished():
+    settings = [setting_of("wood", seed=seed) for seed in (0, 1)]
+    settings.append(setting_of("field", "def"))
     rows = [row for setting in settings for row in result_rows("pca", 1, [0.5, 0.6], setting)]
-    assert [one.label for one in results_in(rows, "accuracy", lambda name: None)] == [
+    assert [one.label for one in comparisons_in(rows, "accuracy", lambda name: None)] == [
         "wood (seed 0)",
         "wood (seed 1)",
         "field",
     ]
 
 
-def test_a_callers_estimators_of_one_name_are_told_apart_by_their_parameters(tmp_path):
+def test_a_callers_estimators_of_one_name_are_distinguished_by_parameters(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
     settings = {
         "n_components": [1],
@@ -105,23 +104,24 @@ def test_a_callers_estimators_of_one_name_are_told_apart_by_their_parameters(tmp
     for whiten in (False, True):
         compare(X, y, methods=[decomposition.PCA(whiten=whiten)], **settings)
     with Store(tmp_path / "s.sqlite", read_only=True) as kept:
-        (found,) = results_in(kept.rows(), "accuracy", lambda name: None, kept.runs())
+        (found,) = comparisons_in(kept.rows(), "accuracy", lambda name: None, kept.runs())
     names = sorted({name for line in found.lines for name in (line.method, *line.same)})  # of equal predictions
     assert [name.split("(")[0] for name in names] == ["PCA", "PCA", "pca", "raw"]
     assert "whiten=False" in names[0]
     assert "whiten=True" in names[1]
 
 
-def test_notes_count_each_reason_once():
+def test_notes_count_each_failure_once_and_the_skips_of_a_method_together():
     results = made_up(trees(), "wood", [("pca", 1, 0.9)])
     more = result_rows("lda", 2, [0.0, 0.0], results.setting, status="skipped", reason="at most 1 component")
+    more += result_rows("lda", 3, [0.0], results.setting, status="skipped", reason="at most 1 component of 9 rows")
     more += result_rows("lda", 1, [0.0], results.setting, status="failed", reason="ValueError: no")
     more += result_rows("ica", 1, [0.5], results.setting, notes=["did not converge"])
-    notes = Results(results.setting, results.rows + more).notes
+    notes = stored(results.setting, [*results.rows, *more]).notes
     assert [tuple(note) for note in notes] == [
         ("doubtful", "ica", 1, "did not converge"),
         ("failed", "lda", 1, "ValueError: no"),
-        ("skipped", "lda", 2, "at most 1 component"),
+        ("skipped", "lda", 3, "at most 1 component"),
     ]
 
 
@@ -136,33 +136,33 @@ def test_notes_count_each_reason_once():
         (0.905, "they are as good as all 6 columns: 5-NN has "),
     ],
 )
-def test_the_answer_says_plainly_whether_it_helps(raw, words):
+def test_the_answer_states_if_reducing_helps(raw, words):
     results = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.5), ("raw", 6, raw)])
-    results = Results(results.setting, [*results.rows[:-1], *_shaken(results.rows[-1:])])
+    results = stored(results.setting, [*results.rows[:-1], *_shaken(results.rows[-1:])])
     assert results.verdict.reduction.method == "fisher-lda"
     assert results.verdict.recommended.method == ("raw" if raw == 0.99 else "fisher-lda")
     assert words in results.sentences[1]
     text = page([results], Origin())
     score, beside_pca, beside_raw = re.findall(r'<div class="card[^"]*">(.*?)</div>', text)
     assert f"<b>{'99.5' if raw == 0.99 else '90.5'}&nbsp;%</b>" in score
-    assert "accuracy on the splits it was chosen on, with" in score
+    assert "accuracy on the splits that were used for the choice, with" in score
     assert '<b>+40.0 <i class="mark">▲</i></b>' in beside_pca
     assert "points over PCA (2 components, 5-nn):<br>" in beside_pca
-    assert "<br>better, and the corrected test says so (p\u00a0&lt;\u00a00.001)" in beside_pca
+    assert "<br>better by the corrected test (p\u00a0&lt;\u00a00.001)" in beside_pca
     assert "points over raw features (5-nn):<br>" in beside_raw
-    verdict = {0.5: "better, and", 0.99: "worse, and", 0.905: "no difference shown by"}[raw]
-    assert f"<br>{verdict} the corrected test" in beside_raw
+    verdict = {0.5: "better", 0.99: "worse", 0.905: "no difference shown"}[raw]
+    assert f"<br>{verdict} by the corrected test" in beside_raw
 
 
 def _shaken(rows):
-    """The last split a little off, so that differences are not all equal."""
+    """Change the last split a little, so differences are not all equal."""
     return [replace(row, scores={**row.scores, "accuracy": row.scores["accuracy"] + 0.001}) for row in rows]
 
 
-def test_without_results_the_answer_says_so():
-    setting = Setting("wood", "abc", "kfold", 10)
+def test_the_answer_without_results():
+    setting = setting_of()
     rows = result_rows("pca", 1, [0.0], setting, status="failed", reason="no")
-    results = Results(setting, rows)
+    results = stored(setting, rows)
     assert results.verdict is None
     assert "every trial failed" in results.sentences[0]
     assert f"<h1>{results.sentences[0]}</h1>" in page([results], Origin())
@@ -204,7 +204,7 @@ def test_the_command_that_is_offered_names_all_that_matters():
     assert commands(weighted, Origin()) == []
 
 
-# ---------------------------------------------------------------------- fitted again
+# ---------------------------------------------------------------------- refits
 
 
 def test_pca_is_always_shown_and_raw_never():
@@ -220,18 +220,18 @@ def test_pca_is_always_shown_and_raw_never():
 def test_a_method_that_cannot_be_fitted_again_is_named_with_its_reason():
     results = made_up(trees(), "wood", [("pca", 2, 0.9), ("gone", 2, 0.8)])
     look = looks_of(results)
-    assert [one.line.method for one in look.refits] == ["pca"]
+    assert [one.line.method for one in look.methods] == ["pca"]
     assert {one.method for one in look.maps} - {CLASSIFIERS_VIEW} == {"pca"}
-    assert re.search(r"gone: ValueError: No method is named 'gone'", look.refused[0])
+    assert re.search(r"gone: ValueError: method must be .*'gone'", look.refused[0])
 
 
 def test_nested_methods_are_fitted_once_and_others_for_each_count(found):
     data = found.first_split()
-    nested, alone = Fits(METHODS["fisher-lda"], data, 3), Fits(METHODS["ica"], data, 3)
+    nested, alone = Models(METHODS["fisher-lda"], data, 3, {}), Models(METHODS["ica"], data, 3, {})
     assert nested.model(1) is nested.model(3)
     assert alone.model(1) is not alone.model(3)
     assert isinstance(nested.model(1), FisherLDA)
-    too_many = Fits(METHODS["margin-subspace"], data, 10)
+    too_many = Models(METHODS["margin-subspace"], data, 10, {})
     assert too_many.model(10).n_components_ == 2  # three classes have two
 
 
@@ -239,28 +239,28 @@ def test_sparse_rows_are_looked_at_like_dense_ones(monkeypatch):
     table = trees(60, 5)
     sparse = LabelledTable(csr_array(table.X), table.y, table.feature_names, "tree", "a wood")
     dense, same = (made_up(one, "wood", [("fisher-lda", 2, 0.9), ("pca", 2, 0.8)]) for one in (table, sparse))
-    dense, same = (replace(one, setting=one.setting._replace(scale="none")) for one in (dense, same))
+    dense, same = (replace(one, grid=replace(one.grid, scale="none")) for one in (dense, same))
     of_dense = looks_of(dense)
-    monkeypatch.setattr("discrim.evaluation.grid.DENSE_CELLS", 0)
+    monkeypatch.setattr("discrim.evaluation.plan.DENSE_CELLS", 0)
     assert issparse(same.first_split().train)
     of_sparse = looks_of(same)
     assert not of_sparse.refused
     for one, other in zip(of_dense.maps, of_sparse.maps, strict=True):
         np.testing.assert_allclose(one.flat.projection.test.scores, other.flat.projection.test.scores, atol=1e-8)
         np.testing.assert_array_equal(one.flat.confusions.matrix, other.flat.confusions.matrix)
-    for a, b in zip(of_dense.refits, of_sparse.refits, strict=True):
+    for a, b in zip(of_dense.methods, of_sparse.methods, strict=True):
         np.testing.assert_allclose(a.margins.before, b.margins.before, atol=1e-8)
         np.testing.assert_allclose(a.loadings.structure, b.loadings.structure, atol=1e-8)
 
 
 def test_many_data_sets_share_what_a_page_can_hold():
-    assert Allotment.among(1) == Allotment() == (8, 500)
-    shares = [Allotment.among(count) for count in range(1, 200)]
+    assert PageBudget.for_datasets(1) == PageBudget() == (8, 500)
+    shares = [PageBudget.for_datasets(count) for count in range(1, 200)]
     assert all(later <= sooner for sooner, later in pairwise(shares))
     assert all(count * one.methods * one.points <= 4_000 for count, one in enumerate(shares[:25], start=1))
 
 
-def test_where_pca_is_best_that_is_said():
+def test_the_answer_if_pca_is_best():
     results = made_up(trees(), "wood", [("pca", 2, 0.9), ("raw", 6, 0.5)])
     assert results.verdict.against_pca is None
     assert results.sentences[0].startswith("Use 2 components of pca: ")
@@ -268,7 +268,7 @@ def test_where_pca_is_best_that_is_said():
 
 
 def test_a_page_of_a_comparison_that_was_stopped_before_its_end(found):
-    part = Comparison(found.grid, found.rows[:1])
+    part = Comparison.of(found.grid, found.rows[:1])
     results = part
     assert "95&nbsp;% interval" not in page([results], Origin())
     assert results.best is None or results.best.n_splits == 1
@@ -278,16 +278,16 @@ def test_a_store_that_was_interrupted_is_reported_as_such(tmp_path):
     found = compared(tmp_path, trees(60, 4), classifiers=("5-nn",))
     with Store(tmp_path / "results.sqlite", read_only=True) as store:
         rows, runs = store.rows(), store.runs()
-    (whole,) = results_in(rows, "auto", lambda name: None, runs)
+    (whole,) = comparisons_in(rows, "auto", lambda name: None, runs)
     assert whole.remarks == ()
     assert whole.verdict.sentences == found.verdict.sentences  # without the table, the store says it all
-    assert whole.verdict.honest == found.verdict.honest
+    assert whole.verdict.bias_corrected == found.verdict.bias_corrected
     part = [row for row in rows if row.cell.method != "pca" or row.split < 2]
-    (stopped,) = results_in(part, "auto", lambda name: None, runs)
+    (stopped,) = comparisons_in(part, "auto", lambda name: None, runs)
     not_judged, not_finished = stopped.remarks
     assert not_judged.startswith(
-        "Not judged, for want of results on some splits: pca with 1 component and 5-nn (2 of 4)"
+        "Not judged, because some splits have no result: pca with 1 component and 5-nn (2 of 4)"
     )
-    assert not_finished == "The run was not finished: 1 line (pca with 5-nn) rests on 2 of 4 splits."
+    assert not_finished == "The run was not finished: 1 line (pca with 5-nn) uses 2 of 4 splits."
     text = unescape(page([stopped], Origin()))
     assert all(f'<p class="note"><bdi>{remark}</bdi></p>' in text for remark in stopped.remarks)

@@ -1,4 +1,4 @@
-"""Values of the displays, each against its definition written out."""
+"""Values of the displays, each compared with its definition."""
 
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -39,10 +39,10 @@ def parts():
 # ---------------------------------------------------------------------- projection
 
 
-def test_projection_holds_the_rows_not_fitted_beside_those_fitted(parts):
+def test_projection_has_fitted_and_held_out_rows(parts):
     X, y, X_test, y_test = parts
     model = FisherLDA(2).fit(X, y)
-    found = ProjectionValues.of(model, X, y, X_test, y_test)
+    found = ProjectionValues.from_estimator(model, X, y, X_test, y_test)
     assert found.classes == ("ash", "birch", "cedar")
     assert found.component_names == ("component 1", "component 2")
     np.testing.assert_array_equal(found.train.scores, model.transform(X))
@@ -89,7 +89,7 @@ def test_an_ellipse_is_the_level_line_of_its_class_and_holds_its_share(rng):
 def test_a_class_absent_from_a_part_has_no_mean(parts):
     X, y, X_test, y_test = parts
     only = y_test != "cedar"
-    found = ProjectionValues.of(PCA(2).fit(X), X, y, X_test[only], y_test[only])
+    found = ProjectionValues.from_estimator(PCA(2).fit(X), X, y, X_test[only], y_test[only])
     assert np.isnan(found.test.means[2]).all()
     assert np.isfinite(found.train.means).all()
 
@@ -100,9 +100,9 @@ def test_a_class_absent_from_a_part_has_no_mean(parts):
 def test_projection_and_loadings_of_scikit_learns_transformers(parts, model):
     X, y, X_test, y_test = parts
     piped = make_pipeline(StandardScaler(), model).fit(X, y)
-    found = ProjectionValues.of(piped, X, y, X_test, y_test)
+    found = ProjectionValues.from_estimator(piped, X, y, X_test, y_test)
     np.testing.assert_array_equal(found.test.scores, piped.transform(X_test))
-    loadings = LoadingsValues.of(piped, X).loadings
+    loadings = LoadingsValues.from_estimator(piped, X).loadings
     scaled = piped[0].transform(X)
     np.testing.assert_allclose((scaled - scaled.mean(axis=0)) @ loadings.T, piped.transform(X), atol=1e-9)
 
@@ -115,7 +115,7 @@ def test_scores_and_predicted_errors_by_their_formulas(parts, model):
     X, y, *_ = parts
     model.fit(X, y)
     T = model.transform(X)
-    found = SpectrumValues.of(model, X, y, chosen=2)
+    found = SpectrumValues.from_estimator(model, X, y, chosen=2)
     classes, counts = np.unique(y, return_counts=True)
     shares = counts / counts.sum()
     means = np.array([T[y == label].mean(axis=0) for label in classes])
@@ -133,23 +133,23 @@ def test_scores_and_predicted_errors_by_their_formulas(parts, model):
     assert found.chosen == 2
 
 
-def test_the_spectrum_of_bayes_error_pca_is_what_it_says_of_itself(parts):
+def test_the_spectrum_of_bayes_error_pca_has_its_attributes(parts):
     X, y, *_ = parts
     model = BayesErrorPCA().fit(X, y)
-    found = SpectrumValues.of(model, X, y)
+    found = SpectrumValues.from_estimator(model, X, y)
     np.testing.assert_allclose(found.scores, model.scores_[model.selected_])
     np.testing.assert_allclose(found.predicted_error, model.bayes_error_)
     np.testing.assert_array_equal(found.eigenvalues, model.eigenvalues_)
 
 
-def test_a_component_that_repeats_another_or_is_constant_adds_nothing(parts):
+def test_a_repeated_or_constant_component_adds_no_separation(parts):
     X, y, *_ = parts
 
     class Repeats:
         def transform(self, X):
             return np.column_stack([X[:, 0], X[:, 0] * 1e6 + 3, np.full(len(X), 7.0), X[:, 1]])
 
-    found = SpectrumValues.of(Repeats(), X, y)
+    found = SpectrumValues.from_estimator(Repeats(), X, y)
     assert found.eigenvalues is None
     assert found.scores[0] == pytest.approx(found.scores[1])
     assert found.scores[2] == 0
@@ -164,19 +164,21 @@ def test_structure_coefficients_are_correlations(parts):
     X, y, *_ = parts
     X = np.column_stack([X, np.full(len(X), 5.0)])
     model = FisherLDA(2).fit(X, y)
-    found = LoadingsValues.of(model, X, names=[f"gene {at}" for at in range(7)])
+    found = LoadingsValues.from_estimator(model, X, names=[f"gene {at}" for at in range(7)])
     T = model.transform(X)
     for i in range(2):
         for j in range(6):
             assert found.structure[i, j] == pytest.approx(np.corrcoef(T[:, i], X[:, j])[0, 1])
     assert (found.structure[:, 6] == 0).all()
     np.testing.assert_array_equal(found.loadings, model.components_)
-    np.testing.assert_allclose(LoadingsValues.of(model, csr_array(X)).structure, found.structure, atol=1e-12)
+    np.testing.assert_allclose(
+        LoadingsValues.from_estimator(model, csr_array(X)).structure, found.structure, atol=1e-12
+    )
 
 
 def test_top_features_and_arrows_are_the_largest(parts):
     X, *_ = parts
-    found = LoadingsValues.of(PCA(3).fit(X), X)
+    found = LoadingsValues.from_estimator(PCA(3).fit(X), X)
     assert found.feature_names == tuple(f"f{at}" for at in range(6))
     by_size = sorted(range(6), key=lambda j: -abs(found.loadings[1, j]))
     assert found.top(1, 4).tolist() == by_size[:4]
@@ -190,11 +192,11 @@ def test_top_features_and_arrows_are_the_largest(parts):
 
 def test_a_transformer_that_is_not_linear_has_structure_but_no_loadings(parts):
     X, *_ = parts
-    found = LoadingsValues.of(RandomTreesEmbedding(2, max_depth=1, random_state=0).fit(X), X)
+    found = LoadingsValues.from_estimator(RandomTreesEmbedding(2, max_depth=1, random_state=0).fit(X), X)
     assert found.loadings is None
     assert found.structure.shape[1] == 6
-    with pytest.raises(ValueError, match="2 feature names came for 6 features"):
-        LoadingsValues.of(PCA(2).fit(X), X, names=["a", "b"])
+    with pytest.raises(ValueError, match="names must have"):
+        LoadingsValues.from_estimator(PCA(2).fit(X), X, names=["a", "b"])
 
 
 # ---------------------------------------------------------------------- margins
@@ -217,12 +219,12 @@ def literal_margins(X, y, X_test, y_test):
 def test_margins_by_their_definition(parts):
     X, y, X_test, y_test = parts
     model = MarginSubspace(1).fit(X, y)
-    found = MarginValues.of(model, X, y, X_test, y_test)
+    found = MarginValues.from_estimator(model, X, y, X_test, y_test)
     assert found.held_out
     np.testing.assert_allclose(found.before, literal_margins(X, y, X_test, y_test), atol=1e-9)
     Z, Z_test = model.transform(X), model.transform(X_test)
     np.testing.assert_allclose(found.after, literal_margins(Z, y, Z_test, y_test), atol=1e-9)
-    among = MarginValues.of(model, csr_array(X), y)
+    among = MarginValues.from_estimator(model, csr_array(X), y)
     assert not among.held_out
     np.testing.assert_allclose(among.before, literal_margins(X, y, X, y), atol=1e-9)
     before, after = among.of_class(1)
@@ -237,9 +239,12 @@ def test_margins_are_1_at_the_own_mean_0_halfway_and_below_0_beyond():
 
 def test_margins_count_the_first_components_and_ignore_scale_and_offset(parts):
     X, y, *_ = parts
-    wide, narrow = MarginValues.of(PCA(6).fit(X), X, y, n_components=2), MarginValues.of(PCA(2).fit(X), X, y)
+    wide, narrow = (
+        MarginValues.from_estimator(PCA(6).fit(X), X, y, n_components=2),
+        MarginValues.from_estimator(PCA(2).fit(X), X, y),
+    )
     np.testing.assert_allclose(wide.after, narrow.after, atol=1e-9)
-    whole = MarginValues.of(PCA(6).fit(X), X, y)
+    whole = MarginValues.from_estimator(PCA(6).fit(X), X, y)
     np.testing.assert_allclose(whole.before, whole.after, atol=1e-9)  # a rotation keeps every distance
     codes = np.unique(y, return_inverse=True)[1]
     plain = relative_margins(X, codes, X, codes)
@@ -251,13 +256,13 @@ def test_rows_of_a_class_that_was_not_fitted_and_equal_means():
     X, codes = np.array([[0.0], [2.0], [1.0], [5.0]]), np.array([0, 0, 1, 2])  # classes 0 and 1 have one mean
     rows, labels = np.array([[1.0], [1.0], [5.0], [9.0]]), np.array([0, 1, 2, 3])
     np.testing.assert_allclose(relative_margins(X, codes, rows, labels), [1, 1, 1, np.nan])
-    found = MarginValues.of(PCA(1).fit(X), X, codes, rows, labels)
+    found = MarginValues.from_estimator(PCA(1).fit(X), X, codes, rows, labels)
     assert found.codes.tolist() == [0, 1, 2]
 
 
 def test_margins_of_many_rows_are_sampled(rng):
     X, y = rng.standard_normal((500, 3)), np.arange(500) % 2
-    found = MarginValues.of(PCA(2).fit(X), X[:250], y[:250], X[250:], y[250:], most_rows=50)
+    found = MarginValues.from_estimator(PCA(2).fit(X), X[:250], y[:250], X[250:], y[250:], most_rows=50)
     assert len(found.before) == 50
     assert found.n_rows == 250
     assert len(found.codes) < found.n_rows
@@ -283,7 +288,7 @@ def test_curves_have_the_corrected_interval_at_every_k():
         *result_rows([0.5], "raw", 9, "1-nn"),
         replace(result_rows([0.0], "lda", 1)[0], status="failed", reason="no"),
     ]
-    found = AccuracyCurveValues.of(rows)
+    found = AccuracyCurveValues.from_results(rows)
     assert (found.methods, found.classifiers) == (("pca", "raw"), ("svm", "1-nn"))
     pca, raw = found.curves
     assert pca.k.tolist() == [1, 2]
@@ -291,16 +296,16 @@ def test_curves_have_the_corrected_interval_at_every_k():
         interval = corrected_interval(scores[k], 20 / 80)
         assert (pca.mean[at], pca.low[at], pca.high[at]) == pytest.approx((interval.mean, interval.low, interval.high))
     assert np.isnan(raw.low).all()
-    assert AccuracyCurveValues.of(rows, "f1").curves[1].mean == 0.25
+    assert AccuracyCurveValues.from_results(rows, "f1").curves[1].mean == 0.25
     with pytest.raises(ValueError, match="No result has the score 'auc'"):
-        AccuracyCurveValues.of(rows, "auc")
+        AccuracyCurveValues.from_results(rows, "auc")
     with pytest.raises(ValueError, match=r"metric must be one of .*; got 'luck'"):
-        AccuracyCurveValues.of(rows, "luck")
+        AccuracyCurveValues.from_results(rows, "luck")
 
 
 def test_curves_begin_with_a_classifier_that_judges_a_reduction():
     rows = [*result_rows([0.5, 0.6], "raw", 9, "forest"), *result_rows([0.7, 0.8], "pca", 1, "5-nn")]
-    found = AccuracyCurveValues.of(rows)
+    found = AccuracyCurveValues.from_results(rows)
     assert found.classifiers == ("5-nn", "forest")
     assert [mark.name for mark in found.chart().of("lines")] == ["pca"]
 
@@ -313,13 +318,13 @@ def test_methods_with_equal_predictions_all_have_a_rank():
             for row in result_rows([score, score + 0.01], method, 2)
         ]
 
-    found = CriticalDifferenceValues.of_rows({"one": rows(0.9, 0.9, 0.5), "two": rows(0.8, 0.8, 0.6)}, "svm")
+    found = CriticalDifferenceValues.from_rows({"one": rows(0.9, 0.9, 0.5), "two": rows(0.8, 0.8, 0.6)}, "svm")
     assert dict(zip(found.methods, found.mean_ranks.tolist(), strict=True)) == {"a": 1.5, "b": 1.5, "c": 3.0}
 
 
 def test_ranks_groups_and_wins():
     scores = np.array([[0.9, 0.8, 0.5, 0.7], [0.9, 0.8, 0.4, 0.8], [0.7, 0.8, 0.5, 0.6]])
-    found = CriticalDifferenceValues.of(scores, ["a", "b", "c", "d"], ["x", "y", "z"])
+    found = CriticalDifferenceValues.from_scores(scores, ["a", "b", "c", "d"], ["x", "y", "z"])
     assert found.methods == ("a", "b", "d", "c")
     np.testing.assert_allclose(found.mean_ranks, [4 / 3, (2 + 2.5 + 1) / 3, (3 + 2.5 + 3) / 3, 4])
     assert found.critical_difference == nemenyi_critical_difference(4, 3)
@@ -352,17 +357,17 @@ def test_ranks_from_rows_of_results_take_each_method_at_its_chosen_k(rng):
         "two": rows([("lda", 1, 0.95), ("pca", 1, 0.6)]),
         "nothing": [],
     }
-    found = CriticalDifferenceValues.of_rows(data, "svm")
+    found = CriticalDifferenceValues.from_rows(data, "svm")
     assert found.methods == ("lda", "pca")
     assert found.datasets == ("one", "two")
     assert found.scores[0, 1] == pytest.approx(0.7, abs=0.02)
     assert found.wins[0, 1] == 2
     up_and_down = np.array([1, -1, 1, -1, 1, -1, 1, 0.5]) / 50
     data["two"] = result_rows([0.6] * 8, "pca", 1) + result_rows((0.6 + up_and_down).tolist(), "lda", 1)
-    again = CriticalDifferenceValues.of_rows(data, "svm")
+    again = CriticalDifferenceValues.from_rows(data, "svm")
     assert again.wins[0, 1] == again.ties[0, 1] == 1  # a difference that no test shows is a tie
-    assert CriticalDifferenceValues.of_rows({"one": data["one"]}, "svm") is None
-    assert CriticalDifferenceValues.of_rows(data, "1-nn") is None
+    assert CriticalDifferenceValues.from_rows({"one": data["one"]}, "svm") is None
+    assert CriticalDifferenceValues.from_rows(data, "1-nn") is None
 
 
 def test_positions_of_groups_are_in_order():
@@ -378,8 +383,10 @@ def test_a_kernel_s_components_are_read_by_the_columns_and_have_no_loadings():
     scores = model.transform(X)
     expected = np.corrcoef(np.hstack([scores, X]).T)[:2, 2:]
     for given in ({"names": names}, {"names": names, "linear": False}):
-        found = LoadingsValues.of(model, X, **given)
+        found = LoadingsValues.from_estimator(model, X, **given)
         assert (found.loadings, found.feature_names) == (None, tuple(names))
         np.testing.assert_allclose(found.structure, expected, atol=1e-10)
     linear = PCA(2).fit(X)
-    assert LoadingsValues.of(linear, X, linear=False).loadings is None  # also where the numbers happen to agree
+    assert (
+        LoadingsValues.from_estimator(linear, X, linear=False).loadings is None
+    )  # also where the numbers happen to agree

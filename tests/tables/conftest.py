@@ -1,4 +1,4 @@
-"""Files that tests of tables are made of."""
+"""Files for tests of tables."""
 
 import pytest
 

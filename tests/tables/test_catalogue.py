@@ -1,4 +1,4 @@
-"""Data sets by name: found where they are, checked wherever they come from, never fetched in these tests."""
+"""Data sets by name: found in all locations, checked, never downloaded in these tests."""
 
 import gzip
 import os
@@ -15,7 +15,8 @@ from sklearn.utils import Bunch
 
 from discrim.tables import catalogue
 from discrim.tables.catalogue import CatalogueError, DataSet, entries, entry, load, where
-from discrim.tables.read import TableError, write_table
+from discrim.tables.table_error import TableError
+from discrim.tables.writing import write_table
 
 REAL = os.environ.get("DISCRIM_DATA")
 NAMED_BY_THE_PAPERS = {
@@ -63,7 +64,7 @@ def openml(toy, monkeypatch):
     return asked
 
 
-# --- what is listed -------------------------------------------------------------------------------------------
+# --- listing --------------------------------------------------------------------------------------------------
 
 
 def test_everything_named_is_listed_in_order_with_sane_facts():
@@ -128,7 +129,7 @@ def _write(folder, name, bunch):
 
 
 @pytest.mark.parametrize("ending", [".csv.gz", ".csv", ".npz"])
-def test_the_folder_comes_before_cache_and_download(toy, openml, tmp_path, monkeypatch, ending):
+def test_the_folder_has_priority_over_cache_and_download(toy, openml, tmp_path, monkeypatch, ending):
     folder = tmp_path / "mine"
     if ending == ".npz":
         folder.mkdir()
@@ -171,7 +172,7 @@ def test_another_table_under_the_name_is_refused(toy, tmp_path, monkeypatch, spo
     assert "path" in str(caught.value)
 
 
-def test_facts_that_are_not_known_are_not_checked(toy, tmp_path, monkeypatch):
+def test_unknown_facts_are_not_checked(toy, tmp_path, monkeypatch):
     _write(tmp_path / "mine", "ovarian.csv", toy)
     monkeypatch.setenv("DISCRIM_DATA", str(tmp_path / "mine"))
     assert load("ovarian").n_samples == 6
@@ -184,10 +185,10 @@ def test_a_bad_file_in_the_folder_is_named(tmp_path, monkeypatch):
         load("sonar")
 
 
-# --- what is nowhere ------------------------------------------------------------------------------------------
+# --- absent data sets -----------------------------------------------------------------------------------------
 
 
-def test_absent_data_sets_say_what_to_do(tmp_path, monkeypatch):
+def test_errors_of_absent_data_sets_advise(tmp_path, monkeypatch):
     place = where("ovarian")
     assert place.kind == "absent"
     assert not place.here
@@ -227,7 +228,7 @@ def test_a_download_is_checked_kept_and_not_repeated(toy, openml, tmp_path):
     np.testing.assert_array_equal(again.X, toy.data)
 
 
-def test_a_download_that_cannot_be_checked_is_refused_unless_asked_for(toy, openml, monkeypatch):
+def test_an_uncheckable_download_is_rejected_unless_requested(toy, openml, monkeypatch):
     *known, last = catalogue.entries()
     monkeypatch.setattr(catalogue, "entries", lambda: (*known, replace(last, sha256="")))
     monkeypatch.delenv("DISCRIM_UNVERIFIED", raising=False)
@@ -264,7 +265,7 @@ def test_downloads_that_are_not_the_data_set_are_refused_and_not_kept(toy, openm
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_damaged_cache_is_refused_and_says_so(toy, openml):
+def test_a_damaged_cache_is_rejected(toy, openml):
     load("toy")
     path = Path(where("toy").place)
     np.savez(path, X=toy.data + np.eye(6, 2), target=toy.target.astype(str))
@@ -275,7 +276,7 @@ def test_a_damaged_cache_is_refused_and_says_so(toy, openml):
         load("toy")
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_but_the_cache(toy, openml, tmp_path):
+def test_a_cache_that_cannot_be_written_is_skipped(toy, openml, tmp_path):
     (tmp_path / "cache").write_text("a file where the folder should be")
     with pytest.warns(UserWarning, match="could not be kept"):
         table = load("toy")

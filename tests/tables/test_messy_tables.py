@@ -1,4 +1,4 @@
-"""Tables as people have them: ids, missing cells, rare classes, files on their side, sheets, headers in doubt."""
+"""Messy tables: ids, missing cells, rare classes, transposed files, sheets, doubtful headers."""
 
 import gzip
 import re
@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from discrim.tables.read import TableError, read_features, read_table
+from discrim.tables.read import read_features, read_table
+from discrim.tables.table_error import TableError
 
 OPTIONS = {"drop": "--drop", "one_hot": "--one-hot", "impute": "--impute", "header": "--header/--no-header"}
 
@@ -21,7 +22,7 @@ def refusal(path, target="label", **options):
     return caught.value
 
 
-# --- names or a row? ------------------------------------------------------------------------------------------------
+# --- header or row --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_a_first_row_is_never_taken_for_names(file, rows):
 
 
 @pytest.mark.parametrize(
-    ("head", "labels", "said"),
+    ("head", "labels", "noted"),
     [
         ("a,b,label", "121", False),
         ("a,2,label", "xyx", False),
@@ -61,12 +62,12 @@ def test_a_first_row_is_never_taken_for_names(file, rows):
         ("1,2,3,4", "xyx", True),
     ],
 )
-def test_names_are_taken_for_names_and_it_is_said_where_that_could_be_doubted(file, head, labels, said):
+def test_a_header_is_recognised_with_a_note_if_in_doubt(file, head, labels, noted):
     n = head.count(",")
     path = file(f"{head}\n" + "".join(f"{'7,' * n}{label}\n" for label in labels))
     table = read_table(path, None)
     assert (table.n_samples, table.target) == (3, head.split(",")[-1])
-    assert ("taken for the names" in " ".join(table.notes)) == said
+    assert ("taken for the names" in " ".join(table.notes)) == noted
 
 
 def test_a_target_by_its_name_proves_the_names(file):
@@ -77,7 +78,7 @@ def test_a_target_by_its_name_proves_the_names(file):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "t.parquet"])
-def test_ids_are_kept_and_no_features(tmp_path, name):
+def test_ids_are_kept_and_not_features(tmp_path, name):
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -105,7 +106,7 @@ def test_rows_left_out_take_their_ids_with_them(file):
     assert "1 row with missing cells" in table.notes[1]
 
 
-def test_what_looks_like_an_id_or_the_target_is_named_not_silently_used(file):
+def test_columns_like_an_id_or_the_target_are_named(file):
     rows = "".join(f"{9000 + 7 * i},{i + 5},{i % 2 * 3 - 1},{i * i % 11},{'xy'[i % 2]}\n" for i in range(30))
     notes = read_table(file("patient_id,line,code,a,label\n" + rows), "label").notes
     assert len(notes) == 2
@@ -118,14 +119,14 @@ def test_a_text_column_that_is_the_target_is_named_when_it_becomes_indicators(fi
     text = "".join(f"{kind},{half},{a},{'xyz'[label]}\n" for label, kind, half, a in rows)
     table = read_table(file("kind,half,a,label\n" + text), "label", one_hot=True)
     assert table.n_features == 6
-    (note,) = table.notes  # 'half' tells one class from the others, which a good column may do
+    (note,) = table.notes  # 'half' separates one class from the others, which a good column may do
     assert note.startswith("'kind' looks like the target 'label' in other words")
 
 
 def test_labels_in_another_column_than_the_last_are_suggested_as_such(file):
     rows = "".join(f"{'xyz'[i % 3]},{i * i % 11},{i % 7}.5\n" for i in range(30))
     error = refusal(file("kind,a,b\n" + rows), target=None)
-    assert "If 'kind' holds the labels, say so with target='kind'; or leave it out" in str(error)
+    assert "If 'kind' holds the labels, name it with target='kind'; or leave it out" in str(error)
     assert "--target kind" in error.on_the_command_line({"target": "--target", "drop": "--drop"})
     assert "holds the labels" not in str(refusal(file("kind,a,b\n" + rows), target="b"))
     worded = file("kind,a,b,label\n" + rows.replace("\n", ",yes\n"))
@@ -136,7 +137,7 @@ def test_labels_in_another_column_than_the_last_are_suggested_as_such(file):
     assert "holds the labels" not in str(refusal(file("c,a,b\n" + commas), target=None))
 
 
-def test_a_row_of_words_is_a_sign_of_a_file_on_its_side(file):
+def test_a_row_of_words_suggests_a_transposed_file(file):
     head = "gene," + ",".join(f"s{i}" for i in range(8)) + "\n"
     numbers = "".join(f"g{i}," + ",".join(str(i * j % 5) for j in range(8)) + "\n" for i in range(4))
     error = refusal(file(head + "label," + ",".join("xy" * 4) + "\n" + numbers), target=None)
@@ -189,13 +190,13 @@ def test_infinite_cells_are_refused_even_where_missing_ones_are_kept(file, tmp_p
 
 
 @pytest.mark.parametrize("words", [("True", "False"), ("true", "FALSE"), ("TRUE", "TRUE")])
-def test_truth_values_are_numbers(file, words):
+def test_booleans_are_numbers(file, words):
     path = file(f"a,flag,label\n1,{words[0]},x\n2,{words[1]},y\n3,{words[0]},x\n")
     expected = [float(word.lower() == "true") for word in (words[0], words[1], words[0])]
     assert read_table(path, "label").X[:, 1].tolist() == expected
 
 
-def test_advice_never_drops_the_target_and_speaks_the_door_s_words(file):
+def test_advice_never_drops_the_target_and_names_valid_options(file):
     error = refusal(file("a,label\n1,x\n2,\n3,y\n"))
     assert "drop=[" not in str(error)
     assert "missing_cells='drop'" in str(error)
@@ -226,7 +227,7 @@ def test_labels_that_differ_in_case_or_blanks_are_pointed_out(file):
     assert "case or blanks" in note
 
 
-def test_a_measurement_is_no_target(file):
+def test_a_measurement_is_not_a_target(file):
     path = file("a,price\n" + "".join(f"{i},{i % 45 / 7:.3f}\n" for i in range(60)))
     message = str(refusal(path, "price"))
     assert "measurement" in message
@@ -246,7 +247,7 @@ def test_labels_that_an_array_cannot_tell_apart_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "xlsx", "parquet"])
-def test_files_on_their_side(tmp_path, ending):
+def test_transposed_files(tmp_path, ending):
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -274,7 +275,7 @@ def test_files_on_their_side(tmp_path, ending):
     assert ids.tolist() == ["s1", "s2", "s3"]
 
 
-def test_a_bad_cell_of_a_file_on_its_side_is_placed(file):
+def test_a_bad_cell_of_a_transposed_file_is_located(file):
     message = str(refusal(file("gene,s1,s2,s3\nA,1,x,3\nB,1,2,3\nkind,p,q,p\n"), "kind", transpose=True))
     assert "column 3 of the file" in message
     assert "'A'" in message
@@ -308,14 +309,14 @@ def test_a_header_of_any_width(file, quoted):
     assert read_table(file(f"a,label\n1,x\n2,y\n3,{'z' * 200_000}\n4,x\n"), "label").n_samples == 4
 
 
-def test_several_columns_are_dropped_by_one_word(file):
+def test_several_columns_are_dropped_by_one_argument(file):
     path = file('a,"b,c",b,c,label\n1,2,3,4,x\n5,6,7,8,y\n9,9,9,9,x\n')
     assert read_table(path, "label", drop=["b,c"]).feature_names == ("a", "b", "c")
     assert read_table(path, "label", drop=["a,b"]).feature_names == ("b,c", "c")
     assert "'d' (drop)" in str(refusal(path, drop=["a,d"]))
 
 
-# --- the two ways of reading agree ----------------------------------------------------------------------------------
+# --- both parsers agree ---------------------------------------------------------------------------------------------
 
 
 def test_both_parsers_read_the_same(file):
@@ -360,7 +361,8 @@ def test_every_format_is_held_to_the_limit_before_it_is_unpacked(tmp_path):
 
 LIMITED = """
 import resource, sys
-from discrim.tables.read import read_table, TableError
+from discrim.tables.read import read_table
+from discrim.tables.table_error import TableError
 read_table(sys.argv[1], "label")
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + 60_000_000
@@ -382,14 +384,15 @@ def test_a_process_with_little_memory_refuses_by_name_what_would_fill_it(file):
 
 @pytest.mark.parametrize("read", [lambda path: read_table(path, "label"), lambda path: read_features(path, ["a"])])
 @pytest.mark.parametrize(
-    ("words", "said"), [(["Unable to allocate 3.00 GiB"], r"left \(Unable to allocate 3.00 GiB\)\."), ([], r"left\.")]
+    ("words", "expected"),
+    [(["Unable to allocate 3.00 GiB"], r"free memory \(Unable to allocate 3.00 GiB\)\."), ([], r"free memory\.")],
 )
-def test_memory_that_runs_out_all_the_same_is_named(read, file, monkeypatch, words, said):
+def test_running_out_of_memory_is_reported(read, file, monkeypatch, words, expected):
     def fails(*given):
         raise MemoryError(*words)
 
     monkeypatch.setattr("discrim.tables.source.numbers", fails)
-    with pytest.raises(TableError, match=rf"t.csv does not fit into the memory that is {said}"):
+    with pytest.raises(TableError, match=rf"t.csv does not fit into the {expected}"):
         read(file("a,label\n1,x\n2,y\n"))
 
 
@@ -413,8 +416,8 @@ def test_feather_is_held_to_the_limit_by_its_texts_too_and_read_in_its_first_ver
     pyarrow.feather.write_feather(table, str(path), compression="zstd")
     assert path.stat().st_size < 100_000
     assert read_table(path, "label", drop=["note"], max_bytes=2_000_000).n_samples == 2_000
-    said = str(refusal(path, id_column="note", max_bytes=2_000_000))
-    assert "t.feather would take more than the 2,000,000 bytes of memory that a table may." in said
+    message = str(refusal(path, id_column="note", max_bytes=2_000_000))
+    assert "t.feather would take more than the allowed 2,000,000 bytes of memory." in message
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         pyarrow.feather.write_feather(pa.table({"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"]}), str(path), version=1)
@@ -434,7 +437,7 @@ def test_a_missing_text_of_new_rows_is_named_by_its_line(file):
     np.testing.assert_array_equal(X, [[1, 0, 1], [np.nan, np.nan, 2], [0, 1, 3]])
 
 
-def test_numbers_that_come_again_after_many_rows_are_no_identifier(file):
+def test_numbers_that_repeat_after_many_rows_are_not_an_identifier(file):
     rows = "".join(f"{at % 250},{at * 37 % 11},{'xy'[at * 7 % 13 > 5]}\n" for at in range(300))
     assert read_table(file("visit_id,a,label\n" + rows), "label").notes == ()
     once = "".join(f"{7 * at},{at * 37 % 11},{'xy'[at * 7 % 13 > 5]}\n" for at in range(300))

@@ -1,4 +1,4 @@
-"""Content hashes of rows: the same in every form a row may come in, and different for different rows."""
+"""Content hashes of rows: the same for every container, and different for different rows."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def mixed(value):
 
 
 def literal_hash(row):
-    """As the module's text says, cell by cell."""
+    """Compute the hash by the module's definition, cell by cell."""
     total = 0
     for column, cell in enumerate(row):
         bits = int.from_bytes(np.float64(cell + 0.0).tobytes(), "little")
@@ -32,7 +32,7 @@ def literal_hash(row):
     return mixed(total & MASK)
 
 
-def test_a_hash_is_what_its_definition_says(rng):
+def test_a_hash_follows_its_definition(rng):
     X = rng.standard_normal((20, 7))
     X[3, :] = 0.0
     assert row_hashes(X).tolist() == [literal_hash(row) for row in X]
@@ -77,14 +77,14 @@ def test_different_rows_have_different_hashes_spread_over_all_bits(cells):
     assert np.abs(bits.mean(axis=0) - 0.5).max() < 4 / np.sqrt(len(X))
 
 
-def test_columns_are_told_apart():
+def test_columns_are_distinguished():
     assert row_hashes(np.array([[1.0, 2.0]])) != row_hashes(np.array([[2.0, 1.0]]))
 
 
 # ---------------------------------------------------------------------- folds
 
 
-def test_folds_divide_the_rows_evenly_and_anew_with_another_seed(rng):
+def test_folds_are_even_and_depend_on_the_seed(rng):
     hashes = row_hashes(rng.standard_normal((20_000, 3)))
     one, other = hash_folds(hashes, 5, 0), hash_folds(hashes, 5, 1)
     assert np.abs(np.bincount(one) - 4_000).max() < 4 * np.sqrt(4_000 * 0.8)
@@ -101,7 +101,7 @@ def test_the_splitter_is_one_of_scikit_learns(rng):
     assert "n_splits=4" in repr(HashKFold(4))
 
 
-def test_a_row_is_in_the_same_fold_wherever_it_stands(rng):
+def test_the_fold_of_a_row_does_not_depend_on_its_position(rng):
     X = rng.standard_normal((200, 3))
     order = rng.permutation(200)
     assert (HashKFold(5).fold_of(X[order]) == HashKFold(5).fold_of(X)[order]).all()
@@ -110,13 +110,13 @@ def test_a_row_is_in_the_same_fold_wherever_it_stands(rng):
 
 @pytest.mark.parametrize("wrong", [1, 0, -3, 2.5, True, None])
 def test_numbers_of_folds(wrong):
-    with pytest.raises(ValueError, match="came; possible is a whole number from 2 on"):
+    with pytest.raises(ValueError, match="n_splits"):
         HashKFold(wrong).get_n_splits()
 
 
 @pytest.mark.parametrize("wrong", [-1, 0.5, "a", np.random.RandomState(0)])
 def test_seeds_that_parts_cannot_share(wrong):
-    with pytest.raises(ValueError, match="every part of a table can be given"):
+    with pytest.raises(ValueError, match="part"):
         HashKFold(2, random_state=wrong).fold_of(np.eye(3))
 
 

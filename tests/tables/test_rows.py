@@ -1,4 +1,4 @@
-"""Labelled rows: a table with class numbers and weights, walked in blocks."""
+"""Labelled rows: a table with class codes and weights, read in blocks."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_picked_rows_are_some_of_the_rows_and_can_be_picked_from_again(kind):
     X = np.arange(40.0).reshape(10, 4)
     rows = LabelledRows(kind(X), np.arange(10) % 3, np.arange(3), np.linspace(1, 2, 10))
     index = np.array([7, 2, 2, 9, 0])
-    for picked, wanted in ((rows.picked(index), index), (rows.picked(index).picked(np.array([3, 1])), index[[3, 1]])):
+    for picked, wanted in ((rows.take(index), index), (rows.take(index).take(np.array([3, 1])), index[[3, 1]])):
         assert picked.shape == (len(wanted), 4)
         np.testing.assert_array_equal(dense_block(picked.X, slice(None)), X[wanted])
         np.testing.assert_array_equal(dense_block(picked.X, slice(1, 2)), X[wanted[1:2]])
@@ -63,5 +63,5 @@ def test_a_large_constant_column_does_not_make_rows_equal():
     X = np.c_[np.arange(6.0) // 2, np.full(6, 1e40)]
     rows = LabelledRows(X, np.zeros(6, dtype=np.intp), np.array(["a"]))
     np.testing.assert_array_equal(np.unique(rows.fingerprints(), return_inverse=True)[1], [0, 0, 1, 1, 2, 2])
-    picked = rows.picked(np.array([5, 0, 4]))
+    picked = rows.take(np.array([5, 0, 4]))
     assert picked.fingerprints()[0] == picked.fingerprints()[2] != picked.fingerprints()[1]

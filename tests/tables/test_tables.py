@@ -1,4 +1,4 @@
-"""Files → labelled rows: whatever can be wrong with a file is an error that says where, or is documented."""
+"""Files → labelled rows: a problem in a file is an error with its position, or is documented."""
 
 import gzip
 import hashlib
@@ -16,14 +16,11 @@ from hypothesis import strategies as st
 from processes import script
 
 from discrim.tables import formats
-from discrim.tables.read import (
-    LabelledTable,
-    MissingExtraError,
-    TableError,
-    read_features,
-    read_table,
-    write_table,
-)
+from discrim.tables.formats import MissingExtraError
+from discrim.tables.labelled_table import LabelledTable
+from discrim.tables.read import read_features, read_table
+from discrim.tables.table_error import TableError
+from discrim.tables.writing import write_table
 
 PLAIN = "a,b,label\n1,2.5,x\n3,-4e2,y\n5,6,x\n"
 PLAIN_X = [[1, 2.5], [3, -400], [5, 6]]
@@ -39,7 +36,7 @@ def refused(path, *words, target="label", **options):
     return message
 
 
-# --- what is read ----------------------------------------------------------------------------------
+# --- reading ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -178,7 +175,7 @@ def test_every_double_reads_back_exactly(tmp_path_factory, X, delimiter):
     np.testing.assert_array_equal(read_table(path, "l").X, np.array(X))
 
 
-# --- what is refused, and where it says it is ------------------------------------------------------
+# --- errors and their positions --------------------------------------------------------------------
 
 
 def test_empty_files(file):
@@ -303,7 +300,7 @@ def test_text_columns_name_the_column_and_offer_one_hot(file):
     refused(path, "line 2", "'job'", "'admin'", "3 of 3 cells", "'town'", "one_hot=True", "drop=['job']")
 
 
-def test_stray_words_in_numbers_are_no_category(file):
+def test_stray_words_in_numbers_are_not_categories(file):
     path = file("a,label\n1,x\n2,y\noops,y\n4,x\n")
     for one_hot in (False, True):
         refused(path, "line 4", "'a'", "'oops'", "1 of 4 cells", "one_hot=['a']", one_hot=one_hot)
@@ -335,7 +332,7 @@ def test_no_features_or_one_column(file):
     refused(file("a,label\n1,x\n2,y\n3,y\n"), "no feature columns", drop=["a"])
 
 
-def test_unknown_endings_and_missing_files(file, tmp_path):
+def test_unknown_suffixes_and_missing_files(file, tmp_path):
     refused(file(PLAIN, "t.docx"), ".docx", ".parquet")
     refused(file(PLAIN, "data"), ".csv")
     with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -697,7 +694,7 @@ def test_digest_sees_order_and_names():
 
 
 @pytest.mark.parametrize("sign", ["", "\n", "\0", ","])
-def test_digest_knows_where_a_label_ends(sign):
+def test_digest_depends_on_the_ends_of_labels(sign):
     X = [[1, 2], [3, 4]]
     known = table_of(X, [f"p{sign}q", "r"]).digest()
     assert table_of(X, ["p", f"q{sign}r"]).digest() != known
@@ -805,7 +802,7 @@ def test_a_full_disk_is_an_oserror_that_names_the_path(tmp_path, name):
     path = tmp_path / name
     code = f"""
         import resource, numpy as np
-        from discrim.tables.read import write_table
+        from discrim.tables.writing import write_table
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
         try:
             write_table({str(path)!r}, {{"a": np.random.default_rng(0).normal(size=50_000)}})

@@ -1,4 +1,4 @@
-"""A fit says each kind of thing once, at the caller's line, whatever else runs beside it."""
+"""A fit issues each kind of warning once, at the caller's line, also with concurrent fits."""
 
 import threading
 import warnings
@@ -11,28 +11,28 @@ from discrim import PCA, RefinedHyperplane
 from discrim.tables.warn_once import collected_warnings, issue_once, warn
 
 
-def said_by(call):
-    with warnings.catch_warnings(record=True) as said:
+def caught_by(call):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    return said
+    return caught
 
 
-def test_a_kind_is_what_is_said_whatever_the_numbers_and_names_in_it():
+def test_the_kind_of_a_warning_ignores_numbers_and_names():
     def parts():
-        with collected_warnings() as said:
+        with collected_warnings() as caught:
             warn("class 'a' has 1 row")
             warn("class 'b' has 2 rows, too few")
             warn("class 'c' has 3 row")
-        issue_once(said)
+        issue_once(caught)
 
-    assert [str(one.message) for one in said_by(parts)] == [
+    assert [str(one.message) for one in caught_by(parts)] == [
         "class 'a' has 1 row (So in 2 parts of this fit.)",
         "class 'b' has 2 rows, too few",
     ]
 
 
-def test_what_is_collected_warnings_for_no_one_is_not_said_and_an_outer_fit_hears_an_inner_one():
+def test_collected_warnings_are_not_issued_and_reach_an_outer_fit():
     def fits():
         with collected_warnings():
             warn("of coordinates that were given up")
@@ -43,7 +43,7 @@ def test_what_is_collected_warnings_for_no_one_is_not_said_and_an_outer_fit_hear
                 issue_once(inner)
         issue_once(outer)
 
-    assert [str(one.message) for one in said_by(fits)] == ["inner (So in 3 parts of this fit.)"]
+    assert [str(one.message) for one in caught_by(fits)] == ["inner (So in 3 parts of this fit.)"]
 
 
 def tied():
@@ -63,12 +63,12 @@ def tied():
     ],
     ids=["pairs of classes", "folds", "coordinates twice"],
 )
-def test_fits_of_many_parts_say_each_kind_once_and_where_they_were_called(make, table, in_parts):
-    said = said_by(lambda: make().fit(*table))
-    assert said
-    assert len({str(one.message)[:40] for one in said}) == len(said)
-    assert {one.filename for one in said} == {__file__}
-    assert any("parts of this fit" in str(one.message) for one in said) == in_parts
+def test_fits_of_many_parts_warn_once_per_kind_at_the_callers_line(make, table, in_parts):
+    caught = caught_by(lambda: make().fit(*table))
+    assert caught
+    assert len({str(one.message)[:40] for one in caught}) == len(caught)
+    assert {one.filename for one in caught} == {__file__}
+    assert any("parts of this fit" in str(one.message) for one in caught) == in_parts
 
 
 def test_a_warning_made_an_error_leaves_the_model_as_it_was():
@@ -81,19 +81,19 @@ def test_a_warning_made_an_error_leaves_the_model_as_it_was():
     assert fitted.components_ is before["components_"]
 
 
-def test_fits_in_threads_do_not_hear_each_other():
-    both_in, heard = threading.Barrier(2), {}
+def test_fits_in_threads_do_not_share_warnings():
+    both_in, collected = threading.Barrier(2), {}
 
     def one(name):
-        with collected_warnings() as said:
+        with collected_warnings() as caught:
             both_in.wait(timeout=10)
             warn(name)
             both_in.wait(timeout=10)
-        heard[name] = [text for text, _ in said]
+        collected[name] = [text for text, _ in caught]
 
     threads = [threading.Thread(target=one, args=(name,)) for name in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert heard == {"a": ["a"], "b": ["b"]}
+    assert collected == {"a": ["a"], "b": ["b"]}

@@ -1,4 +1,4 @@
-"""One table of messy layouts, run through every way in: the same classes, rows and numbers, or the same refusal."""
+"""One list of messy layouts, read on every path: the same classes, rows and numbers, or the same error."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from discrim import MaximumMarginCriterion, fit_parts, load
 from discrim.cli import application
-from discrim.tables.delimited import Dialect
+from discrim.tables.cells import Dialect
 from discrim.tables.facts import TableFacts
 from discrim.tables.read import read_table
 from discrim.tables.source import TableSource
@@ -266,7 +266,7 @@ HEADERLESS = {
 
 @pytest.mark.parametrize("rows", HEADERLESS.values(), ids=HEADERLESS)
 @pytest.mark.parametrize("header", [None, False])
-def test_a_row_is_never_lost_for_want_of_names(tmp_path, rows, header):
+def test_a_row_is_never_lost_if_names_are_missing(tmp_path, rows, header):
     rows = [*rows, *rows[1:], *rows[1:]]
     whole = "\n".join([*rows, ""]).encode()
     (tmp_path / "t.csv").write_bytes(whole)
@@ -362,6 +362,55 @@ def test_typed_columns_are_one_table_in_every_file_and_frame(tmp_path, table, ex
             classes, directions = fit()[:2], np.array(fit()[2])
             assert classes == arrays[:2], name
             np.testing.assert_allclose(directions, arrays[2], atol=2e-6)  # single precision stays single
+
+
+def outcome_of(fit):
+    """Return the labels and the model of a fit of rows in memory or on workers, or that it is refused."""
+    try:
+        model = fit(MaximumMarginCriterion(1))
+    except (ValueError, TypeError):
+        return REFUSED
+    return [str(label) for label in model.classes_.tolist()], model.components_.astype(float).round(5).tolist()
+
+
+FRAMES = {name: case for name, case in TYPED.items() if len(set(case[0].column_names)) == 3}
+ONLY_FILES_CHANGE = {  # a file states what a missing label is, and its texts have no blanks; a frame's are as they are
+    "labels: whole doubles": ["1.0", "2.0"],
+    "labels: blanks": [" x", "y "],
+    "labels: NA": ["NA", "b"],
+    "labels: empty": ["", "b"],
+    "labels: zero character": ["a", "a\0"],
+    "names: of an index": ["x", "y"],
+}
+ONLY_FILES_TAKE = {"labels: fractions", "labels: dates", "labels: binary"}  # as text, which labels of a frame are not
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_typed_columns_are_one_table_in_memory_and_on_dask(tmp_path, name):
+    dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
+    table, expected = FRAMES[name]
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=2)
+    *features, target = table.column_names
+    typed, plain = table.to_pandas(types_mapper=pd.ArrowDtype), table.to_pandas()
+    with dask.config.set({"scheduler": "synchronous", "dataframe.convert-string": False}):
+        lazy = {"of a frame": dd.from_pandas(plain, npartitions=3, sort=False)}
+        lazy["of typed columns"] = dd.from_pandas(typed, npartitions=3, sort=False)
+        lazy["of a file"] = dd.read_parquet(tmp_path / "t.parquet", split_row_groups=True)
+        frames = {"frame": plain, "typed frame": typed, **lazy}
+        found = {
+            way: outcome_of(lambda m, frame=frame: m.fit(frame[features], frame[target]))
+            for way, frame in frames.items()
+        }
+    first = found["frame"]
+    assert all(one == first for one in found.values()), found
+    if name in ONLY_FILES_TAKE:
+        assert first == REFUSED
+    elif name in ONLY_FILES_CHANGE:
+        assert first[0] == ONLY_FILES_CHANGE[name]
+    else:
+        file = outcome_of(lambda m: m.fit(tmp_path / "t.parquet", target.strip()))
+        assert file == first
+        assert (file == REFUSED) == (expected == REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -503,7 +552,7 @@ HIDDEN = [".ipynb_checkpoints/p-checkpoint", "_temporary/0/p", ".snap/p", ".p", 
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
-def test_files_in_hidden_places_are_no_rows(tmp_path, hidden):
+def test_files_in_hidden_folders_are_ignored(tmp_path, hidden):
     parts = parquet_parts(tmp_path / "ck", first())
     (parts / f"{hidden}.parquet").parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(first(a=[7.0, 8.0, 9.0]), parts / f"{hidden}.parquet")
@@ -521,12 +570,12 @@ def test_a_link_to_a_part_does_not_double_it(tmp_path):
 
 
 @pytest.mark.parametrize("above", ["run=5", "a=5", "t=q", "x=1/y=2"])
-def test_keys_above_the_folder_are_no_columns(tmp_path, above):
+def test_partition_keys_above_the_folder_are_not_columns(tmp_path, above):
     (tmp_path / above).mkdir(parents=True)
     assert seen(parquet_parts(tmp_path / above / "tab", first())) == (("a",), 3, ["x", "y"])
 
 
-def test_keys_below_the_folder_are_columns(tmp_path):
+def test_partition_keys_below_the_folder_are_columns(tmp_path):
     for key in ("t=01", "t=1", "t=a%2Fb"):
         (tmp_path / "text").mkdir(exist_ok=True)
         parquet_parts(tmp_path / "text" / key, first().drop_columns("t"))
@@ -563,7 +612,7 @@ def test_parts_have_the_same_columns_in_any_order(tmp_path, second, n_rows):
     assert (found if found == REFUSED else found[1]) == n_rows
 
 
-def test_truth_values_and_numbers_do_not_meet_in_a_column(tmp_path):
+def test_booleans_and_numbers_in_a_column_are_rejected(tmp_path):
     names, rows = lines(cells=["true", "false"], everywhere=True)
     words = "\n".join([names, *rows, ""]).encode()
     numbers = "\n".join([names, *lines()[1], ""]).encode()
@@ -581,7 +630,7 @@ def test_any_layout_of_a_table_is_one_model(tmp_path_factory, seed):
     assert layouts.same(one, other)
 
 
-# --- what the command line makes of it ------------------------------------------------------------------------------
+# --- command line ---------------------------------------------------------------------------------------------------
 
 
 def run(*words):
@@ -665,13 +714,13 @@ def test_check_names_everything_and_its_command_goes_through(tmp_path):
     assert code == 0, err
     assert "59 rows × 4 columns" in " ".join(out.split())
     assert path.read_bytes() == before
-    facts = TableFacts.of_source(TableSource.open(path, "y", drop=["column 1"]))
+    facts = TableFacts.from_source(TableSource.open(path, "y", drop=["column 1"]))
     assert (facts.n_rows, facts.classes, facts.missing) == (60, {"rare": 1, "u": 30, "v": 29}, {"age": 4})
     path.write_text("a,b,y\n1,2,u\n1,2,v\n1,3,u\n1,2.0,u\n-0,0,v\n0,0,v\n")
-    assert TableFacts.of_source(TableSource.open(path, "y")).equal_rows == 3
+    assert TableFacts.from_source(TableSource.open(path, "y")).equal_rows == 3
 
 
-def test_check_of_a_plain_table_asks_for_nothing(tmp_path):
+def test_check_of_a_plain_table_needs_no_options(tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc")).assign(y=[1, 2] * 20).to_parquet(tmp_path / "t.parquet")
     code, out, _ = run("check", tmp_path / "t.parquet")
@@ -680,7 +729,90 @@ def test_check_of_a_plain_table_asks_for_nothing(tmp_path):
     assert run("check", "iris")[0] == 0
 
 
-def test_all_complaints_are_made_at_once(tmp_path):
+@pytest.mark.parametrize(
+    ("cells", "options"),
+    [
+        ([f"{at},5" for at in range(20)], ["--decimal", ","]),
+        ([f"{at},5" if at % 3 == 0 else f"{at}" for at in range(20)], ["--decimal", ","]),  # most are whole numbers
+        ([f"1.{at + 100},5" for at in range(19)] + [""], ["--decimal", ",", "--thousands", "."]),
+    ],
+    ids=["all", "some", "with thousands"],
+)
+def test_check_recommends_the_decimal_comma(cells, options, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"{cell};{at % 7},25;{'uv'[at % 2]}" for at, cell in enumerate(cells)]
+    path.write_text("\n".join(["a;b;y", *rows, ""]))
+    code, out, _ = run("check", path)
+    assert code == 0
+    (line,) = (line for line in out.splitlines() if line.startswith("decimal commas"))
+    assert "a, b" in line
+    words = shlex.split(out.strip().splitlines()[-1])
+    impute = ["--impute", "median"] if "" in cells else []
+    assert words == ["discrim", "compare", str(path), *options, "--target", "y", *impute]
+    code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
+    assert code == 0, err
+    assert "20 rows × 2 columns" in " ".join(out.split())
+
+
+def test_check_keeps_the_decimal_point_where_other_columns_have_it_or_the_mark_is_given(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"{at % 5},5;{at}.5;{'uv'[at % 2]}" for at in range(20)]
+    path.write_text("\n".join(["a;b;y", *rows, ""]))
+    code, out, _ = run("check", path)
+    assert (code, out.strip().splitlines()[-1].split()[-1]) == (0, "--one-hot")
+    assert "--decimal" not in out
+    path.write_text("\n".join(["a;b;y", *(row.replace(".", ",") for row in rows), ""]))
+    code, out, _ = run("check", path, "--decimal", ",")
+    assert (code, "decimal commas" in out, out.count("--decimal ,")) == (0, False, 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "noted"),
+    [
+        (["1", "1.0", "2"], "The labels '1', '1.0' in 'y' are equal as numbers, and are taken for different classes."),
+        (["01", "1", "x"], "The labels '01', '1' in 'y' are equal as numbers, and are taken for different classes."),
+        (["u", "U"], "The labels 'U', 'u' in 'y' differ only in case or blanks, and are taken for different classes."),
+        (["9007199254740992.5", "9007199254740993.5"], ""),  # equal as doubles
+        (["1_0", "10", "inf", "Infinity", "snan", "x"], ""),
+        (["1", "2"], ""),
+    ],
+)
+def test_labels_that_are_equal_as_numbers_are_noted(labels, noted, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + "".join(f"{at}.5,{at % 3},{labels[at % len(labels)]}\n" for at in range(24)))
+    found = [note for note in read_table(path, "y").notes if note.startswith("The labels")]
+    assert found == ([noted] if noted else [])
+    code, _, err = run("check", path, "-t", "y")
+    assert code == 0
+    assert noted in err
+    assert ("The labels" in err) == bool(noted)
+
+
+FEW_ROWS = "'y' must have at least two classes with 2 rows each"
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "reason"),
+    [
+        ("x,y\n1,2\n", "1 row × 1 feature, 1 class", FEW_ROWS),
+        ("x,y\n1,01\n2,1\n", "2 rows × 1 feature, 2 classes", FEW_ROWS),
+        ("x,y\n1,u\n2,u\n4,u\n9,v\n", "4 rows × 1 feature, 2 classes", FEW_ROWS),
+        ("x,z,y\n5,1,u\n5,2,u\n5,3,v\n5,4,v\n", "2 features", "no feature column is left without z, x"),
+    ],
+)
+def test_check_says_why_no_command_works(text, size, reason, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    code, out, _ = run("check", path, "--header", "-t", "y")
+    assert code == 0
+    assert size in out
+    assert out.endswith(f"No compare command is possible: {reason}.\n")
+    assert "can be compared as it is" not in out
+    settled = TableFacts.from_source(TableSource.open(path, "y")).settled_by
+    assert run("compare", path, "--header", "-t", "y", *settled, "--splits", "2")[0] != 0
+
+
+def test_all_problems_are_reported_at_once(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,c,d,y\n1,,x,inf,u\n2,3,y,4,\n3,4,x,5,v\n4,5,y,6,u\n")
     with pytest.raises(ValueError, match=r"(?s)'c': 'x' is not a number.*2 missing cells.*'d': 'inf' is infinite"):
@@ -690,7 +822,7 @@ def test_all_complaints_are_made_at_once(tmp_path):
         read_table(path, "y")
 
 
-def test_a_name_that_is_not_utf_8_is_refused_in_words(tmp_path):
+def test_a_name_that_is_not_utf_8_is_rejected_with_an_error(tmp_path):
     name = os.fsencode(tmp_path) + b"/t\xfe.csv"
     with open(name, "wb") as file:
         file.write(b"a,y\n1,u\n2,v\n3,u\n")

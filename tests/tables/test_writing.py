@@ -1,4 +1,4 @@
-"""Whatever is written reads back equal, and what is not a file of ours is left as it is."""
+"""Written files read back equal, and other files are left unchanged."""
 
 import errno
 import os
@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from discrim.tables.archive import write_archive
 from discrim.tables.cells import MISSING
 from discrim.tables.labelled_table import LabelledTable, normal_text
-from discrim.tables.read import read_table, whole_file, write_table
+from discrim.tables.read import read_table
+from discrim.tables.writing import whole_file, write_table
 
 FORMATS = ("t.csv", "t.csv.gz", "t.tsv", "t.parquet", "t.feather", "t.npz")
 
@@ -93,7 +94,7 @@ def test_no_line_and_no_cell_begins_as_a_formula(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
-def test_what_is_written_over_keeps_its_permissions(tmp_path, mode):
+def test_an_overwritten_file_keeps_its_permissions(tmp_path, mode):
     path = tmp_path / "t.csv"
     write_table(path, {"a": [1.0]})
     path.chmod(mode)
@@ -152,7 +153,7 @@ def test_a_link_to_itself_is_refused_and_stays(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX links")
-def test_a_link_to_nothing_is_written_through(tmp_path):
+def test_a_dangling_link_is_written_through(tmp_path):
     link, place = tmp_path / "t.csv", tmp_path / "there.csv"
     link.symlink_to(place)
     write_table(link, {"a": [1.0]})
@@ -161,7 +162,7 @@ def test_a_link_to_nothing_is_written_through(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
-def test_what_a_killed_process_left_is_written_over_and_what_another_writes_now_is_not(tmp_path):
+def test_leftovers_of_a_killed_process_are_overwritten_and_files_in_use_are_not(tmp_path):
     path, left = tmp_path / "t.bin", tmp_path / ".t.bin.part"
     left.write_bytes(b"half of something long")
     with whole_file(path) as one:
@@ -216,7 +217,7 @@ def test_no_other_writer_takes_a_file_that_failed_but_is_not_yet_removed(tmp_pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
-def test_nothing_is_left_on_a_drive_without_locks(tmp_path, monkeypatch):
+def test_no_leftovers_on_a_drive_without_locks(tmp_path, monkeypatch):
     def refused(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -228,7 +229,7 @@ def test_nothing_is_left_on_a_drive_without_locks(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX links")
-def test_what_is_also_called_something_else_is_not_written_over(tmp_path):
+def test_a_file_with_another_hard_link_is_not_overwritten(tmp_path):
     path, other = tmp_path / "t.bin", tmp_path / "other"
     other.write_bytes(b"of value")
     os.link(other, tmp_path / ".t.bin.part")

@@ -1,94 +1,82 @@
-"""The coordinates a problem is posed in, and the work that is done in them.
+"""Coordinates in which a problem is solved, and the operations that depend on them.
 
     features        the columns themselves                                              (n ≥ d)
     Gram rows       an orthonormal basis of the span of the centred rows, from HHᵀ      (n < d: never a d×d array)
-    singular rows   the same from QR and SVD of H                                       (small directions are wanted)
-    products        the columns, with matrices only as what they do to vectors          (large, few directions)
+    singular rows   the same from QR and SVD of H                                       (if small directions are needed)
+    products        the columns, with matrices only as products with vectors            (large, few directions)
 
-A caller never asks which of them it has. Each answers: the statistics in its coordinates, the spectrum of a spread, the
-ratio of the discriminant methods with its cost Σ_γ, the complement of found directions, and what directions are in the
-features (`lift`).
+Callers do not need to know which of them they have. Each provides the rows in its coordinates, the spectrum of a
+spread, the ratio of the discriminant methods, the complement of given directions, and `lift`, which maps directions to
+the features.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.core.cross_validation import Folds, TrainingSet
-from discrim.core.discriminants import Cost
+from discrim.core.cross_validation import TrainingSet
 from discrim.core.eigen import Spectrum, spectrum_of_matrix
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio, ratio_of
 from discrim.core.spread import Spread
-from discrim.tables.rows import LabelledRows, block_slices, dense_block, projected
+from discrim.tables.rows import LabelledRows, block_slices, projected
 
 Array = NDArray[np.float64]
-FAR_FROM_MEAN = 100.0  # of a row, squared, in variances: two digits of the variance are lost
-RESOLVED = 1e-3  # singular values below this share of the largest suffer from the squaring in a Gram matrix
+DIGITS = 1e-4  # a variance below this share of the squared mean is computed from differences of rows
+RESOLVED = 1e-3  # relative singular values below this lose accuracy by the squaring in a Gram matrix
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Basis(ABC):
-    """Coordinates in which a spread is a matrix; where it is not, a basis says how else it answers."""
+    """Coordinates in which a spread is a matrix; subclasses override the operations for which it is not."""
 
     points: LabelledRows  # the rows in these coordinates
-    margins: Margins  # what the objective refers to beside the statistics, in these coordinates
-    original: LabelledRows  # the rows in their features
+    margins: Margins  # vectors that the objective needs in addition to the statistics, in these coordinates
+    original: LabelledRows  # the rows in the original features
     how: str
-    keeps_leading: bool = True  # whether the largest directions are there to nearly all digits
-    is_resolved: bool = True  # whether every direction is
-    can_resolve: bool = False  # whether building it anew with resolve=True would show more
-    folds: Folds | None = None  # of the points, where a choice is made by them
-
-    def to_choose_in(self) -> Basis:
-        """Return the basis in which a choice by folds is made: this one, if folds are cheap."""
-        return self
+    keeps_leading: bool = True  # True if the largest directions are accurate to nearly all digits
+    is_resolved: bool = True  # True if every direction is
+    can_resolve: bool = False  # True if rebuilding with resolve=True would be more accurate
 
     @abstractmethod
     def mean(self, moments: ClassMoments) -> Array:
-        """Return mean of the rows in their features."""
+        """Return the mean of the rows in the original features."""
 
-    @abstractmethod
     def lift(self, directions: Array) -> Array:
-        """Return directions (rows) in the features."""
+        """Map directions (rows) to the original features."""
+        return self.lift_each(directions)[0]
+
+    def lift_each(self, *parts: Array) -> list[Array]:
+        """Map several sets of directions to the original features, by one product where products are needed."""
+        return list(parts)
 
     @abstractmethod
     def feature_variances(self, moments: ClassMoments) -> Array:
-        """Return variance of each feature, in the moments' units squared (like the scatters)."""
-
-    def moments(self, keep: str, emphasis: Callable[[Array], Array | None] | None = None) -> ClassMoments:
-        """Return statistics of the points; `emphasis` gives weights of the pooled scatters by the classes' totals."""
-        if self.folds is not None and keep == "pooled" and self.folds.moments is not None:
-            return self.folds.moments
-        weights = emphasis(self.points.class_totals) if emphasis is not None and keep == "pooled" else None
-        return ClassMoments.of_rows(self.points, keep=keep, emphasis=weights, doubles=False)
+        """Return the variance of each feature, in squared units of the moments."""
 
     def spectrum(self, spread: Spread, moments: ClassMoments, wanted: int | None) -> Spectrum:
-        """Return the leading eigenpairs of a spread (None: all)."""
+        """Return the leading eigenpairs of a spread (wanted=None: all)."""
         A = spread.matrix(moments, self.points)
         return spectrum_of_matrix(A, wanted, precision=moments.precision, definite=spread.is_definite)
 
     def ratio(self, moments: ClassMoments) -> Ratio:
-        """Return what the discriminant methods maximise."""
+        """Return the ratio that the discriminant methods maximise."""
         return ratio_of(moments)
 
     def within_along(self, directions: Array, moments: ClassMoments) -> Array:
         """Return directions (rows) times S_w/n."""
         return directions @ moments.within / moments.total_weight
 
-    def cost(self, ratio: Ratio, gamma: float) -> Cost:
-        """Compute Σ_γ of a ratio, as something that solves, multiplies, and has a trace of its quotient."""
-        return ratio.covariance(gamma)
-
     def complement(self, ratio: Ratio, directions: Array, wanted: int) -> Array:
-        """Compute PCA of what is orthogonal to the directions: `wanted` unit rows."""
+        """Return the leading principal components orthogonal to the directions: `wanted` unit rows."""
         Q, total = la.qr(directions.T, mode="economic")[0], ratio.total
         along = total @ Q
         rest = total - Q @ along.T - along @ Q.T + Q @ (Q.T @ along) @ Q.T
@@ -97,40 +85,40 @@ class Basis(ABC):
         return found / np.linalg.norm(found, axis=1)[:, None]
 
     def shows(self, values: Array) -> bool:
-        """Return whether directions of these eigenvalues of a spread (descending) are there to nearly all digits."""
+        """Return True if directions with these eigenvalues (descending) are accurate to nearly all digits."""
         return self.keeps_leading and bool(values[-1] >= RESOLVED**2 * values[0])
 
     def hides_spread(self, ratio: Ratio, moments: ClassMoments) -> bool:
-        """Return whether rows do vary, beyond their own digits, where the squares of their statistics show nothing."""
+        """Return True if rows vary, by more than rounding, in directions that their squared statistics do not show."""
         if ratio.left_out is None or not self.points.shape[0]:
             return False
-        directions, X = ratio.left_out * 0.5**moments.exponent, self.points.X
+        directions, X = moments.for_rows(ratio.left_out), self.points.X
         along = projected(X, moments.mean, directions).astype(np.float64, copy=False)
         digits = np.finfo(X.dtype).eps * np.asarray(abs(X) @ np.abs(directions).T).max(axis=0)
         return bool((np.sqrt(np.mean(along**2, axis=0)) > 2 * digits).any())
 
     def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
-        """Return folds with the ratio of their training rows, for a cost with that ridge."""
+        """Return folds with the ratio of their training rows, for a cost with this ridge."""
         return ((fold, fold.ratio if gamma else ratio_of(fold.training)) for fold in folds)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Features(Basis):
-    """The features themselves; of sparse rows near the origin."""
+    """The features themselves; sparse rows are moved near the origin."""
 
-    pilot: Array | None = None  # what was taken off the rows
+    pilot: Array | None = None  # the point subtracted from the rows
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> Features:
-        """Return rows in their features."""
+        """Build from rows."""
         if not points.is_sparse:
             return cls(points=points, margins=margins, original=points, how=how)
         near, pilot = points.near_origin()
         return cls(points=near, margins=margins.moved(pilot), original=points, how=how, pilot=pilot)
 
     @classmethod
-    def of_moments(cls, moments: ClassMoments, how: str | None = None) -> Features:
-        """Return features of which there are statistics only."""
+    def from_moments(cls, moments: ClassMoments, how: str | None = None) -> Features:
+        """Build from statistics, without rows."""
         rows = LabelledRows(np.empty((0, moments.n_features)), np.empty(0, np.intp), moments.classes)
         how = how or f"a stream of {moments.n_rows} rows: statistics of the features"
         return cls(points=rows, margins=Margins(), original=rows, how=how)
@@ -138,50 +126,52 @@ class Features(Basis):
     def mean(self, moments: ClassMoments) -> Array:
         return moments.mean if self.pilot is None else moments.mean + self.pilot
 
-    def lift(self, directions: Array) -> Array:
-        return directions
-
     def feature_variances(self, moments: ClassMoments) -> Array:
-        if not moments.has_within:  # without rows either, the variances are not known
-            known = self.original.shape[0] > 0
-            return column_variances(self.original, moments.exponent) if known else np.full(moments.n_features, np.nan)
+        if not moments.has_within:  # without rows, the variances are unknown
+            if not self.points.shape[0]:
+                return np.full(moments.n_features, np.nan)
+            return column_variances(self.points, moments.exponent, moments.mean)
         squares = moments.within.diagonal().copy()
-        for part in block_slices(*moments.pilots.shape):  # of a million classes, no more than a block at a time
+        for part in block_slices(*moments.pilots.shape):  # with many classes, only a block of means at a time
             means = moments.centred_means(part)
             squares += np.einsum("c,cd,cd->d", moments.weights[part], means, means)
         return squares / moments.total_weight
 
 
-def column_variances(points: LabelledRows, exponent: int) -> Array:
-    """Compute the weighted variance of each column of the rows times 2^−exponent; exactly 0 for constant columns."""
-    weights = np.ones(points.shape[0]) if points.weights is None else points.weights
-    total = float(weights.sum())
+def column_variances(
+    points: LabelledRows, exponent: int, mean: Array | None = None, squares: Array | None = None
+) -> Array:
+    """Compute the weighted variance of each column of the rows times 2^−exponent; exactly 0 for constant columns.
+
+    mean, squares : of the rows, and the weighted sums of their scaled squares, if they are known
+    """
+    weights = points.weights
+    total = float(points.shape[0] if weights is None else weights.sum())
+    if mean is None:
+        mean = ClassMoments.from_rows(points.unlabelled(), keep="means").mean
+    mean = np.ldexp(mean, -exponent)
     if points.is_sparse:
-        moments = ClassMoments.of_rows(points.unlabelled(), keep="means")
         scaled = points.X.astype(np.float64) * 0.5**exponent
-        squares = np.asarray(scaled.multiply(scaled).tocsr().T @ weights)
-        return np.maximum(squares / total - np.ldexp(moments.mean, -exponent) ** 2, 0.0)
-    first = dense_block(points.X, slice(1))[0].astype(np.float64)  # of constant columns, differences to it are 0
-    offset, squares = _column_sums(points, weights, first, None, exponent)
-    offset /= total
-    variances = squares / total - offset**2
-    if (offset**2 > FAR_FROM_MEAN * variances).any():  # the first row is an outlier: around the mean, no digits cancel
-        variances = _column_sums(points, weights, first, offset, exponent)[1] / total
+        squares = np.asarray(
+            scaled.multiply(scaled).tocsr().T @ (np.ones(points.shape[0]) if weights is None else weights)
+        )
+        return np.maximum(squares / total - mean**2, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = _column_squares(points, exponent) if squares is None else squares
+        variances = squares / total - mean**2
+        near = np.flatnonzero(~(variances > DIGITS * mean**2))
+    if len(near):
+        variances[near] = _column_squares(points, exponent, near, mean[near]) / total
     return variances
 
 
-def _column_sums(
-    points: LabelledRows, weights: Array, first: Array, offset: Array | None, exponent: int
-) -> tuple[Array, Array]:
-    """Sum the differences of dense rows to a point, first + offset, and their squares, in units of 2^exponent."""
-    sums, squares = np.zeros((2, points.shape[1]))
+def _column_squares(points: LabelledRows, exponent: int, columns: Any = slice(None), mean: Any = None) -> Array:
+    """Sum the weighted squares of some columns of dense rows times 2^−exponent, minus their mean."""
+    total: Any = 0.0
     for part in block_slices(*points.shape):
-        apart = np.subtract(points.X[part], first, dtype=np.float64)
-        if exponent:
-            np.ldexp(apart, -exponent, out=apart)
-        if offset is not None:
-            apart -= offset
-        sums += weights[part] @ apart
-        np.multiply(apart, apart, out=apart)
-        squares += weights[part] @ apart
-    return sums, squares
+        block = points.X[part][:, columns].astype(np.float64, copy=False)
+        block = np.ldexp(block, -exponent) if exponent else block
+        block = block if mean is None else block - mean
+        weighted = block if points.weights is None else block * points.weights[part, None]
+        total = total + np.einsum("ij,ij->j", block, weighted)
+    return np.asarray(total)

@@ -1,4 +1,4 @@
-"""Large tables of which few directions are wanted: products with the rows, which may be sparse or read in parts."""
+"""Products with the rows, for few directions of large tables, which may be sparse or read in parts."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from discrim.tables.rows import LabelledRows
 from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
-FEW_COLUMNS = 64  # up to here a trace by products is summed column by column
-CHOICE_ROWS, CLASS_ROWS = 1_000, 10  # of all, and at least of each class: rows on which a ridge is chosen
-PROBES = 16  # otherwise from so many vectors of random signs
+FEW_COLUMNS = 64  # up to here a trace by products is summed over columns
+CHOICE_ROWS, CLASS_ROWS = 1_000, 10  # rows on which a ridge is chosen: in total, and at least per class
+PROBES = 16  # otherwise it is estimated from this many vectors of random signs
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Products(Basis):
-    """The features, of which only products with the rows are taken."""
+    """The features, accessed only by products with the rows."""
 
     pilot: Array | None
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> Products:
-        """Return rows in their features."""
+        """Build from rows."""
         near, pilot = points.near_origin()
         how = f"{how} (Lanczos iterations, conjugate gradients)"
         return cls(points=near, margins=margins.moved(pilot), original=near, how=how, pilot=pilot)
@@ -49,16 +49,10 @@ class Products(Basis):
     def mean(self, moments: ClassMoments) -> Array:
         if self.pilot is None:
             return moments.mean
-        return ClassMoments.of_rows(self.points.unlabelled(), keep="means").mean + self.pilot
-
-    def lift(self, directions: Array) -> Array:
-        return directions
+        return ClassMoments.from_rows(self.points.unlabelled(), keep="means").mean + self.pilot
 
     def feature_variances(self, moments: ClassMoments) -> Array:
         return column_variances(self.points, moments.exponent)
-
-    def moments(self, keep: str, emphasis: Callable[[Array], Array | None] | None = None) -> ClassMoments:
-        return ClassMoments.of_rows(self.points, keep="means")
 
     def spectrum(self, spread: Spread, moments: ClassMoments, wanted: int | None) -> Spectrum:
         assert wanted is not None
@@ -70,22 +64,13 @@ class Products(Basis):
         means = np.sqrt(shares)[:, None] * moments.centred_means()
         within = within_spread(moments)
         variances = self.feature_variances(moments)
-        # but for collinear rows and columns, which no product shows
+        # collinear rows and columns are not subtracted from the rank, because products do not show them
         rank = min(len(np.unique(self.points.fingerprints())) - 1, int((variances > 0).sum()))
         product, trace = within.operator(moments, self.points), within.trace(moments, self.points)
-        return Ratio(product, means, shares, moments.total_weight, variances, trace, rank)
+        return ProductRatio(product, means, shares, moments.total_weight, variances, trace, rank)
 
     def within_along(self, directions: Array, moments: ClassMoments) -> Array:
         return np.asarray(within_spread(moments).operator(moments, self.points) @ directions.T).T
-
-    def cost(self, ratio: Ratio, gamma: float) -> RidgeProducts:
-        if not ratio.trace > 0:
-            raise ValueError(
-                "X must vary within some class if the table is so large that it is solved by products with its rows, "
-                "as distances are measured by the within-class covariance. Any classifier separates such classes."
-            )
-        ridge = gamma * ratio.trace / ratio.rank
-        return RidgeProducts(ratio.within, gamma, ridge, (1 - gamma) * ratio.variances + ridge)
 
     def complement(self, ratio: Ratio, directions: Array, wanted: int) -> Array:
         Q = la.qr(directions.T, mode="economic")[0]
@@ -99,25 +84,25 @@ class Products(Basis):
         return spectrum_of_operator(rest, wanted, None).directions
 
     def to_choose_in(self) -> Basis:
-        """Return the span of some rows, of each class its share: folds of all rows would cost a fit for every try."""
+        """Return the span of a stratified sample of rows, because folds of all rows would cost a fit per candidate."""
         hashes, codes = row_hashes(self.original.X), self.original.codes
         order = np.lexsort((hashes, codes))
         counts = np.bincount(codes, minlength=self.original.n_classes)
-        place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its class
+        place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)  # position within the class
         shares = np.maximum(np.ceil(counts * (CHOICE_ROWS / len(codes))), CLASS_ROWS)
         few = np.sort(order[place < np.repeat(shares, counts)])
         warn(
-            f"The shrinkage was chosen on {len(few):,} rows of {len(codes):,}, of each class its share (those of the "
-            "smallest content hash); the directions use all rows. Pass a number as shrinkage to choose it yourself.",
+            f"The shrinkage was chosen on a stratified sample of {len(few):,} of {len(codes):,} rows (those with the "
+            "smallest content hashes); the directions use all rows. Pass a number as shrinkage to choose it yourself.",
         )
-        return GramRows.of(self.original.some(few), Margins(), f"{len(few)} rows of {len(codes)}")
+        return GramRows.of(self.original.select(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
     def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
-        """Yield the first split only, as each costs a fit."""
+        """Yield only the first split, because each costs a fit."""
         assert isinstance(folds, Folds)
-        training, test = (folds.points.some(index) for index in folds.splits.pairs[0])
+        training, test = (folds.points.select(index) for index in folds.splits.pairs[0])
         inner = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
-        fold = TrainingSet(inner.moments("means"), test)
+        fold = TrainingSet(ClassMoments.from_rows(training, keep="means"), test)
         yield fold, inner.ratio(fold.training)
 
 
@@ -126,16 +111,29 @@ def within_spread(moments: ClassMoments) -> Spread:
     return Spread(np.full(len(moments.weights), 1 / moments.total_weight), np.empty((0, moments.n_features)))
 
 
+class ProductRatio(Ratio):
+    """Ratio whose scatter is known by its products with vectors only."""
+
+    def covariance(self, gamma: float) -> RidgeProducts:
+        if not self.trace > 0:
+            raise ValueError(
+                "X must vary within at least one class; got classes of equal rows. Their within-class covariance is 0, "
+                "and a table of this size needs products with it. Any classifier separates such classes."
+            )
+        ridge = self.ridge(gamma)
+        return RidgeProducts(self.within, gamma, ridge, (1 - gamma) * self.variances + ridge)
+
+
 @dataclass(frozen=True, eq=False)
 class RidgeProducts:
-    """Σ_γ = (1−γ) S_w/n + ridge·I as what it does to vectors."""
+    """Σ_γ = (1−γ) S_w/n + ridge·I, accessed by products with vectors."""
 
     within: LinearOperator
     gamma: float
     ridge: float
     diagonal: Array
     is_nonsingular: bool = True
-    inverse_condition: float = 1.0  # not known; conjugate gradients say themselves where they do not get there
+    inverse_condition: float = 1.0  # unknown; conjugate gradients warn if they do not converge
 
     def times(self, V: Array) -> Array:
         """Compute Σ_γV."""
@@ -146,9 +144,9 @@ class RidgeProducts:
         return conjugate_gradients(self.times, B, self.diagonal)
 
     def whitened(self, rows: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """Return rows in coordinates of their own in which Σ_γ is I, and what carries directions found there back.
+        """Return the rows in coordinates of their span in which Σ_γ is I, and a function that maps directions back.
 
-        With Y = Σ_γ⁻¹Hᵀ and HY = QΛQᵀ they are QΛ^½, and a direction v there is v Λ^−½ Qᵀ Yᵀ.
+        With Y = Σ_γ⁻¹Hᵀ and HY = QΛQᵀ the coordinates are QΛ^½, and a direction v there is v Λ^−½ Qᵀ Yᵀ.
         """
         Y = self.solve(rows.T)
         values, vectors = eigh(rows @ Y)
@@ -157,7 +155,7 @@ class RidgeProducts:
         return vectors * roots, lambda directions: (directions / roots) @ vectors.T @ Y.T
 
     def trace_of_quotient(self, scatter: LinearOperator) -> float:
-        """Compute tr(Σ_γ⁻¹S): to all digits for few columns, else from random signs, the same at every call."""
+        """Compute tr(Σ_γ⁻¹S): exactly for few columns, else from random signs with a fixed seed."""
         size = len(self.diagonal)
         if size <= FEW_COLUMNS:
             probes = np.eye(size)
@@ -169,9 +167,9 @@ class RidgeProducts:
 def conjugate_gradients(
     product: Callable[[Array], Array], B: Array, diagonal: Array, *, tol: float = 1e-10, max_iter: int = 1000
 ) -> Array:
-    """Compute X with A X = B for a positive definite A given by its products and its diagonal (the preconditioner).
+    """Solve A X = B for a positive definite A given by its products and its diagonal (the preconditioner).
 
-    All columns advance together, so that each step is one product with a block: the rows are read once for all of them.
+    All columns advance together, so each step is one product with a block and reads the rows once.
     """
     X, residual = np.zeros_like(B), B.copy()
     scaled = residual / diagonal[:, None]
@@ -191,8 +189,8 @@ def conjugate_gradients(
         direction = scaled + np.divide(strength, before, out=np.zeros_like(strength), where=before > 0) * direction
     left = float(np.sqrt((strength / np.maximum(goal, 1e-300)).max()) * tol)
     warn(
-        f"Conjugate gradients reached a relative residual of {left:.1e} only, after {max_iter} steps, so that the "
-        "discriminants are approximate. A larger shrinkage makes the problem easier.",
+        f"Conjugate gradients reached a relative residual of only {left:.1e} after {max_iter} steps, so the "
+        "discriminants are approximate. Increase the shrinkage to make the problem easier to solve.",
         ConvergenceWarning,
     )
     return X
@@ -200,10 +198,10 @@ def conjugate_gradients(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PassedRows(Features):
-    """The features of rows in parts; what statistics would say is had by going through the parts."""
+    """The features of rows in parts, with statistics replaced by passes over the parts."""
 
-    summed: Callable[[Callable[[LabelledRows], Any]], Any]  # what a function gives for the rows of each part, summed
-    most: int  # products for a spectrum
+    summed: Callable[[Callable[[LabelledRows], Any]], Any]  # sums a function of the rows over all parts
+    most: int  # maximum number of products for a spectrum
 
     def spectrum(self, spread: Spread, moments: ClassMoments, wanted: int | None) -> Spectrum:
         assert wanted is not None

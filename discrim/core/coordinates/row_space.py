@@ -1,4 +1,4 @@
-"""Coordinates in the span of fewer rows than columns: nothing of the columns' square is ever formed."""
+"""Coordinates in the span of the rows, for fewer rows than columns: no d×d array is formed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from discrim.tables.validation import require_representable
 from discrim.threads import WORTH, map_tasks
 
 Array = NDArray[np.float64]
-LEADING = 1e-6  # the squaring moves the largest directions by 1e-16 / this, and hides what lies below 1e-8
-SAFE = 1e-150, 1e250  # sums of squares that lose nothing
-NEAR = 8.0  # up to here a mean, squared, in variances around it, is taken off the Gram matrix instead of the rows
-DIGITS = 1e-4  # a variance below this share of the squared mean is computed from differences of rows
+LEADING = 1e-6  # squaring moves the largest directions by 1e-16 / this, and hides directions below 1e-8
+SAFE = 1e-150, 1e250  # sums of squares that neither overflow nor lose digits
+NEAR = 8.0  # squared mean in variances, up to which the mean is subtracted from the Gram matrix instead of the rows
 GRAM_COLUMNS, GRAM_PARTS = 2_000, 8  # a product over fewer columns, or sums of more products, take longer
 DENSE_CELLS = 2**22  # a sparse table no larger than this may be made dense to resolve small directions
 
@@ -34,24 +33,25 @@ DENSE_CELLS = 2**22  # a sparse table no larger than this may be made dense to r
 class GramRows(Basis):
     """Span of the centred rows H from their Gram matrix: HHᵀ = RᵀR (pivoted Cholesky), V = H_pivotsᵀ R⁻¹."""
 
-    centre: Array  # mean of the rows in their features
-    rows: Any  # H times 2^−exponent, or rows whose mean is still to be taken off
-    shares: Array | None  # of these rows in that mean
+    centre: Array  # mean of the rows in the original features
+    rows: Any  # H times 2^−exponent, or rows whose mean is still to be subtracted
+    shares: Array | None  # weights of these rows in that mean; None if it was subtracted
+    squares: Array | None  # sum of squares of each column of rows whose mean is still to be subtracted
     exponent: int
     pivots: NDArray[np.intp]
     triangle: Array
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str, *, leading: bool = False) -> GramRows:
-        """Build from dense or sparse rows, which stay so; `leading`: only the largest directions are wanted."""
+        """Build from dense or sparse rows without converting them; `leading`: only large directions are needed."""
         near, pilot = points.near_origin()
         margins = margins.moved(pilot)
-        rows, shares, mean, exponent = _rows_and_shares(near, margins.landmarks, leading)
+        rows, shares, squares, mean, exponent = _rows_and_shares(near, margins.landmarks, leading)
         gram, squared = _gram_matrix(rows, shares)
-        require_representable(gram, points.X)  # of numbers near the largest even differences lie beyond it
+        require_representable(gram, points.X)  # differences of numbers near the largest one may overflow
         pivots, triangle, Y = _pivoted(gram, squared)
         steps = np.diag(triangle)
-        # what lies below the tolerance may be nothing, or small: only the centring is known to take one direction
+        # directions below the tolerance may be zero or small; only the one lost by centring is certain
         known = len(steps) >= len(Y) - 1
         least = steps.min(initial=np.inf) / max(steps.max(initial=0.0), 1e-300) if known else 0.0
         can_resolve = not near.is_sparse or rows.shape[0] * rows.shape[1] <= DENSE_CELLS
@@ -68,6 +68,7 @@ class GramRows(Basis):
             centre=mean if pilot is None else mean + pilot,
             rows=rows,
             shares=shares,
+            squares=squares,
             exponent=exponent,
             pivots=pivots,
             triangle=triangle,
@@ -76,42 +77,42 @@ class GramRows(Basis):
     def mean(self, moments: ClassMoments) -> Array:
         return self.centre
 
-    def lift(self, directions: Array) -> Array:
-        combination = np.zeros((len(directions), self.rows.shape[0]))
-        combination[:, self.pivots] = la.solve_triangular(self.triangle, directions.T, check_finite=False).T
+    def lift_each(self, *parts: Array) -> list[Array]:
+        stacked = np.concatenate(parts)
+        combination = np.zeros((len(stacked), self.rows.shape[0]))
+        combination[:, self.pivots] = la.solve_triangular(self.triangle, stacked.T, check_finite=False).T
         if self.shares is not None:
             combination -= np.outer(combination.sum(axis=1), self.shares)
-        lifted = np.asarray(combination @ self.rows)
-        # R⁻¹ costs a few digits of orthogonality: one Newton step gives them back to orthonormal directions
-        with np.errstate(over="ignore", invalid="ignore"):  # of discriminants in units of 1e-300
-            kept, unit = directions @ directions.T, np.eye(len(directions))
-        if np.abs(kept - unit).max(initial=0.0) < 1e-12:
-            lifted = (unit - 0.5 * (lifted @ lifted.T - kept)) @ lifted
+        lifted = np.split(np.asarray(combination @ self.rows), np.cumsum([len(part) for part in parts[:-1]]))
+        for at, directions in enumerate(parts):
+            # R⁻¹ costs a few digits of orthogonality; one Newton step restores them for orthonormal directions
+            with np.errstate(over="ignore", invalid="ignore"):  # discriminants in units of 1e-300
+                kept, unit = directions @ directions.T, np.eye(len(directions))
+            if np.abs(kept - unit).max(initial=0.0) < 1e-12:
+                lifted[at] = (unit - 0.5 * (lifted[at] @ lifted[at].T - kept)) @ lifted[at]
         return lifted
 
     def feature_variances(self, moments: ClassMoments) -> Array:
         if sp.issparse(self.rows):
             return column_variances(self.original, moments.exponent)
-        H, weights = self.rows[: self.points.shape[0]], self.points.weights
-        variances = np.einsum("ij,ij->j", H, H if weights is None else H * weights[:, None]) / moments.total_weight
-        if self.shares is not None:  # rows of equal weight, whose mean is still to be taken off
-            variances -= self.centre**2
-            near = np.flatnonzero(variances <= DIGITS * self.centre**2)
-            around = H[:, near] - H[0, near]  # columns that would lose digits; exact for a constant one
-            variances[near] = np.var(around, axis=0)
+        if self.squares is not None:
+            variances = column_variances(self.original, self.exponent, self.centre, self.squares)
+        else:
+            H, weights = self.rows[: self.points.shape[0]], self.points.weights
+            variances = np.einsum("ij,ij->j", H, H if weights is None else H * weights[:, None]) / moments.total_weight
         return np.ldexp(variances, 2 * (self.exponent - moments.exponent))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SingularRows(Basis):
-    """Span of the centred rows by QR and SVD, H = U S Vᵀ: nothing is squared."""
+    """Span of the centred rows by QR and SVD, H = U S Vᵀ, without squaring."""
 
-    centre: Array  # mean of the rows in their features
+    centre: Array  # mean of the rows in the original features
     vectors: Array  # V
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> SingularRows:
-        """Build from rows that are made dense."""
+        """Build from rows, which are made dense."""
         near, pilot = points.near_origin()
         margins = margins.moved(pilot)
         H, mean, exponent = _centred_rows(near, margins.landmarks)
@@ -131,8 +132,8 @@ class SingularRows(Basis):
     def mean(self, moments: ClassMoments) -> Array:
         return self.centre
 
-    def lift(self, directions: Array) -> Array:
-        return directions @ self.vectors.T
+    def lift_each(self, *parts: Array) -> list[Array]:
+        return [part @ self.vectors.T for part in parts]
 
     def spectrum(self, spread: Spread, moments: ClassMoments, wanted: int | None) -> Spectrum:
         if not spread.is_definite:
@@ -140,55 +141,61 @@ class SingularRows(Basis):
         return spectrum_of_factor(spread.factor(moments, self.points), wanted, precision=moments.precision)
 
     def feature_variances(self, moments: ClassMoments) -> Array:
-        return column_variances(self.original, moments.exponent)
+        # sparse rows were moved towards the origin, the centre was not
+        return column_variances(self.original, moments.exponent, None if self.original.is_sparse else self.centre)
 
 
 def _rows_and_shares(
     points: LabelledRows, landmarks: Array | None, leading: bool
-) -> tuple[Any, Array | None, Array, int]:
-    """Rows (and landmarks) times 2^−exponent; their shares in the mean that is still to be taken off; it; exponent."""
+) -> tuple[Any, Array | None, Array | None, Array, int]:
+    """Return rows (and landmarks) times 2^−exponent, the mean, and the exponent.
+
+    If the mean is not yet subtracted, also the weights of the rows in it and the sums of squares of the columns.
+    """
     n, X = points.shape[0], points.X
     counted = np.ones(n) if points.weights is None else points.weights / points.weights.max()
     if points.is_sparse:
-        moments = ClassMoments.of_rows(points.unlabelled(), keep="means")
+        moments = ClassMoments.from_rows(points.unlabelled(), keep="means")
         rows = X.astype(np.float64)
         if landmarks is not None:
             rows, counted = (
                 sp.vstack([rows, sp.csr_array(landmarks)]).tocsr(),
                 np.append(counted, np.zeros(len(landmarks))),
             )
-        return rows * 0.5**moments.exponent, counted / counted.sum(), moments.mean, moments.exponent
+        return rows * 0.5**moments.exponent, counted / counted.sum(), None, moments.mean, moments.exponent
     is_plain = points.weights is None and landmarks is None and isinstance(X, np.ndarray) and X.dtype == np.float64
-    if leading and is_plain:  # a few digits of the smallest directions may go, and the copy with them
+    if leading and is_plain:  # trades a few digits of the smallest directions for saving a copy
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            mean, size = (counted / n) @ X, float(np.vdot(X, X))
-            of_mean = n * float(mean @ mean)
+            mean, squares = (counted / n) @ X, np.einsum("ij,ij->j", X, X)
+            size, of_mean = float(squares.sum()), n * float(mean @ mean)
             if SAFE[0] < size < SAFE[1] and of_mean <= NEAR * (size - of_mean):
-                return X, counted / n, mean, 0
+                return X, counted / n, squares, mean, 0
     H, mean, exponent = _centred_rows(points, landmarks)
-    return H, None, mean, exponent
+    return H, None, None, mean, exponent
 
 
 def _centred_rows(points: LabelledRows, landmarks: Array | None) -> tuple[Array, Array, int]:
-    """Return rows (and landmarks), made dense, around the mean, times 2^−exponent; that mean, and the exponent."""
+    """Return dense centred rows (and landmarks) times 2^−exponent, the mean and the exponent."""
     X, n = dense_block(points.X, slice(None)), points.shape[0]
     stacked = X if landmarks is None else np.concatenate([X, landmarks])
     counted = np.ones(n) if points.weights is None else points.weights
-    origin = X[0].astype(np.float64)  # taken off first, so that the mean of what is left keeps its digits
+    origin = X[0].astype(np.float64)  # subtracted first, so the mean of the differences keeps its digits
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         H = np.subtract(stacked, origin, dtype=np.float64, order="C")
         if SAFE[0] < float(np.vdot(H, H)) < SAFE[1]:
             offset = (counted @ H[:n]) / counted.sum()
             H -= offset
             return H, origin + offset, 0
-    moments = ClassMoments.of_rows(points.unlabelled(), keep="means")  # finds the unit, or a cell that is no number
+    moments = ClassMoments.from_rows(
+        points.unlabelled(), keep="means"
+    )  # finds the unit, or raises for NaN and infinity
     H = np.subtract(stacked, moments.origin, dtype=np.float64, order="C")
     H -= moments.mean_offset
     return np.ldexp(H, -moments.exponent, out=H), moments.mean, moments.exponent
 
 
 def _gram_matrix(rows: Any, shares: Array | None) -> tuple[Array, float]:
-    """Return HHᵀ, and the largest square that took part in it, which tells how much of it is rounding."""
+    """Return HHᵀ and the largest square in it, which determines its rounding error."""
     gram = (rows @ rows.T).toarray() if sp.issparse(rows) else _products(rows)
     squared = float(np.diag(gram).max(initial=0.0))
     if shares is not None:
@@ -199,7 +206,7 @@ def _gram_matrix(rows: Any, shares: Array | None) -> tuple[Array, float]:
 
 
 def _products(rows: Array) -> Array:
-    """Return rows·rowsᵀ of long rows as a sum over columns, by several threads: the shape alone divides them."""
+    """Return rows·rowsᵀ as a sum over columns, computed by threads; only the shape decides how columns are divided."""
     n, d = rows.shape
     n_parts = min(GRAM_PARTS, d // GRAM_COLUMNS) if n * n * d >= WORTH else 1
     ends = np.linspace(0, d, max(1, n_parts) + 1, dtype=int).tolist()
@@ -211,23 +218,23 @@ def _products(rows: Array) -> Array:
 
 
 def _pivoted(gram: Array, squared: float) -> tuple[NDArray[np.intp], Array, Array]:
-    """Pivots, R (its upper triangle) and the coordinates Y, YYᵀ = HHᵀ, by Cholesky's decomposition with pivoting."""
+    """Return pivots, R (upper triangle) and coordinates Y with YYᵀ = HHᵀ, by Cholesky decomposition with pivoting."""
     largest = float(np.diag(gram).max(initial=0.0))
     tolerance = len(gram) * float(np.finfo(np.float64).eps) * max(largest, squared)
-    # (transposed, in Fortran's order, it need not be copied)
+    # (the transpose is in Fortran order, which avoids a copy)
     upper, pivots, rank, _ = la.lapack.dpstrf(gram.T, tol=tolerance, overwrite_a=True)
     rank = int(rank) if largest > 0 else 0
     order = np.asarray(pivots, dtype=np.intp) - 1
     Y = np.empty((len(gram), rank))
     Y[order] = np.tril(upper[:rank].T)
-    return order[:rank], upper[:rank, :rank], Y  # what lies below the diagonal is nobody's
+    return order[:rank], upper[:rank, :rank], Y  # entries below the diagonal are undefined
 
 
 def _in_units(Y: Array, points: LabelledRows, exponent: int) -> tuple[Array, Array]:
-    """Return coordinates of the rows and of the landmarks, in the units of the features."""
+    """Return the coordinates of the rows and of the landmarks in the units of the features."""
     n_rows = points.shape[0]
     if exponent:
         with np.errstate(over="ignore"):
             Y = np.ldexp(Y, exponent)
-        require_representable(Y, points.X)  # a row of numbers near 1e308 may be longer than any
+        require_representable(Y, points.X)  # the length of a row with values near 1e308 may overflow
     return Y[:n_rows], Y[n_rows:]

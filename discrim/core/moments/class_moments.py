@@ -1,7 +1,7 @@
 """Class statistics that add up: `ClassMoments.of(A) + ClassMoments.of(B) == ClassMoments.of(A ∪ B)`.
 
-Weight, mean and scatter of each class, the value between the rows and every objective. Streaming, folds and clusters
-all come down to the `+`.
+They hold weight, mean and scatter of each class. Every objective is computed from them, and streaming, folds and
+clusters all rely on the `+`.
 """
 
 from __future__ import annotations
@@ -12,35 +12,62 @@ from typing import Any, NoReturn
 
 import numpy as np
 import scipy.linalg as la
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from discrim.core.moments.accumulate import ClassSums, Foreknown, log_deviation, safe_exponent
+from discrim.core.moments.accumulate import MIN_EXPONENT, ClassSums, KnownMoments
 from discrim.tables.check_parameters import named, require, require_emphasis
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import labelled_rows, require_labels_of_one_kind
 from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
+SAFE_EXPONENT = 240  # numbers within this many powers of two of 1 can be squared and summed
 
 
 def rounding_share(size: int, precision: float) -> float:
-    """Eigenvalues of a scatter (size×size, summed in that precision) below this share of the largest are rounding."""
+    """Return the share of a scatter's largest eigenvalue below which its eigenvalues are rounding."""
     return float(4.0 * np.sqrt(size) * precision)
+
+
+def safe_exponent(*parts: ClassMoments) -> int:
+    """Return a unit for some statistics: that of the widest, or another one if squares would overflow or underflow.
+
+    Deviations within classes are squared, and differences of class means when classes are merged or compared.
+    """
+    spread, unit, low, high = -np.inf, parts[0].exponent, np.array(np.inf), np.array(-np.inf)
+    for part in parts:
+        scatter = part.pooled if part.pooled is not None else part.each
+        trace = 0.0 if scatter is None else float(np.trace(scatter, axis1=-2, axis2=-1).sum())
+        deviation = float(np.log2(trace) / 2) + part.exponent if trace > 0 else -np.inf
+        if deviation > spread:
+            spread, unit = deviation, part.exponent
+        means = part.means if part.counts.all() else part.means[part.counts > 0]
+        low, high = (
+            np.minimum(low, means.min(axis=0, initial=np.inf)),
+            np.maximum(high, means.max(axis=0, initial=-np.inf)),
+        )
+    half = float((high / 2 - low / 2).max(initial=0.0))
+    spread = max(spread, float(np.frexp(half)[1] + 1) if half > 0 else -np.inf)
+    if not np.isfinite(spread) or abs(spread - unit) <= SAFE_EXPONENT:
+        return unit
+    largest = float(max(np.abs(low).max(), np.abs(high).max()))
+    return max(int(spread), int(np.frexp(largest)[1]) - 1000, MIN_EXPONENT)  # means must not overflow
 
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """Class statistics that add up: weights, means and scatters, to be gathered in parts anywhere.
+    """Additive class statistics: weights, means and scatters, which may be computed in parts.
 
         W_c = Σ_{i∈c} w_i ,   μ_c = pilot_c + remainder_c ,   S_c = Σ_{i∈c} w_i (x_i − μ_c)(x_i − μ_c)ᵀ
 
-    of the rows times 2^−exponent. Made by `ClassMoments.of`; the sum of two parts is that of all their rows, and
-    `estimator.fit_statistics` takes it from there.
+    of the rows times 2^−exponent. `ClassMoments.of` computes them; the sum of two parts equals the statistics of all
+    their rows, and `estimator.fit_statistics` fits a model to it.
 
     Parameters
     ----------
     classes : array of shape (n_classes,)
-        The labels, sorted.
+            Sorted class labels.
     weights : array of shape (n_classes,)
         W_c.
     counts : array of shape (n_classes,)
@@ -48,17 +75,17 @@ class ClassMoments:
     pilots : array of shape (n_classes, n_features)
         A point near each class's mean, subtracted before anything is squared.
     remainders : array of shape (n_classes, n_features)
-        What is left of the means.
+            The means minus the pilots.
     emphasis : array of shape (n_classes,)
-        e_c, 1 unless class weights were known beforehand.
+            e_c, factors on the scatters in `pooled`; 1 unless class weights were known beforehand.
     pooled : array of shape (n_features, n_features) or None
         Σ_c e_c S_c.
     each : array of shape (n_classes, n_features, n_features) or None
         Every S_c.
     exponent : int
-        Power of two that is the unit of means and scatters.
+            The unit of means and scatters is 2^exponent.
     precision : float
-        Of the numbers the scatters were summed in.
+            Machine precision of the numbers in which the scatters were summed.
 
     Examples
     --------
@@ -79,12 +106,12 @@ class ClassMoments:
     pooled: Array | None
     each: Array | None
     exponent: int
-    precision: float = float(np.finfo(np.float64).eps)  # of the numbers the scatters were summed in
+    precision: float = float(np.finfo(np.float64).eps)  # machine precision in which the scatters were summed
     is_labelled: bool = field(init=False)
     n_features: int = field(init=False)
     n_rows: int = field(init=False)
     total_weight: float = field(init=False)
-    _overall: Array = field(init=False)  # μ, seen from the first class's pilot
+    _overall: Array = field(init=False)  # μ minus the first class's pilot
 
     def __post_init__(self) -> None:
         total = float(self.weights.sum())
@@ -103,33 +130,33 @@ class ClassMoments:
     def of(
         cls, X: Any, y: Any, sample_weight: Any = None, *, keep: str = "pooled", emphasis: Array | None = None
     ) -> ClassMoments:
-        """Return statistics of a table and its labels.
+        """Compute the statistics of a table and its labels.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            The rows.
+            Samples.
         y : array of shape (n_samples,)
-            Their labels.
+            Class labels.
         sample_weight : array of shape (n_samples,), default=None
-            How much each row counts.
+            Sample weights.
         keep : {"pooled", "each", "means"}, default="pooled"
-            One d×d scatter, one for each class (C·d² memory), or none.
+            Which scatters to keep: one pooled d×d scatter, one per class (C·d² memory), or none.
         emphasis : array of shape (n_classes,), default=None
-            Factors on the classes' scatters in the pooled one.
+            Factors on the classes' scatters in the pooled one. None means 1.
 
         Returns
         -------
         moments : ClassMoments
-            The statistics.
+            Class statistics of the samples.
         """
         require("keep", keep, named("pooled", "each", "means"))
         rows = labelled_rows("ClassMoments", X, y, sample_weight, supervised=True)
         require_emphasis(emphasis, rows.n_classes)
-        return cls.of_rows(rows, keep=keep, emphasis=emphasis)
+        return cls.from_rows(rows, keep=keep, emphasis=emphasis)
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls,
         rows: LabelledRows,
         *,
@@ -138,14 +165,15 @@ class ClassMoments:
         doubles: bool = True,
         near: ClassMoments | None = None,
     ) -> ClassMoments:
-        """Return statistics of rows that were checked before.
+        """Compute the statistics of validated rows.
 
-        doubles=False: single-precision rows are squared as such, twice as fast, where no direction is lost by it.
-        near: other rows of the same classes, whose means tell where these are.
+        doubles : False squares single-precision rows in single precision, which is twice as fast, unless a direction is
+        lost
+        near : statistics of other rows of the same classes, whose means serve as pilots
         """
         is_single = rows.X.dtype == np.float32 and not doubles and keep != "means" and not rows.is_sparse
-        foreknown = None if near is None or keep != "pooled" or is_single else near._foreknown(rows.classes)
-        sums = ClassSums(rows, keep, emphasis=emphasis, doubles=not is_single, foreknown=foreknown)
+        known_moments = None if near is None or keep != "pooled" or is_single else near._known_moments(rows.classes)
+        sums = ClassSums(rows, keep, emphasis=emphasis, doubles=not is_single, known_moments=known_moments)
         found = cls(
             rows.classes,
             sums.weights,
@@ -159,18 +187,18 @@ class ClassMoments:
             float(np.finfo(np.float32 if is_single else np.float64).eps),
         )
         if is_single and not found._shows_every_direction():
-            return cls.of_rows(rows, keep=keep, emphasis=emphasis, near=near)
-        return found
+            return cls.from_rows(rows, keep=keep, emphasis=emphasis, near=near)
+        return found if (unit := safe_exponent(found)) == found.exponent else found._in_units_of(unit)
 
     def with_rows(self, rows: LabelledRows) -> ClassMoments:
-        """Return these statistics and those of more rows, which are taken around the class means so far."""
+        """Return the sum of these statistics and those of more rows, computed around the current class means."""
         keep = "each" if self.each is not None else "means" if self.pooled is None else "pooled"
         if rows.shape[0] == 0 and np.isin(rows.classes, self.classes).all():
             return self
-        return self + self.of_rows(rows, keep=keep, near=self)
+        return self + self.from_rows(rows, keep=keep, near=self)
 
-    def _foreknown(self, classes: NDArray[Any]) -> Foreknown | None:
-        """Return what is known of these classes beforehand: their weights, their means, and how far all rows spread."""
+    def _known_moments(self, classes: NDArray[Any]) -> KnownMoments | None:
+        """Return weights, means and spread of these classes as known so far, for the choice of pilots."""
         if self.exponent != 0 or self.pooled is None or not (self.emphasis == 1).all():
             return None
         weights, means = np.zeros(len(classes)), np.zeros((len(classes), self.n_features))
@@ -179,10 +207,10 @@ class ClassMoments:
             known = np.isin(classes, self.classes)
             at = np.searchsorted(self.classes, classes[known])
         weights[known], means[known] = self.weights[at], (self.pilots + self.remainders)[at]
-        return Foreknown(weights, means, np.diag(self.pooled).copy())
+        return KnownMoments(weights, means, np.diag(self.pooled).copy())
 
     def _shows_every_direction(self) -> bool:
-        """Return whether rounding hides no direction in which the rows vary."""
+        """Return True if rounding hides no direction in which the rows vary."""
         scatter = self.scatter(self.emphasis)
         varying = np.diag(scatter) > 0
         scatter = scatter[np.ix_(varying, varying)]
@@ -191,25 +219,26 @@ class ClassMoments:
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         if not isinstance(other, ClassMoments):
-            raise TypeError(f"ClassMoments add up with others of their kind, {type(other).__name__} came.")
+            raise TypeError(f"ClassMoments can only be added to ClassMoments; got {type(other).__name__}.")
         mine, theirs = ((m.n_features, m.pooled is None, m.each is None) for m in (self, other))
         if mine != theirs:
             self._refuse_other_kind(other)
         classes = self.classes
-        if self.is_labelled and self.classes is not other.classes:  # as those of folds are
+        if self.is_labelled and self.classes is not other.classes:  # folds share one array of classes
             require_labels_of_one_kind(self.classes, other.classes)
             classes = np.unique(np.concatenate([self.classes, other.classes]))
         if not ((self.emphasis == 1).all() and (other.emphasis == 1).all()):
             self._require_common_emphasis(other)
-        exponent = self._exponent_with(other)
-        one, two = (part._in_units_of(exponent).among(classes) for part in (self, other))
+        unit, one, two = safe_exponent(self, other), self, other
+        if (self.exponent, other.exponent) != (unit, unit) or not self.classes is other.classes is classes:
+            one, two = (part._in_units_of(unit).with_classes(classes) for part in (self, other))
         both = one.weights + two.weights
         share = np.divide(two.weights, both, out=np.zeros_like(both), where=both > 0)
         gap = (two.pilots - one.pilots) + (two.remainders - one.remainders)
         gap[(one.weights == 0) | (two.weights == 0)] = 0.0
         masses = one.weights * share * (1.0 if one.pooled is None else one.emphasis)
         rows = gap * np.sqrt(masses)[:, None]
-        # the newer pilot is the mean so far: the old mean, as seen from it, is small again
+        # the newer pilot is the mean so far, so the old mean relative to it is small again
         moved = np.where((one.weights > 0)[:, None], (one.pilots - two.pilots) + one.remainders, two.remainders)
         grown = (two.weights > 0)[:, None]
         return ClassMoments(
@@ -221,36 +250,35 @@ class ClassMoments:
             one.emphasis,
             None if one.pooled is None or two.pooled is None else one.pooled + two.pooled + rows.T @ rows,
             None if one.each is None or two.each is None else one.each + two.each + rows[:, :, None] * rows[:, None, :],
-            exponent,
+            unit,
             max(self.precision, other.precision),
         )
 
     def _refuse_other_kind(self, other: ClassMoments) -> NoReturn:
         raise ValueError(
-            f"Moments of {self.n_features} and {other.n_features} features, or kept in different ways, do not add "
-            "up. Make both with the same columns and the same `keep`; in a stream, keep the estimator's parameters."
+            f"ClassMoments must have the same features and the same `keep` to be added; got {self.n_features} and "
+            f"{other.n_features} features, or different scatters. In a stream, do not change the parameters."
         )
 
     def _require_common_emphasis(self, other: ClassMoments) -> None:
         if not (np.array_equal(self.classes, other.classes) and np.array_equal(self.emphasis, other.emphasis)):
             raise ValueError(
-                "Moments pooled with different class weights do not add up. Make both with keep='each', or with the "
-                "same emphasis for the same classes."
+                "ClassMoments must be pooled with the same class weights to be added; got different ones. Compute both "
+                "with keep='each', or with the same emphasis for the same classes."
             )
 
-    def _exponent_with(self, other: ClassMoments) -> int:
-        """Return the unit both can be counted in, that of the wider one where it will do."""
-        deviations = [log_deviation(part.pooled, part.each) + part.exponent for part in (self, other)]
-        wider = self if deviations[0] >= deviations[1] else other
-        return safe_exponent(np.concatenate([self.means, other.means]), max(deviations), wider.exponent)
-
     def _mapped(
-        self, points: Callable[[Array], Array], scatters: Callable[[Array], Array], **also: Any
+        self,
+        points: Callable[[Array], Array],
+        scatters: Callable[[Array], Array],
+        origin: Array | None = None,
+        **also: Any,
     ) -> ClassMoments:
-        """Return moments with functions applied to pilots and remainders, and to the scatters."""
+        """Apply functions to the means and to the scatters of the rows minus a point of the feature space."""
+        pilots = self.pilots if origin is None else self.pilots - np.ldexp(origin, -self.exponent)
         return replace(
             self,
-            pilots=points(self.pilots),
+            pilots=points(pilots),
             remainders=points(self.remainders),
             pooled=None if self.pooled is None else scatters(self.pooled),
             each=None if self.each is None else scatters(self.each),
@@ -263,12 +291,8 @@ class ClassMoments:
             return self
         return self._mapped(lambda rows: np.ldexp(rows, change), lambda S: np.ldexp(S, 2 * change), exponent=exponent)
 
-    def _moved(self, point: Array) -> ClassMoments:
-        """Return the moments of the rows minus a point of the feature space."""
-        return replace(self, pilots=self.pilots - np.ldexp(point, -self.exponent))
-
-    def among(self, classes: NDArray[Any]) -> ClassMoments:
-        """Return the same with a place for each of these classes, of which there may be no rows here."""
+    def with_classes(self, classes: NDArray[Any]) -> ClassMoments:
+        """Return the same moments with an entry for each of these classes; classes without rows get zeros."""
         if not self.is_labelled or np.array_equal(classes, self.classes):
             return self
         at = np.searchsorted(classes, self.classes)
@@ -291,18 +315,18 @@ class ClassMoments:
             each=placed(self.each),
         )
 
-    def along(self, mean: Array, directions: Array) -> ClassMoments:
+    def project(self, mean: Array, directions: Array) -> ClassMoments:
         """Return the moments of the coordinates (x − mean)ᵀ directions, without the rows."""
         axes = np.ldexp(directions, self.exponent)
-        return self._moved(mean)._mapped(lambda rows: rows @ axes.T, lambda S: axes @ S @ axes.T, exponent=0)
+        return self._mapped(lambda rows: rows @ axes.T, lambda S: axes @ S @ axes.T, mean, exponent=0)
 
-    def some_columns(self, columns: NDArray[np.intp]) -> ClassMoments:
+    def select_columns(self, columns: NDArray[np.intp]) -> ClassMoments:
         """Return the moments of these columns alone."""
         return self._mapped(lambda rows: rows[:, columns], lambda S: S[..., columns[:, None], columns])
 
     def standardised(self, shift: Array, scale: Array) -> ClassMoments:
         """Return the moments of (x − shift) / scale, column by column."""
-        return self._moved(shift)._mapped(lambda rows: rows / scale, lambda S: S / np.outer(scale, scale))
+        return self._mapped(lambda rows: rows / scale, lambda S: S / np.outer(scale, scale), shift)
 
     @property
     def means(self) -> Array:
@@ -316,7 +340,7 @@ class ClassMoments:
 
     @property
     def origin(self) -> Array:
-        """The first class's pilot, in the units of the rows: a point near the data that was subtracted exactly."""
+        """First class's pilot in the units of the rows: a point near the data that was subtracted exactly."""
         return np.ldexp(self.pilots[0], self.exponent)
 
     @property
@@ -325,18 +349,36 @@ class ClassMoments:
         return np.ldexp(self._overall, self.exponent)
 
     def centred_means(self, part: slice = slice(None)) -> Array:
-        """Return μ_c − μ, one row per class (of some classes), in the moments' own units (like the scatters)."""
+        """Return μ_c − μ, one row per class (or per class in `part`), in the units of the scatters."""
         centred = self.pilots[part] - self.pilots[0]
         centred += self.remainders[part]
         centred -= self._overall
         return centred
 
     def centred(self, points: Array) -> Array:
-        """Return points of the feature space minus μ, in the moments' own units."""
-        scaled = np.ldexp(points, -self.exponent) if self.exponent else points
-        centred = scaled - self.pilots[0]
+        """Return points of the feature space minus μ, in the units of the scatters."""
+        centred = self.scaled(points) - self.pilots[0]
         centred -= self._overall
         return centred
+
+    def scaled(self, rows: Any) -> Any:
+        """Return dense or sparse rows in the units of the scatters."""
+        doubles = rows.astype(np.float64, copy=False)
+        if not self.exponent:
+            return doubles
+        return doubles * 0.5**self.exponent if sp.issparse(rows) else np.ldexp(doubles, -self.exponent)
+
+    def residuals(self, rows: Any, codes: Any) -> Array:
+        """Return dense rows minus the means of their classes, in the units of the scatters."""
+        return np.asarray((self.scaled(rows) - self.pilots[codes]) - self.remainders[codes])
+
+    def for_rows(self, directions: Array) -> Array:
+        """Return directions whose products with rows are those of the given directions with scaled rows."""
+        return np.ldexp(directions, -self.exponent) if self.exponent else directions
+
+    def in_row_units(self, lengths: Array) -> Array:
+        """Return lengths, given in the units of the scatters, in the units of the rows."""
+        return np.ldexp(lengths, self.exponent) if self.exponent else lengths
 
     def scatter(self, class_weights: Array | float = 1.0) -> Array:
         """Compute Σ_c w_c S_c."""
@@ -346,21 +388,21 @@ class ClassMoments:
         if self.each is not None:
             return np.tensordot(wanted, self.each, axes=1)
         if self.pooled is None:
-            raise ValueError("These moments hold no scatter. Make them with keep='pooled' or keep='each'.")
+            raise ValueError("ClassMoments must hold a scatter; got keep='means'. Use keep='pooled' or keep='each'.")
         factor = wanted[0] / self.emphasis[0]
         if not np.allclose(wanted, factor * self.emphasis, rtol=1e-14, atol=0):
             raise ValueError(
-                "The classes' scatters were pooled with other weights and cannot be told apart. Make the moments with "
-                "keep='each'."
+                "ClassMoments must hold a scatter per class for these class weights; got scatters pooled with other "
+                "weights. Compute them with keep='each'."
             )
         return factor * self.pooled
 
     def per_weight(self, values: Array) -> Array:
-        """Return eigenvalues of a scatter per unit of weight, in the units of the rows squared."""
+        """Return eigenvalues of a scatter divided by the total weight, in squared units of the rows."""
         return self.in_squared_units(values / self.total_weight)
 
     def in_squared_units(self, values: Array) -> Array:
-        """Return variances in the units of the rows squared (which may lie beyond the largest number: inf)."""
+        """Return variances in squared units of the rows (inf if that overflows)."""
         with np.errstate(over="ignore", under="ignore"):
             return np.ldexp(values, 2 * self.exponent)
 
@@ -372,8 +414,19 @@ class ClassMoments:
 
     @property
     def has_within(self) -> bool:
-        """True if S_w follows from these moments."""
+        """True if S_w can be computed from these moments."""
         return self.each is not None or (self.pooled is not None and bool((self.emphasis == 1).all()))
+
+    @property
+    def class_covariances(self) -> Array:
+        """S_c/W_c of every class (C×d×d)."""
+        assert self.each is not None
+        return self.each / self.weights[:, None, None]
+
+    @property
+    def freedom(self) -> int:
+        """Number of rows, less one for each class that has any: the rank of S_w is no more."""
+        return self.n_rows - int(np.count_nonzero(self.counts))
 
     def between_rows(self) -> Array:
         """Return rows √W_c (μ_c − μ): their Gram matrix is S_b."""

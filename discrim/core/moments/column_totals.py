@@ -1,4 +1,4 @@
-"""What scalers ask of every column, summed over parts: extremes, mean and scatter, by the rows' own weights."""
+"""Statistics of every column for scalers, additive over parts: minimum, maximum, mean and scatter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ColumnTotals:
-    """Least and largest cell, mean, and Σ w (x − mean)² of each column; classes and their weights play no part."""
+    """Minimum, maximum, mean and Σ w (x − mean)² of each column, with sample weights but without class weights."""
 
     least: Array
     largest: Array
@@ -28,8 +28,8 @@ class ColumnTotals:
     weight: float
 
     @classmethod
-    def of(cls, rows: LabelledRows) -> ColumnTotals:
-        """Return a block of rows at a time."""
+    def from_rows(cls, rows: LabelledRows) -> ColumnTotals:
+        """Compute the totals, a block of rows at a time."""
         parts = [slice(None)] if rows.is_sparse else block_slices(*rows.shape)
         found = (cls._of(rows.X[at], None if rows.weights is None else rows.weights[at]) for at in parts)
         return functools.reduce(operator.add, found)

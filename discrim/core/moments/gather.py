@@ -1,9 +1,9 @@
-"""Gathered statistics: what a part of a table has to say to a fit. They add up in any order and any tree.
+"""Statistics gathered from parts of a table; they can be added in any order.
 
     part of a table → Gatherer.add, batch by batch → Statistics ,    Statistics + Statistics ,    fit_statistics(total)
 
-Engines (files, Dask, Spark) only gather. Where a choice needs folds, a row's fold follows from its content hash, and
-there are class moments for every fold; where rows themselves are looked at, a bounded sample of them is kept.
+Engines (files, Dask, Spark) only gather. If a choice needs folds, a row's fold is derived from its content hash, and
+class moments are kept for every fold. If a method needs rows, a bounded sample of them is kept.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sklearn.utils import _safe_indexing
 from discrim.core.landmarks import FixedFeatures
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.column_totals import ColumnTotals
+from discrim.core.moments.few_rows import FewRows, Fold, add_folds, are_few
 from discrim.core.moments.row_sample import RowSample
 from discrim.tables.check_parameters import class_factors
 from discrim.tables.plain_format import PlainFormat
@@ -34,17 +35,21 @@ from discrim.tables.validation import PartError, labelled_rows, names_of, requir
 from discrim.threads import computed_once, on_one_blas_thread
 
 Array = NDArray[np.float64]
-SHOWN_ROWS, SHOWN_EVERY = 256, 4096  # of a part: the first rows, and then some, tell which part it is
-BLOCK_CELLS = 2**22  # of an array, looked at before the next are
+SHOWN_ROWS, SHOWN_EVERY = 256, 4096  # rows that identify a part: the first ones, and every so many after them
+BLOCK_CELLS = 2**22  # of an array, processed at a time
 
 
 @dataclass(frozen=True)
 class Gathering:
-    """What an estimator wants to know of every part.
+    """Statistics that an estimator needs from every part.
 
-    keep : which scatters ("pooled", "each", "means"); n_folds : 0 where no choice needs folds; seed : which folds;
-    sample_rows : 0 where no row is looked at; columns : whether a scaler asks for the columns' extremes and deviations;
-    class_weight : factors on the weights of a class's rows; features : of which the moments are, None for the columns
+    keep : which scatters ("pooled", "each", "means")
+    n_folds : 0 if no choice needs folds
+    seed : determines the folds
+    sample_rows : 0 if the method needs no rows
+    columns : True if a scaler needs minimum, maximum and deviation of the columns
+    class_weight : factors on the weights of a class's rows
+    features : features whose moments are computed; None for the columns themselves
     """
 
     method: str = field(default="This method", compare=False)
@@ -62,8 +67,8 @@ class Gathering:
         return self.n_folds > 0 or self.sample_rows > 0
 
     def sufficing_for(self, wanted: Gathering) -> Gathering:
-        """Return this, where what it gathers is all that is wanted; an error where it is not."""
-        # without folds, where none are needed for a choice, errors are what statistics let expect
+        """Return self if its statistics include all that is wanted; raise otherwise."""
+        # without folds, errors come from an analytic estimate if no choice needs folds
         unfolded = 0 in (self.n_folds, wanted.n_folds)
         suffices = {
             "supervised": self.supervised == wanted.supervised,
@@ -77,45 +82,45 @@ class Gathering:
         }
         if lacking := [name for name, enough in suffices.items() if not enough]:
             raise ValueError(
-                f"Statistics gathered with {self._said(lacking)} do not suffice for what is wanted now, "
-                f"{wanted._said(lacking)}. Gather all with the same estimator and parameters; in a stream, keep the "
-                "estimator's parameters."
+                f"Statistics must be gathered with {wanted._describe(lacking)}; got {self._describe(lacking)}. Use the "
+                "same estimator and parameters for all of them; in a stream, do not change the parameters."
             )
         return self
 
-    def _said(self, names: Iterable[str]) -> str:
-        """Return what these fields are, each as short as a message may have it."""
+    def _describe(self, names: Iterable[str]) -> str:
+        """Return these fields and their values, abbreviated."""
         return ", ".join(f"{name}={reprlib.repr(getattr(self, name))}" for name in names)
 
     def weighted(self, rows: LabelledRows) -> LabelledRows:
-        """Return the rows with the class weights on them."""
+        """Return the rows with class weights applied."""
         if self.class_weight is None:
             return rows
-        known = np.array([*self.class_weight, *rows.classes.tolist()], dtype=object)  # others may be in other parts
+        # other classes may be in other parts
+        known = np.array([*self.class_weight, *rows.classes.tolist()], dtype=object)
         factors = class_factors(dict(self.class_weight), rows.classes, rows.class_totals, known)[rows.codes]
         return replace(rows, weights=factors * (1.0 if rows.weights is None else rows.weights))
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """The gathered statistics of some parts of a table: `estimator.statistics(X, y)` makes them, and they add up.
+    """Additive statistics of some parts of a table, computed by `estimator.statistics(X, y)`.
 
     Parameters
     ----------
     gathering : Gathering
-        What was asked for.
+        The kind of statistics that was gathered.
     names : tuple of str or None
-        The columns' names, where they have any.
+        Column names, if there are any.
     dtype : numpy.dtype
-        Of the rows.
-    folds : tuple of ClassMoments
-        Class moments of each fold; of all rows where no folds were asked for.
+        Data type of the rows.
+    folds : tuple of ClassMoments or FewRows
+        Class moments of each fold, or its rows if they take less memory; one entry for all rows if there are no folds.
     sample : RowSample or None
-        The rows of least content hash.
+        The rows with the smallest content hashes.
     columns : ColumnTotals or None
-        Extremes, mean and scatter of each column, for a scaler.
+        Minimum, maximum, mean and scatter of each column, for a scaler.
     parts : ndarray of uint64
-        The parts that are in it, by content: a part that is added again is refused.
+        Identifiers of the parts by content; adding a part twice raises an error.
 
     Examples
     --------
@@ -131,15 +136,20 @@ class Statistics:
     gathering: Gathering
     names: tuple[str, ...] | None
     dtype: np.dtype[Any]
-    folds: tuple[ClassMoments, ...]
+    folds: tuple[Fold, ...]
     sample: RowSample | None
     columns: ColumnTotals | None
     parts: Hashes
 
     @computed_once
+    def fold_moments(self) -> tuple[ClassMoments, ...]:
+        """Class moments of each fold."""
+        return tuple(fold.moments() if isinstance(fold, FewRows) else fold for fold in self.folds)
+
+    @computed_once
     def moments(self) -> ClassMoments:
         """Class moments of all rows."""
-        return functools.reduce(operator.add, self.folds)
+        return functools.reduce(operator.add, self.fold_moments)
 
     @property
     def n_rows(self) -> int:
@@ -151,7 +161,7 @@ class Statistics:
         return self.folds[0].n_features if features is None else features.n_columns
 
     def __radd__(self, other: int) -> Statistics:
-        return self if other == 0 else NotImplemented  # what the built-in sum begins with
+        return self if other == 0 else NotImplemented  # the built-in sum starts with 0
 
     def __add__(self, other: Statistics) -> Statistics:
         require_statistics(other)
@@ -161,64 +171,67 @@ class Statistics:
                 one.name for one in fields(mine) if one.compare and getattr(mine, one.name) != getattr(theirs, one.name)
             ]
             raise ValueError(
-                f"Statistics gathered with {mine._said(apart)} and with {theirs._said(apart)} do not add up. Gather "
-                "both with the same estimator and parameters."
+                f"Statistics must be gathered with the same estimator and parameters to be added; got "
+                f"{mine._describe(apart)} and {theirs._describe(apart)}."
             )
         require_same_columns(self.names, self.n_features, other.names, other.n_features)
         twice = np.intersect1d(self.parts, other.parts)
         if len(twice):
             raise ValueError(
-                f"A part would be added twice: {len(twice)} of the {len(other.parts)} parts that are added (the first: "
-                f"{int(twice[0]):016x}) came before, with the same rows. If the table does hold the same rows twice, "
-                "give its parts different names: statistics(X, y, part='2024-01')."
+                f"Each part must be added once; got {len(twice)} of the {len(other.parts)} parts twice (the first is "
+                f"{int(twice[0]):016x}). If the table does hold the same rows twice, give its parts different names: "
+                "statistics(X, y, part='2024-01')."
             )
         return Statistics(
             self.gathering,
             self.names,
             np.result_type(self.dtype, other.dtype),
-            tuple(one + another for one, another in zip(self.folds, other.folds, strict=True)),
+            tuple(map(add_folds, self.folds, other.folds)),
             _joint(self.sample, other.sample),
             _joint(self.columns, other.columns),
             np.union1d(self.parts, other.parts),
         )
 
     def standardised(self, shift: Array, scale: Array) -> Statistics:
-        """Return the statistics of (x − shift) / scale by column; folds and sample are those of the original rows."""
+        """Return the statistics of (x − shift) / scale by column; folds and sample stay those of the original rows."""
         sample = self.sample
         if sample is not None:
             X = sample.X.toarray() if sp.issparse(sample.X) and shift.any() else sample.X
             X = sp.csr_array(X / scale) if sp.issparse(X) else (X - shift) / scale
             sample = replace(sample, X=X.astype(self.dtype))
-        folds = tuple(fold.standardised(shift, scale) for fold in self.folds)
+        folds = tuple(fold.standardised(shift, scale) for fold in self.fold_moments)
         return replace(self, folds=folds, sample=sample, columns=None)
 
     def to_bytes(self) -> bytes:
-        """Return the statistics as bytes: versioned, with a checksum, the same on every machine."""
+        """Return the statistics as bytes: versioned, with a checksum, identical on every machine."""
         return FORMAT.to_bytes(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Statistics:
-        """Return what `to_bytes` made bytes of; an error where a bit of them is wrong."""
-        return FORMAT.from_bytes(data, "What came")
+        """Return the statistics stored by `to_bytes`; raise if the bytes are damaged."""
+        return FORMAT.from_bytes(data, "The bytes")
 
     def __repr__(self) -> str:
         held = "" if self.sample is None else f", {len(self.sample)} sampled"
+        n_classes = len(np.unique(np.concatenate([fold.classes for fold in self.folds])))
         return (
             f"Statistics({self.n_rows} rows × {self.n_features} features in {len(self.parts)} parts, "
-            f"{len(self.moments.classes)} classes, {len(self.folds)} folds{held})"
+            f"{n_classes} classes, {len(self.folds)} folds{held})"
         )
 
 
-FORMAT = PlainFormat("statistics", 1, (Statistics, Gathering, FixedFeatures, ClassMoments, RowSample, ColumnTotals))
+FORMAT = PlainFormat(
+    "statistics", 1, (Statistics, Gathering, FixedFeatures, ClassMoments, FewRows, RowSample, ColumnTotals)
+)
 NO_PARTS = np.empty(0, np.uint64)
 
 
 def require_statistics(given: Any) -> None:
-    """Raise where something else came."""
+    """Raise if the argument is not a Statistics object."""
     if not isinstance(given, Statistics):
         raise TypeError(
-            f"Statistics are needed, {type(given).__name__} came. Pass what an estimator's statistics(X, y) returns "
-            "for a part of the table, or a sum of such; of bytes, Statistics.from_bytes makes them again."
+            f"statistics must be a Statistics object; got {type(given).__name__}. Pass the result of an estimator's "
+            "statistics(X, y) for a part of the table, or a sum of such; Statistics.from_bytes restores stored ones."
         )
 
 
@@ -227,27 +240,27 @@ def statistics_of_rows(
     rows: LabelledRows,
     names: tuple[str, ...] | None = None,
     so_far: Statistics | None = None,
-    beside: RowSample | None = None,
+    other_sample: RowSample | None = None,
 ) -> Statistics:
-    """Return statistics of checked rows, and of those before them, around whose class means these are taken.
+    """Return statistics of validated rows, added to those so far, whose class means serve as pilots.
 
-    beside : a sample of other rows that will be added to that of these
+    other_sample : sample of other rows to which the sample of these will be added
     """
     if so_far is not None:
         require_same_columns(so_far.names, so_far.n_features, names, rows.shape[1])
-    columns = ColumnTotals.of(rows) if gathering.columns else None
+    columns = ColumnTotals.from_rows(rows) if gathering.columns else None
     rows = gathering.weighted(rows)
     hashes = row_hashes(rows.X) if gathering.needs_hashes else None
     parts = [rows]
     if gathering.n_folds and hashes is not None:
         drawn = hash_folds(hashes, gathering.n_folds, gathering.seed)
-        parts = [rows.picked(np.flatnonzero(drawn == fold)) for fold in range(gathering.n_folds)]
+        parts = [rows.take(np.flatnonzero(drawn == fold)) for fold in range(gathering.n_folds)]
     before = [None] * len(parts) if so_far is None else so_far.folds
     folds = tuple(_with_rows(gathering, *pair) for pair in zip(before, parts, strict=True))
     sample = None
     if hashes is not None and gathering.sample_rows:
-        others = [one for one in (None if so_far is None else so_far.sample, beside) if one is not None]
-        sample = RowSample.of(rows, hashes, gathering.sample_rows, others)
+        others = [one for one in (None if so_far is None else so_far.sample, other_sample) if one is not None]
+        sample = RowSample.from_rows(rows, hashes, gathering.sample_rows, others)
     if so_far is not None:
         sample, columns = _joint(so_far.sample, sample), _joint(so_far.columns, columns)
     dtype = rows.X.dtype if so_far is None else np.result_type(so_far.dtype, rows.X.dtype)
@@ -256,25 +269,27 @@ def statistics_of_rows(
     return Statistics(known, names, dtype, folds, sample, columns, NO_PARTS)
 
 
-def _with_rows(gathering: Gathering, moments: ClassMoments | None, rows: LabelledRows) -> ClassMoments:
-    """Return the moments with those of more rows, in the features that are asked for."""
+def _with_rows(gathering: Gathering, so_far: Fold | None, rows: LabelledRows) -> Fold:
+    """Return what was gathered including more rows, in the requested features."""
+    if so_far is None and gathering.features is None and gathering.keep != "means" and are_few(rows):
+        return FewRows.from_rows(rows, gathering.keep)
     for block in [rows] if gathering.features is None else gathering.features.blocks(rows):
-        moments = ClassMoments.of_rows(block, keep=gathering.keep) if moments is None else moments.with_rows(block)
-    assert moments is not None
-    return moments
+        so_far = ClassMoments.from_rows(block, keep=gathering.keep) if so_far is None else so_far.with_rows(block)
+    assert so_far is not None
+    return so_far
 
 
 def _joint(one: Any, other: Any) -> Any:
-    """Return the sum, where both were gathered."""
+    """Return the sum if both were gathered, else None."""
     return None if one is None or other is None else one + other
 
 
 class Gatherer:
-    """Gathers the statistics of one part of a table, batch by batch, in memory that does not grow with the rows.
+    """Accumulator for the statistics of one part of a table, batch by batch, in memory independent of its length.
 
-    part : what the part is called in errors, and what tells it from another part of the same rows
-    names : of the columns, where the batches are arrays
-    beside : statistics of other parts that these will be added to; rows that cannot come into the sample are left
+    part : name of the part in errors, which also distinguishes it from another part with the same rows
+    names : column names, if the batches are arrays
+    others : statistics of other parts to which these will be added; rows that cannot enter the joint sample are skipped
     """
 
     def __init__(
@@ -283,29 +298,29 @@ class Gatherer:
         part: str = "",
         *,
         names: Sequence[str] | None = None,
-        beside: Statistics | None = None,
+        others: Statistics | None = None,
     ) -> None:
         self.gathering, self.part, self._names = gathering, part, None if names is None else tuple(names)
-        self._beside = None if beside is None else beside.sample
+        self._other_sample = None if others is None else others.sample
         self.n_given = 0
         self._so_far: Statistics | None = None
         self._shown = 0
 
     @on_one_blas_thread
     def add(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> None:
-        """Add rows; of an array of any length (a memory-mapped one, say) a block at a time.
+        """Add rows; a long array (a memory-mapped one, say) is processed block by block.
 
-        A block that cannot be taken changes nothing.
+        A block that raises an error changes nothing.
         """
         n_rows = np.shape(X)[0]
         step = max(1, BLOCK_CELLS * n_rows // max(1, X.size)) if isinstance(X, np.ndarray) else n_rows
-        beside = y, sample_weight
-        if n_rows <= step or any(one is not None and np.shape(one)[:1] != (n_rows,) for one in beside):
-            self._add(X, *beside)  # which refuses what is not of one length
+        per_row = y, sample_weight
+        if n_rows <= step or any(one is not None and np.shape(one)[:1] != (n_rows,) for one in per_row):
+            self._add(X, *per_row)  # raises if the lengths differ
             return
         for start in range(0, n_rows, step):
             rows = slice(start, start + step)
-            self._add(X[rows], *(None if one is None else _safe_indexing(one, rows) for one in beside))
+            self._add(X[rows], *(None if one is None else _safe_indexing(one, rows) for one in per_row))
 
     def _add(self, X: Any, y: Any, sample_weight: Any) -> None:
         n_rows = np.shape(X)[0]
@@ -317,42 +332,42 @@ class Gatherer:
             except PartError:
                 raise
             except ValueError as error:
-                where = f"{self.part}, in the rows from {self.n_given} on" if self.n_given else self.part
+                where = f"{self.part}, from row {self.n_given} on" if self.n_given else self.part
                 raise PartError(f"{where}: {error}" if where else str(error)) from error
         self.n_given += n_rows
 
     def _add_rows(self, rows: LabelledRows, names: tuple[str, ...] | None) -> None:
         numbers = (np.arange(rows.shape[0]) if rows.numbers is None else rows.numbers) + self.n_given
         try:
-            self._so_far = statistics_of_rows(self.gathering, rows, names, self._so_far, self._beside)
+            self._so_far = statistics_of_rows(self.gathering, rows, names, self._so_far, self._other_sample)
         except ValueError:
             require_finite(rows.X, numbers, names, self.part or "the part")
             raise
         shown = np.flatnonzero((numbers < SHOWN_ROWS) | (numbers % SHOWN_EVERY == 0))
-        told = position_hashes(row_hashes(rows.X[shown]), numbers[shown]).sum(dtype=np.uint64)
-        self._shown = (self._shown + int(told)) % 2**64
+        digest = position_hashes(row_hashes(rows.X[shown]), numbers[shown]).sum(dtype=np.uint64)
+        self._shown = (self._shown + int(digest)) % 2**64
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row came yet."""
+        """True if no row was added yet."""
         return self._so_far is None
 
     def statistics(self) -> Statistics:
-        """Return what was gathered."""
+        """Return the gathered statistics."""
         if self._so_far is None:
-            raise ValueError(f"{self.part or 'The part'} has no rows, so there are no statistics of it. Leave it out.")
+            raise ValueError(f"{self.part or 'The part'} must have rows; got none. Leave it out.")
         return replace(self._so_far, parts=self._identity(self._so_far.folds))
 
-    def _identity(self, folds: tuple[ClassMoments, ...]) -> Hashes:
-        """Return an identifier by name, labels, counts and some rows: the same on every machine and for any batches."""
-        told = [self.part, self.n_given, self._shown]
-        told += [label for fold in folds for label in zip(fold.classes.tolist(), fold.counts.tolist(), strict=True)]
-        digest = hashlib.blake2b(repr(told).encode(), digest_size=8).digest()
+    def _identity(self, folds: tuple[Fold, ...]) -> Hashes:
+        """Return an identifier from name, labels, counts and some rows, independent of machine and batches."""
+        contents = [self.part, self.n_given, self._shown]
+        contents += [label for fold in folds for label in zip(fold.classes.tolist(), fold.counts.tolist(), strict=True)]
+        digest = hashlib.blake2b(repr(contents).encode(), digest_size=8).digest()
         return np.frombuffer(digest, "<u8").astype(np.uint64)
 
 
 def part_statistics(gathering: Gathering, part: str, X: Any, y: Any = None, weights: Any = None) -> Statistics | None:
-    """Return the statistics of one part, None where it has no rows."""
+    """Return the statistics of one part, or None if it has no rows."""
     gatherer = Gatherer(gathering, part)
     gatherer.add(X, y, weights)
     return None if gatherer.is_empty else gatherer.statistics()
@@ -361,33 +376,35 @@ def part_statistics(gathering: Gathering, part: str, X: Any, y: Any = None, weig
 def require_same_columns(
     before: tuple[str, ...] | None, n_before: int, now: tuple[str, ...] | None, n_now: int
 ) -> None:
-    """Return two parts of a table have the same columns, by the same names in the same order."""
+    """Raise unless two parts of a table have the same columns, with the same names in the same order."""
     if n_before != n_now:
-        raise ValueError(f"A part with {n_now} columns came after one with {n_before}. {_named_apart(before, now)}")
+        raise ValueError(
+            f"Every part must have {n_before} columns; got {n_now} columns. {_named_apart(before, now)}".rstrip()
+        )
     if (before is None) != (now is None):
         when = "now and none before" if before is None else "before and none now"
         raise ValueError(
             f"Parts of a table must all have column names, or none; got {quoted(before or now or ())} {when}. Give "
-            "every part its names: without them the order of its columns is not known."
+            "every part its names, or the order of its columns is unknown."
         )
     if before is not None and now is not None and before != now:
         at = next(i for i, (one, other) in enumerate(zip(before, now, strict=True)) if one != other)
         raise ValueError(
-            f"A part whose column {at} is {now[at]!r} came after one whose column {at} is {before[at]!r}. Bring the "
-            "columns of every part into the same order and call them the same."
+            f"Column {at} must be {before[at]!r} in every part; got {now[at]!r}. Give the columns of "
+            "every part the same order and names."
         )
 
 
 def _named_apart(before: tuple[str, ...] | None, now: tuple[str, ...] | None) -> str:
     if before is None or now is None:
-        return "Every part must have the same columns."
+        return ""
     lacking, new = [n for n in before if n not in now], [n for n in now if n not in before]
-    said = [f"It lacks {lacking[:5]}."] * bool(lacking) + [f"It adds {new[:5]}."] * bool(new)
-    return " ".join(said)
+    differences = [f"It lacks {lacking[:5]}."] * bool(lacking) + [f"It adds {new[:5]}."] * bool(new)
+    return " ".join(differences)
 
 
 def gathered_total(parts: list[Any]) -> Any:
-    """Return the sum of statistics (or arrays), in a tree: every addition is of about equals."""
+    """Return the sum of statistics (or arrays), adding in a tree so that summands are of similar size."""
     while len(parts) > 1:
         paired = [parts[i] + parts[i + 1] for i in range(0, len(parts) - 1, 2)]
         parts = paired + parts[len(paired) * 2 :]

@@ -1,10 +1,10 @@
-"""Statistics of rows with missing cells: each number from the rows that have what it takes.
+"""Statistics of rows with missing cells: each number uses all rows that have the cells it needs.
 
     μ_cj = mean of column j over the rows of class c that have it
     S_jk = W · Σ_i w_i (x_ij − μ_cj)(x_ik − μ_ck) / Σ_i w_i ,    over the rows i that have both j and k
 
-Without gaps these are the plain statistics. With gaps S need not be a scatter of any rows: where it has negative
-eigenvalues its correlations are replaced by those of the same eigenvectors without the negative part.
+Without missing cells these are the ordinary statistics. With missing cells S may be indefinite. If it is, its
+correlations are replaced by those of the same eigenvectors without the negative part.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from discrim.tables.rows import LabelledRows, block_slices
 from discrim.tables.validation import require_columns_in_classes, require_no_infinity, require_pairs_of_columns
 
 Array = NDArray[np.float64]
-SAFE = 300  # cells up to 2^this are squared as they are
-LEAST = 1e-10  # of the largest eigenvalue of the correlations: what is smaller than nothing becomes this
+SAFE = 300  # cells up to 2^this are squared without scaling
+LEAST = 1e-10  # of the largest eigenvalue of the correlations: negative and smaller ones are raised to this
 
 
 def has_gaps(rows: LabelledRows) -> bool:
-    """Return whether a cell of a dense table is NaN."""
+    """Return True if a cell of a dense table is NaN."""
     return not rows.is_sparse and any(np.isnan(rows.X[part]).any() for part in block_slices(*rows.shape))
 
 
 def pairwise_moments(rows: LabelledRows) -> ClassMoments:
-    """Return class moments of dense rows, NaN where a cell is missing."""
+    """Compute class moments of dense rows; NaN marks a missing cell."""
     rows = rows.moved(np.asarray(rows.X))
     require_no_infinity(rows.X, rows.numbers)
     weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
     rows, exponent = _in_safe_units(rows)
     present = np.zeros((rows.n_classes, rows.shape[1]))
     pilots, remainders = np.zeros_like(present), np.zeros_like(present)
-    # twice: means of what is left once the first ones are taken off keep their digits at any offset
+    # two passes: means of the rows minus the first means keep their digits at any offset
     for found in (pilots, remainders):
         present[:], sums = 0.0, np.zeros_like(present)
         for part in block_slices(*rows.shape):
@@ -68,7 +68,7 @@ def pairwise_moments(rows: LabelledRows) -> ClassMoments:
 
 
 def _in_safe_units(rows: LabelledRows) -> tuple[LabelledRows, int]:
-    """Return the rows times 2^−exponent: as they are, unless squares of them would be beyond numbers."""
+    """Return the rows times 2^−exponent, with exponent 0 unless their squares would overflow or underflow."""
     exponent = int(np.frexp(np.nanmax(np.abs(rows.X), initial=0.0))[1])
     if abs(exponent) < SAFE:
         return rows, 0
@@ -76,12 +76,12 @@ def _in_safe_units(rows: LabelledRows) -> tuple[LabelledRows, int]:
 
 
 def _members(codes: NDArray[np.intp], n_classes: int) -> sp.csr_array:
-    """Compute C×n: entry (c, i) is 1 where row i is of class c."""
+    """Return the C×n indicator matrix: entry (c, i) is 1 if row i belongs to class c."""
     return sp.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=(n_classes, len(codes)))
 
 
 def _centred(rows: LabelledRows, part: slice, pilots: Array, remainders: Array, weights: Array) -> tuple[Array, Array]:
-    """Return rows around their classes' means so far, 0 where a cell is missing; and each cell's weight, 0 there."""
+    """Return rows minus their class means so far and each cell's weight; both are 0 for missing cells."""
     codes = rows.codes[part]
     centred = (rows.X[part] - pilots[codes]) - remainders[codes]
     gaps = np.isnan(centred)
@@ -90,7 +90,7 @@ def _centred(rows: LabelledRows, part: slice, pilots: Array, remainders: Array, 
 
 
 def without_negative_part(scatter: Array) -> Array:
-    """Return the scatter itself where it is one; else with the same variances and correlations that rows could have."""
+    """Return a semidefinite scatter with the same variances; the scatter itself if it is semidefinite."""
     deviations = np.sqrt(np.diag(scatter))
     scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
     values, vectors = eigh(scatter * scales[:, None] * scales)

@@ -1,8 +1,8 @@
-"""A bounded uniform sample of a table's different rows: those of least content hash, which merges exactly.
+"""Bounded uniform sample of a table's distinct rows: those with the smallest content hashes, which merges exactly.
 
-A row that is among the `most` least of the whole is so in every part that has it, so the sample of a union is had from
-the samples of its parts, in any order. Equal rows of a class share a place and carry their joint weight; otherwise a
-table of few different rows would have copies of one of them for a sample.
+A row that is among the `most` smallest of the whole is so in every part that holds it. The sample of a union therefore
+follows from the samples of its parts, in any order. Equal rows of a class are stored once with their total weight;
+otherwise copies of one row could fill the sample.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from discrim.core.moments.few_rows import join_rows
 from discrim.tables.row_hash import Hashes
 from discrim.tables.rows import LabelledRows
 
 SAMPLE_ROWS = 20_000
-SAMPLE_BYTES = 64 * 2**20  # of dense rows
+SAMPLE_BYTES = 64 * 2**20  # for dense rows
 
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Rows with their weights, in the order of their hashes, and whether rows were left out."""
+    """Rows with their weights, sorted by hash; `is_whole` is False if rows were left out."""
 
     X: Any  # ndarray or CSR array
     codes: NDArray[np.intp]
@@ -35,10 +35,11 @@ class RowSample:
     is_whole: bool
 
     @classmethod
-    def of(cls, rows: LabelledRows, hashes: Hashes, most: int, others: Sequence[RowSample] = ()) -> RowSample:
+    def from_rows(cls, rows: LabelledRows, hashes: Hashes, most: int, others: Sequence[RowSample] = ()) -> RowSample:
         """Build from rows with their hashes; `most` is lowered for long dense rows.
 
-        others : of other rows, which this will be added to: what these have for less is left before rows are copied
+        others : samples to which this one will be added; rows that cannot enter the joint sample are dropped before
+        copying
         """
         if not rows.is_sparse:
             most = max(1, min(most, SAMPLE_BYTES // (rows.X.dtype.itemsize * max(1, rows.shape[1]))))
@@ -49,7 +50,7 @@ class RowSample:
         return sample._least()
 
     def _least(self) -> RowSample:
-        """Return the sample in order, with equal rows as one, and no more than `most`."""
+        """Return the sample sorted, with equal rows merged, and with at most `most` rows."""
         order = np.lexsort((self.codes, self.hashes))
         hashes, codes = self.hashes[order], self.codes[order]
         first = np.ones(len(order), dtype=bool)
@@ -67,25 +68,23 @@ class RowSample:
 
     def __add__(self, other: RowSample) -> RowSample:
         most = min(self.most, other.most)
-        # what the other has for less is left before rows are copied: of a long stream's next part, nearly all
+        # drop rows that cannot enter the joint sample before copying: in a long stream, nearly all of the next part
         bound = _bound(np.concatenate([self.hashes, other.hashes]), most)
         both = [sample._up_to(bound) for sample in (self, other)]
-        classes, codes = self.classes, [sample.codes for sample in both]
-        if classes[0] is not None:
-            classes = np.unique(np.concatenate([self.classes, other.classes]))
-            codes = [np.searchsorted(classes, sample.classes)[sample.codes] for sample in both]
+        rows = join_rows(*(sample.with_classes(sample.classes) for sample in both))
+        assert rows.weights is not None
         return RowSample(
-            _stacked(*(sample.X for sample in both)),
-            np.concatenate(codes).astype(np.intp),
-            classes,
-            np.concatenate([sample.weights for sample in both]),
+            rows.X,
+            rows.codes,
+            rows.classes,
+            rows.weights,
             np.concatenate([sample.hashes for sample in both]),
             most,
             all(sample.is_whole for sample in both),
         )._least()
 
     def _up_to(self, bound: np.uint64) -> RowSample:
-        """Return the sample without the rows beyond the limit; they are in order."""
+        """Return the sample without the rows whose hash exceeds the bound."""
         end = int(np.searchsorted(self.hashes, bound, side="right"))
         if end == len(self):
             return self
@@ -101,22 +100,16 @@ class RowSample:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def among(self, classes: NDArray[Any]) -> LabelledRows:
-        """Return the rows, with their class numbers among all classes of the table."""
+    def with_classes(self, classes: NDArray[Any]) -> LabelledRows:
+        """Return the rows, with class numbers that refer to all classes of the table."""
         codes = np.searchsorted(classes, self.classes)[self.codes] if classes[0] is not None else self.codes
         return LabelledRows(self.X, codes.astype(np.intp), classes, self.weights)
 
 
 def _bound(hashes: Hashes, most: int) -> np.uint64:
-    """Return the `most`-th of the different hashes; the largest where there are fewer."""
+    """Return the `most`-th smallest distinct hash, or the largest possible one if there are fewer."""
     if len(hashes) <= most:
         return np.uint64(2**64 - 1)
     least = np.partition(hashes, most - 1)[:most]
     different = least if len(np.unique(least)) == most else np.unique(hashes)
     return np.sort(different)[min(most, len(different)) - 1]
-
-
-def _stacked(one: Any, other: Any) -> Any:
-    if sp.issparse(one) or sp.issparse(other):
-        return sp.csr_array(sp.vstack([sp.csr_array(one), sp.csr_array(other)], format="csr"))
-    return np.concatenate([one, other])

@@ -1,4 +1,4 @@
-"""The loops that numpy has no words for, compiled by numba when first used, and where their code is cached."""
+"""Loops compiled by numba on first use, for work that numpy cannot express."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from numba.core import event
 log = logging.getLogger("discrim")
 
 
-class _SayWhatIsCompiled(event.Listener):
-    """Compiling takes seconds, once for each installation: whoever shows the logger "discrim" at INFO can tell why."""
+class _LogCompilation(event.Listener):
+    """Listener that logs each compilation at INFO, because compiling takes seconds once per installation."""
 
-    def on_start(self, told: Any) -> None:
-        dispatcher = told.data["dispatcher"]
+    def on_start(self, compile_event: Any) -> None:
+        dispatcher = compile_event.data["dispatcher"]
         if dispatcher.py_func.__module__ == __name__:
             log.info("compiling %s, once for each installation", dispatcher.py_func.__name__)
 
-    def on_end(self, told: Any) -> None:
+    def on_end(self, compile_event: Any) -> None:
         pass
 
 
-event.register("numba:compile", _SayWhatIsCompiled())
+event.register("numba:compile", _LogCompilation())
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return compile a function when it is first called.
+    """Decorate a function so that it is compiled on its first call.
 
-    The code is kept beside the package, or in the user's cache folder, or (in a container, say) nowhere: where neither
-    can be written to, every process compiles for itself. A shared folder such as /tmp is no place for code to be loaded
-    from.
+    numba caches the code next to the package or in the user's cache folder. If neither is writable (in a container,
+    say), every process compiles the function itself. A shared folder such as /tmp would be unsafe to load code from.
     """
     try:
         return numba.njit(cache=True, error_model="numpy")(function)
@@ -42,14 +41,14 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def part(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a part of compiled functions that is never called from outside, so that it compiles sooner."""
+    """Decorate a helper that only compiled functions call; without Python wrappers it compiles faster."""
     only_inside: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(error_model="numpy", **only_inside, **options)
 
 
 @compiled
 def add_products(indptr, indices, data, first, by_feature, members, values, tile):  # type: ignore[no-untyped-def]
-    """tile[i, j] −= 2 x_{first+i}·x_j, rows i in CSR, rows j by feature, in CSC (by_feature, members, values)."""
+    """Compute tile[i, j] −= 2 x_{first+i}·x_j, with rows i in CSR and rows j in CSC (by_feature, members, values)."""
     for i in range(tile.shape[0]):
         out = tile[i]
         for entry in range(indptr[first + i], indptr[first + i + 1]):
@@ -61,23 +60,24 @@ def add_products(indptr, indices, data, first, by_feature, members, values, tile
 
 # ---------------------------------------------------------------------------------------- the Crammer–Singer dual
 #
-# One sweep of coordinate descent over rows (crammer_singer_descent.py does the rest with numpy). A table is handed on
-# as flat arrays: a dense one as its numbers row by row, with None for `indices` and `indptr`, a sparse one as CSR.
-# Numba leaves out the branch that `is None` rules out, so each kind of table compiles its own half only. Weight vectors
-# are the rows of a (classes × features) array for a dense table, so that each product runs along memory, and the
-# columns of a (features × classes) array for a sparse one, where all classes of a feature are then one fetch.
+# One sweep of coordinate descent over the rows; crammer_singer_descent.py does the rest with numpy. A table is passed
+# as flat arrays: a dense one as its values in row-major order, with None for `indices` and `indptr`, a sparse one as
+# CSR. Numba drops the branch that `is None` excludes, so each kind of table compiles only its own half. The weight
+# vectors of a dense table are the rows of a (classes × features) array, which makes each product contiguous in memory.
+# Those of a sparse table are the columns of a (features × classes) array, so one fetch has all classes of a feature.
 #
-# Arrays are indexed by unsigned numbers and never sliced: a slice costs as much as a short product, and a signed index
-# is asked at every access whether it counts from the end, which keeps loops out of vector registers.
+# Arrays are indexed by unsigned integers and never sliced: a slice costs as much as a short product, and the check
+# for a negative index at every access prevents vectorisation.
 
-# Sums may be taken in any order, which is what lets them run in vector registers. NaN and infinity keep their meaning.
+# Sums may be reordered, which allows vectorisation. NaN and infinity keep their meaning.
 ANY_ORDER = {"reassoc", "contract", "nsz"}
-FEW = 3  # fewer than one class in so many: one by one; otherwise all classes at once, along memory
+# if fewer than one class in FEW takes part, compute class by class; otherwise all classes at once, contiguously
+FEW = 3
 
 
 @part(fastmath=ANY_ORDER)
 def dense_products(values, i, weights, classes, start, count, out):  # type: ignore[no-untyped-def]
-    """Compute out[k] = x_i · weights of classes[start + k] for k < count, two classes for each reading of the row."""
+    """Compute out[k] = x_i · weights of classes[start + k] for k < count, reading the row once for two classes."""
     width = np.uint64(weights.shape[1])
     base = np.uint64(i) * width
     for k in range(0, count, 2):
@@ -94,7 +94,7 @@ def dense_products(values, i, weights, classes, start, count, out):  # type: ign
 
 @part(fastmath=ANY_ORDER)
 def dense_add(values, i, weights, classes, start, count, steps):  # type: ignore[no-untyped-def]
-    """Return weights of classes[start + k] += steps[k] · x_i for k < count."""
+    """Add steps[k] · x_i to the weights of classes[start + k] for k < count."""
     width = np.uint64(weights.shape[1])
     base = np.uint64(i) * width
     for k in range(count):
@@ -107,7 +107,7 @@ def dense_add(values, i, weights, classes, start, count, steps):  # type: ignore
 
 @part(fastmath=ANY_ORDER)
 def sparse_products(values, indices, indptr, i, weights, classes, start, count, out, spare):  # type: ignore[no-untyped-def]
-    """Return the same for a sparse row. `spare` has room for a number of each class."""
+    """Compute the same products for a sparse row; `spare` is a buffer with one number per class."""
     t, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     width = np.uint64(weights.shape[1])
@@ -121,7 +121,7 @@ def sparse_products(values, indices, indptr, i, weights, classes, start, count, 
         return
     for y in range(width):
         spare[y] = 0.0
-    while t + three < high:  # four numbers of the row for each reading and writing of the sums
+    while t + three < high:  # four values of the row per read and write of the sums
         j0, j1, j2, j3 = indices[t], indices[t + one], indices[t + two], indices[t + three]
         x0, x1, x2, x3 = values[t], values[t + one], values[t + two], values[t + three]
         for y in range(width):
@@ -137,7 +137,7 @@ def sparse_products(values, indices, indptr, i, weights, classes, start, count, 
 
 @part(fastmath=ANY_ORDER)
 def sparse_add(values, indices, indptr, i, weights, classes, start, count, steps, spare):  # type: ignore[no-untyped-def]
-    """Return weights of classes[start + k] += steps[k] · x_i for k < count, four neighbouring classes at a time."""
+    """Add steps[k] · x_i to the weights of classes[start + k] for k < count, four adjacent classes at a time."""
     low, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     for y in range(np.uint64(weights.shape[1])):
@@ -157,10 +157,11 @@ def sparse_add(values, indices, indptr, i, weights, classes, start, count, steps
 
 @part()
 def shared_level(pulls, count, own_at, top, total, sharing):  # type: ignore[no-untyped-def]
-    """Return the depth below the top of which the shares, with what others take of it, add up to the total.
+    """Return the level t below the top at which the shares add up to the total.
 
-    t·(taken + sharing) = total + Σ_taken depth_y, depth_y = top − B_y, taken those that are no deeper than t: from all
-    of them on, those that lie deeper are left out, and the level sinks, until none does (Michelot 1986).
+    t solves t·(taken + sharing) = total + Σ_taken depth_y, where depth_y = top − B_y and the taken classes are those
+    with depth_y ≤ t. Start with all classes taken and drop the deeper ones, which lowers t, until none is dropped
+    (Michelot 1986).
     """
     level = np.inf
     while True:
@@ -176,11 +177,11 @@ def shared_level(pulls, count, own_at, top, total, sharing):  # type: ignore[no-
 
 
 @part()
-def look_at_row(A, k, code, bound, classes, start, count, gradient):  # type: ignore[no-untyped-def]
-    """Return the largest gradient, the smallest of classes that can rise, the own one, the gap, classes that matter.
+def inspect_row(A, k, code, bound, classes, start, count, gradient):  # type: ignore[no-untyped-def]
+    """Return the largest gradient, the smallest among classes that can rise, the row's own, its gap and active classes.
 
-    gap_n = Σ_{y≠y_n} α_n^y (top − G_y) + (C_n − Σα_n)(top − G_{y_n}). Classes without α and below the floor are moved
-    behind the others.
+    gap_n = Σ_{y≠y_n} α_n^y (top − G_y) + (C_n − Σα_n)(top − G_{y_n}). Classes with α = 0 and a gradient below the floor
+    are moved behind the active ones.
     """
     top = -np.inf
     floor = np.inf
@@ -212,12 +213,12 @@ def look_at_row(A, k, code, bound, classes, start, count, gradient):  # type: ig
 
 @part()
 def solve_row(A, k, code, bound, square, classes, start, count, gradient, pulls, steps):  # type: ignore[no-untyped-def]
-    """Return put row k at the optimum of its subproblem; its steps are kept, and the dual's gain returned.
+    """Move row k to the optimum of its subproblem, store its steps and return the gain of the dual.
 
-    min ½q‖A − A_old‖² + G·(A − A_old) subject to Σ_y A_y = 0, A_y ≤ C_n 1[y = y_n]. With B = G − qA_old it is
-    qα_y = max(0, t − depth_y), depth_y = top − B_y of the classes y ≠ y_n, and either qΣα = top − t − B_{y_n}, if that
-    is within reach = qC_n, or qΣα = reach. Only differences enter, so that neither a large C_n nor a tiny q costs
-    digits.
+    The subproblem is min ½q‖A − A_old‖² + G·(A − A_old) subject to Σ_y A_y = 0, A_y ≤ C_n 1[y = y_n]. With
+    B = G − qA_old its solution is qα_y = max(0, t − depth_y), depth_y = top − B_y for the classes y ≠ y_n, and
+    qΣα = top − t − B_{y_n} if that is at most reach = qC_n, otherwise qΣα = reach. Only differences are used, so
+    neither a large C_n nor a tiny q costs digits.
     """
     top = -np.inf
     own_at = 0
@@ -253,7 +254,7 @@ def solve_row(A, k, code, bound, square, classes, start, count, gradient, pulls,
 
 @compiled
 def add_rows(values, indices, indptr, rows, steps, weights):  # type: ignore[no-untyped-def]
-    """Compute weights += Σ_k x_{rows[k]} steps_kᵀ, of sparse rows."""
+    """Add Σ_k x_{rows[k]} steps_kᵀ to the weights, for sparse rows."""
     for k in range(len(rows)):
         moves = False
         for y in range(steps.shape[1]):
@@ -266,7 +267,7 @@ def add_rows(values, indices, indptr, rows, steps, weights):  # type: ignore[no-
 
 @part()
 def shuffle(order, count, seed):  # type: ignore[no-untyped-def]
-    """Compute order[:count] in random order: Fisher and Yates, by xorshift."""
+    """Shuffle order[:count] in place (Fisher–Yates with xorshift)."""
     state = seed[0]
     for k in range(count - 1, 0, -1):
         state ^= state << np.uint64(13)
@@ -279,21 +280,21 @@ def shuffle(order, count, seed):  # type: ignore[no-untyped-def]
 
 @compiled
 def sweep(  # type: ignore[no-untyped-def]
-    values, indices, indptr, rows, codes, bounds, squares, along, unit, constant,
-    weights, totals, offset, A, classes, counts, order, n_open, seed, room, gaps, goal, most,
+    values, indices, indptr, rows, codes, bounds, squares, mu_products, unit, constant,
+    weights, totals, offset, A, classes, counts, order, n_open, seed, buffers, gaps, goal, max_sweeps,
 ):  # fmt: skip
-    """Solve each open row in turn, in random order, again and again until the gap met on the way is at most `goal`.
+    """Solve the open rows one by one in random order, and repeat until the sum of their gaps is at most `goal`.
 
-    At most `most` times. With most = 0 they are only looked at, in the order given, each row's gap and loss going to
-    `gaps`, and those that are settled are closed. Rows order[:n_open] are
-    open; classes[k·C : k·C + counts[k]] take part in row k, which is row rows[k] of the table. Returns rows still open;
-    of the last sweep the gap, the dual's gain and the products taken; the number of sweeps.
+    There are at most `max_sweeps` sweeps. With max_sweeps = 0 the rows are only inspected, in the given order: each
+    row's gap and loss are written to `gaps`, and settled rows are closed. Rows order[:n_open] are open. Classes
+    classes[k·C : k·C + counts[k]] are active in row k, which is row rows[k] of the table. Return the number of rows
+    still open; the gap, the gain of the dual and the number of products of the last sweep; and the number of sweeps.
     """
     n_classes = A.shape[1]
-    gradient, pulls, steps, spare = room[0], room[1], room[2], room[3]
+    gradient, pulls, steps, spare = buffers[0], buffers[1], buffers[2], buffers[3]
     done = 0
     while True:
-        if most > 0:
+        if max_sweeps > 0:
             shuffle(order, n_open, seed)
         gap, gain = 0.0, 0.0
         work = 0
@@ -305,25 +306,25 @@ def sweep(  # type: ignore[no-untyped-def]
                 dense_products(values, i, weights, classes, start, count, gradient)
             else:
                 sparse_products(values, indices, indptr, i, weights, classes, start, count, gradient, spare)
-            own_constant = constant - unit * along[k]
+            own_constant = constant - unit * mu_products[k]
             for t in range(count):
                 y = classes[start + t]
                 score = unit * (gradient[t] - offset[y]) + own_constant * totals[y]
                 gradient[t] = score if y == code else score + 1.0
             work += count
-            top, floor, own, row_gap, count = look_at_row(A, k, code, bound, classes, start, count, gradient)
+            top, floor, own, row_gap, count = inspect_row(A, k, code, bound, classes, start, count, gradient)
             gap += row_gap
-            if most == 0:
+            if max_sweeps == 0:
                 gaps[0, k] = row_gap
                 gaps[1, k] = bound * (top - own)
             counts[k] = count
-            # No class but its own is left, or Σα = C_n in one class, with nothing pulling back: settled for now
+            # settled for now: only its own class is left, or Σα = C_n in one class and no gradient pulls back
             if count <= 1 or (count == 2 and A[k, code] == bound and own < floor):
                 n_open -= 1
                 order[at], order[n_open] = order[n_open], k
                 continue
             at += 1
-            if top <= floor or most == 0:
+            if top <= floor or max_sweeps == 0:
                 continue
             gain += solve_row(A, k, code, bound, squares[k], classes, start, count, gradient, pulls, steps)
             if indices is None:
@@ -332,10 +333,10 @@ def sweep(  # type: ignore[no-untyped-def]
                 sparse_add(values, indices, indptr, i, weights, classes, start, count, steps, spare)
             for t in range(count):
                 totals[classes[start + t]] += steps[t]
-                offset[classes[start + t]] += steps[t] * along[k]
+                offset[classes[start + t]] += steps[t] * mu_products[k]
             work += count
         done += 1
-        if done >= most or gap <= goal or n_open == 0:
+        if done >= max_sweeps or gap <= goal or n_open == 0:
             return n_open, gap, gain, work, done
 
 
@@ -343,15 +344,16 @@ def sweep(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def settle_rows(scores, shares, gram, enough, most):  # type: ignore[no-untyped-def]
-    """Set each row's share of every class, so that only classes of the highest score have one, in place.
+def settle_rows(scores, shares, gram, gap_goal, max_steps):  # type: ignore[no-untyped-def]
+    """Set each row's class shares in place, so that only classes with the highest score have a share.
 
-    A step takes from the class of least score, among those with a share, and gives to that of most as much as makes
-    them equal; moving m from j to i lowers the score of y by m (g_iy − g_jy)/2. `enough` is a duality gap.
+    A step moves share from the lowest-scoring class that has one to the highest-scoring class, until their scores are
+    equal. Moving m from j to i lowers the score of y by m (g_iy − g_jy)/2. `gap_goal` is the duality gap at which a row
+    stops.
     """
     n_rows, n_classes = scores.shape
     for n in range(n_rows):
-        for _ in range(most):
+        for _ in range(max_steps):
             top, low = 0, -1
             for y in range(n_classes):
                 if scores[n, y] > scores[n, top]:
@@ -361,7 +363,7 @@ def settle_rows(scores, shares, gram, enough, most):  # type: ignore[no-untyped-
             gap = 0.0
             for y in range(n_classes):
                 gap += shares[n, y] * (scores[n, top] - scores[n, y])
-            if gap <= enough:
+            if gap <= gap_goal:
                 break
             apart = gram[top, top] + gram[low, low] - 2.0 * gram[top, low]
             moved = shares[n, low]

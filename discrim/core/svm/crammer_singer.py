@@ -1,11 +1,11 @@
-"""The multiclass SVM of Crammer and Singer, both sides of it.
+"""The multiclass SVM of Crammer and Singer, primal and dual.
 
     primal   min_η  ½ Σ_y ‖η_y‖² + Σ_n C_n max_y (1[y ≠ y_n] + η_y·x_n − η_{y_n}·x_n)
     dual     max_A  Σ_n A[n, y_n] − ½ ‖AᵀX‖²   subject to  Σ_y A[n, y] = 0,  A[n, y] ≤ C_n 1[y = y_n]
 
-and η = AᵀX. An intercept is one more feature of value 1, penalised like the others (LIBLINEAR's way). The dual is
-solved row by row (Keerthi and others 2008): each row's subproblem is a projection, found exactly by sorting. Those
-sweeps are compiled (`compiled.sweep`); what looks at all rows together is numpy's, and is in `crammer_singer_descent`.
+with η = AᵀX. An intercept is one more feature of value 1, penalised like the others (as in LIBLINEAR). The dual is
+solved row by row (Keerthi et al. 2008): each row's subproblem is a projection, solved exactly by sorting. These sweeps
+are compiled (`compiled.sweep`); operations on all rows use numpy and are in `crammer_singer_descent`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from discrim.core.svm.crammer_singer_descent import Descent, DualProblem, Table, on_grid
+from discrim.core.svm.crammer_singer_descent import Descent, DualProblem, Table, round_duals
 from discrim.core.svm.identical_rows import Groups, equal_rows
 from discrim.tables.warn_once import warn
 
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CrammerSinger:
-    """A solution: weights, duals, and what shows how good they are."""
+    """Solution: weights, duals and their accuracy."""
 
     class_coef: Floats  # C×d, acting on (x − offset)/scale
     intercept: Floats  # C
@@ -36,7 +36,7 @@ class CrammerSinger:
     primal: float
     dual: float
     gap: float  # (primal − dual)/primal
-    n_iter: int  # passes over the rows that still mattered
+    n_iter: int  # passes over the rows that were still active
     converged: bool
 
 
@@ -55,21 +55,22 @@ def solve_crammer_singer(
     offset: Floats | None = None,
     scale: float = 1.0,
 ) -> CrammerSinger:
-    """Return weights and duals with (primal − dual)/primal ≤ tol, or a ConvergenceWarning that names what was reached.
+    """Solve for weights and duals with (primal − dual)/primal ≤ tol; warn if that is not reached.
 
-    X : dense or sparse, never written to; float64 or float32, C-contiguous or CSR, is taken without a copy.
+    X : dense or sparse, never modified; float64 or float32, C-contiguous or CSR, is used without a copy.
     codes : class number 0..n_classes − 1 of each row, n_classes ≥ 2.
     C, sample_weight : C_n = C·weight_n, both above 0.
-    max_iter : passes over the rows that still matter; conjugate-gradient steps count as such.
-    warm_start : the dual_coef of a solution for the same rows and classes to start from.
-    offset, scale : the SVM sees (x − offset)/scale; a sparse X is not made dense for it.
+    max_iter : maximum number of passes over the active rows; conjugate-gradient steps count as passes.
+    warm_start : dual_coef of a solution for the same rows and classes.
+    offset, scale : the SVM is fitted to (x − offset)/scale; a sparse X stays sparse.
 
-    Equal rows of one class are solved as one row of their total weight and share its duals in proportion to their
-    weights. Rows are visited in an order drawn from `random_state`; the order in which X lists them plays no part.
+    Equal rows of one class are solved as one row with their total weight; each gets its share of the duals in
+    proportion to its weight. The order of the visits is drawn from `random_state` and does not depend on the order of
+    the rows in X.
     """
     bound = np.full(len(codes), float(C)) if sample_weight is None else float(C) * sample_weight
     if offset is not None and not sp.issparse(X):
-        X, offset = np.asarray(X, dtype=np.float64) - offset, None  # differences first: exact where offsets are large
+        X, offset = np.asarray(X, dtype=np.float64) - offset, None  # subtract first: exact for large offsets
     table = Table.of(X)
     groups = equal_rows(table.X, codes)
     rows, group_bound = groups.first, np.bincount(groups.group, bound).astype(np.float64)
@@ -81,10 +82,11 @@ def solve_crammer_singer(
         descent.start_from(_feasible_start(warm_start, groups, problem))
     state = descent.run(tol, max_iter)
     of_group = group_bound[groups.group]
-    share = np.divide(bound, of_group, out=np.zeros_like(bound), where=of_group > 0)  # C times a weight may be 0
+    # C times a weight may underflow to 0
+    share = np.divide(bound, of_group, out=np.zeros_like(bound), where=of_group > 0)
     solution = CrammerSinger(
         *descent.weights_and_intercepts(offset),
-        on_grid(descent.A[groups.group] * share[:, None], codes, bound),
+        round_duals(descent.A[groups.group] * share[:, None], codes, bound),
         state.primal,
         state.dual,
         max(0.0, state.primal - state.dual) / state.primal,
@@ -97,7 +99,7 @@ def solve_crammer_singer(
 
 
 def _feasible_start(given: Floats, groups: Groups, problem: DualProblem) -> Floats:
-    """Return the nearest thing to the given duals that fits these rows: one row for each group, within its bound."""
+    """Return feasible duals close to the given ones: one row per group, within its bound."""
     alpha = np.zeros((len(problem.rows), given.shape[1]))
     np.add.at(alpha, groups.group, -given)
     own = np.arange(len(alpha)), problem.codes
@@ -114,18 +116,18 @@ def _require_finite_squares(square: Floats, rows: NDArray[np.intp]) -> None:
     if not np.isfinite(square).all():
         at = int(np.argmax(~np.isfinite(square)))
         raise ValueError(
-            f"The squared length of row {rows[at]} is {square[at]}: X holds NaN, infinity, or numbers above 1e150, "
-            "whose squares are no longer finite. Drop or fill in such values, or scale X first."
+            f"X must be finite with squares below 1e308; the squared length of row {rows[at]} is {square[at]}. Drop or "
+            "fill in NaN, infinity and values above 1e150, or scale X first."
         )
 
 
 def _require_finite_objective(square: Floats, bound: Floats, C: float) -> None:
-    """Return no weight is longer than Σ_n C_n‖x_n‖, and the objective holds its square."""
+    """Raise if the bound (Σ_n C_n‖x_n‖)² on the objective is not a finite number."""
     with np.errstate(over="ignore"):
         largest = np.square(np.sqrt(square.max(initial=0.0)) * bound.sum())
     if not np.isfinite(largest):
         raise ValueError(
-            f"With C={C:g} and rows of length {np.sqrt(square.max()):.1e} the objective may exceed the largest number. "
+            f"C must be smaller for rows of length {np.sqrt(square.max()):.1e}; got {C:g}: the objective may overflow. "
             "Lower C, or divide X by its largest value."
         )
 
@@ -133,7 +135,7 @@ def _require_finite_objective(square: Floats, bound: Floats, C: float) -> None:
 def _warn_of_gap(solution: CrammerSinger, tol: float) -> None:
     warn(
         f"The SVM stopped after {solution.n_iter} passes with a relative duality gap of {solution.gap:.1e}, above "
-        f"tol={tol:g}: its objective may be that much above the least. Bring the features to one scale (e.g. "
-        "StandardScaler), lower C, raise max_iter, or accept the gap by raising tol.",
+        f"tol={tol:g}; its objective may exceed the minimum by that fraction. Bring the features to one scale (e.g. "
+        "StandardScaler), lower C, raise max_iter, or raise tol.",
         ConvergenceWarning,
     )

@@ -1,25 +1,25 @@
-"""The way down the Crammer–Singer dual: sweeps, walks on the face, and looks at everything in between.
+"""Solver of the Crammer–Singer dual: sweeps of coordinate descent, and conjugate gradients on faces.
 
-With x̃ = (x − μ)/s and a constant 1 behind it for the intercept, the weights are η = Aᵀx̃, and a row's gradient is
+With x̃ = (x − μ)/s and a constant 1 appended for the intercept, the weights are η = Aᵀx̃, and a row's gradient is
 
     G_y = η_y·x̃_n + 1[y ≠ y_n],   η_y·x̃_n = (V_y·x_n − m_y − a_y μ·x_n)/s² + a_y (1 + ‖μ‖²/s²)
 
-with V = AᵀX, a = Aᵀ1, m = Vμ, so that a centred sparse table is never formed. Its part of the duality gap is ≥ 0,
+with V = AᵀX, a = Aᵀ1, m = Vμ, so a centred sparse table is never formed. A row's part of the duality gap is ≥ 0,
 
     gap_n = Σ_{y≠y_n} α_n^y (top − G_y) + (C_n − Σα_n)(top − G_{y_n}),   top = max_y G_y
 
-A round opens the rows and classes that matter, sweeps over them (`compiled.sweep`) until the gap met on the way is a
-tenth of what it was, and then looks at all rows again, which gives the exact primal objective and duality gap. Classes
-whose α is 0 and whose G is below that of every class that can rise are left out of a row until then; rows that lie in a
-corner of their simplex with nothing pulling them out of it are left out of the sweep.
+A round opens the active rows and classes and sweeps over them (`compiled.sweep`) until the gap is a tenth of its former
+value. It then evaluates all rows, which gives the exact primal objective and duality gap. Until then a row skips
+classes with α = 0 whose G is below that of every class that can rise, and the sweep skips rows at a vertex of their
+simplex that no gradient pulls away.
 
-Sweeps find out soon which duals are zero or at their bound, but then creep where rows are nearly dependent. With those
-held, the others lie on a face of the feasible set, where the dual is a plain quadratic, and conjugate gradients walk it
-up in far fewer passes: two or three where the face has few dimensions, since its curvature is then factorised to scale
-them; scaled by 1/‖x̃_n‖² otherwise. They stop as soon as their path leaves the feasible set in more than a few places.
-Then every row follows the walk until it meets a bound, and all of them until the dual is largest. More free duals than
-there are dimensions leave directions in which the dual is linear: along these the same search runs into bounds, one row
-after the other, until the free duals are few enough.
+Sweeps soon identify which duals are zero or at their bound, but converge slowly if rows are nearly dependent. With
+those duals fixed, the others lie on a face of the feasible set, where the dual is quadratic. Conjugate gradients
+maximise it in far fewer passes: two or three if the face has few dimensions, because its curvature is then factorised
+as a preconditioner; otherwise they are scaled by 1/‖x̃_n‖². They stop as soon as more than a few duals leave the
+feasible set. Every row then follows that path until it meets a bound, and all rows until the dual is largest. If there
+are more free duals than dimensions, the dual is linear in some directions; the same search runs along these into
+bounds, one row after another, until few enough duals are free.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from discrim.tables.rows import entries_once
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-BLOCK = 2**16  # numbers of the table that are looked at together
+BLOCK = 2**16  # values of the table processed together
 LINE = 8  # numbers in a cache line
-LANES = 4  # sparse weights are padded to whole vectors
-ROUND_FACTOR = 0.1  # of the gap, after which all rows are looked at again
-ROUND_SWEEPS = 400  # or after so many sweeps, lest what was left out goes unseen for long
-SWEEP_MARGIN = 0.9  # a sweep meets each row before improving it, so the gap it reports is a little too large
-FIRST_WAIT, SHORTEST_WAIT, LONGEST_WAIT = 60, 3, 100  # sweeps between two walks on the face
-WALK = 60  # passes of one walk
+LANES = 4  # sparse weights are padded to a multiple of the vector width
+ROUND_FACTOR = 0.1  # of the gap, after which all rows are evaluated again
+ROUND_SWEEPS = 400  # or after this many sweeps, so that skipped rows are not ignored for long
+SWEEP_MARGIN = 0.9  # a sweep measures each row's gap before improving it, so the gap it reports is slightly too large
+FIRST_WAIT, SHORTEST_WAIT, LONGEST_WAIT = 60, 3, 100  # sweeps between two solves on the face
+FACE_PASSES = 60  # passes of one solve on the face
 DIRECT = 2000  # dimensions of a face up to which its curvature is factorised
-RIDGE = 1e-6  # of that curvature, relative: more free duals than dimensions leave it singular
-OUTSIDE = 0.1  # share of free duals that may leave the feasible set before a walk stops
-REDUCTION = 0.01  # of the squared gradient at which the face counts as solved
+RIDGE = 1e-6  # relative, on that curvature: it is singular if there are more free duals than dimensions
+OUTSIDE = 0.1  # share of free duals that may leave the feasible set before the conjugate gradients stop
+REDUCTION = 0.01  # of the squared gradient, at which the face counts as solved
 
 
 class Table(NamedTuple):
-    """X, C-contiguous or canonical CSR, float64 or float32, and as flat arrays for the compiled sweep."""
+    """X (C-contiguous or canonical CSR, float64 or float32), also as flat arrays for the compiled sweep."""
 
     X: Any
     values: NDArray[Any]
@@ -61,7 +61,7 @@ class Table(NamedTuple):
 
     @classmethod
     def of(cls, X: Any) -> Table:
-        """Compute X without a copy where it is so already; converted once otherwise."""
+        """Build from X, without a copy if it has the right layout; convert it once otherwise."""
         dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.float64
         if not sp.issparse(X):
             X = np.ascontiguousarray(X, dtype=dtype)
@@ -76,17 +76,17 @@ class Table(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Numbers in a row, in the mean."""
+        """Average number of stored values per row."""
         return max(1, self.X.nnz // max(1, self.X.shape[0]) if self.is_sparse else self.X.shape[1])
 
     def parts(self, rows: Ints) -> list[slice]:
-        """Return slices of a list of rows that are looked at together: the same wherever X lists them."""
+        """Return slices of a list of rows that are processed together, independent of their positions in X."""
         step = max(1, BLOCK // self.width)
         return [slice(start, start + step) for start in range(0, len(rows), step)]
 
     def no_weights(self, n_classes: int) -> Floats:
         if self.is_sparse:
-            return _lined_up(self.X.shape[1], -(-n_classes // LANES) * LANES)
+            return _aligned_zeros(self.X.shape[1], -(-n_classes // LANES) * LANES)
         return np.zeros((n_classes, self.X.shape[1]))
 
     def class_major(self, weights: Floats, n_classes: int) -> Floats:
@@ -113,40 +113,40 @@ class Table(NamedTuple):
             out += steps[part].T @ self.X[rows[part]]
 
 
-def _lined_up(n_rows: int, n_columns: int) -> Floats:
-    """Return zeros that begin with a cache line, so that a row touches no more of these than it fills."""
-    room = np.zeros(n_rows * n_columns + LINE)
-    start = -room.ctypes.data // room.itemsize % LINE
-    return room[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
+def _aligned_zeros(n_rows: int, n_columns: int) -> Floats:
+    """Return zeros aligned to a cache line, so each row touches as few lines as possible."""
+    padded = np.zeros(n_rows * n_columns + LINE)
+    start = -padded.ctypes.data // padded.itemsize % LINE
+    return padded[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: one type, and so one compilation, for writable and read-only input."""
+    """Return a read-only view, so writable and read-only input share one compilation."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 class DualProblem(NamedTuple):
-    """The different rows that take part, and what the subproblem of each needs to know."""
+    """The distinct rows that take part, with the constants of their subproblems."""
 
     table: Table
     rows: Ints  # of the table
     codes: Ints
     bound: Floats  # C_n
-    square: Floats  # ‖x̃_n‖², with the 1 of the intercept
-    along: Floats  # μ·x_n
+    square: Floats  # ‖x̃_n‖², including the 1 of the intercept
+    mu_products: Floats  # μ·x_n
     scale: float
     unit: float  # 1/s²
-    constant: float  # ‖μ‖²/s², plus 1 where there is an intercept
+    constant: float  # ‖μ‖²/s², plus 1 if there is an intercept
     intercept: bool
 
     @classmethod
     def of(
         cls, table: Table, rows: Ints, codes: Ints, bound: Floats, mu: Floats | None, scale: float, intercept: bool
     ) -> DualProblem:
-        square, along = np.empty(len(rows)), np.zeros(len(rows))
-        with np.errstate(over="ignore", invalid="ignore"):  # told to the user by name
+        square, mu_products = np.empty(len(rows)), np.zeros(len(rows))
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported later, with the name of the parameter
             for part in table.parts(rows):
                 X = table.X[rows[part]].astype(np.float64)
                 square[part] = (
@@ -154,30 +154,30 @@ class DualProblem(NamedTuple):
                 )
         mu_square = 0.0
         if mu is not None:
-            along = np.asarray(table.X @ mu, dtype=np.float64)[rows]
+            mu_products = np.asarray(table.X @ mu, dtype=np.float64)[rows]
             mu_square = float(mu @ mu)
         unit = 1.0 / scale**2
-        square = np.maximum(unit * (square - 2 * along + mu_square), 0.0) + intercept
+        square = np.maximum(unit * (square - 2 * mu_products + mu_square), 0.0) + intercept
         constant = unit * mu_square + intercept
-        return cls(table, rows, codes, bound, square, along, float(scale), unit, constant, intercept)
+        return cls(table, rows, codes, bound, square, mu_products, float(scale), unit, constant, intercept)
 
     def part(self, chosen: Ints) -> DualProblem:
-        names = ("rows", "codes", "bound", "square", "along")
+        names = ("rows", "codes", "bound", "square", "mu_products")
         return self._replace(**{name: getattr(self, name)[chosen] for name in names})
 
     def gram(self) -> Floats:
-        """Compute x̃_i·x̃_j, with the 1 of the intercept."""
+        """Compute x̃_i·x̃_j, including the 1 of the intercept."""
         X = self.table.X[self.rows].astype(np.float64, copy=False)
         products = (X @ X.T).toarray() if self.table.is_sparse else X @ X.T
-        products -= self.along
-        products -= self.along[:, None]
+        products -= self.mu_products
+        products -= self.mu_products[:, None]
         products *= self.unit
         products += self.constant
         return products
 
 
 class Weights(NamedTuple):
-    """Σ A x, Σ A and (Σ A x)·μ of each class."""
+    """Σ A x, Σ A and (Σ A x)·μ for each class."""
 
     table: Floats
     totals: Floats
@@ -187,21 +187,21 @@ class Weights(NamedTuple):
     def none(cls, table: Table, n_classes: int) -> Weights:
         return cls(table.no_weights(n_classes), np.zeros(n_classes), np.zeros(n_classes))
 
-    def become(self, problem: DualProblem, steps: Floats) -> None:
-        """Return what these steps of the rows add up to."""
+    def set_from(self, problem: DualProblem, steps: Floats) -> None:
+        """Set the weights to the sums of these steps over the rows."""
         problem.table.combined(problem.rows, steps, self.table)
         self.totals[:] = steps.sum(axis=0)
-        self.offset[:] = problem.along @ steps
+        self.offset[:] = problem.mu_products @ steps
 
     def scores(self, problem: DualProblem) -> Floats:
-        """Compute η_y·x̃_n of all rows and classes."""
+        """Compute η_y·x̃_n for all rows and classes."""
         products = problem.table.products(problem.rows, self.table, len(self.totals))
-        constants = problem.constant - problem.unit * problem.along
+        constants = problem.constant - problem.unit * problem.mu_products
         return problem.unit * (products - self.offset) + constants[:, None] * self.totals
 
 
 class State(NamedTuple):
-    """Where the descent stands: both objectives, and their difference summed row by row without cancellation."""
+    """Both objectives, and their difference summed row by row without cancellation."""
 
     primal: float
     dual: float
@@ -212,7 +212,7 @@ class State(NamedTuple):
 
 
 class Descent:
-    """The duals `A` of the different rows and their weights on the way down."""
+    """Duals `A` of the distinct rows and their weights during the optimisation."""
 
     def __init__(self, problem: DualProblem, n_classes: int, seed: int) -> None:
         n_rows = len(problem.rows)
@@ -222,13 +222,13 @@ class Descent:
         self.upper = np.zeros((n_rows, n_classes))
         self.upper[self.own] = problem.bound
         self.weights = Weights.none(problem.table, n_classes)
-        self.classes = np.tile(np.arange(n_classes, dtype=np.uint32), n_rows)  # of each row, those that matter first
+        self.classes = np.tile(np.arange(n_classes, dtype=np.uint32), n_rows)  # for each row, the active classes first
         self.counts = np.full(n_rows, n_classes)
         not_zero = np.flatnonzero(problem.square > 0)
         self.order = not_zero.copy()
         self.as_listed = not_zero[np.argsort(problem.rows[not_zero])]
         self.gaps = np.array([np.zeros(n_rows), np.where(problem.square > 0, 0.0, problem.bound)])
-        self.room = np.empty((4, -(-n_classes // LANES) * LANES))
+        self.buffers = np.empty((4, -(-n_classes // LANES) * LANES))
         self.n_open = len(self.order)
         self.seed = np.array([seed], dtype=np.uint64)
         self.passes = 0
@@ -237,93 +237,95 @@ class Descent:
         self._place_zero_rows()
 
     def start_from(self, A: Floats) -> None:
-        """Take feasible duals as the start."""
+        """Start from feasible duals."""
         self.A[:] = A
         self._place_zero_rows()
-        self.weights.become(self.problem, self.A)
+        self.weights.set_from(self.problem, self.A)
         self._warm = True
 
     def _place_zero_rows(self) -> None:
-        """Return a row x̃ = 0 has the same loss under any weights: α = C_n, shared evenly, once and for all."""
+        """Set the duals of rows x̃ = 0, whose loss is the same under any weights: α = C_n, shared evenly."""
         zero = np.flatnonzero(self.problem.square == 0)
         self.A[zero] = -self.problem.bound[zero, None] / (self.n_classes - 1)
         self.A[zero, self.problem.codes[zero]] = self.problem.bound[zero]
 
     def run(self, tol: float, max_iter: int) -> State:
-        """Return rounds until the relative gap is at most tol, with weights made anew, or max_iter passes are spent."""
-        state = self.look() if self._warm else self._look_at_start()
-        anew = self._warm
-        while not (anew and state.is_within(tol)) and not (anew and self.passes >= max_iter):
+        """Run rounds until the relative gap of freshly summed weights is at most tol, or max_iter is reached."""
+        state = self.evaluate() if self._warm else self._initial_state()
+        rebuilt = self._warm
+        while not (rebuilt and state.is_within(tol)) and not (rebuilt and self.passes >= max_iter):
             enough, less = SWEEP_MARGIN * tol * state.primal, ROUND_FACTOR * state.gap
             if not state.is_within(tol):
                 self._round(max(enough, less), max_iter)
-            anew = enough >= less or self.passes >= max_iter
-            if anew:  # free of what rounding has added up on the way, and where a warm start would find them
-                self.A[:] = on_grid(self.A, self.problem.codes, self.problem.bound)
-                self.weights.become(self.problem, self.A)
-            state = self.look()
+            rebuilt = enough >= less or self.passes >= max_iter
+            # removes the rounding accumulated so far, and leaves the duals where a warm start would find them
+            if rebuilt:
+                self.A[:] = round_duals(self.A, self.problem.codes, self.problem.bound)
+                self.weights.set_from(self.problem, self.A)
+            state = self.evaluate()
         return state
 
-    def _look_at_start(self) -> State:
-        """Where all weights are 0: every row has loss 1, every class matters."""
+    def _initial_state(self) -> State:
+        """Return the state at zero weights: every row has loss 1, every class is active."""
         C_total, dual = float(self.problem.bound.sum()), float(self.A[self.own].sum())
         return State(C_total, dual, C_total - dual)
 
-    def look(self) -> State:
-        """Return both objectives over all rows; opens the rows and classes that matter."""
+    def evaluate(self) -> State:
+        """Return both objectives over all rows, and open the active rows and classes."""
         self.counts[:] = self.n_classes
         self.order[:] = self.as_listed
         self.n_open = len(self.order)
-        self._swept(np.inf, 0)
+        self._sweep_open_rows(np.inf, 0)
         self.order[: self.n_open].sort()
         total, half = float(self.A[self.own].sum()), 0.5 * self._square()
         gap, loss = self.gaps.sum(axis=1)
         return State(half + loss, total - half, gap)
 
-    def _swept(self, goal: float, most: int) -> tuple[float, float, int, int]:
-        """Sweeps over the open rows, or with most = 0 a look at them: gap, gain and products of the last; how many."""
+    def _sweep_open_rows(self, goal: float, max_sweeps: int) -> tuple[float, float, int, int]:
+        """Sweep over the open rows (max_sweeps = 0: inspect them) and return the results of `compiled.sweep`."""
         from discrim.core.svm.compiled import sweep  # loads numba, which `import discrim` must not
 
         p, t = self.problem, self.problem.table
-        known = (t.values, t.indices, t.indptr, p.rows, p.codes, p.bound, p.square, p.along, p.unit, p.constant)
+        known = (t.values, t.indices, t.indptr, p.rows, p.codes, p.bound, p.square, p.mu_products, p.unit, p.constant)
         changed = (*self.weights, self.A, self.classes, self.counts, self.order)
-        self.n_open, *found = sweep(*known, *changed, self.n_open, self.seed, self.room, self.gaps, goal, most)
-        return found
+        self.n_open, *results = sweep(
+            *known, *changed, self.n_open, self.seed, self.buffers, self.gaps, goal, max_sweeps
+        )
+        return results
 
     def _square(self) -> float:
-        """Compute ‖η‖² with the intercepts."""
+        """Compute ‖η‖² including the intercepts."""
         table, totals, offset = self.weights
         plain = float(np.vdot(table, table)) - 2 * float(totals @ offset)
         return self.problem.unit * plain + self.problem.constant * float(totals @ totals)
 
     def _round(self, goal: float, max_iter: int) -> None:
-        """Return sweeps and walks until the gap met on the way is down to the goal, or it is time to look again."""
+        """Alternate sweeps and face solves until the gap reaches the goal or all rows must be evaluated again."""
         last = min(self.passes + ROUND_SWEEPS, max_iter)
         while self.passes < last:
-            most = min(last - self.passes, self._wait - self._since)
-            gap, gain, work, done = self._swept(goal, most)
+            max_sweeps = min(last - self.passes, self._wait - self._since)
+            gap, gain, work, done = self._sweep_open_rows(goal, max_sweeps)
             self.passes += done
             self._since += done
             if gap <= goal or self.n_open == 0:
                 return
             if self._since >= self._wait:
-                self._walk_face(gain / work, max_iter)
-        self.weights.become(
-            self.problem, self.A
-        )  # after many sweeps, what rounding has added to the weights may show in the gap
+                self._solve_face(gain / work, max_iter)
+        # after many sweeps, accumulated rounding in the weights could affect the gap
+        self.weights.set_from(self.problem, self.A)
 
-    def _walk_face(self, sweep_rate: float, max_iter: int) -> None:
-        """Return a walk on the face; sooner again if it gained more for its work than the last sweep did."""
+    def _solve_face(self, sweep_rate: float, max_iter: int) -> None:
+        """Optimise on the face; repeat sooner if this gained more per work than the last sweep."""
         free = (self.upper > self.A) & ((self.A[self.own] > 0) & (self.problem.square > 0))[:, None]
         rows = np.flatnonzero(free.sum(axis=1) >= 2)
-        to_end = 3 + 2 * len(rows).bit_length()  # passes that the search along the walk takes at most
-        most = min(WALK, max_iter - self.passes - to_end)
-        if most < 1:
+        to_end = 3 + 2 * len(rows).bit_length()  # passes that the search along the path takes at most
+        max_passes = min(FACE_PASSES, max_iter - self.passes - to_end)
+        if max_passes < 1:
             return
         gain, work = 0.0, 0.0
         if len(rows):
             face = Face(self.problem.part(rows), free[rows], self.A[rows], self.upper[rows], self.weights)
-            face.walk(most)
+            face.ascend(max_passes)
             gain, work = face.step(), face.work
             self.A[rows] = face.A
             self.passes += face.passes
@@ -341,7 +343,7 @@ class Descent:
 
 
 class Face:
-    """Rows with two or more free duals, which move while those of each row sum to the same."""
+    """Rows with two or more free duals, which move while each row's sum stays constant."""
 
     def __init__(
         self, problem: DualProblem, free: NDArray[np.bool_], A: Floats, upper: Floats, weights: Weights
@@ -354,96 +356,96 @@ class Face:
         loss = np.ones_like(A)
         loss[np.arange(len(A)), problem.codes] = 0.0
         self.gradient = self._centred(weights.scores(problem) + loss)
-        self.way = np.zeros_like(A)
+        self.path = np.zeros_like(A)
         self.passes = 0
 
     def _centred(self, gradient: Floats) -> Floats:
-        """By the free duals, its mean taken off in each row."""
+        """Return the gradient by the free duals, with each row's mean subtracted."""
         return self.free * (gradient - np.einsum("ny,ny->n", self.shares, gradient)[:, None])
 
     def _curved(self, steps: Floats) -> Floats:
-        """Return what steps add to the gradient. (Products with it are squares without large differences.)"""
+        """Return the change of the gradient by these steps; products with it are squares, without cancellation."""
         self.passes += 1
         if self.gram is not None:
             return self._centred(self.gram @ steps)
-        self.image.become(self.problem, steps)
+        self.image.set_from(self.problem, steps)
         return self._centred(self.image.scores(self.problem))
 
     def _scaling(self) -> Callable[[Floats], Floats]:
-        """Return an inverse of the curvature: nearly exact on a small face, of its diagonal on a large one."""
+        """Return the preconditioner: nearly the exact inverse on a small face, that of the diagonal on a large one."""
         nearly_exact = None if self.gram is None else self.differences.inverse(self.gram)
         return nearly_exact or (lambda residual: residual / self.problem.square[:, None])
 
     @property
     def work(self) -> float:
-        """In the time of a product of a row and a class's weights; a factorisation does twenty times as much in it."""
+        """Work, in products of a row with a class's weights; an operation of a factorisation counts a twentieth."""
         solving = 0.0 if self.gram is None else len(self.differences.row) ** 3 / (60 * self.problem.table.width)
         return 2 * self.passes * int(self.free.sum()) + solving
 
-    def walk(self, most: int) -> None:
-        """Return conjugate gradients towards the optimum of the face, bounds ignored."""
+    def ascend(self, max_passes: int) -> None:
+        """Run conjugate gradients towards the optimum of the face, ignoring bounds."""
         scaled = self._scaling()
         residual = -self.gradient
         direction = scaled(residual)
         size = float(np.vdot(direction, residual))
-        goal, room = REDUCTION * size, self.upper - self.A
-        while self.passes < most and size > goal:
+        goal, slack = REDUCTION * size, self.upper - self.A
+        while self.passes < max_passes and size > goal:
             curved = self._curved(direction)
             curvature = float(np.vdot(direction, curved))
             if curvature <= 0.0:
                 break
-            self.way += (size / curvature) * direction
+            self.path += (size / curvature) * direction
             residual -= (size / curvature) * curved
-            if np.count_nonzero(self.way > room) > OUTSIDE * np.count_nonzero(self.free):
+            if np.count_nonzero(self.path > slack) > OUTSIDE * np.count_nonzero(self.free):
                 break
             onward = scaled(residual)
             size, before = float(np.vdot(onward, residual)), size
             direction = onward + (size / before) * direction
 
     def step(self) -> float:
-        """Return follow the way, each row up to its bounds, as far as the dual rises; the gain."""
+        """Follow the path, each row up to its bounds, as far as the dual rises; return the gain."""
         steps = self._steps()
         square, slope = float(np.vdot(steps, self._curved(steps))), float(np.vdot(self.gradient, steps))
         if slope >= 0.0:
             return 0.0
         length = 1.0 if -slope >= square * (1 - 1e-6) else -slope / square
         self.A = np.minimum(self.A + length * steps, self.upper)
-        self.image.become(self.problem, steps)
+        self.image.set_from(self.problem, steps)
         for target, source in zip(self.weights, self.image, strict=True):
             target += length * source
         return -length * slope - 0.5 * length**2 * square
 
     def _steps(self) -> Floats:
-        """Return the way up to where the dual is largest, rows that meet a bound before that stopping there.
+        """Return the steps along the path up to the largest dual; rows that meet a bound earlier stop there.
 
-        Between two such stops the dual is a quadratic in the share of the way. Its slope where the rows stop is looked
-        at by bisection.
+        Between two such stops the dual is a quadratic in the share of the path. Bisection over the stops finds where
+        its slope changes sign.
         """
-        room = self.upper - self.A
+        slack = self.upper - self.A
         with np.errstate(divide="ignore", invalid="ignore"):
-            limits = np.where(self.way > 0.0, room / self.way, np.inf).min(axis=1)
+            limits = np.where(self.path > 0.0, slack / self.path, np.inf).min(axis=1)
         stops = np.concatenate([[0.0], np.unique(limits[limits < 1.0]), [1.0]])
         low, high = 0, len(stops) - 1  # the dual still rises at stops[low]
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._slope_at(stops[middle], limits) < 0.0 else (low, middle)
-        share, moving = stops[low], np.where(limits[:, None] > stops[low], self.way, 0.0)
+        share, moving = stops[low], np.where(limits[:, None] > stops[low], self.path, 0.0)
         curvature, slope = float(np.vdot(moving, self._curved(moving))), self._slope_at(stops[low], limits)
         if slope < 0.0:
             share = min(stops[high], share - slope / curvature) if curvature > 0.0 else stops[high]
-        steps = np.minimum(share, limits)[:, None] * self.way
-        return np.where(steps >= room * (1 - 1e-12), room, steps)
+        steps = np.minimum(share, limits)[:, None] * self.path
+        return np.where(steps >= slack * (1 - 1e-12), slack, steps)
 
     def _slope_at(self, share: float, limits: Floats) -> float:
-        """Of minus the dual along the way, by the rows that still move there."""
+        """Return the slope of minus the dual along the path, from the rows that still move at this share of it."""
         gradient = self.gradient
         if share > 0.0:
-            gradient = gradient + self._curved(np.minimum(share, limits)[:, None] * self.way)
-        return float(np.vdot(gradient[limits > share], self.way[limits > share]))
+            gradient = gradient + self._curved(np.minimum(share, limits)[:, None] * self.path)
+        return float(np.vdot(gradient[limits > share], self.path[limits > share]))
 
 
 class Differences(NamedTuple):
-    """Coordinates of a face: of each row the free duals but the first, which moves against them."""
+    """Coordinates of a face: for each row all free duals except the first, which moves against them."""
 
     row: Ints
     y: Ints
@@ -459,9 +461,9 @@ class Differences(NamedTuple):
         return cls(row, y, first[row], (len(free), free.shape[1]))
 
     def inverse(self, gram: Floats) -> Callable[[Floats], Floats] | None:
-        """Of the curvature, which is the rows' Gram matrix for every class, with a ridge that makes it definite.
+        """Return the inverse of the curvature: each class's Gram matrix of the rows, with a ridge to make it definite.
 
-        None if rounding leaves it indefinite all the same.
+        Return None if rounding leaves it indefinite.
         """
         count = np.arange(len(self.row))
         moves = np.zeros((len(self.row), self.shape[1]))
@@ -483,11 +485,11 @@ class Differences(NamedTuple):
         return solved
 
 
-def on_grid(A: Floats, codes: Ints, bound: Floats) -> Floats:
-    """Return duals rounded to multiples of twice the last digit of their sum Σ α_n.
+def round_duals(A: Floats, codes: Ints, bound: Floats) -> Floats:
+    """Return the duals rounded to multiples of twice the last digit of their sum Σ α_n.
 
-    Such multiples add up without rounding, in any order, as long as the result is at most twice that sum: so each row
-    sums to 0 exactly, and A[n, y_n] ≤ C_n, A[n, y] ≤ 0 hold exactly. Rows within rounding of C_n are put there.
+    Such multiples add up without rounding, in any order, as long as the result is at most twice that sum. So each row
+    sums to 0 exactly, and A[n, y_n] ≤ C_n, A[n, y] ≤ 0 hold exactly. Sums within rounding of C_n are set to C_n.
     """
     rows = np.arange(len(codes))
     total = np.minimum(A[rows, codes], bound)

@@ -1,10 +1,11 @@
-"""Max-margin data shifting: every labelled row moves away from the classes it could be taken for.
+"""Max-margin data shifting: every labelled row moves away from the classes it could be confused with.
 
     T[x_n] = x_n + σ² Σ_y α_n^y (η_{y_n} − η_y)        T[X] = X + σ² Aη,   η = Aᵀ(X − μ)
 
-α and η are the two sides of the Crammer–Singer SVM on the centred rows; A[n, y_n] = Σ_y α_n^y, A[n, y] = −α_n^y. With
-row weights v the dual of a row stands for v of it, so a single one moves by A_n/v_n. Rows without a label do not move.
-Because the rows are centred, the scatter of the shifted rows is the rows' own and a few rows more:
+α and η are the dual and primal solutions of the Crammer–Singer SVM on the centred rows; A[n, y_n] = Σ_y α_n^y,
+A[n, y] = −α_n^y. With row weights v, the dual of a row counts for v copies of it, so one copy moves by A_n/v_n. Rows
+without a label do not move. Because the rows are centred, the scatter of the shifted rows is that of the rows plus a
+few added rows:
 
     Σ_n v_n (T[x_n] − mean)(…)ᵀ = S_t + ηᵀ(2σ²I + σ⁴G)η,    G = Aᵀdiag(1/v)A − (Aᵀ1)(1ᵀA)/Σv
 """
@@ -21,27 +22,27 @@ from numpy.typing import NDArray
 from discrim.core.eigen import require_directions
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
-from discrim.core.svm.identical_rows import order_of_data
+from discrim.core.svm.identical_rows import content_order
 from discrim.decompositions import eigh
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.tables.validation import require_finite
 
 Array = NDArray[np.float64]
-SETTLED = 1e-8  # relative change of the shifted rows, below which rounds end
+SETTLED = 1e-8  # relative change of the shifted rows below which the rounds end
 
 
 @dataclass(frozen=True, eq=False)
 class UnitRows:
-    """x̃ = (x·2^−exponent − offset)/scale with mean 0 and mean square length 1; sparse rows are never made dense."""
+    """Rows x̃ = (x·2^−exponent − offset)/scale with mean 0 and mean square length 1; sparse rows stay sparse."""
 
     X: Any  # times 2^−exponent; dense rows are centred already
-    offset: Array | None  # of sparse ones, what is still to be taken off
+    offset: Array | None  # for sparse rows: the mean, still to be subtracted
     scale: float
     exponent: int
     weights: Array | None
 
     @classmethod
-    def of(cls, rows: LabelledRows) -> UnitRows:
+    def from_rows(cls, rows: LabelledRows) -> UnitRows:
         """Build from rows, near the origin if they are sparse."""
         X, offset, exponent = _near_unit(rows)
         mean_square = _mean_square(X, offset, rows.weights)
@@ -50,27 +51,27 @@ class UnitRows:
 
     @property
     def total_weight(self) -> float:
-        """Σv, which is Σ v‖x̃‖², too."""
+        """Σv, which equals Σ v‖x̃‖²."""
         return float(self.X.shape[0] if self.weights is None else self.weights.sum())
 
     def weighted(self, values: Array) -> Array:
-        """Return one row of values for each row, times its weight."""
+        """Return one row of values for each row, multiplied by its weight."""
         return values if self.weights is None else values * self.weights[:, None]
 
-    def along(self, directions: Array) -> Array:
+    def project(self, directions: Array) -> Array:
         """Compute x̃ᵀw for every row and direction."""
         products = np.asarray(self.X @ directions.T)
         return (products if self.offset is None else products - directions @ self.offset) / self.scale
 
-    def gathered(self, values: Array) -> Array:
+    def weighted_sum(self, values: Array) -> Array:
         """Compute Σ_n values_n x̃_nᵀ."""
         sums = np.asarray(self.X.T @ values).T
         return (sums if self.offset is None else sums - np.outer(values.sum(axis=0), self.offset)) / self.scale
 
 
 def _near_unit(rows: LabelledRows) -> tuple[Any, Array | None, int]:
-    """Rows times 2^−exponent: dense ones centred, sparse ones as they are with the mean that is to be taken off."""
-    moments = ClassMoments.of_rows(rows, keep="means")
+    """Return rows times 2^−exponent (dense ones centred), the mean still to be subtracted (sparse) and the exponent."""
+    moments = ClassMoments.from_rows(rows, keep="means")
     if rows.is_sparse:
         X = rows.X * 0.5**moments.exponent if moments.exponent else rows.X
         return X, np.ldexp(moments.mean, -moments.exponent), moments.exponent
@@ -80,18 +81,18 @@ def _near_unit(rows: LabelledRows) -> tuple[Any, Array | None, int]:
 
 
 def _mean_square(X: Any, offset: Array | None, weights: Array | None) -> float:
-    """Return weighted mean of ‖x − offset‖²."""
+    """Return the weighted mean of ‖x − offset‖²."""
     if offset is None:
         return float(np.average(np.einsum("nd,nd->n", X, X), weights=weights))
-    of_mean = float(offset @ offset)
+    centre_square = float(offset @ offset)
     squares = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
     total = float(np.average(squares, weights=weights))
-    return total - of_mean if total - of_mean > 1e-12 * total else 0.0  # a difference that may be rounding
+    return total - centre_square if total - centre_square > 1e-12 * total else 0.0  # the difference may be rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """Where a large-margin classifier pulls the rows it came from."""
+    """Shift of the rows by the large-margin classifier fitted to them."""
 
     duals: Array  # A, n×C, zero for rows without a label
     weights: Array | None  # v
@@ -105,7 +106,7 @@ class Shift:
         return shift / self.strength if self.strength > 0 else 0.0
 
     def shifted(self, X: Any, shift: float) -> NDArray[Any]:
-        """Compute T[X], made dense."""
+        """Compute T[X] as a dense array."""
         pulls = self.duals if self.weights is None else self.duals / self.weights[:, None]
         result = np.empty(X.shape, X.dtype)
         for part in block_slices(*X.shape):
@@ -114,21 +115,22 @@ class Shift:
 
 
 def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, max_iter: int) -> Shift:
-    """Return the shift of rows, of which those with class numbers from n_classes on have no label.
+    """Return the shift of the rows; rows with class numbers ≥ n_classes have no label.
 
-    The SVM sees the centred rows divided by one scalar, so that their mean square length is 1 and C has a unit. Where
-    more rows lie on the margin than there are dimensions (whole numbers do that), the duals are not unique, and the
-    last digit of the mean decides which are found: so all is done in an order of the data's own.
+    The SVM is fitted to the centred rows divided by one scalar: their mean square length is then 1, which fixes the
+    unit of C. If more rows lie on the margin than there are dimensions (common with integer data), the duals are not
+    unique, and the last digit of the mean decides among them. The rows are therefore processed in an order derived from
+    the data.
     """
     require_finite(rows.X)
-    order = order_of_data(rows.X, rows.codes, rows.weights)
+    order = content_order(rows.X, rows.codes, rows.weights)
     weights_given = rows.weights
     rows = replace(
         rows, X=rows.X[order], codes=rows.codes[order], weights=None if rows.weights is None else rows.weights[order]
     )
-    # near the origin, since a constant column of sparse rows would drown the others; the SVM centres anyway
+    # near the origin, because a constant column of sparse rows would dominate the others; the SVM centres anyway
     rows, _ = rows.near_origin()
-    unit = UnitRows.of(rows)
+    unit = UnitRows.from_rows(rows)
     labelled = rows.codes < n_classes
     weights = None if rows.weights is None else rows.weights[labelled]
     svm = solve_crammer_singer(
@@ -140,7 +142,7 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
         fit_intercept=False,
         tol=tol,
         max_iter=max_iter,
-        random_state=0,  # the answer is one; a seed of the user's could only hide that
+        random_state=0,  # the optimum does not depend on the seed
         offset=unit.offset,
         scale=unit.scale,
     )
@@ -153,57 +155,57 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
 def iterated_shift(
     rows: LabelledRows, n_classes: int, first: Shift, sigma2: float, n_rounds: int, **svm: Any
 ) -> tuple[Shift, NDArray[Any]]:
-    """Return shift and shifted rows after rounds that fit the SVM to the rows as shifted before (equation 7)."""
-    found = first
-    shifted = found.shifted(rows.X, sigma2 * found.strength)
+    """Return the shift and the shifted rows after rounds that each refit the SVM to the shifted rows (equation 7)."""
+    current = first
+    shifted = current.shifted(rows.X, sigma2 * current.strength)
     for _ in range(n_rounds - 1):
-        found = margin_shift(rows.moved(shifted), n_classes, **svm)
-        before, shifted = shifted, found.shifted(rows.X, sigma2 * found.strength)
+        current = margin_shift(rows.moved(shifted), n_classes, **svm)
+        before, shifted = shifted, current.shifted(rows.X, sigma2 * current.strength)
         if la.norm(shifted - before) <= SETTLED * la.norm(shifted):
             break
-    return found, shifted
+    return current, shifted
 
 
 def corrupted_rows(
-    rows: LabelledRows, n_classes: int, found: Shift, sigma2: float, C: float, copies: int, rng: np.random.RandomState
+    rows: LabelledRows, n_classes: int, current: Shift, sigma2: float, C: float, copies: int, rng: np.random.RandomState
 ) -> LabelledRows:
     """Return noisy copies of the labelled rows, weighted by exp(−C·hinge) of the SVM (equations 4 and 5).
 
-    The weights of the copies of a row sum to its own. Rows without a label stay as they are.
+    The weights of the copies of a row sum to its own. Rows without a label are unchanged.
     """
-    unit, labelled = UnitRows.of(rows.near_origin()[0]), rows.codes < n_classes
-    scale = float(np.ldexp(unit.scale, unit.exponent))  # in which the noise has variance σ²
+    unit, labelled = UnitRows.from_rows(rows.near_origin()[0]), rows.codes < n_classes
+    scale = float(np.ldexp(unit.scale, unit.exponent))  # in these units the noise has variance σ²
     points = dense_block(rows.X, slice(None))[labelled].astype(np.float64)
     centre, codes = np.average(dense_block(rows.X, slice(None)), axis=0, weights=rows.weights), rows.codes[labelled]
     noise = rng.standard_normal((copies, *points.shape)) * (np.sqrt(sigma2) * scale)
     copied = points + noise
-    scores = (copied - centre) @ (found.class_coef / scale**2).T
+    scores = (copied - centre) @ (current.class_coef / scale**2).T
     own = np.take_along_axis(scores, codes[None, :, None], axis=2)
     wrong = (np.arange(n_classes) != codes[:, None])[None]
     hinge = (scores - own + wrong).max(axis=2)
     shares = np.exp(-C * (hinge - hinge.min(axis=0)))
     shares /= shares.sum(axis=0)
     weights = np.ones(rows.shape[0]) if rows.weights is None else rows.weights
-    of_copies = (shares * weights[labelled]).ravel()
+    copy_weights = (shares * weights[labelled]).ravel()
     X = np.concatenate([copied.reshape(-1, points.shape[1]), dense_block(rows.X, slice(None))[~labelled]])
     return LabelledRows(
-        X, np.r_[np.tile(codes, copies), rows.codes[~labelled]], rows.classes, np.r_[of_copies, weights[~labelled]]
+        X, np.r_[np.tile(codes, copies), rows.codes[~labelled]], rows.classes, np.r_[copy_weights, weights[~labelled]]
     )
 
 
 def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> float:
-    """Compute ‖Aη‖/‖X − μ‖, each row as often as it counts; in the SVM's units the latter is the root of the weight."""
+    """Compute ‖Aη‖/‖X − μ‖ with weighted rows; in the SVM's units the denominator is the root of the total weight."""
     A = svm.dual_coef if weights is None else svm.dual_coef / np.sqrt(weights)[:, None]
-    values, vectors = eigh(A.T @ A)  # so that no n×d array is formed
+    values, vectors = eigh(A.T @ A)  # avoids forming an n×d array
     moves = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ svm.class_coef)
     total = rows.shape[0] if rows.weights is None else rows.weights.sum()
     return float(la.norm(moves) / np.sqrt(total))
 
 
 def class_pulls(points: LabelledRows, exponent: int, duals: Array) -> Array:
-    """Compute η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse ones, near the origin, stay sparse."""
+    """Compute η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse rows, near the origin, stay sparse."""
     v = _weights(points.weights, len(duals))
-    # centred duals do the same: their columns sum to 0, so that any point near the rows can be taken off
+    # centred duals give the same result: their columns sum to 0, so any point near the rows can be subtracted
     duals = duals - np.outer(v, duals.sum(axis=0) / v.sum())
     if points.is_sparse:
         return np.asarray((points.X.T @ duals).T) * 0.5**exponent
@@ -216,7 +218,7 @@ def class_pulls(points: LabelledRows, exponent: int, duals: Array) -> Array:
 
 
 def added_rows(eta: Array, duals: Array, weights: Array | None) -> Array:
-    """Rows whose Gram matrix is ηᵀ(2I + G)η: √(2 + e) qᵀη for the eigenpairs (e, q) of G. (With σA for A: any σ.)"""
+    """Return rows with Gram matrix ηᵀ(2I + G)η: √(2 + e) qᵀη for the eigenpairs (e, q) of G. (With σA for A: any σ.)"""
     v = _weights(weights, len(duals))
     centred = duals / np.sqrt(v)[:, None] - np.outer(np.sqrt(v), duals.sum(axis=0) / v.sum())
     values, vectors = eigh(centred.T @ centred)

@@ -18,7 +18,7 @@ let printing = false;
 // ------------------------------------------------------------------ words and colours
 
 // Plotly reads tags and entities in its texts: a name must come out as it is. Signs that turn the direction of
-// writing are shut in with the name they came with.
+// writing are kept inside their name.
 function text(name, most = 26) {
   const signs = Array.from(name);
   const tail = Math.floor(most / 4); // long names often differ at their end
@@ -56,12 +56,12 @@ function seenFrom(mark, azimuth, elevation = 20) {
   return { ...mark, x, y };
 }
 
-// What is said where one points at a thing: our own words with {x} and {y}, or the texts of the row; never a name as code.
+// Tooltip: our own text with {x} and {y}, or the texts of the row; never a name as code.
 function pointing(mark) {
   if (mark.hover) {
     const own = "name" in mark ? `<b>${word(mark.name, 60)}</b><br>` : "";
-    const told = mark.x.map((_, at) => own + Object.entries(mark.hover).map(([label, of]) => `${label} ${word(of[at], 60)}`).join("<br>"));
-    return { hovertext: told, hovertemplate: "%{hovertext}<extra></extra>" };
+    const tips = mark.x.map((_, at) => own + Object.entries(mark.hover).map(([label, of]) => `${label} ${word(of[at], 60)}`).join("<br>"));
+    return { hovertext: tips, hovertemplate: "%{hovertext}<extra></extra>" };
   }
   if (!mark.tip) return { hoverinfo: "skip" };
   return { hovertemplate: mark.tip.replace(/\{/g, "%{") + ("legend" in mark ? "" : "<extra></extra>") };
@@ -125,6 +125,7 @@ function plotted(chart, width, azimuth) {
   const yaxis = axis(chart.y, narrow);
   if (chart.equal) Object.assign(yaxis, { scaleanchor: "x", scaleratio: 1 });
   const named = marks.filter((mark) => "legend" in mark && mark.kind in TRACES);
+  const key = (chart.key ?? "").replace("\n", narrow ? "<br>" : " ");
   const height = tall(chart, width) + (narrow ? 20 * Math.ceil(named.length / 3) : 0);
   const layout = {
     height, autosize: true,
@@ -132,7 +133,7 @@ function plotted(chart, width, azimuth) {
     hovermode: "closest", dragmode: chart.turns ? false : "zoom", barmode: "overlay", xaxis: axis(chart.x, narrow), yaxis,
     shapes: of("upright", "level").map(rule), annotations: of("arrows").flatMap(arrows),
     legend: { orientation: "h", y: -58 / (height - 100), yanchor: "top", x: 0, font: { size: 12 }, itemsizing: named.every((mark) => mark.kind === "points") ? "constant" : "trace",
-      title: { text: chart.key ?? "", side: narrow ? "top" : "left", font: { size: 12, color: css("--soft") } } },
+      title: { text: key, side: narrow || key.length > 30 ? "top" : "left", font: { size: 12, color: css("--soft") } } },
     hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--line"), font: { family: FONT, color: css("--ink") }, namelength: 30, align: "left" },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
   };
@@ -178,13 +179,13 @@ function draw(element) {
   const chosen = chartsOf(element)[choiceOf(element)];
   const chart = chosen && figure.clientWidth < 560 && crowded(chosen) ? undefined : chosen;
   element.hidden = !chart;
-  figure.querySelectorAll(`[data-of="${element.dataset.chart}"]`).forEach((said) => { said.hidden = !chart; });
+  figure.querySelectorAll(`[data-of="${element.dataset.chart}"]`).forEach((part) => { part.hidden = !chart; });
   if (!chart) return;
   const turn = figure.querySelector("[data-turn]");
   if (turn) turn.parentElement.hidden = !chart.turns;
   const [traces, layout] = plotted(chart, element.clientWidth, Number(turn?.value ?? 35));
-  const told = figure.querySelector("[data-told]");
-  if (told && !("quiet" in element.dataset)) told.textContent = chart.told ? chart.told.replace(/\.?$/, ".") : "";
+  const caption = figure.querySelector("[data-caption]");
+  if (caption && !("quiet" in element.dataset)) caption.textContent = chart.caption ? chart.caption.replace(/\.?$/, ".") : "";
   element.style.minHeight = `${layout.height}px`;
   Plotly.react(element, traces, layout, { responsive: true, displaylogo: false, displayModeBar: matchMedia("(hover: none)").matches ? false : "hover", modeBarButtons: [BUTTONS],
     scrollZoom: false, plotlyServerURL: "", showSendToCloud: false, showEditInChartStudio: false, showLink: false });
@@ -237,7 +238,7 @@ function search(figure) {
     table.tHead.replaceChildren(row(["th", "th"], ["feature", ...of.components]));
     table.tBodies[0].replaceChildren(...found.slice(0, 20).map((at) => row(["th", "td"], [names[at], ...values.map((one) => one[at].toFixed(3))])));
   }
-  figure.querySelector("[data-count]").textContent = !values ? "there is no room on this page for all features of this method"
+  figure.querySelector("[data-count]").textContent = !values ? "there is not enough space on this page for all features of this method"
     : !wanted ? `${names.length} feature${names.length === 1 ? "" : "s"}${left ? ` (the most important; ${left} are left out)` : ""}`
     : `${found.length} found${found.length > 20 ? ", the 20 largest are shown" : ""}`;
 }

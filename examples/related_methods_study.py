@@ -1,6 +1,6 @@
-"""Comparison of all methods of the registry on data sets of docs/study.md: the tables of docs/company.md.
+"""Comparison of all methods of the registry on data sets of docs/study.md: the tables of docs/related_methods.md.
 
-    DISCRIM_DATA=folder python examples/company_study.py --store company.sqlite --into docs/company.md
+    DISCRIM_DATA=folder python examples/related_methods_study.py --store related.sqlite --into docs/related_methods.md
 
 The folder holds the data sets (`discrim datasets` lists those that are available). With --store the results are kept,
 and a second run computes only what is missing. Without --into the tables are printed.
@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from default_reducer_study import DATASETS, BesideDefault, data_sets
+from default_reducer_study import DATASETS, ComparedWithDefault, data_sets
 from sklearn.base import clone
 from study_parts import CLASSIFIERS, better_and_worse, figure, main_of_trials, markdown, tried
 
 import discrim
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.grid import Grid, product
 from discrim.evaluation.methods import named_methods
+from discrim.evaluation.plan import Grid, product
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference
 from discrim.evaluation.store import Store
@@ -55,20 +55,20 @@ def all_methods() -> tuple[str, ...]:
     return (*(one.name for one in OUR_METHODS), *PEERS)
 
 
-def result(name: str, store: Store, most: int, splits: int, jobs: int) -> BesideDefault:
+def result(name: str, store: Store, most: int, splits: int, jobs: int) -> ComparedWithDefault:
     def grids(table: LabelledTable) -> Iterator[Grid]:
         cells = product(named_methods(all_methods()), COUNTS, named_classifiers(CLASSIFIERS), table.n_features)
         yield Grid(name, table, cells, named_protocol("holdout-80-20", n_splits=splits))
 
-    return tried(BesideDefault, name, grids, store, most, jobs)
+    return tried(ComparedWithDefault, name, grids, store, most, jobs)
 
 
-def complete(results: list[BesideDefault], counts: tuple[int, ...]) -> list[str]:
+def complete(results: list[ComparedWithDefault], counts: tuple[int, ...]) -> list[str]:
     """Return the methods that have all these K on every data set."""
     return [m for m in all_methods() if not any(np.isnan(one.mean(m, (k,))) for one in results for k in counts)]
 
 
-def accuracies(results: list[BesideDefault]) -> Iterator[str]:
+def accuracies(results: list[ComparedWithDefault]) -> Iterator[str]:
     yield "**Mean accuracy, %,** over data sets and classifiers, and seconds per fit (mean over data sets, on a busy"
     yield "machine). The related methods are listed first, in bold.\n"
     related = [method for method in all_methods() if method in RELATED]
@@ -82,14 +82,14 @@ def accuracies(results: list[BesideDefault]) -> Iterator[str]:
     yield "A dash means that fewer than K components exist on some of the data sets.\n"
 
 
-def by_data_set(results: list[BesideDefault]) -> Iterator[str]:
+def by_data_set(results: list[ComparedWithDefault]) -> Iterator[str]:
     yield f"**By data set:** mean accuracy over the classifiers and K = {', '.join(map(str, COUNTS))}, %.\n"
     shown = [*(m for m in all_methods() if m in RELATED), YARDSTICK, "regularized-lda", BEST]
     rows = [[method, *(figure(one.mean(method, COUNTS)) for one in results)] for method in shown]
     yield from markdown(["method", *(one.name for one in results)], rows)
 
 
-def against(results: list[BesideDefault], other: str) -> Iterator[str]:
+def against(results: list[ComparedWithDefault], other: str) -> Iterator[str]:
     yield f"**Each related method against {other}**, cell by cell (data set × K × classifier; only cells that both"
     yield "have): mean difference in points, and cells in which it is significantly better / worse by the corrected t"
     yield "test at 5 %, with Holm's correction over the row, and without it.\n"
@@ -110,7 +110,7 @@ def against(results: list[BesideDefault], other: str) -> Iterator[str]:
     yield from markdown(["method", "cells", "difference", "better / worse, Holm", "without Holm"], rows)
 
 
-def mean_ranks(results: list[BesideDefault]) -> Iterator[str]:
+def mean_ranks(results: list[ComparedWithDefault]) -> Iterator[str]:
     yield f"**Mean ranks** over the {len(results)} data sets (1 is best; accuracies averaged over the classifiers), at"
     yield "each K among the methods that have it on every data set; over all K among those that have every K. By"
     yield "Nemenyi's test two methods differ at 5 % if their ranks differ by the critical difference.\n"
@@ -163,7 +163,7 @@ def speeds() -> Iterator[str]:
     yield from markdown(["method", *(f"{n:,}×{d:,}" for n, d in sizes)], rows)
 
 
-def tables(results: list[BesideDefault], options: Namespace) -> Iterator[str]:
+def tables(results: list[ComparedWithDefault], options: Namespace) -> Iterator[str]:
     yield f"{options.splits} splits, at most {options.rows} rows per data set.\n"
     for part in (data_sets, accuracies, by_data_set):
         yield from part(results)

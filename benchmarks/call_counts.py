@@ -1,7 +1,7 @@
-"""How long is the walk? Functions and files of discrim that are entered, by a fit and by a command.
+"""Count the functions and files of discrim that a fit and a command call, and the depth of the calls.
 
-python -m benchmarks.walk            the counts
-python -m benchmarks.walk dense      one walk, every function in the order it is first entered, and how often
+python -m benchmarks.call_counts            the counts
+python -m benchmarks.call_counts dense      every function that one fit calls, in the order of its first call
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ PACKAGE = str(Path(discrim.__file__).parent)
 
 
 def is_counted(frame: FrameType) -> bool:
-    """Return whether a frame is a function of discrim with a name of its own (no class body, no comprehension)."""
+    """Return True if a frame is a named function of discrim (no class body, no comprehension)."""
     code = frame.f_code
     is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
     return bool(is_function) and code.co_filename.startswith(PACKAGE)
 
 
-def walked(call: Callable[[], Any]) -> tuple[Counter[tuple[str, str]], int]:
-    """Return how often each (file, function) is entered, and the largest number of them that are open at a time."""
+def count_calls(call: Callable[[], Any]) -> tuple[Counter[tuple[str, str]], int]:
+    """Return the number of calls of each (file, function), and the largest depth of nested calls."""
     seen: Counter[tuple[str, str]] = Counter()
     deepest = 0
 
@@ -74,7 +74,7 @@ def products() -> None:
 
 
 def compare() -> None:
-    """In one process, so that everything is seen."""
+    """Run a comparison in one process, so every call is counted."""
     from discrim.cli import main
 
     with tempfile.TemporaryDirectory() as folder:
@@ -83,20 +83,20 @@ def compare() -> None:
         header = ",".join([*(f"f{at}" for at in range(X.shape[1])), "label"])
         np.savetxt(table, np.c_[X, y], delimiter=",", header=header, comments="")
         sys.argv = ["discrim", "compare", str(table), "--html", str(page), "--splits", "2", "-j", "1"]
-        silent, said = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
-        with silent, said, contextlib.suppress(SystemExit):
+        no_output, no_errors = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+        with no_output, no_errors, contextlib.suppress(SystemExit):
             main()
         assert page.exists()
 
 
-WALKS = {"dense": dense, "products": products, "compare": compare}
+CALLS = {"dense": dense, "products": products, "compare": compare}
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1:]
-    for name in asked or WALKS:
-        seen, deepest = walked(WALKS[name])
-        if asked:
+    names = sys.argv[1:]
+    for name in names or CALLS:
+        seen, deepest = count_calls(CALLS[name])
+        if names:
             print(*(f"{count:6d} {file}: {function}" for (file, function), count in seen.items()), sep="\n")
         files = len({file for file, _ in seen})
         print(f"{name}: {len(seen)} functions in {files} files, {seen.total()} calls, at most {deepest} deep")

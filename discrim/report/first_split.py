@@ -1,0 +1,299 @@
+"""Models of the first split for the page: maps, margins, loadings, spectra.
+
+The run of a comparison keeps these models. Results from a store have none; then the methods are fitted here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.neighbors import KNeighborsClassifier
+
+from discrim.evaluation.comparison import Comparison
+from discrim.evaluation.methods import METHODS, RAW, Method, named
+from discrim.evaluation.summary import Line
+from discrim.evaluation.trial import SplitData
+from discrim.report.fitted import class_codes, for_plotting, natural, reducer_of, scores_of
+from discrim.report.importance import SeparationValues
+from discrim.report.loadings import LoadingsValues
+from discrim.report.margin_distribution import MarginValues
+from discrim.report.projection import LEAST_SHARE, ProjectionValues
+from discrim.report.spectrum import SpectrumValues
+
+MOST_COMPONENTS = 5
+CLASSIFIERS_VIEW = "posterior-map"  # not linear; shown with the best linear map, even if it was not compared
+MOST_ROWS_OF_A_VIEW = 2_500  # a map that was not compared is fitted on at most so many rows
+NEIGHBOURS = 5
+MOST_SEPARATIONS = 3  # pairs of confused classes whose features are listed
+MOST_OF_A_MATRIX = 12  # classes; for more classes, the most frequent confusions are listed
+
+
+@dataclass(frozen=True, eq=False)
+class Confusions:
+    """Confusion matrix: held-out rows by class (rows) and predicted class (columns)."""
+
+    classes: tuple[str, ...]
+    matrix: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, classes: Sequence[str], matrix: ArrayLike) -> Confusions:
+        """Return the matrix with the classes in natural order."""
+        order = sorted(range(len(classes)), key=lambda at: natural(classes[at]))
+        return cls(tuple(classes[at] for at in order), np.asarray(matrix, dtype=np.intp)[np.ix_(order, order)])
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.trace(self.matrix) / max(1, self.matrix.sum()))
+
+    @property
+    def rows(self) -> list[tuple[str, list[int], float | None]]:
+        """Return the name of every class, its rows by predicted class, and the share that is right."""
+        shares = [float(row[at] / row.sum()) if row.sum() else None for at, row in enumerate(self.matrix)]
+        return list(zip(self.classes, self.matrix.tolist(), shares, strict=True))
+
+    @property
+    def weakest(self) -> list[tuple[str, list[int], float | None]]:
+        """Return the classes that are recognised least, the worst first."""
+        judged = [row for row in self.rows if row[2] is not None]
+        return sorted(judged, key=lambda row: row[2] or 0.0)[:MOST_OF_A_MATRIX]
+
+    @property
+    def pairs(self) -> list[tuple[str, str, int, int]]:
+        """Return class, predicted class, number of such rows and rows of the class; most frequent first."""
+        wrong = self.matrix * (1 - np.eye(len(self.matrix), dtype=np.intp))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:MOST_OF_A_MATRIX]
+        sizes = self.matrix.sum(axis=1)
+        found = [divmod(int(at), len(wrong)) for at in order if wrong.flat[at]]
+        return [(self.classes[a], self.classes[b], int(wrong[a, b]), int(sizes[a])) for a, b in found]
+
+    @property
+    def is_small(self) -> bool:
+        return len(self.matrix) <= MOST_OF_A_MATRIX
+
+
+class PageBudget(NamedTuple):
+    """Number of methods and of drawn points per data set, so that the page stays small."""
+
+    methods: int = 8
+    points: int = 500
+
+    @classmethod
+    def for_datasets(cls, n_datasets: int) -> PageBudget:
+        """Return the share of one data set in the points and methods of a page."""
+        methods = 8 if n_datasets <= 4 else 4 if n_datasets <= 16 else 2
+        return cls(methods, max(60, ALONE.points // max(1, n_datasets)))
+
+
+ALONE = PageBudget()
+
+
+@dataclass(frozen=True, eq=False)
+class MapView:
+    """Rows on the components of a model, and predictions of five nearest neighbours there for held-out rows.
+
+    predicted : predicted class of each held-out row
+    """
+
+    projection: ProjectionValues
+    predicted: tuple[str, ...]
+    confusions: Confusions
+
+
+@dataclass(frozen=True, eq=False)
+class MethodMap:
+    """Maps of one method: `flat` with two components (or the only one), `deep` with three if there are so many."""
+
+    method: str
+    linear: bool
+    flat: MapView
+    deep: MapView | None
+
+    @property
+    def views(self) -> list[MapView]:
+        return [self.flat] if self.deep is None else [self.flat, self.deep]
+
+    @property
+    def label(self) -> str:
+        return f"{self.method}: {100 * self.flat.confusions.accuracy:.1f} %"
+
+
+@dataclass(frozen=True, eq=False)
+class MethodView:
+    """Model of one method on the first split; `line` is its best line of results."""
+
+    line: Line
+    margins: MarginValues
+    loadings: LoadingsValues
+    spectrum: SpectrumValues
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """Pictures of the models for one data set.
+
+    maps : the recommended method's first, then the best linear one, the posterior map, the others by accuracy
+    rows : names of the training rows and of the held-out rows
+    refused : errors of methods that could not be shown
+    separations : features that separate the classes that the posterior map confuses most
+    """
+
+    methods: list[MethodView] = field(default_factory=list)
+    maps: list[MethodMap] = field(default_factory=list)
+    rows: tuple[Sequence[str], Sequence[str]] = ((), ())
+    refused: list[str] = field(default_factory=list)
+    separations: list[SeparationValues] = field(default_factory=list)
+
+
+def lines_shown(results: Comparison, most: int = 8) -> list[Line]:
+    """Return the best line of each reduction, the recommended one first, at most so many; PCA is always among them."""
+    best: dict[str, Line] = {}
+    taken = None if results.verdict is None else results.verdict.recommended
+    for line in sorted(results.lines, key=lambda line: line.cell != taken):
+        if line.method != RAW.name:
+            best.setdefault(line.method, line)
+    chosen = list(best.values())[:most]
+    if "pca" in best and best["pca"] not in chosen:
+        chosen[-1] = best["pca"]
+    return chosen
+
+
+def looks_of(results: Comparison, budget: PageBudget = ALONE) -> Looks:
+    """Return the pictures of every shown method, and the errors of those that could not be shown."""
+    if results.grid is None:
+        return Looks()
+    table, data, found = results.grid.table, results.first_split(), Looks()
+    maps: list[MethodMap] = []
+    for line in lines_shown(results, budget.methods):
+        with _refusals(line.method, found.refused):
+            method = named(line.method, results.methods, "method")
+            models = Models(method, data, max(line.curve), dict(results.models.get(line.method, {})))
+            found.methods.append(_method_view(line, models, table.feature_names, budget))
+            maps.append(_map(line.method, models, budget))
+            if line.method == CLASSIFIERS_VIEW:
+                found.separations.extend(_separations(models, table.feature_names))
+    if CLASSIFIERS_VIEW not in {one.method for one in maps} and len(data.y_train) <= MOST_ROWS_OF_A_VIEW:
+        with _refusals(CLASSIFIERS_VIEW, found.refused):
+            models = Models(METHODS[CLASSIFIERS_VIEW], data, 2, {})
+            maps.append(_map(CLASSIFIERS_VIEW, models, budget, most=2))
+            found.separations.extend(_separations(models, table.feature_names))
+    names = np.arange(1, table.n_samples + 1) if table.ids is None else np.asarray(table.ids)
+    train, test = ([str(name) for name in names[part].tolist()] for part in results.grid.splits[0])
+    first = found.methods[0].line.method if found.methods else ""
+    return Looks(found.methods, _in_order(maps, first), (train, test), found.refused, found.separations)
+
+
+@contextmanager
+def _refusals(method: str, refused: list[str]) -> Iterator[None]:
+    """Add an error of a method to `refused`, so that the page is written without it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the trials have noted those that matter
+            yield
+    except Exception as error:
+        refused.append(f"{method}: {type(error).__name__}: {' '.join(str(error).split())}")
+
+
+def _method_view(line: Line, models: Models, names: Sequence[str], budget: PageBudget) -> MethodView:
+    data, method, model = models.data, line.method, models.model(line.k)
+    parts = (data.train, data.y_train, data.test, data.y_test)
+    shown: dict[str, Any] = {"most_components": min(line.k, MOST_COMPONENTS), "linear": models.method.linear}
+    return MethodView(
+        line,
+        MarginValues.from_estimator(model, *parts, method=method, n_components=line.k, most_rows=2 * budget.points),
+        LoadingsValues.from_estimator(model, data.train, method=method, names=names, **shown),
+        SpectrumValues.from_estimator(
+            models.model(models.largest), data.train, data.y_train, method=method, chosen=line.k
+        ),
+    )
+
+
+# ---------------------------------------------------------------------- maps
+
+
+def _map(name: str, models: Models, budget: PageBudget, most: int = 3) -> MethodMap:
+    flat, deep = _view(models.model(2), 2, models.data, name, budget.points), None
+    if models.serves(most) and scores_of(models.model(most), models.data.test[:1]).shape[1] > 2:
+        deep = _view(models.model(most), 3, models.data, name, budget.points // 2)
+    return MethodMap(name, models.method.linear, flat, deep)
+
+
+def _view(model: Any, k: int, data: SplitData, name: str, points: int) -> MapView:
+    drawn = for_plotting(model)
+    parts = (data.train, data.y_train, data.test, data.y_test)
+    values = ProjectionValues.from_estimator(drawn, *parts, method=name, most_points=points, most_components=k)
+    train, test = (scores_of(drawn, rows)[:, :k] for rows in (data.train, data.test))
+    judge = KNeighborsClassifier(min(NEIGHBOURS, len(train))).fit(train, data.y_train)
+    predicted = judge.predict(test)
+    _, (_, actual, found) = class_codes(data.y_train, data.y_test, predicted)
+    matrix = np.zeros((len(values.classes),) * 2, dtype=np.intp)
+    np.add.at(matrix, (actual, found), 1)
+    return MapView(values, tuple(str(label) for label in predicted.tolist()), Confusions(values.classes, matrix))
+
+
+def _separations(models: Models, names: Any) -> list[SeparationValues]:
+    """Return the features that separate the pairs of classes that held-out rows confuse most."""
+    model, data = models.model(2), models.data
+    view = reducer_of(model)
+    shares = np.triu((view.confusions_ + view.confusions_.T) / 2, 1)
+    most = np.argsort(-shares, axis=None, kind="stable")[:MOST_SEPARATIONS].tolist()
+    pairs = [divmod(at, len(shares)) for at in most if shares.flat[at] >= LEAST_SHARE]
+    labels = [(view.classes_[a], view.classes_[b]) for a, b in pairs]
+    return [SeparationValues.from_estimator(model, data.train, data.y_train, pair, names=names) for pair in labels]
+
+
+def _in_order(maps: list[MethodMap], recommended: str) -> list[MethodMap]:
+    """Return the recommended method's map first, then the best linear one, the posterior map, and the others."""
+    ranked = sorted(maps, key=lambda one: -one.flat.confusions.accuracy)
+    linear = next((one.method for one in ranked if one.linear), "")
+    ahead = [recommended, linear, CLASSIFIERS_VIEW]
+    return sorted(ranked, key=lambda one: ahead.index(one.method) if one.method in ahead else len(ahead))
+
+
+@dataclass
+class Models:
+    """Models of one method by number of components, fitted on the training rows of the first split.
+
+    largest : the largest number of components that was tried
+    kept : models of the run, by number of components; the others are fitted when they are needed
+    """
+
+    method: Method
+    data: SplitData
+    largest: int
+    kept: dict[int, Any]
+
+    def serves(self, k: int) -> bool:
+        """Return True if a model with k components needs no other fit, or if the run kept no model."""
+        nested = self.method.resizes or k >= self.method.nested_from(self.data.sizes)
+        return not self.kept or k in self.kept or (nested and k <= max(self.kept))
+
+    def model(self, k: int) -> Any:
+        """Return a model with k components, or with as many as there are; a nested model may have more."""
+        most = self.method.most_components(self.data.sizes)
+        k = min(k, most)
+        top, nested = max(self.kept, default=0), k >= self.method.nested_from(self.data.sizes)
+        if nested and k <= top:
+            return self.kept[top]
+        if k not in self.kept and k < top and self.method.resizes:
+            self.kept[k] = self.kept[top].with_components(k)
+        if k not in self.kept:
+            count = min(max(k, self.largest, 3), most) if nested else k  # three for a map with three components
+            self.kept[count] = self._fitted(count)
+            return self.kept[count]
+        return self.kept[k]
+
+    def _fitted(self, k: int) -> Any:
+        """Fit with k components, or with the largest number below k that the rows allow."""
+        for count in range(k, 0, -1):
+            try:
+                return self.data.fit(self.method, count)
+            except ValueError:
+                if count == 1:
+                    raise
+        raise ValueError(f"{self.method.name} has no components for these rows.")
