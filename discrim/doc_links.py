@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib import metadata
 from typing import Any, TypeVar
 
-from discrim.docstrings import SHARED, fill
+from discrim.docstrings import fill_estimator
 from discrim.registry import PUBLIC
 from discrim.threads import on_one_blas_thread_throughout
 
@@ -25,8 +25,8 @@ def documentation_site() -> str:
 
 
 def public_estimator(cls: Kind) -> Kind:
-    """Decorate a class: fill in its docstring, link its diagram to its page, run its methods on one BLAS thread."""
-    cls.__doc__ = fill(cls.__doc__, SHARED)
+    """Decorate a class: fill in its docstrings, link its diagram to its page, run its methods on one BLAS thread."""
+    fill_estimator(cls)
     cls._get_doc_link = _doc_link  # type: ignore[attr-defined]
     on_one_blas_thread_throughout(cls)
     return cls

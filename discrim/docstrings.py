@@ -1,72 +1,233 @@
-"""Shared paragraphs of estimator docstrings: a line {like_this} is replaced by the paragraph of that name.
+"""Shared parts of docstrings, written once and filled in when a class is defined.
 
-In the section Attributes, such a line adds the attributes that the docstring does not describe itself. Parameters are
-written out in each docstring, because editors show them from the source.
+A line {like_this} is replaced by the paragraph of that name; entries that the docstring describes itself are left out.
+An entry "name: text" gets the type that all parameters or attributes of that name have, and the constructor's default:
+
+    tol: Relative duality gap at which the SVM stops.
+
+becomes, in a class with tol=1e-10,
+
+    tol : float, default=1e-10
+        Relative duality gap at which the SVM stops.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from inspect import Parameter, isfunction, signature
 from textwrap import dedent, indent
+from typing import Any
 
 _PLACE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
-_ATTRIBUTE = re.compile(r"^(?=\w+_ : )", re.MULTILINE)  # the start of a fitted attribute
+_START = re.compile(r"^(?=\w+_ : |\w+: |\{)", re.MULTILINE)  # of an entry
+_SHORT = re.compile(r"^( *)(\w+): (.*)$", re.MULTILINE)  # an entry without its type
 
-_FITTED = """\
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
-    n_components_ : int
-        Number of components.
-    rank_ : int
-        Numerical rank of the centred rows.
-    solver_ : str
-        The solver that was used, and the reason for the choice.
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in fit.
-"""
-_VIP = """\
-    vip_ : array of shape (n_features,)
-        Variable importance in projection (VIP) of each feature over all components; the mean square is 1.
-"""
+PER_COMPONENT = "array of shape (n_components_,)"
+PER_FEATURE = "array of shape (n_features,)"
+KINDS: dict[str, str] = {
+    "C": "float",
+    "cv": "int, splitter or list of (training, test) row numbers",
+    "class_weight": 'dict, "balanced" or None',
+    "label_weight": "float",
+    "max_iter": "int",
+    "missing": '{"pairwise"} or None',
+    "n_components": "int, float or None",
+    "penalty": "float",
+    "priors": 'array of shape (n_classes,), "equal" or None',
+    "random_state": "int, RandomState or None",
+    "scale_labels": "bool",
+    "shrinkage": 'float, "ledoit_wolf", "oas" or "cv"',
+    "store_covariance": "bool",
+    "tol": "float",
+    "classes_": "array of shape (n_classes,)",
+    "coef_": "array of shape (n_classes, n_features), or (1, n_features) with two classes",
+    "components_": "array of shape (n_components_, n_features)",
+    "covariance_": "array of shape (n_features, n_features)",
+    "duality_gap_": "float",
+    "eigenvalues_": PER_COMPONENT,
+    "explained_variance_": PER_COMPONENT,
+    "explained_variance_ratio_": PER_COMPONENT,
+    "intercept_": "array of shape (n_classes,), or (1,) with two classes",
+    "mean_": PER_FEATURE,
+    "n_components_": "int",
+    "n_features_in_": "int",
+    "n_iter_": "int",
+    "n_supervised_": "int",
+    "objective_": "array of shape (n_iter_ + 1,)",
+    "path_": "PathScores or None",
+    "r2x_": PER_COMPONENT,
+    "r2y_": PER_COMPONENT,
+    "rank_": "int",
+    "shrinkage_": "float",
+    "singular_values_": PER_COMPONENT,
+    "solver_": "str",
+    "vip_": PER_FEATURE,
+    "x_loadings_": "array of shape (n_features, n_components_)",
+    "x_weights_": "array of shape (n_features, n_components_)",
+    "y_loadings_": "array of shape (n_classes, n_components_)",
+}
+
 SHARED: dict[str, str] = {
-    "fitted": _FITTED,
-    "fitted_with_vip": _VIP + _FITTED,
+    # parameters
+    "gaps": """\
+missing: Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have
+    the cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
+""",
+    "weighting": """\
+priors: Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
+class_weight: Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
+store_covariance: If True, store the d×d within-class covariance as covariance_.
+""",
+    "weighting_and_gaps": "{weighting}\n{gaps}\n",
+    "discriminant_count": """\
+n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+    separation, None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement.
+""",
+    "shuffling": "random_state: Seed for shuffling the folds; None for unshuffled folds.\n",
+    "factor_count": """\
+n_components: Number of factors. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that
+    reach this share of their eigenvalues.
+""",
+    "label_weight": """\
+label_weight: Weight α of the labels' loss relative to the reconstruction of the rows. Rows are centred and divided by
+    one scalar (mean square length 1), so α has the same meaning for every table.
+""",
+    "alternating": """\
+{factor_count}
+{label_weight}
+penalty: Penalty β on the classifier's weights; without it there is no minimum if the classes are separable.
+tol: Relative decrease of the objective per round below which to stop.
+max_iter: Maximum number of rounds.
+""",
+    "svm": """\
+C: Weight of the hinge losses. The SVM is fitted to centred rows divided by one scalar (mean square length 1), so C has
+    the same meaning for every table.
+tol: Relative duality gap at which the SVM stops.
+max_iter: Maximum number of passes over the rows.
+""",
+    # attributes
+    "fitted": """\
+components_: Directions, one per row.
+mean_: Mean of the rows, which transform subtracts.
+n_components_: Number of components.
+rank_: Numerical rank of the centred rows.
+solver_: The solver that was used, and the reason for the choice.
+classes_: The labels, sorted.
+n_features_in_: Number of features seen in fit.
+""",
+    "importance": """\
+vip_: Variable importance in projection (VIP) of each feature over all components; the mean square is 1.
+""",
+    "fitted_with_vip": "{importance}\n{fitted}\n",
+    "orthonormal": "components_: Directions, one per row, orthonormal.\n",
+    "found_rank": "rank_: Numerical rank (with the Lanczos solver, the number of directions found).\n",
+    "variances": """\
+eigenvalues_: Variance of the rows along each direction (divided by n).
+explained_variance_ratio_: Share of the total variance explained by each direction.
+""",
+    "alternating_factors": """\
+{variances}
+class_coef_ : array of shape (n_classes, n_components_)
+    Weights of the classifier for the features.
+class_intercept_ : array of shape (n_classes,)
+    Intercepts of the classifier.
+objective_: Objective at the start and after every round; it never rises.
+n_iter_: Number of rounds.
+{fitted_with_vip}
+""",
+    "fitted_svm": """\
+duality_gap_: Relative duality gap reached by the SVM.
+n_iter_: Number of passes over the rows.
+""",
+    "least_squares": """\
+x_loadings_: p_h, with x ≈ mean_ + Σ_h t_h p_h.
+y_loadings_: q_h, with one-hot labels ≈ their mean + Σ_h t_h q_h.
+eigenvalues_: Variance of the one-hot labels explained by each component, SS_h/n.
+explained_variance_ratio_: Share of the variance of the one-hot labels explained by each component (R²Y).
+r2x_: Share of the variance of the rows explained by each component, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
+r2y_: The same as `explained_variance_ratio_` (R²Y).
+coef_: Weights of the linear scores that classify rows.
+intercept_: Constants of these scores.
+{fitted}
+""",
+    "chosen_shrinkage": """\
+shrinkage_: γ that was used.
+path_: With "cv", the shrinkages that were tried, with their held-out accuracies and log losses.
+""",
     "fitted_discriminants": """\
-    n_discriminants_ : int
-        Number of components that are discriminants; the others are PCA of the orthogonal complement.
-    structure_coefficients_ : array of shape (n_components_, n_features)
-        Correlation of each feature with each component.
-    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
-        Weights of the linear scores that classify rows; all discriminants are used.
-    intercept_ : array of shape (n_classes,), or (1,) with two classes
-        Constants of these scores.
-    means_ : array of shape (n_classes, n_features)
-        Mean of each class.
-    priors_ : array of shape (n_classes,)
-        Prior probabilities of the classes.
-    xbar_ : array of shape (n_features,)
-        Mean of the class means, weighted by priors_.
-    scalings_ : array of shape (n_features, n_components_)
-        components_, transposed.
-    covariance_ : array of shape (n_features, n_features)
-        S_w/n, if store_covariance=True.
-"""
-    + _VIP
-    + _FITTED,
+explained_variance_ratio_: Share of the between-class separation along each discriminant; 0 for further components.
+n_discriminants_ : int
+    Number of components that are discriminants; the others are PCA of the orthogonal complement.
+structure_coefficients_ : array of shape (n_components_, n_features)
+    Correlation of each feature with each component.
+coef_: Weights of the linear scores that classify rows; all discriminants are used.
+intercept_: Constants of these scores.
+means_ : array of shape (n_classes, n_features)
+    Mean of each class.
+priors_ : array of shape (n_classes,)
+    Prior probabilities of the classes.
+xbar_ : array of shape (n_features,)
+    Mean of the class means, weighted by priors_.
+scalings_ : array of shape (n_features, n_components_)
+    components_, transposed.
+covariance_: S_w/n, if store_covariance=True.
+{fitted_with_vip}
+""",
+    # sections of methods
+    "of_rows": """\
+Parameters
+----------
+X : array, data frame or sparse matrix of shape (n_samples, n_features)
+    Samples.
+""",
+    "predicted": """\
+{of_rows}
+
+Returns
+-------
+labels : array of shape (n_samples,)
+    Predicted class labels.
+""",
+    "probabilities": """\
+{of_rows}
+
+Returns
+-------
+probabilities : array of shape (n_samples, n_classes)
+    Probabilities in the order of classes_.
+""",
 }
 
 
 def fill(text: str | None, common: Mapping[str, str]) -> str | None:
     """Return a docstring with its lines {like_this} replaced; None if Python runs without docstrings."""
     while text is not None and (place := next((one for one in _PLACE.finditer(text) if one[2] in common), None)):
-        entries = _ATTRIBUTE.split(dedent(common[place[2]]))
-        missing = "".join(one for one in entries if not re.search(rf"^ *{_name(one)} : ", text, re.MULTILINE))
+        entries = _START.split(dedent(common[place[2]]))
+        missing = "".join(one for one in entries if not re.search(rf"^ *{_name(one)} ?: ", text, re.MULTILINE))
         text = text[: place.start()] + indent(missing, place[1]).rstrip() + text[place.end() :]
     return text
 
 
 def _name(entry: str) -> str:
-    return re.escape(entry.split(" : ")[0])
+    return re.escape(re.split(" ?: ", entry, maxsplit=1)[0])
+
+
+def fill_estimator(cls: Any) -> None:
+    """Fill in the docstrings of a class and of its methods."""
+    parameters = signature(cls.__init__).parameters
+
+    def typed(entry: re.Match[str]) -> str:
+        space, name, text = entry.groups()
+        if name not in KINDS:
+            return entry[0]
+        default = parameters[name].default if name in parameters else Parameter.empty
+        shown = f'"{default}"' if isinstance(default, str) else repr(default)
+        given = "" if default is Parameter.empty else f", default={shown}"
+        return f"{space}{name} : {KINDS[name]}{given}\n{space}    {text}"
+
+    members = (getattr(one, "fn", getattr(one, "method", one)) for one in vars(cls).values())  # without decorators
+    for one in (cls, *filter(isfunction, members)):
+        text = fill(one.__doc__, SHARED)
+        if text is not None:
+            one.__doc__ = _SHORT.sub(typed, text) if one is cls else text

@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 import discrim
-from discrim.docstrings import fill
+from discrim.docstrings import fill, fill_estimator
 from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
 from discrim.registry import PUBLIC
 
@@ -50,7 +50,42 @@ def test_shared_docstring_parts_give_way_to_own_descriptions():
     common = {"fitted": "{first}\nrank_ : int\n    Other words.\n", "first": "solver_ : str\n    How.\n"}
     assert fill(own, common) == own.replace("{fitted}", "solver_ : str\n        How.")
     assert fill(None, common) is None
+    nested = {"all": "solver_: How.\n{first}\n", "first": "rank_: Number.\n"}
+    assert fill("solver_ : str\n    Own.\n{all}", nested) == "solver_ : str\n    Own.\nrank_: Number."
     assert fill("Class of another package.\n\n    {other}\n", common).endswith("{other}\n")
+
+
+def test_short_entries_get_the_type_of_their_name_and_the_default_of_the_constructor():
+    class Own:
+        """Rows.
+
+        tol: When to stop,
+            relative to the first.
+        kernel: No common type.
+        rank_: Number of directions.
+        Note: Any text.
+        """
+
+        def __init__(self, tol=0.5, kernel="rbf", cv="none"):
+            """
+            Set.
+
+            tol: Text.
+            """
+
+        def predict(self, X):
+            """
+            Predict.
+
+            {predicted}
+            """
+
+    fill_estimator(Own)
+    lines = [line.strip() for line in Own.__doc__.splitlines()]
+    assert lines[2:5] == ["tol : float, default=0.5", "When to stop,", "relative to the first."]
+    assert lines[5:9] == ["kernel: No common type.", "rank_ : int", "Number of directions.", "Note: Any text."]
+    assert "\n            labels : array of shape (n_samples,)\n" in Own.predict.__doc__
+    assert "tol: Text." in Own.__init__.__doc__
 
 
 @pytest.mark.parametrize("shown", [*map(discrim.__getattr__, PUBLIC), KernelNaiveBayes], ids=lambda one: one.__name__)

@@ -58,31 +58,26 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ----------
     n_components : int, default=2
         Number of hidden units.
-    max_iter : int, default=200
-        Maximum number of L-BFGS steps; few steps also keep the weights small.
+    max_iter: Maximum number of L-BFGS steps; few steps also keep the weights small.
     alpha : float, default=0.0
         Penalty on ‖W‖².
-    random_state : int, RandomState or None, default=None
-        Seed of the initial weights.
+    random_state: Seed of the initial weights.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        W.
-    intercept_ : ndarray of shape (n_components,)
+    components_: W.
+    intercept_ : array of shape (n_components,)
         b, the biases of the hidden units.
-    output_intercept_ : ndarray of shape (n_features,)
+    output_intercept_ : array of shape (n_features,)
         c, the biases of the outputs.
-    data_min_ : ndarray of shape (n_features,)
+    data_min_ : array of shape (n_features,)
         Minimum of each column.
-    data_range_ : ndarray of shape (n_features,)
+    data_range_ : array of shape (n_features,)
         Range of each column.
     loss_ : float
         Final value of the objective.
-    n_iter_ : int
-        Number of L-BFGS steps.
-    n_features_in_ : int
-        Number of features seen in fit.
+    n_iter_: Number of L-BFGS steps.
+    n_features_in_: Number of features seen in fit.
 
     References
     ----------

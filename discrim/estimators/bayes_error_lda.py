@@ -77,51 +77,34 @@ class BayesErrorLDA(DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=2
-        Number of components. A fraction in (0, 1) keeps as many as LDA would need for this share of the separation,
-        None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement.
-    shrinkage : float, "ledoit_wolf", "oas" or "cv", default="cv"
-        γ in [0, 1], or a rule: the formula of Ledoit and Wolf, that of Chen et al. (oracle approximating shrinkage), or
-        "cv" by held-out rows of the nearest-centroid classifier. "cv" chooses the smallest log loss among all values
-        within one standard error of the highest accuracy (a sparse table with more than 5,000 rows and columns uses a
-        sample of 1,000 rows; a warning is issued).
-    cv : int, splitter or list of (training, test) row numbers, default=5
-        Folds for "cv" and for the reported error. An int divides the distinct rows of each class evenly, as
+    n_components: Number of components. A fraction in (0, 1) keeps as many as LDA would need for this share of the
+        separation, None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement.
+    shrinkage: γ in [0, 1], or a rule: the formula of Ledoit and Wolf, that of Chen et al. (oracle approximating
+        shrinkage), or "cv" by held-out rows of the nearest-centroid classifier. "cv" chooses the smallest log loss
+        among all values within one standard error of the highest accuracy (a sparse table with more than 5,000 rows and
+        columns uses a sample of 1,000 rows; a warning is issued).
+    cv: Folds for "cv" and for the reported error. An int divides the distinct rows of each class evenly, as
         scikit-learn's StratifiedKFold does. Copies of a row stay in one fold, so weights are equivalent to repetition.
         Ridges are compared on at most 1,000 evenly spaced rows of a fold. None (for another shrinkage) uses no folds:
         the fit takes half the time, and errors come from an analytic estimate.
     nested : bool, default=False
         If True, the first 1, 2, … components are useful by themselves (slightly worse together than k chosen jointly);
         if False, the widest are first.
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities p, for the objective and for prediction, in the order of classes_; None uses the class
+    priors: Class probabilities p, for the objective and for prediction, in the order of classes_; None uses the class
         frequencies.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
-    store_covariance : bool, default=False
-        If True, store the d×d within-class covariance as covariance_.
-    missing : {"pairwise"} or None, default=None
-        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
-        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
+    class_weight: Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
+    store_covariance: If True, store the d×d within-class covariance as covariance_.
+    {gaps}
     n_init : int, default=8
         Number of random starts, in addition to LDA's directions and Loog's.
-    random_state : int, RandomState or None, default=None
-        Seed of the random starts, and for shuffling the folds; None uses 0 and unshuffled folds.
+    random_state: Seed of the random starts, and for shuffling the folds; None uses 0 and unshuffled folds.
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Ratio of between-class variance to Σ_γ along each component; 0 for components beyond the discriminants.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the between-class separation along each discriminant; 0 for further components.
-    covariance_ : array of shape (n_features, n_features)
-        Σ_γ, if store_covariance=True.
-    shrinkage_ : float
-        γ that was used.
-    path_ : PathScores or None
-        With "cv", the shrinkages that were tried, with their held-out accuracies and log losses.
+    eigenvalues_: Ratio of between-class variance to Σ_γ along each component; 0 for components beyond the
+        discriminants.
+    covariance_: Σ_γ, if store_covariance=True.
+    {chosen_shrinkage}
     pair_errors_ : array of shape (n_classes, n_classes)
         Rate at which new rows of two classes are confused in these components (equal priors, Gaussian), from held-out
         class means along training directions, over the folds of cv. It exceeds ½ if training rows pointed the wrong

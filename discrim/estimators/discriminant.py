@@ -23,6 +23,7 @@ from discrim.core.discriminants import Discriminants, WhitenedClasses, standardi
 from discrim.core.eigen import discriminant_count, require_directions
 from discrim.core.problem import Folding, Needs, Problem
 from discrim.core.ratio import Covariance, Ratio, chosen_shrinkage
+from discrim.doc_links import public_estimator
 from discrim.estimators.base import Reducer
 from discrim.estimators.fitting import fitted_attribute, solved
 from discrim.estimators.solution import Solution
@@ -31,7 +32,6 @@ from discrim.tables.foreign_arrays import as_given
 from discrim.tables.rows import projected
 from discrim.tables.validation import require_representable
 from discrim.tables.warn_once import warn
-from discrim.threads import on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]
 SCORES_AT_ONCE = 2**22  # rows × classes held while predicting
@@ -98,7 +98,7 @@ def _around_nearest(
     return result
 
 
-@on_one_blas_thread_throughout
+@public_estimator
 class CentroidClassifier(ClassifierMixin):
     """Mixin for reducers that predict by a fitted `CentroidRule`."""
 
@@ -107,10 +107,7 @@ class CentroidClassifier(ClassifierMixin):
     def decision_function(self: Any, X: ArrayLike) -> NDArray[np.float64]:
         """Compute the scores of the classes.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
+        {of_rows}
 
         Returns
         -------
@@ -125,15 +122,7 @@ class CentroidClassifier(ClassifierMixin):
     def predict(self: Any, X: ArrayLike) -> NDArray[Any]:
         """Predict the label of the nearest centroid.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : array of shape (n_samples,)
-            Predicted class labels.
+        {predicted}
         """
         table = self._fitted_table(X)  # raises if not fitted
         nearest = np.concatenate([part.argmax(axis=1) for part in self._rule.scores(table, self.mean_)])
@@ -294,10 +283,7 @@ class DiscriminantReducer(CentroidClassifier, Reducer):
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Compute the log probability of every class, for Gaussian classes with equal covariances.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
+        {of_rows}
 
         Returns
         -------
@@ -313,15 +299,7 @@ class DiscriminantReducer(CentroidClassifier, Reducer):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Compute the probability of every class, for Gaussian classes with equal covariances.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        probabilities : array of shape (n_samples, n_classes)
-            Probabilities in the order of classes_.
+        {probabilities}
         """
         return as_given(np.exp(self._log_probabilities(X)), X)
 

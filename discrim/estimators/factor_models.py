@@ -163,36 +163,12 @@ class LogisticPCA(AlternatingReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of factors. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that reach
-        this share of their eigenvalues.
-    label_weight : float, default=3.0
-        Weight α of the labels' loss relative to the reconstruction of the rows. Rows are centred and divided by one
-        scalar (mean square length 1), so α has the same meaning for every table.
-    penalty : float, default=0.01
-        Penalty β on the classifier's weights; without it there is no minimum if the classes are separable.
-    tol : float, default=1e-5
-        Relative decrease of the objective per round below which to stop.
-    max_iter : int, default=200
-        Maximum number of rounds.
+    {alternating}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        W, rotated to the principal axes of the rows in its span; orthonormal rows.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance of the rows along each direction.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the total variance explained by each direction.
-    class_coef_ : array of shape (n_classes, n_components_)
-        Weights of the classifier for the features.
-    class_intercept_ : array of shape (n_classes,)
-        Intercepts of the classifier.
-    objective_ : array of shape (n_iter_ + 1,)
-        Objective at the start and after every round; it never rises.
-    n_iter_ : int
-        Number of rounds.
-    {fitted_with_vip}
+    components_: W, rotated to the principal axes of the rows in its span; orthonormal rows.
+    {alternating_factors}
 
     References
     ----------
@@ -237,36 +213,12 @@ class SupportVectorDecomposition(AlternatingReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of factors. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that reach
-        this share of their eigenvalues.
-    label_weight : float, default=1.0
-        Weight α of the labels' loss relative to the reconstruction of the rows. Rows are centred and divided by one
-        scalar (mean square length 1), so α has the same meaning for every table.
-    penalty : float, default=0.01
-        Penalty β on the classifier's weights; without it there is no minimum if the classes are separable.
-    tol : float, default=1e-5
-        Relative decrease of the objective per round below which to stop.
-    max_iter : int, default=200
-        Maximum number of rounds.
+    {alternating}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        W, rotated to the principal axes of the rows in its span; orthonormal rows.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance of the rows along each direction.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the total variance explained by each direction.
-    class_coef_ : array of shape (n_classes, n_components_)
-        Weights of the classifier for the features.
-    class_intercept_ : array of shape (n_classes,)
-        Intercepts of the classifier.
-    objective_ : array of shape (n_iter_ + 1,)
-        Objective at the start and after every round; it never rises.
-    n_iter_ : int
-        Number of rounds.
-    {fitted_with_vip}
+    components_: W, rotated to the principal axes of the rows in its span; orthonormal rows.
+    {alternating_factors}
 
     References
     ----------
@@ -308,18 +260,14 @@ class SupervisedProbabilisticPCA(Reducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of factors. None uses the number of label contrasts, C − 1 (at most the rank); a fraction in (0, 1) keeps
-        the fewest of these that reach this share of their eigenvalues.
+    n_components: Number of factors. None uses the number of label contrasts, C − 1 (at most the rank); a fraction in
+        (0, 1) keeps the fewest of these that reach this share of their eigenvalues.
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        (W_xᵀW_x/σ_x² + I)⁻¹W_xᵀ/σ_x², one row per factor.
-    eigenvalues_ : array of shape (n_components_,)
-        Joint variance of rows and labels along each factor, relative to their noise, in the unit of the rows.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of that variance explained by each factor.
+    components_: (W_xᵀW_x/σ_x² + I)⁻¹W_xᵀ/σ_x², one row per factor.
+    eigenvalues_: Joint variance of rows and labels along each factor, relative to their noise, in the unit of the rows.
+    explained_variance_ratio_: Share of that variance explained by each factor.
     noise_variance_ : float
         σ_x², in the span of the rows.
     label_noise_variance_ : float
@@ -410,33 +358,20 @@ class SupervisedExponentialPCA(FactorReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of factors. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that reach
-        this share of their eigenvalues.
-    label_weight : float, default=1.0
-        Weight α of the labels' loss relative to the reconstruction of the rows. Rows are centred and divided by one
-        scalar (mean square length 1), so α has the same meaning for every table.
-    penalty : float, default=1.0
-        Penalty β on the weights that map factors to rows and labels.
-    tol : float, default=1e-7
-        Relative decrease of the objective per step below which to stop.
-    max_iter : int, default=200
-        Maximum number of steps.
+    {factor_count}
+    {label_weight}
+    penalty: Penalty β on the weights that map factors to rows and labels.
+    tol: Relative decrease of the objective per step below which to stop.
+    max_iter: Maximum number of steps.
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, rotated to the principal axes of the rows in their span; orthonormal rows.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance of the rows along each direction.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the total variance explained by each direction.
-    objective_ : array of shape (n_iter_ + 1,)
-        Objective at the start and after every step; it never rises.
+    components_: Directions, rotated to the principal axes of the rows in their span; orthonormal rows.
+    {variances}
+    objective_: Objective at the start and after every step; it never rises.
     factor_weights_ : array
         Nonzero eigenvalues of M, largest first: k ones if the relaxation is tight.
-    n_iter_ : int
-        Number of steps.
+    n_iter_: Number of steps.
     {fitted_with_vip}
 
     References

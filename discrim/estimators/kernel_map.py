@@ -60,10 +60,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Further parameters of the kernel, such as {"degree": 2} for "poly".
     n_landmarks : int, default=None
         Number of landmarks (Nyström). None uses all rows up to 5,000, which is exact, and 1,000 landmarks above that.
-    cv : int, splitter or list of (training, test) row numbers, default=5
-        Folds for gamma="cv".
-    random_state : int, RandomState or None, default=None
-        Seed of the landmarks, which are drawn by content, and for shuffling the folds.
+    cv: Folds for gamma="cv".
+    random_state: Seed of the landmarks, which are drawn by content, and for shuffling the folds.
 
     Attributes
     ----------
@@ -71,14 +69,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         γ that was used; None if the kernel has none, or if it is not "rbf" and uses scikit-learn's default.
     tried_ : tuple of TriedKernel
         Held-out accuracy and log loss of every γ that was tried; empty without "cv".
-    eigenvalues_ : ndarray of shape (n_components,)
-        Variance of the rows along each coordinate.
-    landmarks_ : ndarray or sparse array of shape (n_landmarks, n_features)
+    eigenvalues_: Variance of the rows along each coordinate.
+    landmarks_ : array or sparse array of shape (n_landmarks, n_features)
         Landmark rows.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_components_ : int
-        Number of coordinates.
+    n_features_in_: Number of features seen in fit.
+    n_components_: Number of coordinates.
 
     References
     ----------

@@ -58,18 +58,8 @@ class FisherLDA(DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the separation,
-        None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement.
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
-    store_covariance : bool, default=False
-        If True, store the d×d within-class covariance as covariance_.
-    missing : {"pairwise"} or None, default=None
-        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
-        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
+    {discriminant_count}
+    {weighting_and_gaps}
     covariance_estimator : estimator or None, default=None
         Estimator of each class's covariance, an object with fit(X) and covariance_ such as sklearn.covariance.OAS().
         The average over the classes, weighted by their shares, replaces S_w/n. None uses the empirical covariances.
@@ -77,14 +67,8 @@ class FisherLDA(DiscriminantReducer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Ratio of between- to within-class variance along each discriminant; 0 for further components.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the between-class separation along each discriminant; 0 for further components.
-    covariance_ : array of shape (n_features, n_features)
-        S_w/n if store_covariance=True, or the estimate of covariance_estimator.
+    eigenvalues_: Ratio of between- to within-class variance along each discriminant; 0 for further components.
+    covariance_: S_w/n if store_covariance=True, or the estimate of covariance_estimator.
     {fitted_discriminants}
 
     References
@@ -176,40 +160,20 @@ class RegularizedLDA(DiscriminantReducer):
         Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the separation,
         "cv" chooses by cross-validation, None keeps all discriminants. Components beyond the discriminants are PCA of
         the orthogonal complement.
-    shrinkage : float, "ledoit_wolf", "oas" or "cv", default="cv"
-        γ in [0, 1], or a rule: the formula of Ledoit and Wolf, that of Chen et al. (oracle approximating shrinkage), or
-        "cv" by held-out rows of the nearest-centroid classifier. "cv" chooses the smallest log loss among all values
-        within one standard error of the highest accuracy.
-    cv : int, splitter or list of (training, test) row numbers, default=5
-        Folds for "cv". An int divides the distinct rows of each class evenly, as scikit-learn's StratifiedKFold does.
+    shrinkage: γ in [0, 1], or a rule: the formula of Ledoit and Wolf, that of Chen et al. (oracle approximating
+        shrinkage), or "cv" by held-out rows of the nearest-centroid classifier. "cv" chooses the smallest log loss
+        among all values within one standard error of the highest accuracy.
+    cv: Folds for "cv". An int divides the distinct rows of each class evenly, as scikit-learn's StratifiedKFold does.
         Copies of a row stay in one fold, so weights are equivalent to repetition. Ridges are compared on at most 1,000
         evenly spaced rows of a fold.
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
-    store_covariance : bool, default=False
-        If True, store the d×d within-class covariance as covariance_.
-    missing : {"pairwise"} or None, default=None
-        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
-        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling the folds; None for unshuffled folds.
+    {weighting_and_gaps}
+    {shuffling}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Ratio of between-class variance to Σ_γ along each discriminant; 0 for further components.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the between-class separation along each discriminant; 0 for further components.
-    covariance_ : array of shape (n_features, n_features)
-        Σ_γ, if store_covariance=True.
-    shrinkage_ : float
-        γ that was used.
-    path_ : PathScores or None
-        With "cv", the shrinkages that were tried, with their held-out accuracies and log losses.
+    eigenvalues_: Ratio of between-class variance to Σ_γ along each discriminant; 0 for further components.
+    covariance_: Σ_γ, if store_covariance=True.
+    {chosen_shrinkage}
     {fitted_discriminants}
 
     References
@@ -279,29 +243,14 @@ class PCALDA(DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the separation,
-        None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement.
+    {discriminant_count}
     pca_components : int, float or None, default=None
         m as an int, as a fraction of the variance in (0, 1), or None for the rank of S_w.
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
-    store_covariance : bool, default=False
-        If True, store the d×d within-class covariance as covariance_.
-    missing : {"pairwise"} or None, default=None
-        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
-        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
+    {weighting_and_gaps}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Ratio of between- to within-class variance along each discriminant; 0 for further components.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the between-class separation along each discriminant; 0 for further components.
+    eigenvalues_: Ratio of between- to within-class variance along each discriminant; 0 for further components.
     pca_components_ : int
         m that was used.
     {fitted_discriminants}
@@ -387,34 +336,18 @@ class HeteroscedasticLDA(DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the criterion,
-        None all along which the classes differ. Further components are PCA of the orthogonal complement.
-    shrinkage : float, "ledoit_wolf", "oas" or "cv", default="cv"
-        γ in [0, 1] for Σ_γ = (1−γ) S_w/n + γ τ I, or a rule, as in RegularizedLDA.
-    cv : int, splitter or list of (training, test) row numbers, default=5
-        Folds for "cv", as in RegularizedLDA.
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
-    store_covariance : bool, default=False
-        If True, store the d×d within-class covariance as covariance_.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling the folds; None for unshuffled folds.
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        criterion, None all along which the classes differ. Further components are PCA of the orthogonal complement.
+    shrinkage: γ in [0, 1] for Σ_γ = (1−γ) S_w/n + γ τ I, or a rule, as in RegularizedLDA.
+    cv: Folds for "cv", as in RegularizedLDA.
+    {weighting}
+    {shuffling}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Criterion along each discriminant; 0 for further components.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the criterion along each discriminant; 0 for further components.
-    shrinkage_ : float
-        γ that was used.
-    path_ : PathScores or None
-        With "cv", the shrinkages that were tried, with their held-out accuracies and log losses.
+    eigenvalues_: Criterion along each discriminant; 0 for further components.
+    explained_variance_ratio_: Share of the criterion along each discriminant; 0 for further components.
+    {chosen_shrinkage}
     {fitted_discriminants}
 
     References

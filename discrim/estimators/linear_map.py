@@ -28,12 +28,10 @@ class LinearMap(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        Change of each feature per unit of each column.
-    offset_ : ndarray of shape (n_components,)
+    components_: Change of each feature per unit of each column.
+    offset_ : array of shape (n_components,)
         Features of a row of zeros.
-    n_features_in_ : int
-        Number of features seen in fit.
+    n_features_in_: Number of features seen in fit.
 
     Examples
     --------

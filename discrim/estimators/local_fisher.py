@@ -48,9 +48,8 @@ class LocalFisherDiscriminant(Reducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of these that
-        reach this share of their eigenvalues.
+    n_components: Number of components. None uses C − 1 (at most the rank); a fraction in (0, 1) keeps the fewest of
+        these that reach this share of their eigenvalues.
     neighbors : int, default=7
         The neighbour in the same class whose distance is a row's scale; the farthest if there are fewer.
     shrinkage : float, default=0.1
@@ -60,12 +59,8 @@ class LocalFisherDiscriminant(Reducer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Ratio of local between- to within-class spread along each direction.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each eigenvalue in the sum over all directions.
+    eigenvalues_: Ratio of local between- to within-class spread along each direction.
+    explained_variance_ratio_: Share of each eigenvalue in the sum over all directions.
     {fitted_with_vip}
 
     References
@@ -178,9 +173,8 @@ class PairwiseEigenvectors(Reducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. None uses the leading eigenvector of every ordered pair (at most the rank); a fraction in
-        (0, 1) keeps the fewest of these that reach this share of their eigenvalues.
+    n_components: Number of components. None uses the leading eigenvector of every ordered pair (at most the rank); a
+        fraction in (0, 1) keeps the fewest of these that reach this share of their eigenvalues.
     ridge : float, default=0.1
         Multiple of the mean variance of class b that is added to its moments (ε or γ in the paper).
     centre : bool, default=True
@@ -191,20 +185,14 @@ class PairwiseEigenvectors(Reducer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row, scaled so that the moments of class b (with the ridge) are 1.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts if `centre` is True.
-    eigenvalues_ : array of shape (n_components_,)
-        λ, the ratio of the second moments of class a and class b along each direction.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each λ in the sum over all eigenvectors of all pairs.
+    components_: Directions, one per row, scaled so that the moments of class b (with the ridge) are 1.
+    mean_: Mean of the rows, which transform subtracts if `centre` is True.
+    eigenvalues_: λ, the ratio of the second moments of class a and class b along each direction.
+    explained_variance_ratio_: Share of each λ in the sum over all eigenvectors of all pairs.
     pairs_ : array of shape (n_components_, 2)
         Classes a and b of each direction, as indices into classes_.
-    n_components_ : int
-        Number of directions.
-    rank_ : int
-        Numerical rank of the rows.
+    n_components_: Number of directions.
+    rank_: Numerical rank of the rows.
     {fitted_with_vip}
 
     References

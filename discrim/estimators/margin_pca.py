@@ -51,9 +51,8 @@ class MarginPCA(Reducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the spread, None
-        all directions up to the numerical rank.
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        spread, None all directions up to the numerical rank.
     pairs : {"all", "mean", "median", "nearest"}, default="all"
         The differences to use, see above.
     enemies : {"each", "any"}, default="each"
@@ -66,14 +65,10 @@ class MarginPCA(Reducer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row, orthonormal.
-    eigenvalues_ : array of shape (n_components_,)
-        Eigenvalues of A divided by the total weight.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each direction in the sum of all eigenvalues.
-    rank_ : int
-        Numerical rank (with the Lanczos solver, the number of directions found).
+    {orthonormal}
+    eigenvalues_: Eigenvalues of A divided by the total weight.
+    explained_variance_ratio_: Share of each direction in the sum of all eigenvalues.
+    {found_rank}
     {fitted}
 
     References
@@ -224,22 +219,17 @@ class MaximumMarginCriterion(Reducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the positive
-        eigenvalues, None the directions along which S_b exceeds weight·S_w (at least one).
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        positive eigenvalues, None the directions along which S_b exceeds weight·S_w (at least one).
     weight : float, default=1.0
         Weight of the within-class scatter (≥ 0).
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row, orthonormal.
-    eigenvalues_ : array of shape (n_components_,)
-        Eigenvalues of the difference of scatters divided by the total weight.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each direction in the sum of the positive eigenvalues.
-    rank_ : int
-        Numerical rank (with the Lanczos solver, the number of directions found).
+    {orthonormal}
+    eigenvalues_: Eigenvalues of the difference of scatters divided by the total weight.
+    explained_variance_ratio_: Share of each direction in the sum of the positive eigenvalues.
+    {found_rank}
     {fitted_with_vip}
 
     References

@@ -55,34 +55,24 @@ class MaxMarginPCA(Reducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components K. A fraction in (0, 1) uses as many as PCA needs to explain this share of the variance,
-        None all directions.
-    C : float, default=1.0
-        Weight of the hinge losses.
-    tol : float, default=1e-9
-        Relative decrease of the objective per round below which to stop.
-    max_iter : int, default=500
-        Maximum number of rounds, of two steps each.
+    n_components: Number of components K. A fraction in (0, 1) uses as many as PCA needs to explain this share of the
+        variance, None all directions.
+    C: Weight of the hinge losses.
+    tol: Relative decrease of the objective per round below which to stop.
+    max_iter: Maximum number of rounds, of two steps each.
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        W, orthonormal rows, sorted by decreasing variance along them.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance along each direction (divided by n).
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the total variance explained by each direction.
-    rank_ : int
-        Number of directions.
+    components_: W, orthonormal rows, sorted by decreasing variance along them.
+    {variances}
+    rank_: Number of directions.
     class_coef_ : array of shape (n_classes, n_components_)
         ν, which applies to latent rows z ≈ ½Wx, with x in units of the rows' root mean square length.
     objective_ : float
         Final objective, from the better of two starts: PCA, and PCA of the shifted rows.
     objective_curve_ : array
         Objective at that start and after every step; it never rises.
-    n_iter_ : int
-        Number of rounds.
+    n_iter_: Number of rounds.
     {fitted_with_vip}
 
     References
@@ -200,33 +190,22 @@ class MarginSubspace(Reducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of Σ‖η_y‖², None
-        all of them, at most C − 1.
-    C : float, default=1.0
-        Weight of the hinge losses. The SVM is fitted to centred rows divided by one scalar (mean square length 1), so C
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of
+        Σ‖η_y‖², None all of them, at most C − 1.
+    C: Weight of the hinge losses. The SVM is fitted to centred rows divided by one scalar (mean square length 1), so C
         has the same meaning for every data set.
-    tol : float, default=1e-10
-        Relative duality gap at which the SVM stops.
-    max_iter : int, default=10_000
-        Maximum number of passes over the rows.
+    tol: Relative duality gap at which the SVM stops.
+    max_iter: Maximum number of passes over the rows.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features)
-        Directions, orthonormal rows.
-    eigenvalues_ : ndarray of shape (n_components_,)
-        Squared singular values of η divided by the total weight.
-    explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Share of each direction in Σ‖η_y‖².
-    rank_ : int
-        Number of directions.
-    class_coef_ : ndarray of shape (n_classes, n_features)
+    components_: Directions, orthonormal rows.
+    eigenvalues_: Squared singular values of η divided by the total weight.
+    explained_variance_ratio_: Share of each direction in Σ‖η_y‖².
+    rank_: Number of directions.
+    class_coef_ : array of shape (n_classes, n_features)
         η, which applies to x − mean_.
-    duality_gap_ : float
-        Relative duality gap reached by the SVM.
-    n_iter_ : int
-        Number of passes over the rows.
+    {fitted_svm}
     {fitted}
 
     References

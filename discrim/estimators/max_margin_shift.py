@@ -80,8 +80,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         classifier the highest held-out accuracy.
     sigma2 : float or None, default=None
         σ² as in the paper: T[X] = X + sigma2 · dual_coef_ @ class_coef_. If given, `shift` is ignored.
-    C : float, default=1.0
-        Weight of the hinge losses; the SVM is fitted to centred rows divided by one scalar (mean square length 1).
+    C: Weight of the hinge losses; the SVM is fitted to centred rows divided by one scalar (mean square length 1).
     n_rounds : int, default=1
         Number of rounds of problem (7) of the paper; each fits the SVM to the rows as shifted in the previous round. 1
         is the closed form. With more rounds the shifted rows are formed, also for PCA.
@@ -99,12 +98,9 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     cv : int, splitter or iterable, default=5
         For "cv": number of folds (at most the size of the smallest class), a splitter for the labelled rows, or pairs
         of arrays of row numbers (training, test).
-    tol : float, default=1e-10
-        Relative duality gap at which the SVM stops.
-    max_iter : int, default=10_000
-        Maximum number of passes over the rows.
-    random_state : int, RandomState or None, default=None
-        Seed of a named embedding, of an extractor without a seed, and of the shuffling of the folds.
+    tol: Relative duality gap at which the SVM stops.
+    max_iter: Maximum number of passes over the rows.
+    random_state: Seed of a named embedding, of an extractor without a seed, and of the shuffling of the folds.
 
     Attributes
     ----------
@@ -118,30 +114,19 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The corresponding σ².
     shift_scores_ : dict
         Held-out accuracy of each shift that was tried; empty without "cv".
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels.
-    class_coef_ : ndarray of shape (n_classes, n_features)
+    classes_: Sorted class labels.
+    class_coef_ : array of shape (n_classes, n_features)
         η, the weights of the SVM.
-    dual_coef_ : ndarray of shape (n_samples, n_classes)
+    dual_coef_ : array of shape (n_samples, n_classes)
         A, with T[X] = X + sigma2_ · dual_coef_ @ class_coef_.
-    duality_gap_ : float
-        Relative duality gap reached by the SVM.
-    n_iter_ : int
-        Number of passes over the rows.
-    components_ : ndarray of shape (n_components, n_features)
-        Directions of the extractor; like the attributes below, available if the extractor has them.
-    mean_ : ndarray of shape (n_features,)
-        Point that the extractor subtracts (discrim.PCA: the mean of the rows before the shift).
-    eigenvalues_ : ndarray of shape (n_components,)
-        Spread of the shifted rows along each direction, divided by the total weight.
-    explained_variance_ratio_ : ndarray of shape (n_components,)
-        Share of that spread explained by each direction.
-    rank_ : int
-        Number of directions.
-    solver_ : str
-        The solver that was used.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {fitted_svm}
+    components_: Directions of the extractor; like the attributes below, available if the extractor has them.
+    mean_: Point that the extractor subtracts (discrim.PCA: the mean of the rows before the shift).
+    eigenvalues_: Spread of the shifted rows along each direction, divided by the total weight.
+    explained_variance_ratio_: Share of that spread explained by each direction.
+    rank_: Number of directions.
+    solver_: The solver that was used.
+    n_features_in_: Number of features seen in fit.
 
     References
     ----------

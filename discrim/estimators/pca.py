@@ -106,36 +106,24 @@ class PCA(PrincipalVariances):
         min(n, d); components beyond the rank have no variance and are arbitrary, but orthonormal.
     whiten : bool, default=False
         If True, transform divides each component by its standard deviation; components without variance are unchanged.
-    missing : {"pairwise"} or None, default=None
-        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
-        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
+    {gaps}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row, orthonormal.
-    mean_ : array of shape (n_features,)
-        Mean of the rows, which transform subtracts.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance along each direction (divided by n).
-    explained_variance_ : array of shape (n_components_,)
-        Variance along each direction, divided by n − 1.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the total variance explained by each direction.
-    singular_values_ : array of shape (n_components_,)
-        Norm of each component's scores over the training rows.
+    {orthonormal}
+    mean_: Mean of the rows, which transform subtracts.
+    eigenvalues_: Variance along each direction (divided by n).
+    explained_variance_: Variance along each direction, divided by n − 1.
+    explained_variance_ratio_: Share of the total variance explained by each direction.
+    singular_values_: Norm of each component's scores over the training rows.
     noise_variance_ : float
         Mean variance (divided by n − 1) of the discarded directions, out of min(n, d).
-    n_components_ : int
-        Number of components.
+    n_components_: Number of components.
     n_samples_, n_samples_seen_ : int
         Number of rows with positive weight.
-    rank_ : int
-        Numerical rank (with the Lanczos solver, the number of directions found).
-    solver_ : str
-        The solver that was used, and the reason for the choice.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {found_rank}
+    solver_: The solver that was used, and the reason for the choice.
+    n_features_in_: Number of features seen in fit.
 
     Notes
     -----
@@ -250,10 +238,7 @@ class PCA(PrincipalVariances):
     def score_samples(self, X: ArrayLike) -> NDArray[Any]:
         """Return the log-likelihood of each sample under the Gaussian model.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
+        {of_rows}
 
         Returns
         -------
@@ -322,9 +307,8 @@ class BayesErrorPCA(PrincipalVariances):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the sum of
-        scores_, None all components up to the numerical rank.
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        sum of scores_, None all components up to the numerical rank.
     score : {"fisher", "bhattacharyya"}, default="fisher"
         "fisher" is the score above. "bhattacharyya" is
         Σ_{a<b} p_a p_b [¼Δ²/(σ_a²+σ_b²) + ½ ln((σ_a²+σ_b²)/(2σ_aσ_b))], which also finds components along which the
@@ -332,18 +316,12 @@ class BayesErrorPCA(PrincipalVariances):
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row, orthonormal.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance along each selected component, divided by n.
-    explained_variance_ : array of shape (n_components_,)
-        Variance along each selected component, divided by n − 1.
-    singular_values_ : array of shape (n_components_,)
-        Norm of each selected component's scores over the training rows.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the total variance explained by each selected component.
-    rank_ : int
-        Numerical rank (with the Lanczos solver, the number of directions found).
+    {orthonormal}
+    eigenvalues_: Variance along each selected component, divided by n.
+    explained_variance_: Variance along each selected component, divided by n − 1.
+    singular_values_: Norm of each selected component's scores over the training rows.
+    explained_variance_ratio_: Share of the total variance explained by each selected component.
+    {found_rank}
     scores_ : array of shape (rank_,)
         Score of every component up to the numerical rank, in PCA's order.
     selected_ : array of shape (n_components_,)

@@ -131,46 +131,24 @@ class PLSDA(PLSReducer):
         Number of components. None uses C − 1; a fraction in (0, 1) keeps the fewest of these that reach this share of
         the label variance they explain together. "cv" chooses from 1 to 10 the fewest within one standard error of the
         highest held-out accuracy.
-    scale_labels : bool, default=False
-        If True, divide each one-hot column by its standard deviation, so small classes count as much as large ones.
-        After a StandardScaler, this is `plsda` of mixOmics.
-    cv : int, splitter or list of (training, test) row numbers, default=None
-        Folds for "cv" and for `q2_`. With None, `q2_` is not computed, unless n_components="cv", which uses 5 folds. An
+    scale_labels: If True, divide each one-hot column by its standard deviation, so small classes count as much as large
+        ones. After a StandardScaler, this is `plsda` of mixOmics.
+    cv: Folds for "cv" and for `q2_`. With None, `q2_` is not computed, unless n_components="cv", which uses 5 folds. An
         int divides the distinct rows of each class evenly.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling the folds; None for unshuffled folds.
+    {shuffling}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Rotations r_h; scores are (x − mean_)ᵀr_h.
-    x_weights_ : array of shape (n_features, n_components_)
-        Unit weights w_h, which apply to the deflated rows.
-    x_loadings_ : array of shape (n_features, n_components_)
-        p_h, with x ≈ mean_ + Σ_h t_h p_h.
-    y_loadings_ : array of shape (n_classes, n_components_)
-        q_h, with one-hot labels ≈ their mean + Σ_h t_h q_h.
-    vip_ : array of shape (n_features,)
-        Variable importance in projection (VIP), √(d Σ_h SS_h w_jh² / Σ_h SS_h) with SS_h = ‖t_h‖²‖q_h‖². The mean
+    components_: Rotations r_h; scores are (x − mean_)ᵀr_h.
+    x_weights_: Unit weights w_h, which apply to the deflated rows.
+    vip_: Variable importance in projection (VIP), √(d Σ_h SS_h w_jh² / Σ_h SS_h) with SS_h = ‖t_h‖²‖q_h‖². The mean
         square is 1; features above 1 are usually considered important.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance of the one-hot labels explained by each component, SS_h/n.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the variance of the one-hot labels explained by each component (R²Y).
-    r2x_ : array of shape (n_components_,)
-        Share of the variance of the rows explained by each component, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
-    r2y_ : array of shape (n_components_,)
-        The same as `explained_variance_ratio_` (R²Y).
     q2_ : array of shape (n_components_,)
         With folds: Q² of each component, 1 − PRESS_h/RSS_{h−1}, from predicted labels of held-out rows. The Q² of all
         components together is 1 − ∏(1 − q2_). A component with a negative value makes predictions worse.
     count_accuracies_ : array of shape (n_tried,)
         With folds: mean held-out accuracy after 1, 2, … components.
-    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
-        Weights of the linear scores that classify rows.
-    intercept_ : array of shape (n_classes,), or (1,) with two classes
-        Constants of these scores.
-    {fitted}
+    {least_squares}
 
     References
     ----------
@@ -242,31 +220,23 @@ class SparsePLSDA(PLSReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=2
-        Number of components. None uses C − 1; a fraction in (0, 1) keeps the fewest of these that reach this share of
-        the label variance they explain together.
+    n_components: Number of components. None uses C − 1; a fraction in (0, 1) keeps the fewest of these that reach this
+        share of the label variance they explain together.
     keep : int, list of int or "cv", default="cv"
         Number of features of each component (ties for the last position are dropped together), or a list with one
         number per component. "cv" chooses the number component by component from 12 geometrically spaced ones: the
         fewest within one standard error of the highest held-out accuracy.
-    scale_labels : bool, default=False
-        If True, divide each one-hot column by its standard deviation, so small classes count as much as large ones.
-    cv : int, splitter or list of (training, test) row numbers, default=5
-        Folds for "cv" and for `stability_`; RepeatedStratifiedKFold gives more of them. An int divides the distinct
+    scale_labels: If True, divide each one-hot column by its standard deviation, so small classes count as much as large
+        ones.
+    cv: Folds for "cv" and for `stability_`; RepeatedStratifiedKFold gives more of them. An int divides the distinct
         rows of each class evenly.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling the folds; None for unshuffled folds.
+    {shuffling}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Rotations r_h; scores are (x − mean_)ᵀr_h. From the second on they also use the features of previous components.
-    x_weights_ : array of shape (n_features, n_components_)
-        Unit weights w_h, each with at most `keep_` nonzero entries.
-    x_loadings_ : array of shape (n_features, n_components_)
-        p_h, with x ≈ mean_ + Σ_h t_h p_h.
-    y_loadings_ : array of shape (n_classes, n_components_)
-        q_h, with one-hot labels ≈ their mean + Σ_h t_h q_h.
+    components_: Rotations r_h; scores are (x − mean_)ᵀr_h. From the second on they also use the features of previous
+        components.
+    x_weights_: Unit weights w_h, each with at most `keep_` nonzero entries.
     selected_ : array of int
         Indices of the features that any component keeps, in column order.
     keep_ : array of shape (n_components_,)
@@ -277,23 +247,9 @@ class SparsePLSDA(PLSReducer):
         With "cv", the numbers of features that were tried.
     keep_accuracies_ : array of shape (n_components_, n_tried) or None
         Mean held-out accuracy of each of them.
-    vip_ : array of shape (n_features,)
-        Variable importance in projection, as in `PLSDA`; 0 for features that no component keeps.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance of the one-hot labels explained by each component.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the variance of the one-hot labels explained by each component (R²Y).
-    r2x_ : array of shape (n_components_,)
-        Share of the variance of the rows explained by each component, ‖t_h‖²‖p_h‖²/‖X‖² (R²X).
-    r2y_ : array of shape (n_components_,)
-        The same as `explained_variance_ratio_` (R²Y).
-    coef_ : array of shape (n_classes, n_features), or (1, n_features) with two classes
-        Weights of the linear scores that classify rows.
-    rank_ : int
-        Upper bound of the numerical rank, from the numbers of distinct rows and of varying columns.
-    intercept_ : array of shape (n_classes,), or (1,) with two classes
-        Constants of these scores.
-    {fitted}
+    vip_: Variable importance in projection, as in `PLSDA`; 0 for features that no component keeps.
+    rank_: Upper bound of the numerical rank, from the numbers of distinct rows and of varying columns.
+    {least_squares}
 
     References
     ----------

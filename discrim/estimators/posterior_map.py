@@ -101,11 +101,9 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         of the distance to its class.
     n_landmarks : int, default=None
         Maximum number of landmarks of a kernel; None uses 300 to choose the kernel and 1,000 for the rule.
-    cv : int, splitter or list of (training, test) row numbers, default=5
-        Folds for the choices.
-    random_state : int, RandomState or None, default=None
-        Seed of the landmarks and of the random starts of the places, and for shuffling the folds; None uses 0 and
-        unshuffled folds.
+    cv: Folds for the choices.
+    random_state: Seed of the landmarks and of the random starts of the places, and for shuffling the folds; None uses 0
+        and unshuffled folds.
     classifier : estimator, "rule" or None, default=None
         Any scikit-learn classifier to be mapped, with probabilities or a decision function, calibrated by a temperature
         on held-out folds. "rule" uses the kernel rule only. None also tries a random forest of 100 trees, and the mean
@@ -114,16 +112,15 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
 
     Attributes
     ----------
-    places_ : ndarray of shape (n_classes, n_components)
+    places_ : array of shape (n_classes, n_components)
         v: unit vectors, or evenly spaced numbers in [−1, 1] for one component. Axes are the principal axes of the
         held-out rows on the map, largest variance first.
-    confusions_ : ndarray of shape (n_classes, n_classes)
+    confusions_ : array of shape (n_classes, n_classes)
         Mean probability of each class (column) on held-out rows of each class (row).
     kernel_ : ChosenKernel
         The chosen kernel and the reason, with the held-out accuracy and log loss of every candidate. Its name is that
         of a kernel, of a classifier, or of both joined by "+".
-    shrinkage_ : float
-        γ of the rule; 0 if the forest, the mean of both or a given classifier was chosen.
+    shrinkage_: γ of the rule; 0 if the forest, the mean of both or a given classifier was chosen.
     temperature_ : float
         T.
     sharpness_ : float
@@ -132,13 +129,10 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         Accuracy of the rule on held-out rows.
     held_out_log_loss_ : float
         Log loss of `predict_proba` on held-out rows.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_components_ : int
-        Number of dimensions.
-    feature_importances_ : ndarray of shape (n_features,)
+    classes_: Sorted class labels.
+    n_features_in_: Number of features seen in fit.
+    n_components_: Number of dimensions.
+    feature_importances_ : array of shape (n_features,)
         Mean effect of one standard deviation of each column on the log odds of a row's two most probable classes.
 
     Examples

@@ -62,8 +62,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     pipeline_ : Pipeline
         Fitted pipeline.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    classes_: Class labels.
     temperature_ : float or None
         T; None if there are too few rows for folds. Probabilities are then those of the classifier, if it has any.
     limits_ : RowLimits or None
@@ -131,10 +130,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class label of each row.
 
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        {of_rows}
         """
         check_is_fitted(self, "pipeline_")
         return np.asarray(self.pipeline_.predict(X))
@@ -143,10 +139,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> Array:
         """Predict the probability of each class, in the order of `classes_`.
 
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        {of_rows}
         """
         if self.temperature_ is None:
             return np.asarray(self.pipeline_.predict_proba(X))
@@ -155,10 +148,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> Array:
         """Return the components that the classifier uses; the preprocessed columns if no step reduces them.
 
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        {of_rows}
         """
         before, reduction, _ = split_steps(self.pipeline_)
         return _dense(_through([*before, *reduction], X))
@@ -167,10 +157,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def unusual(self, X: ArrayLike) -> NDArray[np.str_]:
         """Return "no", "T2", "Q" or "T2 and Q" for each row: the limits that it exceeds.
 
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        {of_rows}
         """
         assert self.limits_ is not None
         rows = self._rows(X)

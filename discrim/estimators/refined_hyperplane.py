@@ -62,10 +62,8 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         d(d−1)/2 SVMs) and "exhaustive-splits" (all splits into two groups, 2^(d−1) − 1 SVMs, d ≤ 16), both of which use
         the largest margin; "best" (by cross-validation among the first six); or the groups as lists of features, such
         as [[0], [1, 2, 3]], where features in none of them stay separate.
-    C : float, default=1.0
-        Cost of a row on the wrong side of its margin.
-    class_weight : dict, "balanced" or None, default="balanced"
-        "balanced" gives both classes of a pair the same total cost; a dict gives a factor per label.
+    C: Cost of a row on the wrong side of its margin.
+    class_weight: "balanced" gives both classes of a pair the same total cost; a dict gives a factor per label.
     fallback : bool, default=False
         If True, keep the initial hyperplane if the margin did not grow.
     reference_class : "minority", "majority" or None, default="minority"
@@ -78,10 +76,8 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         scale of the estimator. A number multiplies it: (n − 2)/n gives LDA the scale of MATLAB's `classify`.
     n_folds : int, default=5
         Folds for rule "best"; fewer if a class has fewer distinct rows.
-    tol : float, default=1e-6
-        Tolerance of the SVM.
-    max_iter : int, default=1000000
-        Maximum number of steps of the SVM.
+    tol: Tolerance of the SVM.
+    max_iter: Maximum number of steps of the SVM.
 
     Attributes
     ----------
@@ -105,8 +101,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         True if ρ ≥ 2/‖a‖.
     rule_ : str
         Rule that was applied.
-    n_iter_ : int
-        Number of steps of its SVM.
+    n_iter_: Number of steps of its SVM.
     refinements_ : list
         Details of each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), … With more than two classes, groups,
         margins and similar attributes are lists in this order. The predicted class is the one that wins most of its

@@ -92,20 +92,15 @@ class OptimalLowRank(MeansFirstReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
         between-class scatter, None all directions of the class means, at most C − 1.
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row, orthonormal.
-    eigenvalues_ : array of shape (n_components_,)
-        Eigenvalues of the between-class scatter divided by the total weight; 0 beyond n_supervised_.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each direction in the sum of the eigenvalues.
-    n_supervised_ : int
-        Number of components from the class means; the others are from the class-centred rows.
+    {orthonormal}
+    eigenvalues_: Eigenvalues of the between-class scatter divided by the total weight; 0 beyond n_supervised_.
+    explained_variance_ratio_: Share of each direction in the sum of the eigenvalues.
+    n_supervised_: Number of components from the class means; the others are from the class-centred rows.
     {fitted_with_vip}
 
     References
@@ -147,20 +142,15 @@ class SupervisedPCA(MeansFirstReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the dependence,
-        None all that depend on the labels, at most C − 1.
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        dependence, None all that depend on the labels, at most C − 1.
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row, orthonormal.
-    eigenvalues_ : array of shape (n_components_,)
-        Eigenvalues of XᵀHLHX divided by the total weight; 0 beyond n_supervised_.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each direction in the sum of the eigenvalues.
-    n_supervised_ : int
-        Number of components that depend on the labels; the others are PCA of the orthogonal complement.
+    {orthonormal}
+    eigenvalues_: Eigenvalues of XᵀHLHX divided by the total weight; 0 beyond n_supervised_.
+    explained_variance_ratio_: Share of each direction in the sum of the eigenvalues.
+    n_supervised_: Number of components that depend on the labels; the others are PCA of the orthogonal complement.
     {fitted_with_vip}
 
     References
@@ -210,24 +200,18 @@ class ScreenedPCA(Reducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that explain this share of the variance
-        of the selected columns, None all directions up to the numerical rank.
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that explain this share of the
+        variance of the selected columns, None all directions up to the numerical rank.
     n_selected : int or "cv", default="cv"
         Number of columns m. "cv" tries all columns that vary, half as many, a quarter …, down to n_components.
-    cv : int, splitter or list of (training, test) row numbers, default=5
-        Folds for "cv", as in RegularizedLDA. Columns are screened again in each of them.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling the folds; None for unshuffled folds.
+    cv: Folds for "cv", as in RegularizedLDA. Columns are screened again in each of them.
+    {shuffling}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row, orthonormal; 0 in columns that were not selected.
-    eigenvalues_ : array of shape (n_components_,)
-        Variance along each direction (divided by n).
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the variance of the selected columns explained by each direction.
+    components_: Directions, one per row, orthonormal; 0 in columns that were not selected.
+    eigenvalues_: Variance along each direction (divided by n).
+    explained_variance_ratio_: Share of the variance of the selected columns explained by each direction.
     selected_ : array of shape (n_selected,)
         Indices of the selected columns, largest F first.
     f_scores_ : array of shape (n_features,)
@@ -236,8 +220,7 @@ class ScreenedPCA(Reducer):
         With "cv", every m that was tried; otherwise empty.
     tried_accuracies_ : array
         Held-out accuracy of each m in tried_counts_.
-    rank_ : int
-        Numerical rank of the selected columns.
+    rank_: Numerical rank of the selected columns.
     {fitted_with_vip}
 
     References

@@ -38,42 +38,33 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Cost of a row within the margin; row n has cost C·weight_n.
-    tol : float, default=1e-4
-        Relative duality gap (primal − dual)/primal at which to stop; the objective is then within tol of the minimum.
-    max_iter : int, default=10_000
-        Maximum number of passes over the active rows. If it is reached, a ConvergenceWarning reports the gap.
+    C: Cost of a row within the margin; row n has cost C·weight_n.
+    tol: Relative duality gap (primal − dual)/primal at which to stop; the objective is then within tol of the minimum.
+    max_iter: Maximum number of passes over the active rows. If it is reached, a ConvergenceWarning reports the gap.
     fit_intercept : bool, default=True
         If True, add a constant feature 1.
-    class_weight : dict, "balanced" or None, default=None
-        Factor on the cost of each class; "balanced" gives every class the same total cost.
+    class_weight: Factor on the cost of each class; "balanced" gives every class the same total cost.
     warm_start : bool, default=False
         If True, start from the duals of the previous fit, for the same rows and classes (e.g. on a path over C).
-    random_state : int, RandomState or None, default=None
-        Seed of the order in which rows are visited. The order of rows in X has no effect.
+    random_state: Seed of the order in which rows are visited. The order of rows in X has no effect.
 
     Attributes
     ----------
-    class_coef_ : ndarray of shape (n_classes, n_features)
+    class_coef_ : array of shape (n_classes, n_features)
         η, one row per class also for two classes.
-    class_intercept_ : ndarray of shape (n_classes,)
+    class_intercept_ : array of shape (n_classes,)
         Intercepts, one per class also for two classes.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+    coef_ : array of shape (n_classes, n_features) or (1, n_features)
         `class_coef_`; for two classes the difference of its rows, positive for `classes_[1]`.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
+    intercept_ : array of shape (n_classes,) or (1,)
         `class_intercept_`; for two classes the difference of its entries.
-    dual_coef_ : ndarray of shape (n_samples, n_classes)
+    dual_coef_ : array of shape (n_samples, n_classes)
         A, with A[n, y_n] = Σ α_n ≤ C·weight_n and −α_n^y ≤ 0 elsewhere, both exactly. Rows sum to 0 exactly, and
         class_coef_ = AᵀX. Equal rows of one class share duals in proportion to their weights.
-    duality_gap_ : float
-        (primal − dual)/primal of the solution.
-    n_iter_ : int
-        Number of passes.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels.
-    n_features_in_ : int
-        Number of features seen in fit.
+    duality_gap_: (primal − dual)/primal of the solution.
+    n_iter_: Number of passes.
+    classes_: Sorted class labels.
+    n_features_in_: Number of features seen in fit.
 
     References
     ----------

@@ -27,28 +27,15 @@ class UncorrelatedLDA(DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the sum of
-        eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement,
-        scaled to unit total scatter.
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
-    store_covariance : bool, default=False
-        If True, store the d×d within-class covariance as covariance_.
-    missing : {"pairwise"} or None, default=None
-        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
-        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        sum of eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal
+        complement, scaled to unit total scatter.
+    {weighting_and_gaps}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Λ², the share of each discriminant's variance between the classes; 0 for further components.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each eigenvalue in their sum.
+    eigenvalues_: Λ², the share of each discriminant's variance between the classes; 0 for further components.
+    explained_variance_ratio_: Share of each eigenvalue in their sum.
     {fitted_discriminants}
 
     References
@@ -85,28 +72,15 @@ class OrthogonalLDA(DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the sum of
-        eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement
-        (unit directions).
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
-    store_covariance : bool, default=False
-        If True, store the d×d within-class covariance as covariance_.
-    missing : {"pairwise"} or None, default=None
-        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
-        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        sum of eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal
+        complement (unit directions).
+    {weighting_and_gaps}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Between-class variance along each discriminant; 0 for further components.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each eigenvalue in their sum.
+    eigenvalues_: Between-class variance along each discriminant; 0 for further components.
+    explained_variance_ratio_: Share of each eigenvalue in their sum.
     {fitted_discriminants}
 
     References
@@ -138,28 +112,15 @@ class NullSpaceLDA(DiscriminantReducer):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the sum of
-        eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal complement
-        (unit directions).
-    priors : array of shape (n_classes,), "equal" or None, default=None
-        Class probabilities for prediction, in the order of classes_; None uses the class frequencies.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label; "balanced" makes the total weights of the classes equal.
-    store_covariance : bool, default=False
-        If True, store the d×d within-class covariance as covariance_.
-    missing : {"pairwise"} or None, default=None
-        Treatment of NaN. None raises an error. "pairwise" computes each mean and covariance from the rows that have the
-        cells (corrected to be positive definite), and transform replaces a missing cell by its column's mean.
+    n_components: Number of components. A fraction in (0, 1) keeps the fewest components that reach this share of the
+        sum of eigenvalues_, None all discriminants. Components beyond the discriminants are PCA of the orthogonal
+        complement (unit directions).
+    {weighting_and_gaps}
 
     Attributes
     ----------
-    components_ : array of shape (n_components_, n_features)
-        Directions, one per row.
-    eigenvalues_ : array of shape (n_components_,)
-        Between-class variance along each discriminant; 0 for further components.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        Share of each eigenvalue in their sum.
+    eigenvalues_: Between-class variance along each discriminant; 0 for further components.
+    explained_variance_ratio_: Share of each eigenvalue in their sum.
     {fitted_discriminants}
 
     References
