@@ -475,20 +475,22 @@ def test_another_number_of_components_is_what_a_fit_with_it_gives(sharpness, tmp
 
 
 def test_automatic_sharpness_is_the_smallest_at_which_the_nearest_place_predicts_held_out_rows():
-    X, y = load_digits(return_X_y=True)
-    X = scale(X)[:600]
-    y = y[:600]
+    rng, y = np.random.default_rng(0), np.arange(300) % 10
+    X = rng.standard_normal((300, 6)) + 1.5 * rng.standard_normal((10, 6))[y]
+    automatic, *fixed = (PosteriorMap(3, kernel="linear", sharpness=s).fit(X, y) for s in ("auto", 2, 3, 4, 6, 8, 12))
+
+    def held_out_accuracy(model):
+        Z = model.transform_held_out(X)
+        return np.mean(np.linalg.norm(Z[:, None] - model.places_, axis=2).argmin(axis=1) == y)
+
+    chosen = []
     for k in (1, 2, 3):
-        model = PosteriorMap(k, classifier="rule").fit(X, y)
-
-        def held_out_accuracy(sharpness, k=k):
-            fixed = PosteriorMap(k, classifier="rule", sharpness=sharpness).fit(X, y)
-            Z = fixed.transform_held_out(X)
-            return np.mean(np.linalg.norm(Z[:, None] - fixed.places_, axis=2).argmin(axis=1) == y)
-
-        found = {s: held_out_accuracy(s) for s in (2, 3, 4, 6, 8, 12)}
-        assert model.sharpness_ == min(s for s, score in found.items() if score >= max(found.values()) - 0.005 - 1e-12)
-    assert PosteriorMap(None, classifier="rule").fit(X, y).sharpness_ == 2
+        found = {one.sharpness: held_out_accuracy(one.with_components(k)) for one in fixed}
+        least = min(s for s, score in found.items() if score >= max(found.values()) - 0.005 - 1e-12)
+        assert automatic.with_components(k).sharpness_ == least
+        chosen.append(least)
+    assert chosen == [12, 6, 2]
+    assert automatic.with_components(None).sharpness_ == 2
 
 
 @pytest.mark.parametrize(("kernel", "make"), [("linear", np.asarray), ("rbf", np.asarray), ("rbf", sp.csr_array)])
@@ -604,8 +606,7 @@ def test_in_a_pipeline(tmp_path):
 
 
 def test_scikit_learns_contract():
-    """Test given kernels; the laws of every method include the choice among them."""
-    check_estimator(PosteriorMap(1, kernel="linear"), on_skip=None)
+    """Test given landmarks; the laws of every method include the choice among kernels."""
     rbf = PosteriorMap(None, kernel="rbf", kernel_params={"gamma": 0.1}, n_landmarks=20)
     check_estimator(rbf, on_skip=None)
 
