@@ -2,6 +2,7 @@
 
 from discrim.core.moments.class_moments import ClassMoments as ClassMoments
 from discrim.core.moments.gather import Statistics as Statistics
+from discrim.core.row_hash import HashKFold as HashKFold
 from discrim.estimators.autoencoder import Autoencoder as Autoencoder
 from discrim.estimators.bayes_error_lda import BayesErrorLDA as BayesErrorLDA
 from discrim.estimators.factor_models import LogisticPCA as LogisticPCA
@@ -51,6 +52,5 @@ from discrim.report.monitoring import MonitoringDisplay as MonitoringDisplay
 from discrim.report.page import write_report as write_report
 from discrim.report.projection import ProjectionDisplay as ProjectionDisplay
 from discrim.report.spectrum import SpectrumDisplay as SpectrumDisplay
-from discrim.tables.row_hash import HashKFold as HashKFold
 
 __version__: str

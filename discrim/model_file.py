@@ -1,4 +1,4 @@
-"""Fitted models as files: plain numbers and JSON with a checksum (`tables/plain_format.py`).
+"""Fitted models as files: plain numbers and JSON with a checksum (`plain_format.py`).
 
 A model is a reducer of discrim, or a scikit-learn pipeline of an imputer, a scaler, a reducer and a classifier. If it
 was fitted by partial_fit, the file includes its statistics, and a further partial_fit continues.
@@ -37,8 +37,8 @@ from discrim.estimators.bayes_error_lda import Pairing
 from discrim.estimators.discriminant import CentroidRule
 from discrim.estimators.map_statistics import MapOfStatistics
 from discrim.estimators.predictor import Predictor
+from discrim.plain_format import PlainFormat, PlainFormatError
 from discrim.registry import PUBLIC, load_target
-from discrim.tables.plain_format import PlainFormat, PlainFormatError
 from discrim.tables.writing import whole_file
 
 # modules of the estimators of a model file: reducers of the registry, their parts, steps before them, classifiers; and
@@ -48,7 +48,7 @@ _ESTIMATORS: dict[str, str] = {
     "ShiftedPCA": "discrim.estimators.margin_pca:ShiftedPCA",
     "Predictor": "discrim.estimators.predictor:Predictor",
     "LinearMap": "discrim.estimators.linear_map:LinearMap",
-    "HashKFold": "discrim.tables.row_hash:HashKFold",
+    "HashKFold": "discrim.core.row_hash:HashKFold",
     "SimpleImputer": "sklearn.impute:SimpleImputer",
     **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
     **{name: f"{module}:{name}" for name, module in CLASSIFIERS.items()},

@@ -477,7 +477,7 @@ ENTRIES = (
     Entry("fit_parts", "discrim.estimators.parts", "fit a table in parts"),
     Entry("make_pipeline", "discrim.estimators.pipeline", "pipeline, also for tables in parts"),
     Entry("Statistics", "discrim.core.moments.gather", "statistics of parts, which add up"),
-    Entry("HashKFold", "discrim.tables.row_hash", "folds by a hash of each row"),
+    Entry("HashKFold", "discrim.core.row_hash", "folds by a hash of each row"),
     Entry("compare", "discrim.evaluation.compare", "compare reductions by cross-validation"),
     Entry("write_report", "discrim.report.page", "write a comparison as HTML page"),
     Entry("ProjectionDisplay", "discrim.report.projection", "plot of rows on two components"),

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from discrim.registry import OUR_METHODS
-from discrim.tables.annotated import require_in_memory
 
 
 def reduce(
@@ -60,7 +59,11 @@ def reduce(
     >>> adata.obsm["X_bayes_lda"].shape  # doctest: +SKIP
     (2638, 2)
     """
-    require_in_memory(adata)
+    if getattr(adata, "isbacked", False):  # X stays in the file: it is never loaded without notice
+        raise ValueError(
+            "adata is backed by its file. Load it with adata.to_memory(), or read it with Dask "
+            "(anndata.experimental.read_lazy), whose blocks are gathered one at a time."
+        )
     model, name = _estimator(method, n_components)
     key = key_added or name.replace("-", "_")
     X = _matrix(adata, layer)

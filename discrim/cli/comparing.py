@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from discrim.cli.exit_codes import SOME_FAILED, require_apart
-from discrim.cli.options import (
-    Data,
-    Jobs,
-    Reading,
-    RetryFailed,
-    Scale,
-    Seed,
-    StorePath,
-    Wait,
-    columns_of_data,
-)
-from discrim.cli.reporting import HtmlPath, require_place, typed_command, write_html
+from discrim.cli.options import RUN, Data, Groups, Html, Jobs, Metric, Reading, Scale, StorePath
+from discrim.cli.reporting import require_place, typed_command, write_html
 from discrim.cli.screen import in_lines, print_json, progress_bar, say, show_comparison
-from discrim.cli.tables_by_name import (
-    data_name,
-    labelled_in_groups,
-    labelled_sample,
-)
+from discrim.cli.tables_by_name import data_name, labelled_in_groups, labelled_sample
 from discrim.engines.table_files import is_large
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.compare import compare as compared
@@ -34,81 +21,96 @@ from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.plan import EQUAL_ROWS
 from discrim.evaluation.protocol import PROTOCOLS
 from discrim.evaluation.run import lock_of, resumable
-from discrim.evaluation.summary import METRICS, require_metric
+from discrim.evaluation.summary import require_metric
 from discrim.report.next_steps import Origin, commands
 from discrim.tables.table_error import are, plural
 
 QUICK_SPLITS, QUICK_ROWS, QUICK_JUDGES = 5, 10_000, ["rbf-svm"]
 
 
-def compare(
-    data: Data,
-    reading: Reading,
+@dataclass(frozen=True)
+class Trials:
+    """Options of a comparison: reductions, classifiers, splits and the score."""
+
     methods: Annotated[
         str,
         typer.Option(
             "--methods", "-m", help="Reductions, separated by commas (see `discrim methods`), or `default`, or `all`."
         ),
-    ] = "default",
+    ] = "default"
     classifiers: Annotated[
         str,
         typer.Option(
             "--classifiers", "-c", help=f"Classifiers on the components: {', '.join(CLASSIFIERS)}; `default`, or `all`."
         ),
-    ] = "default",
+    ] = "default"
     components: Annotated[
         str, typer.Option("-k", "--components", help="Numbers of components to try, such as 2,5,10, or `auto`.")
-    ] = "auto",
-    protocol: Annotated[
-        str, typer.Option(help=f"Split into training and test rows: {', '.join(PROTOCOLS)}.")
-    ] = "holdout-80-20",
+    ] = "auto"
+    protocol: Annotated[str, typer.Option(help=f"Split into training and test rows: {', '.join(PROTOCOLS)}.")] = (
+        "holdout-80-20"
+    )
     splits: Annotated[
         int | None, typer.Option(help="Number of splits. [default: 20, or 10 folds]", show_default=False)
-    ] = None,
-    per_class: Annotated[int | None, typer.Option(help="Training rows per class, for few-shot.")] = None,
-    scale: Scale = "standard",
-    metric: Annotated[
-        str,
-        typer.Option(
-            help=f"Score: {', '.join(METRICS)}; `auto` is accuracy, or balanced accuracy if one class has over "
-            "60 % of the rows."
-        ),
-    ] = "auto",
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-    store: StorePath = None,
-    html: HtmlPath = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    ] = None
+    per_class: Annotated[int | None, typer.Option(help="Training rows per class, for few-shot.")] = None
+    scale: Scale = "standard"
+    metric: Metric = "auto"
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick",
-            help=f"First look: {QUICK_SPLITS} splits, one classifier and at most {QUICK_ROWS:,} rows.",
+            "--quick", help=f"First look: {QUICK_SPLITS} splits, one classifier and at most {QUICK_ROWS:,} rows."
         ),
-    ] = False,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of groups (patients, batches); a group is never divided between training and test rows.",
-            autocompletion=columns_of_data,
-        ),
-    ] = None,
-    most_rows: Annotated[
-        int | None, typer.Option(help="Compare on a stratified sample with this number of rows.")
-    ] = None,
+    ] = False
+    most_rows: Annotated[int | None, typer.Option(help="Compare on a stratified sample with this number of rows.")] = (
+        None
+    )
     equal_rows: Annotated[
         str,
         typer.Option(
             help=f"Splitting of equal rows: {', '.join(EQUAL_ROWS)}; `auto` is together if most columns are continuous."
         ),
-    ] = "auto",
-    everything: Annotated[bool, typer.Option("--all", help="Print all lines of the table, with every score.")] = False,
+    ] = "auto"
     permutations: Annotated[
         int,
         typer.Option(help="Number of label permutations for a permutation test of the recommended pipeline, e.g. 200."),
-    ] = 0,
-    retry_failed: RetryFailed = False,
-    wait: Wait = 0.0,
+    ] = 0
+    seed: Annotated[int, typer.Option(help="Seed of the splits and of random methods.", rich_help_panel=RUN)] = 0
+    jobs: Jobs = -1
+    store: StorePath = None
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Repeat the failed trials of the store.", rich_help_panel=RUN)
+    ] = False
+    wait: Annotated[float, typer.Option(help="Seconds to wait if another run uses the store.", rich_help_panel=RUN)] = (
+        0.0
+    )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `discrim.compare`."""
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _CALLED_ELSE}
+        quick, splits, most_rows = self.quick, self.splits, self.most_rows
+        return given | {
+            "methods": _listed(self.methods),
+            "classifiers": QUICK_JUDGES if quick and self.classifiers == "default" else _listed(self.classifiers),
+            "n_components": _counts(self.components),
+            "n_splits": QUICK_SPLITS if quick and splits is None else splits,
+            "most_rows": QUICK_ROWS if quick and most_rows is None else most_rows,
+            "n_jobs": self.jobs,
+        }
+
+
+_CALLED_ELSE = ("components", "splits", "jobs", "quick")  # in Python, or not known there
+
+
+def compare(
+    data: Data,
+    reading: Reading,
+    trials: Trials,
+    groups: Groups = None,
+    html: Html = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print all lines of the table, with every score.")] = False,
 ) -> None:
     """Recommend a reduction and a number of components, and test whether it helps.
 
@@ -128,7 +130,8 @@ def compare(
 
     - `discrim compare faces.npz --protocol few-shot --per-class 3 --methods all --json > faces.json`
     """
-    require_metric(metric, also=("auto",))
+    store = trials.store
+    require_metric(trials.metric, also=("auto",))
     inputs = {"the data": data, "the store": store, "the store's lock": lock_of(store) if store else None}
     require_apart(inputs, {"--html": html})
     require_apart({"the data": data}, {"--store": store})
@@ -138,9 +141,9 @@ def compare(
             raise ValueError(
                 f"--groups must not be used with {data}: a table of this size is sampled. Leave out --groups."
             )
-        most_rows = QUICK_ROWS if most_rows is None else most_rows
+        most_rows = QUICK_ROWS if trials.most_rows is None else trials.most_rows
         table, grouping = labelled_sample(data, reading, most_rows), None
-        most_rows = table.n_samples
+        trials = replace(trials, most_rows=table.n_samples)
     else:
         table, grouping = labelled_in_groups(data, reading, groups)
     words = (*reading.words, *(("--groups", groups) if groups is not None else ()))
@@ -148,26 +151,11 @@ def compare(
     with resumable(store), progress_bar(f"comparing on {data_name(data)}") as progress:
         found = compared(
             table,
-            methods=listed(methods),
-            classifiers=QUICK_JUDGES if quick and classifiers == "default" else listed(classifiers),
-            n_components=counts_of(components),
-            protocol=protocol,
-            n_splits=QUICK_SPLITS if quick and splits is None else splits,
-            per_class=per_class,
-            most_rows=QUICK_ROWS if quick and most_rows is None else most_rows,
+            **trials.arguments,
             groups=grouping,
-            scale=scale,
             impute=reading.impute,
-            metric=metric,
-            permutations=permutations,
-            seed=seed,
-            n_jobs=jobs,
-            equal_rows=equal_rows,
-            store=store,
             name=data_name(data),
             progress=progress,
-            retry_failed=retry_failed,
-            wait=wait,
             on_stop=partial(_show_finished, as_json=as_json, store=store, html=html),
         )
         # files are written first: the terminal may be closed by now, or lack a character
@@ -183,17 +171,17 @@ def compare(
         raise typer.Exit(SOME_FAILED)
 
 
-def listed(names: str) -> list[str]:
+def _listed(names: str) -> list[str]:
     """Return names separated by commas."""
     return [name.strip() for name in names.split(",")]
 
 
-def counts_of(components: str) -> str | list[int]:
+def _counts(components: str) -> str | list[int]:
     """Return numbers separated by commas, or "auto"."""
     if components == "auto":
         return components
     try:
-        return [int(number) for number in listed(components)]
+        return [int(number) for number in _listed(components)]
     except ValueError:
         raise ValueError(
             f"-k must be whole numbers separated by commas, such as 2,5,10, or auto; got {components}."

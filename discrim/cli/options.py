@@ -17,8 +17,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from discrim.evaluation.preprocessing import IMPUTATIONS, SCALES
+from discrim.evaluation.summary import METRICS
 from discrim.tables import catalogue
-from discrim.tables.preprocessing import IMPUTATIONS, SCALES
 from discrim.tables.table_error import MAX_BYTES
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".npz", ".npy", ".h5ad", ".xlsx")
@@ -161,7 +162,21 @@ Data = Annotated[
     ),
 ]
 Scale = Annotated[str, typer.Option(help=f"Scaling of the columns before the reduction: {', '.join(SCALES)}.")]
-Seed = Annotated[int, typer.Option(help="Seed of the splits and of random methods.", rich_help_panel=RUN)]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of groups (patients, batches): not a feature, and never divided by splits or cross-validation.",
+        autocompletion=columns_of_data,
+    ),
+]
+Metric = Annotated[
+    str,
+    typer.Option(
+        help=f"Score: {', '.join(METRICS)}; `auto` is accuracy, or balanced accuracy if one class has over 60 % of the "
+        "rows."
+    ),
+]
+Html = Annotated[Path | None, typer.Option("--html", help="File for the HTML report.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1: one per core.", rich_help_panel=RUN)]
 StorePath = Annotated[
     Path | None,
@@ -171,7 +186,3 @@ StorePath = Annotated[
         rich_help_panel=RUN,
     ),
 ]
-RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="Repeat the failed trials of the store.", rich_help_panel=RUN)
-]
-Wait = Annotated[float, typer.Option(help="Seconds to wait if another run uses the store.", rich_help_panel=RUN)]

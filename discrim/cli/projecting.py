@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from discrim import model_file
 from discrim.cli.exit_codes import require_apart, require_folder
-from discrim.cli.options import Data, FileFormat, Reading, Scale, columns_of_data
+from discrim.cli.options import Data, FileFormat, Groups, Reading, Scale
 from discrim.cli.screen import bar, say
 from discrim.cli.tables_by_name import (
     comes_in_parts,
@@ -45,9 +45,9 @@ from discrim.estimators.predictor import Predictor, split_steps
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS, named
 from discrim.evaluation.pipelines import Recommendation, build_pipeline, fit_pipeline
+from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import ITSELF
 from discrim.evaluation.wording import rows_times
-from discrim.tables.preprocessing import preprocessing
 from discrim.tables.source import TableSource
 from discrim.tables.table_error import plural, quoted
 from discrim.tables.warn_once import columns_in_order
@@ -58,11 +58,12 @@ CALIBRATED = 20_000  # rows of a table in parts, with which probabilities and li
 FEATURES_FILE = typer.Option("--out", help="File for the features (.csv, .tsv, .parquet, .feather), or a folder.")
 
 
-def project(
-    data: Data,
-    reading: Reading,
-    method: Annotated[str, typer.Option("--method", "-m", help="A reduction from `discrim methods`.")] = DEFAULT,
-    components: Annotated[int, typer.Option("-k", "--components", help="Number of components.")] = 2,
+@dataclass(frozen=True)
+class Pipeline:
+    """Options of a model: the reduction, the classifier on its components, and the scaling."""
+
+    method: Annotated[str, typer.Option("--method", "-m", help="A reduction from `discrim methods`.")] = DEFAULT
+    components: Annotated[int, typer.Option("-k", "--components", help="Number of components.")] = 2
     classifier: Annotated[
         str,
         typer.Option(
@@ -71,11 +72,22 @@ def project(
             help=f"Classifier on the components, for `discrim apply --predict`: {', '.join(CLASSIFIERS)}; `{ITSELF}` "
             "is the method's own prediction.",
         ),
-    ] = "",
+    ] = ""
     class_weight: Annotated[
         str, typer.Option(help="`balanced`: the classifier weights classes by their frequencies.")
-    ] = "",
-    scale: Scale = "standard",
+    ] = ""
+    scale: Scale = "standard"
+
+    def recommendation(self, impute: str | None) -> Recommendation:
+        """Return the pipeline with these options."""
+        class_weight = self.class_weight or None
+        return Recommendation(self.method, self.components, self.classifier, self.scale, impute, class_weight)
+
+
+def project(
+    data: Data,
+    reading: Reading,
+    pipeline: Pipeline,
     out: Annotated[Path | None, FEATURES_FILE] = None,
     model: Annotated[
         Path | None, typer.Option("--model", help="File for the fitted model, for `discrim apply`.")
@@ -84,13 +96,7 @@ def project(
         Path | None,
         typer.Option("--loadings", help="File for the loadings: the weight of each (scaled) column in each component."),
     ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of groups (patients, batches); not a feature, and never divided by cross-validation.",
-            autocompletion=columns_of_data,
-        ),
-    ] = None,
+    groups: Groups = None,
 ) -> None:
     """Fit a model on all rows, and write its features, the model or the loadings.
 
@@ -111,9 +117,9 @@ def project(
             "of the columns with --loadings."
         )
     require_apart({"the data": data}, {"--out": out, "--model": model, "--loadings": loadings})
-    wanted = Recommendation(method, components, classifier, scale, reading.impute, class_weight or None)
+    wanted = pipeline.recommendation(reading.impute)
     _require_possible(wanted, out, model, loadings)
-    needs_rows = groups is not None or bool(options_of_rows(reading)) or not METHODS[method].ours
+    needs_rows = groups is not None or bool(options_of_rows(reading)) or not METHODS[wanted.method].ours
     in_parts = comes_in_parts(data, out, needs_rows=needs_rows)
     if in_parts and groups is not None:
         raise ValueError(f"--groups must be used with a table that fits into memory; {data} is read in parts.")
@@ -131,9 +137,10 @@ def project(
         fitted = fit_pipeline(wanted, table, grouping)
         features = list(table.feature_names)
         about = {"target": table.target, "impute": reading.impute, "id_column": table.id_column}
-    weights = {} if loadings is None else _loadings(fitted, method)
+    weights = {} if loadings is None else _loadings(fitted, wanted.method)
     if model is not None:
-        about |= {"feature_names": features, "method": method, "classifier": classifier, "scale": scale}
+        about |= {"feature_names": features, "method": wanted.method}
+        about |= {"classifier": wanted.classifier, "scale": wanted.scale}
         model_file.save(fitted, model, about=about)
         say(f"The model is in {model}.")
     if out is not None and in_parts:
@@ -144,10 +151,10 @@ def project(
         _require_own_names(*ids, *columns, table.target)
         found = dict(zip(columns, _columns(fitted, table.X, columns), strict=True))
         write_table(out, ids | found | {table.target: table.y})
-        say(f"{rows_times(table.n_samples, components, 'component')}, and the labels, are in {out}.")
+        say(f"{rows_times(table.n_samples, wanted.n_components, 'component')}, and the labels, are in {out}.")
     if loadings is not None:
         write_table(loadings, {"feature": np.array(features, dtype=object)} | weights)
-        weighted = f"{plural(len(features), 'feature')} in {plural(components, 'component')}"
+        weighted = f"{plural(len(features), 'feature')} in {plural(wanted.n_components, 'component')}"
         say(f"The weights of {weighted} are in {loadings}.")
 
 

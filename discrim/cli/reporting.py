@@ -12,18 +12,16 @@ from typing import Annotated
 import typer
 
 from discrim.cli.exit_codes import require_apart, require_folder
-from discrim.cli.options import Reading
+from discrim.cli.options import Metric, Reading
 from discrim.cli.screen import say
 from discrim.cli.tables_by_name import data_name, labelled
 from discrim.evaluation.comparison import Comparison, comparisons_in
 from discrim.evaluation.run import lock_of
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import METRICS, require_metric
+from discrim.evaluation.summary import require_metric
 from discrim.report.page import Origin, template_engine, write_report
 from discrim.tables import catalogue
 from discrim.tables.labelled_table import LabelledTable
-
-HtmlPath = Annotated[Path | None, typer.Option("--html", help="File for the HTML report.")]
 
 
 def report(
@@ -40,7 +38,7 @@ def report(
             "name are found without it.",
         ),
     ] = None,
-    metric: Annotated[str, typer.Option(help=f"Score: {', '.join(METRICS)}, or `auto`.")] = "auto",
+    metric: Metric = "auto",
 ) -> None:
     """Write stored results as one HTML page: the answer first, then the evidence.
 

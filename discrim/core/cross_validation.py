@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import PredefinedSplit, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from discrim.core.calibration import standard_error
@@ -26,21 +26,15 @@ from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Statistics
 from discrim.core.ratio import Ratio, ratio_of
 from discrim.core.ridge_rules import RidgeRules, log_priors, without_ridge
-from discrim.tables.check_parameters import (
-    checked_row_numbers,
-    names_rows,
-    require_folds,
-    require_groups,
-    require_splits,
-    seed_number,
-)
-from discrim.tables.row_hash import HashKFold, hash_folds, row_hashes
+from discrim.core.row_hash import HashKFold, hash_folds, row_hashes, seed_number
+from discrim.tables.check_parameters import is_number
 from discrim.tables.rows import BLOCK_ROWS, LabelledRows, dense_block, projected
 from discrim.tables.validation import require_finite
 from discrim.threads import WORTH, computed_once, map_tasks
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+SPLITS_BY_ROW = PredefinedSplit, type(check_cv([]))  # splitters that hold the numbers of rows, or one fold for each
 
 
 @dataclass(eq=False)
@@ -149,8 +143,7 @@ def splits_of(points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[
     """Return training and test rows for `cv`: folds are shuffled if there is a seed, and groups are not divided."""
     n = points.shape[0]
     if groups is not None:
-        groups = require_groups(groups, n if points.n_given is None else points.n_given, cv)
-        groups = groups if points.numbers is None else groups[points.numbers]
+        groups = _checked_groups(groups, points, cv)
         if isinstance(cv, (int, np.integer)):
             cv = StratifiedGroupKFold(int(cv), shuffle=random_state is not None, random_state=random_state)
     if isinstance(cv, HashKFold):
@@ -167,10 +160,51 @@ def splits_of(points: LabelledRows, cv: Any, random_state: Any, groups: NDArray[
         assert points.n_given is not None
         position = np.full(points.n_given, -1)
         position[points.numbers] = np.arange(n)
-    sides = [tuple(position[checked_row_numbers(part, len(position))] for part in split) for split in given]
+    sides = [tuple(position[_row_numbers(part, len(position))] for part in split) for split in given]
     pairs = [(training[training >= 0], test[test >= 0]) for training, test in sides]
-    require_splits(pairs)
+    _require_rows_on_both_sides(pairs)
     return Splits.of(pairs, n)
+
+
+def _checked_groups(groups: Any, points: LabelledRows, cv: Any) -> NDArray[Any]:
+    """Return the group of each row; raise if the folds cannot keep groups together."""
+    given, n_rows = np.asarray(groups), points.shape[0] if points.n_given is None else points.n_given
+    if given.shape != (n_rows,):
+        raise ValueError(f"groups must be one group for each of {n_rows} rows; got shape {given.shape}.")
+    if isinstance(cv, HashKFold):
+        raise ValueError(
+            "groups cannot be used with cv=HashKFold, whose folds follow from the content of rows. Pass a number of "
+            "folds, or a splitter that takes groups such as sklearn.model_selection.GroupKFold."
+        )
+    return given if points.numbers is None else given[points.numbers]
+
+
+def _row_numbers(numbers: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return the row numbers of one side of a split, from numbers or from a mask."""
+    array = np.asarray(numbers)
+    if array.dtype == bool:
+        if len(array) != n_rows:
+            raise ValueError(f"A mask of cv must have one bool for each of {n_rows} rows; got {len(array)}.")
+        return np.flatnonzero(array)
+    array = array.astype(np.intp)
+    wrong = array[(array < -n_rows) | (array >= n_rows)]
+    if len(wrong):
+        raise ValueError(f"Rows of cv must be numbers from 0 to {n_rows - 1}; got {int(wrong[0])}.")
+    return np.where(array < 0, array + n_rows, array)
+
+
+def _require_rows_on_both_sides(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> None:
+    if not splits:
+        raise ValueError(
+            "cv gives no split at all. Pass an int ≥ 2, a splitter, or a list of (train, test) row numbers."
+        )
+    for number, sides in enumerate(splits):
+        for side, name in zip(sides, ("train", "test"), strict=True):
+            if len(side) == 0:
+                raise ValueError(
+                    f"Split {number} of cv has no row of positive weight to {name} on. Give both sides of every split "
+                    "at least one."
+                )
 
 
 def _fold_numbers(points: LabelledRows, n_folds: int, random_state: Any) -> Indices:
@@ -185,7 +219,13 @@ def _fold_numbers(points: LabelledRows, n_folds: int, random_state: Any) -> Indi
             order = np.argsort(first)  # distinct rows in their original order
             codes, group = codes[first[order]], np.argsort(order)[number]
     n, counts = len(codes), np.bincount(codes)
-    require_folds(n_folds, int(counts.max()))
+    if n_folds < 2:
+        raise ValueError(f"cv must be an int ≥ 2, a splitter or a list of splits; got {n_folds}.")
+    if counts.max() < 2:
+        raise ValueError(
+            "Some class must have at least two rows, so that one can be held out; got one row in every class. Pass a "
+            "number for each parameter that is cross-validated (such as shrinkage, keep or n_components)."
+        )
     fold = np.empty(n, dtype=np.intp)
     if counts.max() < n_folds:
         order = np.arange(n) if random_state is None else check_random_state(random_state).permutation(n)
@@ -213,8 +253,22 @@ def _by_hash(points: LabelledRows, cv: HashKFold) -> list[tuple[Indices, Indices
     folds = hash_folds(hashes, cv.get_n_splits(), seed_number(cv.random_state))
     order = np.argsort(hashes, kind="stable")
     splits = [(np.flatnonzero(folds != fold), order[folds[order] == fold]) for fold in range(cv.n_splits)]
-    require_splits([split for split in splits if len(split[1])] or splits)
+    _require_rows_on_both_sides([split for split in splits if len(split[1])] or splits)
     return [split for split in splits if len(split[1])]
+
+
+def names_rows(cv: Any) -> bool:
+    """Return whether the splits name rows of one table by their numbers."""
+    return isinstance(cv, SPLITS_BY_ROW) or not (cv is None or is_number(cv) or hasattr(cv, "split"))
+
+
+def require_unnumbered(cv: Any) -> None:
+    """Raise where splits name rows by numbers, of a table in parts: those of a sample of its rows are other rows."""
+    if names_rows(cv):
+        raise ValueError(
+            "cv names rows by their numbers, which rows of a table in parts do not have. Pass a number of folds, a "
+            "HashKFold or a splitter."
+        )
 
 
 def by_content(cv: Any) -> bool:

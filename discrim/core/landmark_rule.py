@@ -33,7 +33,7 @@ from discrim.core.posterior_rule import (
     linear_rule,
 )
 from discrim.core.ridge_rules import RidgeRules
-from discrim.tables.row_hash import hash_folds
+from discrim.core.row_hash import hash_folds
 from discrim.tables.rows import LabelledRows, block_slices
 
 Array = NDArray[np.float64]

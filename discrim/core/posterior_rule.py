@@ -35,7 +35,7 @@ from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Statistics
 from discrim.core.ridge_rules import RidgeRules
-from discrim.tables.row_hash import Hashes, hash_folds, row_hashes
+from discrim.core.row_hash import Hashes, hash_folds, row_hashes
 from discrim.tables.rows import LabelledRows
 
 Array = NDArray[np.float64]

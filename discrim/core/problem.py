@@ -26,6 +26,7 @@ from discrim.core.cross_validation import (
     by_content,
     gathered_folds,
     hash_splitter,
+    require_unnumbered,
     splits_of,
 )
 from discrim.core.eigen import Spectrum
@@ -34,8 +35,9 @@ from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.ratio import Ratio
+from discrim.core.row_hash import seed_number
 from discrim.core.spread import Spread
-from discrim.tables.check_parameters import checked_priors, class_factors, require_unnumbered, seed_number
+from discrim.tables.check_parameters import class_factors
 from discrim.tables.rows import LabelledRows
 from discrim.threads import computed_once
 
@@ -162,8 +164,24 @@ class Problem:
 
     @computed_once
     def priors(self) -> Array:
-        """Return the checked class probabilities."""
-        return checked_priors(self.needs.priors, self.moments.weights / self.moments.total_weight)
+        """Return the class probabilities: the classes' own shares (None), "equal", or given ones."""
+        priors, shares = self.needs.priors, self.moments.weights / self.moments.total_weight
+        if priors is None:
+            return shares
+        if isinstance(priors, str) and priors == "equal":
+            return np.full(len(shares), 1 / len(shares))
+        if isinstance(priors, str):
+            raise ValueError(f"priors must be None, 'equal' or one probability per class; got {priors!r}.")
+        try:
+            given = np.asarray(priors, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.empty(0)
+        if given.shape != shares.shape or not (given > 0).all() or abs(given.sum() - 1) > 1e-6:
+            raise ValueError(
+                f"priors must be {len(shares)} positive numbers (one per class, in the order of classes_) that sum to "
+                f"1; got {priors!r}."
+            )
+        return given
 
     @property
     def separated(self) -> Ratio:

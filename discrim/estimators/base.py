@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.coordinates.basis import Basis
+from discrim.core.cross_validation import names_rows
 from discrim.core.explanation import Explanation, explain_linear, explain_positions, linear_importances
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
@@ -44,7 +45,7 @@ from discrim.estimators.fitting import (
 )
 from discrim.estimators.parts import fit_within
 from discrim.estimators.solution import Solution, importances, labels_explained
-from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, names_rows, plain_count
+from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, plain_count
 from discrim.tables.foreign_arrays import as_given, is_foreign, on_host
 from discrim.tables.rows import LabelledRows, projected
 from discrim.tables.validation import (

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.coordinates.basis import Features
-from discrim.core.cross_validation import hash_splitter
+from discrim.core.cross_validation import hash_splitter, require_unnumbered
 from discrim.core.explanation import two_classes
 from discrim.core.kernel_choice import Candidate, Choice
 from discrim.core.landmark_rule import Look, landmark_count
@@ -26,9 +26,8 @@ from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require
 from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.posterior_rule import HeldOutRows, column_deviations
 from discrim.core.problem import Needs
+from discrim.core.row_hash import HashKFold, seed_number
 from discrim.estimators.fitting import record_columns, rows_of_sample, warn_of_new_stream
-from discrim.tables.check_parameters import require_unnumbered, seed_number
-from discrim.tables.row_hash import HashKFold
 from discrim.tables.rows import LabelledRows, block_slices
 from discrim.tables.validation import (
     labelled_rows,

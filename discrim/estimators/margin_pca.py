@@ -23,7 +23,7 @@ from discrim.estimators.base import Reducer
 from discrim.estimators.solution import Solution, leading_directions
 from discrim.tables.check_parameters import COUNT, Constraints, named, number, plain_count
 from discrim.tables.rows import LabelledRows
-from discrim.tables.validation import require_finite, require_whole_weights
+from discrim.tables.validation import require_finite
 from discrim.tables.warn_once import warn
 
 Array = NDArray[np.float64]
@@ -130,8 +130,14 @@ class MarginPCA(Reducer):
         return Margins(pairs=self._enemy_pairs(rows))
 
     def _enemy_pairs(self, rows: LabelledRows) -> Pairs:
-        if self.ties == "lowest":
-            require_whole_weights(rows.weights, 'MarginPCA(pairs="nearest", ties="lowest")')
+        weights = rows.weights
+        if self.ties == "lowest" and weights is not None and not (weights == np.round(weights)).all():
+            first = int(np.argmax(weights != np.round(weights)))
+            raise ValueError(
+                'MarginPCA(pairs="nearest", ties="lowest") takes whole-number sample weights (how often a row counts); '
+                f"got {float(weights[first])}. Pass integer weights, or another choice of pairs, which takes any "
+                "weights."
+            )
         n_pairs = rows.shape[0] * rows.n_classes
         if self.enemies == "each" and n_pairs > MAX_ENEMY_PAIRS:
             raise ValueError(

@@ -26,7 +26,7 @@ from discrim.estimators.base import Reducer
 from discrim.estimators.discriminant import CentroidClassifier, CentroidRule
 from discrim.estimators.fitting import fitted_attribute, solved
 from discrim.estimators.solution import Solution, importances
-from discrim.tables.check_parameters import COUNT, COUNT_OR_CV, FLAG, Constraints, checked_keep
+from discrim.tables.check_parameters import COUNT, COUNT_OR_CV, FLAG, WHOLE, Constraints, is_number
 
 Array = NDArray[np.float64]
 MAX_TRIED = 10  # components for n_components="cv"
@@ -298,7 +298,7 @@ class SparsePLSDA(PLSReducer):
     def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, KeptFeatures, int]:
         basis, ratio, scaled = problem.basis, problem.ratio, bool(self.scale_labels)
         rows, varying = basis.points, int((ratio.variances > 0).sum())
-        given = checked_keep(self.keep, wanted, varying)
+        given = _counts_to_keep(self.keep, wanted, varying)
         folds = []
         if given is None or np.bincount(rows.codes).max() > 1:
             splits = problem.splits().pairs
@@ -311,3 +311,15 @@ class SparsePLSDA(PLSReducer):
     def selected_(self) -> NDArray[np.intp]:
         """Indices of the features that any component keeps."""
         return np.flatnonzero((self.x_weights_ != 0).any(axis=1))
+
+
+def _counts_to_keep(keep: Any, n_components: int, n_features: int) -> list[int] | None:
+    """Return how many features each component keeps; None if folds choose."""
+    if isinstance(keep, str) and keep == "cv":
+        return None
+    counts = list(keep) if isinstance(keep, (list, tuple, np.ndarray)) else [keep] * n_components
+    if not all(is_number(count, WHOLE) and count >= 1 for count in counts):
+        raise ValueError(f"keep must be an int ≥ 1, one for each component, or 'cv'; got {keep!r}.")
+    if len(counts) < n_components:
+        raise ValueError(f"keep must be one number for all components or one for each of {n_components}; got {keep!r}.")
+    return [min(int(count), n_features) for count in counts]

@@ -14,10 +14,10 @@ from discrim.estimators.linear_map import LinearMap
 from discrim.estimators.predictor import Predictor
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS, Method, Sizes, named
+from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import ITSELF, Cell
 from discrim.evaluation.trial import keep_groups, numbers_of_folds
 from discrim.tables.labelled_table import LabelledTable
-from discrim.tables.preprocessing import preprocessing
 from discrim.tables.warn_once import columns_in_order
 
 

@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from discrim.estimators.pca import PCA
 from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS, Classifier, named_classifiers
 from discrim.evaluation.methods import METHODS, RAW, GivenMethod, Method, Sizes, as_methods, directions_of_rows, named
+from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.protocol import (
     EqualTogether,
     Grouped,
@@ -39,7 +40,6 @@ from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import OWN_PREDICTION, TrialRows, Work
 from discrim.registry import fewer_than_classes
 from discrim.tables.labelled_table import LabelledTable
-from discrim.tables.preprocessing import preprocessing
 from discrim.tables.validation import checked_labels, checked_table, require_finite
 
 DEFAULT_SPLITS = 20

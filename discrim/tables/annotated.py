@@ -55,15 +55,6 @@ def read_annotated(path: Path, target: str | None, id_column: str | None, max_by
     return Archive(rows, labels, target, names, called, id_column or NAMES, wanted)
 
 
-def require_in_memory(adata: Any) -> None:
-    """Raise if X stays in the file of the object, because it is never loaded without notice."""
-    if getattr(adata, "isbacked", False):
-        raise ValueError(
-            "adata is backed by its file. Load it with adata.to_memory(), or read it with Dask "
-            "(anndata.experimental.read_lazy), whose blocks are gathered one at a time."
-        )
-
-
 def _bytes(X: Any) -> int:
     """Return the bytes of X as doubles, from its header alone."""
     if hasattr(X, "shape"):

@@ -369,27 +369,6 @@ def require_no_infinity(X: NDArray[Any], numbers: NDArray[np.intp] | None) -> No
         require_finite(np.where(np.isnan(X), X.dtype.type(0), X), numbers)
 
 
-def require_columns_in_classes(present: NDArray[np.float64], classes: NDArray[Any]) -> None:
-    """Raise where a class has no cell of a column at all, and so no mean there."""
-    if not (present > 0).all():
-        row, column = (int(i) for i in np.argwhere(present == 0)[0])
-        of = "" if classes[row] is None else f" of class {classes.tolist()[row]!r}"
-        raise ValueError(
-            f"Column {column} is missing in every row{of}, so it has no mean there. Leave it out, or fill it in "
-            "with sklearn.impute.SimpleImputer in a Pipeline."
-        )
-
-
-def require_pairs_of_columns(both: NDArray[np.float64]) -> None:
-    """Raise where no row has two columns at once, which have no covariance then."""
-    if not (both > 0).all():
-        one, other = (int(i) for i in np.argwhere(both == 0)[0])
-        raise ValueError(
-            f"No row has both column {one} and column {other}, so nothing is known of how they go together. Leave one "
-            "of them out, or fill them in with sklearn.impute.SimpleImputer in a Pipeline."
-        )
-
-
 def require_representable(result: NDArray[Any], X: Any) -> None:
     """Raise an error that names bad cells of X if a value computed from X is not finite; only then is X searched."""
     if np.isfinite(result).all():
@@ -407,15 +386,6 @@ def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
         raise ValueError(
             f"{type(estimator).__name__} needs at least two classes; got one class, {classes.tolist()[0]!r}. "
             "Check the label column, or use discrim.PCA, which needs no labels."
-        )
-
-
-def require_whole_weights(weights: NDArray[np.float64] | None, method: str) -> None:
-    if weights is not None and not (weights == np.round(weights)).all():
-        first = int(np.argmax(weights != np.round(weights)))
-        raise ValueError(
-            f"{method} takes whole-number sample weights (how often a row counts); got {float(weights[first])}. "
-            "Pass integer weights, or another choice of pairs, which takes any weights."
         )
 
 

@@ -10,8 +10,8 @@ from discrim import ClassMoments, HashKFold, Statistics
 from discrim.core.moments.few_rows import FewRows
 from discrim.core.moments.gather import Gatherer, Gathering, gathered_total
 from discrim.core.moments.row_sample import RowSample
-from discrim.tables.plain_format import PlainFormatError
-from discrim.tables.row_hash import row_hashes
+from discrim.core.row_hash import row_hashes
+from discrim.plain_format import PlainFormatError
 from discrim.tables.validation import PartError
 
 FOLDED = Gathering(n_folds=3, sample_rows=20)

@@ -41,8 +41,8 @@ from discrim import (
 from discrim.estimators.linear_map import LinearMap
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.preprocessing import IMPUTATIONS, preprocessing
 from discrim.model_file import FORMAT, ModelFileError, about, load, save
-from discrim.tables.preprocessing import IMPUTATIONS, preprocessing
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from discrim.core.eigen import Spectrum, spectrum_of_operator, spectrum_of_passe
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio
+from discrim.core.row_hash import row_hashes
 from discrim.core.spread import Spread
 from discrim.decompositions import eigh
-from discrim.tables.row_hash import row_hashes
 from discrim.tables.rows import LabelledRows
 from discrim.tables.warn_once import warn
 

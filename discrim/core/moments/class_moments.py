@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from discrim.core.moments.accumulate import MIN_EXPONENT, ClassSums, KnownMoments
-from discrim.tables.check_parameters import named, require, require_emphasis
+from discrim.tables.check_parameters import named, require
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import labelled_rows, require_labels_of_one_kind
 from discrim.threads import on_one_blas_thread
@@ -152,7 +152,11 @@ class ClassMoments:
         """
         require("keep", keep, named("pooled", "each", "means"))
         rows = labelled_rows("ClassMoments", X, y, sample_weight, supervised=True)
-        require_emphasis(emphasis, rows.n_classes)
+        if emphasis is not None and (np.shape(emphasis) != (rows.n_classes,) or not (np.asarray(emphasis) > 0).all()):
+            raise ValueError(
+                f"emphasis must be a number above 0 for each of {rows.n_classes} classes; got shape "
+                f"{np.shape(emphasis)}."
+            )
         return cls.from_rows(rows, keep=keep, emphasis=emphasis)
 
     @classmethod

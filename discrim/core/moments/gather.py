@@ -26,9 +26,9 @@ from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.column_totals import ColumnTotals
 from discrim.core.moments.few_rows import FewRows, Fold, add_folds, are_few
 from discrim.core.moments.row_sample import RowSample
+from discrim.core.row_hash import Hashes, hash_folds, position_hashes, row_hashes
+from discrim.plain_format import PlainFormat
 from discrim.tables.check_parameters import class_factors
-from discrim.tables.plain_format import PlainFormat
-from discrim.tables.row_hash import Hashes, hash_folds, position_hashes, row_hashes
 from discrim.tables.rows import LabelledRows
 from discrim.tables.table_error import quoted
 from discrim.tables.validation import PartError, labelled_rows, names_of, require_finite

@@ -9,6 +9,8 @@ correlations are replaced by those of the same eigenvectors without the negative
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.decompositions import eigh
 from discrim.tables.rows import LabelledRows, block_slices
-from discrim.tables.validation import require_columns_in_classes, require_no_infinity, require_pairs_of_columns
+from discrim.tables.validation import require_no_infinity
 
 Array = NDArray[np.float64]
 SAFE = 300  # cells up to 2^this are squared without scaling
@@ -44,14 +46,14 @@ def pairwise_moments(rows: LabelledRows) -> ClassMoments:
             members = _members(rows.codes[part], rows.n_classes)
             sums += members @ (centred * weights[part, None])
             present += members @ there
-        require_columns_in_classes(present, rows.classes)
+        _require_columns_in_classes(present, rows.classes)
         found += sums / present
     scatter, both = np.zeros((rows.shape[1],) * 2), np.zeros((rows.shape[1],) * 2)
     for part in block_slices(*rows.shape):
         centred, there = _centred(rows, part, pilots, remainders, weights)
         scatter += (centred * weights[part, None]).T @ centred
         both += there.T @ (there > 0)
-    require_pairs_of_columns(both)
+    _require_pairs_of_columns(both)
     totals = rows.class_totals
     pooled = scatter * (totals.sum() / both)
     return ClassMoments(
@@ -65,6 +67,27 @@ def pairwise_moments(rows: LabelledRows) -> ClassMoments:
         None,
         exponent,
     )
+
+
+def _require_columns_in_classes(present: NDArray[np.float64], classes: NDArray[Any]) -> None:
+    """Raise where a class has no cell of a column at all, and so no mean there."""
+    if not (present > 0).all():
+        row, column = (int(i) for i in np.argwhere(present == 0)[0])
+        of = "" if classes[row] is None else f" of class {classes.tolist()[row]!r}"
+        raise ValueError(
+            f"Column {column} is missing in every row{of}, so it has no mean there. Leave it out, or fill it in "
+            "with sklearn.impute.SimpleImputer in a Pipeline."
+        )
+
+
+def _require_pairs_of_columns(both: NDArray[np.float64]) -> None:
+    """Raise where no row has two columns at once, which have no covariance then."""
+    if not (both > 0).all():
+        one, other = (int(i) for i in np.argwhere(both == 0)[0])
+        raise ValueError(
+            f"No row has both column {one} and column {other}, so nothing is known of how they go together. Leave one "
+            "of them out, or fill them in with sklearn.impute.SimpleImputer in a Pipeline."
+        )
 
 
 def _in_safe_units(rows: LabelledRows) -> tuple[LabelledRows, int]:

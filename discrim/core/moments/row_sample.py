@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.moments.few_rows import join_rows
-from discrim.tables.row_hash import Hashes
+from discrim.core.row_hash import Hashes
 from discrim.tables.rows import LabelledRows
 
 SAMPLE_ROWS = 20_000

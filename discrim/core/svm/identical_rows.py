@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from discrim.tables.row_hash import row_hashes
+from discrim.core.row_hash import row_hashes
 from discrim.tables.rows import entries_once
 
 BLOCK = 2**16  # values compared at once

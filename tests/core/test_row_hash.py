@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 from discrim import HashKFold
-from discrim.tables.row_hash import hash_folds, row_hashes
+from discrim.core.row_hash import hash_folds, row_hashes
 
 MASK = 2**64 - 1
 

@@ -40,7 +40,7 @@ def preprocessing(scale: str, impute: str | None = None, *, sparse: bool = False
 
     Examples
     --------
-    >>> from discrim.tables.preprocessing import preprocessing
+    >>> from discrim.evaluation.preprocessing import preprocessing
     >>> preprocessing("standard", "median")
     [SimpleImputer(keep_empty_features=True, strategy='median'), StandardScaler()]
     """

@@ -18,12 +18,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
-from discrim.tables.check_parameters import FOLDS, require, seed_number
+from discrim.tables.check_parameters import FOLDS, NOTHING, require, whole
 from discrim.tables.rows import entries_once
 
 Hashes = NDArray[np.uint64]
 CACHED_CELLS = 2**15  # as many doubles stay next to the processor while they are mixed
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+SEED = (whole(0, "a whole number ≥ 0, which every part of a table can be given"), NOTHING)
 
 
 def _mixed(values: Hashes) -> Hashes:
@@ -83,6 +84,12 @@ def hash_folds(hashes: Hashes, n_folds: int, seed: int) -> NDArray[np.intp]:
     """Return the test fold of each row, 0 … n_folds−1; other seeds draw other folds."""
     drawn = _mixed(hashes + np.uint64((seed + 1) * int(GOLDEN) % 2**64))
     return (drawn % np.uint64(n_folds)).astype(np.intp)
+
+
+def seed_number(random_state: Any) -> int:
+    """Return a seed for all parts of a table: a whole number ≥ 0, 0 for None."""
+    require("random_state", random_state, SEED)
+    return int(random_state or 0)
 
 
 class HashKFold(BaseCrossValidator):
