@@ -267,7 +267,7 @@ def test_spark_computes_small_linear_maps_itself(spark):
         (PCA(2, missing="pairwise"), False),
     ):
         found = SparkReducerModel()._set(payload=FORMAT.to_bytes(model.fit(points, Y)))._set(inputCols=odd)
-        assert (_expressed(found.model) is not None) == is_expressed
+        assert (_expressed(found.model, len(odd)) is not None) == is_expressed
         out, wanted = found.transform(rows).toPandas().sort_values("at"), model.transform(points)
         atol = 1e-9 * np.abs(wanted).max()
         np.testing.assert_allclose([v.toArray() for v in out["reduced"]], wanted, atol=atol)
