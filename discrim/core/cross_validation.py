@@ -45,11 +45,12 @@ class TrainingSet:
     test: LabelledRows  # or a sample of the held-out rows, if `tested` has the statistics of all
     tested: ClassMoments | None = None
     repeats: float = 1.0  # number of splits in which each row is held out
+    ridged: Ratio | None = None  # the ratio, if it is known
 
     @computed_once
     def ratio(self) -> Ratio:
         """Return the ratio that the discriminants of the training rows maximise, for a cost with a ridge."""
-        return ratio_of(self.training, has_ridge=True)
+        return self.ridged or ratio_of(self.training, has_ridge=True)
 
     def project(self, directions: Array) -> ClassMoments:
         """Return statistics of the held-out rows in the coordinates (x − training mean)ᵀ directions."""
@@ -111,15 +112,6 @@ class Folds:
         first, by = ClassMoments.from_rows(tests[0]), map_tasks if n * d * d >= WORTH else map
         parts = [first, *by(lambda test: ClassMoments.from_rows(test, near=first), tests[1:])]
         return [TrainingSet(*fold) for fold in zip(_sums_of_others(parts), tests, parts, strict=True)]
-
-    @property
-    def moments(self) -> ClassMoments | None:
-        """Statistics of all rows, if those of the parts add up to them."""
-        if not self.splits.divide:
-            return None
-        first = self.training_sets[0]
-        assert first.tested is not None
-        return first.training + first.tested
 
 
 @dataclass(frozen=True, eq=False)

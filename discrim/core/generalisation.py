@@ -20,12 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.coordinates.basis import Basis
 from discrim.core.cross_validation import TrainingSet
 from discrim.core.discriminants import Discriminants, WhitenedClasses, classical
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.pairwise_error import NEAREST, pair_error
-from discrim.core.ratio import Ratio
+from discrim.core.ratio import Ratio, ratio_of
 from discrim.decompositions import pinv
 
 Array = NDArray[np.float64]
@@ -150,9 +149,10 @@ def _distances(points: Array, metric: Array) -> Array:
     return np.sqrt(np.maximum(norms[:, None] + norms - (products + products.T), 0.0))
 
 
-def held_out_in_folds(basis: Basis, folds: Iterable[TrainingSet], gamma: float) -> Iterator[HeldOut]:
+def held_out_in_folds(folds: Iterable[TrainingSet], gamma: float) -> Iterator[HeldOut]:
     """Yield the projections of each fold's test rows onto the discriminants of its training rows."""
-    for fold, ratio in basis.trained(folds, gamma):
+    for fold in folds:
+        ratio = fold.ratio if gamma else ratio_of(fold.training)
         if not ratio.means_differ:
             continue
         classes = WhitenedClasses.of(classical(ratio, ratio.covariance(gamma)), ratio)

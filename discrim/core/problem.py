@@ -1,6 +1,6 @@
 """Requirements of a method (`Needs`), and the input of its solver (`Problem`).
 
-    rows → ProblemBuilder → Problem → the method's _solve → Solution ,    statistics → Problem → …
+    rows → Problem → the method's _solve → Solution ,    statistics → Problem → …
 
 A method declares its needs once, and every way of fitting reads them. Its solver uses only its parameters and the
 problem.
@@ -9,8 +9,8 @@ problem.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -140,6 +140,29 @@ class Problem:
     declared: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
     folds: Folds | None = None  # of the rows in these coordinates, if a choice uses them
+    in_finer: Callable[[], Problem] | None = None  # builds the same problem in coordinates with all directions
+
+    @classmethod
+    def from_rows(
+        cls, rows: LabelledRows, needs: Needs, request: Request, groups: NDArray[Any] | None = None
+    ) -> Problem:
+        """Build from validated rows, in the cheapest coordinates that show all directions that are needed."""
+        rows = rows if needs.class_weight is None else needs.weighted(rows)
+        plan = needs.coordinates or _chosen_plan(rows, needs, request, groups)
+        margins = Margins() if needs.margins is None else needs.margins(rows)
+        coarse = plan.build(rows, margins, leading=needs.directions == "leading")
+
+        def in_basis(basis: Basis) -> Problem:
+            moments, folds = _moments_and_folds(basis, needs, groups)
+            shape = moments.n_rows, rows.shape[1]
+            given = {"request": request, "shape": shape, "dtype": rows.X.dtype, "groups": groups, "folds": folds}
+            return cls(needs=needs, basis=basis, moments=moments, in_finer=finer, **given)
+
+        def finer() -> Problem:
+            return in_basis(plan.build(rows, margins, resolve=True))
+
+        needs_finer = needs.directions == "all" and coarse.can_resolve and not coarse.is_resolved
+        return finer() if needs_finer else in_basis(coarse)
 
     @classmethod
     def from_statistics(
@@ -156,6 +179,12 @@ class Problem:
         """Build from moments in the features."""
         shape = moments.n_rows, moments.n_features
         return cls(needs=needs, basis=basis, moments=moments, request=request, shape=shape, dtype=dtype)
+
+    @computed_once
+    def resolved(self) -> Problem:
+        """Return the same problem in coordinates that show small directions."""
+        assert self.in_finer is not None
+        return self.in_finer()
 
     @computed_once
     def ratio(self) -> Ratio:
@@ -194,93 +223,58 @@ class Problem:
         """Return the leading eigenpairs of a spread (wanted=None: all)."""
         return self.basis.spectrum(spread, self.moments, wanted)
 
-    @property
-    def has_folds(self) -> bool:
-        """True if there are rows, or statistics of folds, to hold out."""
-        if self.statistics is not None:
-            return self.statistics.gathering.n_folds > 0
-        return self.basis.points.shape[0] > 0
-
     def splits(self, points: LabelledRows | None = None) -> Splits:
         """Return training and test rows as given by the method's parameters."""
         assert self.needs.folds is not None
         points = self.basis.original if points is None else points
         return splits_of(points, self.needs.folds.cv, self.needs.folds.random_state, self.groups)
 
-    def training_sets(self) -> Iterable[TrainingSet]:
-        """Return statistics of each fold's training rows, with its held-out rows."""
+    @computed_once
+    def training_sets(self) -> list[TrainingSet]:
+        """Return statistics of each fold's training rows, with its held-out rows; none if there are no folds."""
         if self.statistics is not None:
-            return gathered_folds(self.statistics)
-        return self.folds or Folds(self.basis.points, self.splits())
+            return gathered_folds(self.statistics) if self.statistics.gathering.n_folds else []
+        if isinstance(self.basis, Products):
+            splits = self.splits() if self.folds is None else self.folds.splits
+            return [self.basis.training_set(*splits.pairs[0])]  # the first split, because each costs a fit
+        if not self.basis.points.shape[0]:
+            return []
+        return (self.folds or Folds(self.basis.points, self.splits())).training_sets
 
-    def training_sets_for_choice(self) -> tuple[Iterable[TrainingSet], bool]:
+    def training_sets_for_choice(self) -> tuple[list[TrainingSet], bool]:
         """Return the folds for a choice, and True if they hold a sample of the rows."""
         if not isinstance(self.basis, Products):
-            return self.training_sets(), False
+            return self.training_sets, False
         where = self.basis.to_choose_in()
-        return Folds(where.points, self.splits(where.original)), True
+        return Folds(where.points, self.splits(where.original)).training_sets, True
 
 
-@dataclass(frozen=True, eq=False)
-class ProblemBuilder:
-    """Builder of problems from rows: in the coordinates of a plan, and in finer ones if small directions matter."""
+def _chosen_plan(rows: LabelledRows, needs: Needs, request: Request, groups: NDArray[Any] | None) -> Plan:
+    """Choose the coordinates of rows by their shape."""
+    folds, every = needs.folds, rows.n_classes - 1 if needs.contrasts else None
+    by_content_alone = folds is not None and folds.on_sample and by_content(folds.cv) and groups is None
+    return choose(
+        *rows.shape,
+        stored=rows.X.nnz if rows.is_sparse else None,
+        wanted=request if isinstance(request, int) else every,
+        why_all=needs.matrix,
+        can_sample=rows.is_sparse and needs.scatter != "each" and by_content_alone,
+    )
 
-    rows: LabelledRows
-    needs: Needs
-    request: Request
-    groups: NDArray[Any] | None
-    plan: Plan
-    margins: Margins
-    _built: dict[bool, Problem] = field(default_factory=dict)
 
-    @classmethod
-    def from_rows(
-        cls, rows: LabelledRows, needs: Needs, request: Request, groups: NDArray[Any] | None = None
-    ) -> ProblemBuilder:
-        """Choose the coordinates of validated rows."""
-        rows = rows if needs.class_weight is None else needs.weighted(rows)
-        plan, folds = needs.coordinates, needs.folds
-        if plan is None:
-            every = rows.n_classes - 1 if needs.contrasts else None
-            by_content_alone = folds is not None and folds.on_sample and by_content(folds.cv) and groups is None
-            plan = choose(
-                *rows.shape,
-                stored=rows.X.nnz if rows.is_sparse else None,
-                wanted=request if isinstance(request, int) else every,
-                why_all=needs.matrix,
-                can_sample=rows.is_sparse and needs.scatter != "each" and by_content_alone,
-            )
-        plan = replace(plan, leading=needs.directions == "leading")
-        margins = Margins() if needs.margins is None else needs.margins(rows)
-        return cls(rows, needs, request, groups, plan, margins)
-
-    def problem(self, *, resolve: bool) -> Problem:
-        """Return the problem in the cheapest coordinates, or (resolve=True) in those with all directions."""
-        if resolve not in self._built:
-            basis, folding = self.plan.build(self.rows, self.margins, resolve=resolve), self.needs.folds
-            keep, moments, folds, emphasis = self.needs.scatter, None, None, None
-            # folds that choose nothing must not change the last digits of a fit
-            if folding is not None and folding.statistics == "choose":
-                # raised again where the folds are needed, after more serious errors
-                with contextlib.suppress(ValueError):
-                    splits = splits_of(basis.original, folding.cv, folding.random_state, self.groups)
-                    folds = Folds(basis.points, splits)
-            if self.plan.basis == "products":
-                keep = "means"
-            elif folds is not None and keep == "pooled":
-                moments = folds.moments
-            elif keep == "weighted" and self.needs.scatter_weights is not None:
-                keep, emphasis = "pooled", self.needs.scatter_weights(basis.points.class_totals)
-            if moments is None:
-                moments = ClassMoments.from_rows(basis.points, keep=keep, emphasis=emphasis, doubles=False)
-            self._built[resolve] = Problem(
-                needs=self.needs,
-                basis=basis,
-                moments=moments,
-                request=self.request,
-                shape=(moments.n_rows, self.rows.shape[1]),
-                dtype=self.rows.X.dtype,
-                groups=self.groups,
-                folds=folds,
-            )
-        return self._built[resolve]
+def _moments_and_folds(basis: Basis, needs: Needs, groups: NDArray[Any] | None) -> tuple[ClassMoments, Folds | None]:
+    """Return the statistics of rows in a basis, and the folds if a choice uses them."""
+    folding, folds, emphasis = needs.folds, None, None
+    # folds that choose nothing must not change the last digits of a fit
+    if folding is not None and folding.statistics == "choose":
+        # raised again where the folds are needed, after more serious errors
+        with contextlib.suppress(ValueError):
+            folds = Folds(basis.points, splits_of(basis.original, folding.cv, folding.random_state, groups))
+    keep: str = "means" if isinstance(basis, Products) else needs.scatter
+    if folds is not None and folds.splits.divide and keep == "pooled":
+        first = folds.training_sets[0]
+        assert first.tested is not None
+        return first.training + first.tested, folds
+    if keep == "weighted" and needs.scatter_weights is not None:
+        keep, emphasis = "pooled", needs.scatter_weights(basis.points.class_totals)
+    return ClassMoments.from_rows(basis.points, keep=keep, emphasis=emphasis, doubles=False), folds

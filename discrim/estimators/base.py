@@ -24,7 +24,7 @@ from discrim.core.explanation import Explanation, explain_linear, explain_positi
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
 from discrim.core.moments.pairwise import has_gaps
-from discrim.core.problem import Needs, Problem, ProblemBuilder
+from discrim.core.problem import Needs, Problem
 from discrim.decompositions import pinv
 from discrim.doc_links import public_estimator
 from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
@@ -176,25 +176,17 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             self._publish(solution, rows.classes if needs.supervised else None)
         return self
 
-    def _solve_rows(
-        self, rows: LabelledRows, groups: NDArray[Any] | None = None, builder: ProblemBuilder | None = None
-    ) -> Solution:
-        """Return the solution in the features; solve again in finer coordinates if the first ones lose accuracy."""
-        builder = builder or ProblemBuilder.from_rows(rows, self._needs(), plain_count(self.n_components), groups)
-        problem, solution = builder.problem(resolve=False), None
-        basis = problem.basis
-        if builder.needs.directions == "leading" or basis.is_resolved or not basis.can_resolve:
-            solution = self._solve_in(problem)
-        if solution is None or (basis.can_resolve and not solution.is_resolved):
-            problem = builder.problem(resolve=True)
-            solution = self._solve_in(problem)
-        return solution.in_features(problem)
+    def _solve_rows(self, rows: LabelledRows, groups: NDArray[Any] | None = None) -> Solution:
+        """Return the solution of rows in the features."""
+        return self._solve_in_features(Problem.from_rows(rows, self._needs(), plain_count(self.n_components), groups))
 
-    def _solve_in(self, problem: Problem) -> Solution:
-        """Return the solution in the problem's coordinates, with its warnings."""
+    def _solve_in_features(self, problem: Problem) -> Solution:
+        """Return the solution in the features, with its warnings; by finer coordinates if the first lose accuracy."""
         with collected_warnings() as warnings:
             solution = self._solve(problem)
-        return replace(solution, warnings=(*solution.warnings, *warnings)) if warnings else solution
+        if problem.basis.can_resolve and not solution.is_resolved:
+            return self._solve_in_features(problem.resolved)
+        return replace(solution.in_features(problem), warnings=(*solution.warnings, *warnings))
 
     def _publish(self, solution: Solution, classes: NDArray[Any] | None, statistics: Statistics | None = None) -> None:
         """Set the fitted attributes (no classes if the method uses no labels), and issue the warnings."""
@@ -288,7 +280,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             record_columns(self, total)
             request = plain_count(self.n_components)
             problem = Problem.from_moments(basis, total.moments, self._needs(), request, total.dtype)
-            solution = self._solve_in(problem).in_features(problem)
+            solution = self._solve_in_features(problem)
             self._publish(solution, total.moments.classes if total.gathering.supervised else None)
 
     @streamed
@@ -368,7 +360,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         if asked.supervised:
             require_two_classes(self, total.moments.classes)
         problem = Problem.from_statistics(total, needs, plain_count(self.n_components), vars(self).get("_declared"))
-        solution = self._solve_in(problem).in_features(problem)
+        solution = self._solve_in_features(problem)
         self._publish(solution, problem.moments.classes if needs.supervised else None, total)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -203,8 +203,8 @@ class BayesErrorLDA(DiscriminantReducer):
         moments, ratio, chosen = problem.moments, problem.ratio, found.found
         varies = ratio.trace > ROUNDING**2 * ratio.variances.sum() and bool(moments.counts.max() > 1)
         held_out = None
-        if varies and (chosen.path_ is not None or self.cv is not None) and problem.has_folds:
-            held_out = tuple(held_out_in_folds(problem.basis, problem.training_sets(), chosen.shrinkage_))
+        if varies and (chosen.path_ is not None or self.cv is not None) and (folds := problem.training_sets):
+            held_out = tuple(held_out_in_folds(folds, chosen.shrinkage_))
         known = held_out  # κ at a given ridge is computed as if there were no folds
         if known is None or chosen.path_ is None:
             known = analytic_estimate(found, classes, ratio, chosen.shrinkage_)

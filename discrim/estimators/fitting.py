@@ -142,8 +142,8 @@ def solve_gaps(estimator: Any, rows: LabelledRows, needs: Needs) -> Solution:
     moments = pairwise_moments(rows if needs.class_weight is None else needs.weighted(rows))
     basis = Features.from_moments(moments, f"{moments.n_rows} rows with missing cells: pairwise statistics")
     problem = Problem.from_moments(basis, moments, needs, plain_count(estimator.n_components), rows.X.dtype)
-    solution: Solution = estimator._solve_in(problem)
-    return solution.in_features(problem)
+    solution: Solution = estimator._solve_in_features(problem)
+    return solution
 
 
 def statistics_of_moments(method: str, moments: ClassMoments, needs: Needs, gathering: Gathering) -> Statistics:

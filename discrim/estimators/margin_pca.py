@@ -15,7 +15,7 @@ from discrim.core.eigen import Spectrum, kept_count
 from discrim.core.enemies import TIES, enemy_pairs
 from discrim.core.margin_vectors import Margins, Pairs, class_medians
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.problem import Needs, Problem, ProblemBuilder
+from discrim.core.problem import Needs, Problem
 from discrim.core.spread import Spread
 from discrim.core.svm.shift import Shift, added_rows, class_pulls, margin_shift
 from discrim.decompositions import eigh
@@ -324,11 +324,11 @@ class ShiftedPCA(Reducer):
         model = copy(self)
         model.n_features_in_ = rows.shape[1]
         needs = replace(model._needs(), margins=lambda _: unit_shift(found))
-        builder = ProblemBuilder.from_rows(rows, needs, plain_count(self.n_components))
+        problem = Problem.from_rows(rows, needs, plain_count(self.n_components))
         for shift in shifts:
             fitted = copy(model)
             fitted.shift = shift
-            fitted._publish(fitted._solve_rows(rows, builder=builder), rows.classes)
+            fitted._publish(fitted._solve_in_features(problem), rows.classes)
             yield fitted
 
 

@@ -15,7 +15,7 @@ from discrim.core.cross_validation import splits_of
 from discrim.core.discriminants import principal
 from discrim.core.eigen import discriminant_count, independent, require_directions
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.problem import EQUAL_MEANS, Folding, Needs, Problem, ProblemBuilder
+from discrim.core.problem import EQUAL_MEANS, Folding, Needs, Problem
 from discrim.core.ratio import Ratio
 from discrim.core.spread import Spread, total_spread
 from discrim.estimators.base import Reducer
@@ -270,9 +270,7 @@ class ScreenedPCA(Reducer):
             rows = "n_selected='cv' needs all rows at once. Statistics suffice for a number."
         return Needs(rows=rows, folds=Folding(self.cv, self.random_state))
 
-    def _solve_rows(
-        self, rows: LabelledRows, groups: NDArray[Any] | None = None, builder: ProblemBuilder | None = None
-    ) -> Solution:
+    def _solve_rows(self, rows: LabelledRows, groups: NDArray[Any] | None = None) -> Solution:
         shares, mean = _shares_of_rows(rows)
         tried: tuple[Columns, Array] = np.empty(0, np.intp), np.empty(0)
         if isinstance(self.n_selected, str):
@@ -281,7 +279,7 @@ class ScreenedPCA(Reducer):
         else:
             count = int(self.n_selected)
         screening = _screening(shares, count, rows.class_totals, tried)
-        solution = super()._solve_rows(replace(rows, X=rows.X[:, screening.selected_]), groups, builder)
+        solution = super()._solve_rows(replace(rows, X=rows.X[:, screening.selected_]), groups)
         return replace(_in_all_columns(solution, screening), mean_=mean)
 
     def _tried(self, rows: LabelledRows, most: int, groups: NDArray[Any] | None) -> tuple[Columns, Array]:

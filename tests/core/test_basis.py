@@ -51,7 +51,7 @@ def test_coordinates_keep_inner_products(resolve, kind, offset, factor):
 def test_where_the_largest_directions_suffice_the_mean_is_taken_off_the_gram_matrix_if_it_is_near(offset):
     X, y = labelled(9, 30)
     X = np.round(X * 2**20) / 2**20 + offset  # the offset then loses no digit
-    basis = Plan("rows", "wide", leading=True).build(rows_of(X, y), Margins())
+    basis = ROWS.build(rows_of(X, y), Margins(), leading=True)
     assert (basis.rows is X) == (offset <= 1)
     centred = (X - offset) - (X - offset).mean(axis=0)
     Y, scale = basis.points.X, np.abs(centred @ centred.T).max()

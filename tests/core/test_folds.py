@@ -62,15 +62,15 @@ def test_one_pass_gives_statistics_of_all_rows_and_of_held_out_rows(rng):
     points, directions = rows(), rng.normal(size=(2, 4))
     folds = Folds(points, splits_of(points, 4, None))
     whole = ClassMoments.from_rows(points)
-    np.testing.assert_allclose(folds.moments.within, whole.within, atol=1e-12)
-    np.testing.assert_allclose(folds.moments.means, whole.means, atol=1e-14)
     for fold in folds:
+        both = fold.training + fold.tested
+        np.testing.assert_allclose(both.within, whole.within, atol=1e-12)
+        np.testing.assert_allclose(both.means, whole.means, atol=1e-14)
         of_rows, of_statistics = replace(fold, tested=None).project(directions), fold.project(directions)
         assert fold.tested.n_rows == of_rows.n_rows == fold.test.shape[0]
         np.testing.assert_allclose(of_statistics.means, of_rows.means, atol=1e-13)
         np.testing.assert_allclose(of_statistics.within, of_rows.within, atol=1e-12)
     halves = Folds(points, splits_of(points, ShuffleSplit(3, random_state=0), None))
-    assert halves.moments is None
     assert all(fold.tested is None for fold in halves)
     assert [fold.project(directions).n_rows for fold in halves] == [len(test) for _, test in halves.splits.pairs]
 
@@ -79,7 +79,7 @@ def test_a_bad_cell_is_named_by_its_row_in_the_table_not_in_a_fold():
     points = rows()
     points.X[30, 2] = np.nan
     with pytest.raises(ValueError, match="row 30, column 2"):
-        _ = Folds(points, splits_of(points, 4, None)).moments
+        _ = Folds(points, splits_of(points, 4, None)).training_sets
 
 
 def test_given_row_numbers_refer_to_the_given_table():

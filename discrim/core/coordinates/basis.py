@@ -13,7 +13,6 @@ the features.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,6 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.core.cross_validation import TrainingSet
 from discrim.core.eigen import Spectrum, spectrum_of_matrix
 from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
@@ -96,10 +94,6 @@ class Basis(ABC):
         along = projected(X, moments.mean, directions).astype(np.float64, copy=False)
         digits = np.finfo(X.dtype).eps * np.asarray(abs(X) @ np.abs(directions).T).max(axis=0)
         return bool((np.sqrt(np.mean(along**2, axis=0)) > 2 * digits).any())
-
-    def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
-        """Return folds with the ratio of their training rows, for a cost with this ridge."""
-        return ((fold, fold.ratio if gamma else ratio_of(fold.training)) for fold in folds)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -24,18 +24,21 @@ class Plan:
 
     basis: str
     reason: str
-    leading: bool = field(default=False, kw_only=True)  # True if only the largest directions are needed
     passes: int = field(default=0, kw_only=True)  # maximum number of products, each of which reads all parts
 
-    def build(self, points: LabelledRows, margins: Margins, *, resolve: bool = False) -> Basis:
-        """Return the rows in these coordinates; `resolve` includes directions below 1e-3 of the largest."""
+    def build(self, points: LabelledRows, margins: Margins, *, leading: bool = False, resolve: bool = False) -> Basis:
+        """Return the rows in these coordinates.
+
+        leading : True if only the largest directions are needed
+        resolve : True to include directions below 1e-3 of the largest
+        """
         if self.basis == "features":
             return Features.of(points, margins, self.reason)
         if self.basis == "products":
             return Products.of(points, margins, self.reason)
         if resolve:
             return SingularRows.of(points, margins, self.reason)
-        return GramRows.of(points, margins, self.reason, leading=self.leading)
+        return GramRows.of(points, margins, self.reason, leading=leading)
 
 
 def choose(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from discrim.core.coordinates.basis import Basis, Features, column_variances
 from discrim.core.coordinates.row_space import GramRows
-from discrim.core.cross_validation import Folds, TrainingSet
+from discrim.core.cross_validation import Indices, TrainingSet
 from discrim.core.discriminants import RANK
 from discrim.core.eigen import Spectrum, spectrum_of_operator, spectrum_of_passes
 from discrim.core.margin_vectors import Margins
@@ -97,13 +97,12 @@ class Products(Basis):
         )
         return GramRows.of(self.original.select(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
-    def trained(self, folds: Iterable[TrainingSet], gamma: float) -> Iterator[tuple[TrainingSet, Ratio]]:
-        """Yield only the first split, because each costs a fit."""
-        assert isinstance(folds, Folds)
-        training, test = (folds.points.select(index) for index in folds.splits.pairs[0])
-        inner = Products(points=training, margins=Margins(), original=training, how="training rows", pilot=None)
-        fold = TrainingSet(ClassMoments.from_rows(training, keep="means"), test)
-        yield fold, inner.ratio(fold.training)
+    def training_set(self, training: Indices, test: Indices) -> TrainingSet:
+        """Return statistics of training rows, whose ratio is known by products, with the held-out rows."""
+        rows = self.points.select(training)
+        moments = ClassMoments.from_rows(rows, keep="means")
+        inner = Products(points=rows, margins=Margins(), original=rows, how="training rows", pilot=None)
+        return TrainingSet(moments, self.points.select(test), ridged=inner.ratio(moments))
 
 
 def within_spread(moments: ClassMoments) -> Spread:
