@@ -36,6 +36,7 @@ UMAP = Method(
     seeded=True,
     takes_sparse=False,
     ours=False,
+    written="umap.UMAP()",
 )
 COUNTS = (1, 2, 3, 5, 10)
 UMAP_COUNTS = (2, 5)  # every K needs its own fit

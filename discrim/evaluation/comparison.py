@@ -132,7 +132,7 @@ class Comparison(Results):
     def first_split(self) -> SplitData:
         """Return the rows of the first split as the trials used them."""
         assert self.grid is not None
-        return self.grid.trial_rows.split(0, self.grid.splits[0])
+        return self.grid.trial_rows.split(0, self.grid.splits[0], named=True)
 
     def best_pipeline(self) -> Pipeline:
         """Return the recommended pipeline, unfitted: imputer, scaler, reducer and classifier, as they were judged.

@@ -73,13 +73,13 @@ class TrialRows:
     class_weight: str | None = None
     classes: NDArray[Any] | None = None
 
-    def split(self, number: int, split: Split) -> SplitData:
+    def split(self, number: int, split: Split, *, named: bool = False) -> SplitData:
         """Return the two parts of a split after the steps, which are fitted on the training part.
 
-        Labels of the first split are names, because its models are kept for the report.
+        named : labels are names of classes instead of numbers, as models that are kept for the report need
         """
         train, test = split
-        labels = self.y if number or self.classes is None else self.classes[self.y]
+        labels = self.classes[self.y] if named and self.classes is not None else self.y
         parts = self.X[train], self.X[test]
         weight = (lambda part: None) if self.weights is None else self.weights.__getitem__
         for step in self.steps:
@@ -151,11 +151,12 @@ def evaluate(work: Work, rows: TrialRows, split: Split) -> tuple[list[Result], d
     """Return the results of the wanted trials and, for the first split, the fitted model for every K.
 
     A caller's own estimators are not kept: nothing is known about their size, or whether a process can pass them on.
+    Their labels are numbers in every split, because some estimators accept no text.
     """
-    data = rows.split(work.split, split)
+    kept = work.split == 0 and not work.method.written
+    data = rows.split(work.split, split, named=kept)
     features = features_by_count(work.method, sorted({cell.k for cell in work.cells}), data)
     found = [_result(trial, features[trial["k"]], work.classifiers[trial["classifier"]], data) for trial in work.wanted]
-    kept = work.split == 0 and not work.method.written
     return found, {k: one.model for k, one in features.items() if kept and one.model is not None}
 
 

@@ -165,6 +165,7 @@ def test_estimators_and_pipelines_are_compared_with_named_methods(wine):
     ours, theirs = by_name["pca", "5-nn"], by_name["PCA", "5-nn"]
     assert theirs.curve == ours.curve  # the same directions, by another's hand
     assert set(by_name["StandardScaler+PLSTransformer", "5-nn"].curve) == {1, 2}
+    assert by_name["StandardScaler+PLSTransformer", "5-nn"].n_splits == 3
     assert by_name["FisherLDA+GaussianNB", "itself"].n_splits == 3
     assert by_name["FisherLDA+GaussianNB", "itself"].k == 2  # what the classifier sees, not the thirteen columns
     X, y = wine
@@ -186,7 +187,7 @@ def test_a_classifier_alone_sees_all_features(wine):
 
 class PLSTransformer(PLSRegression):
     def fit(self, X, y):
-        return super().fit(X, np.eye(3)[np.asarray(y, dtype=int)])
+        return super().fit(X, np.eye(3)[y])  # labels must be numbers, in every split
 
 
 def test_a_transformer_without_n_components_is_tried_unchanged(wine):
