@@ -11,7 +11,7 @@ import typer
 
 from discrim.cli.exit_codes import SOME_FAILED, require_apart
 from discrim.cli.options import RUN, Data, Groups, Html, Jobs, Metric, Reading, Scale, StorePath
-from discrim.cli.reporting import require_place, typed_command, write_html
+from discrim.cli.reporting import origin_of, require_place, write_html
 from discrim.cli.screen import in_lines, print_json, progress_bar, say, show_comparison
 from discrim.cli.tables_by_name import data_name, labelled_in_groups, labelled_sample
 from discrim.engines.table_files import is_large
@@ -146,8 +146,7 @@ def compare(
         trials = replace(trials, most_rows=table.n_samples)
     else:
         table, grouping = labelled_in_groups(data, reading, groups)
-    words = (*reading.words, *(("--groups", groups) if groups is not None else ()))
-    origin = Origin(typed_command(), data, words, reading.new_rows.words)
+    origin = origin_of(data, reading, groups)
     with resumable(store), progress_bar(f"comparing on {data_name(data)}") as progress:
         found = compared(
             table,

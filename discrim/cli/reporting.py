@@ -6,15 +6,17 @@ import errno
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from discrim.cli.exit_codes import require_apart, require_folder
-from discrim.cli.options import Metric, Reading
+from discrim.cli.options import FileFormat, Metric, Reading
 from discrim.cli.screen import say
-from discrim.cli.tables_by_name import data_name, labelled
+from discrim.cli.tables_by_name import arguments_of, data_name, is_file, labelled, readings_in_groups
+from discrim.engines.table_files import is_large
 from discrim.evaluation.comparison import Comparison, comparisons_in
 from discrim.evaluation.run import lock_of
 from discrim.evaluation.store import Store
@@ -69,7 +71,7 @@ def report(
         if one.data is None:
             say(f"{one.label}: without pictures of the rows. {one.lacking}")
     only = given.get(found[0].setting["data"], "") if len(found) == 1 else ""
-    write_html(found, html, Origin(typed_command(), only, *((reading.words, reading.new_rows.words) if only else ())))
+    write_html(found, html, origin_of(only, reading) if only else Origin(typed_command()))
 
 
 def require_place(html: Path | None) -> None:
@@ -91,6 +93,22 @@ def write_html(found: Comparison | Sequence[Comparison], path: Path, origin: Ori
 def typed_command() -> str:
     """Return the command line as it was typed."""
     return shlex.join(["discrim", *sys.argv[1:]])
+
+
+def origin_of(data: str, reading: Reading, groups: str | None = None) -> Origin:
+    """Return how DATA is read, as options of the command line and as arguments in Python."""
+    words = (*reading.words, *(("--groups", groups) if groups is not None else ()))
+    origin = Origin(typed_command(), data, words, reading.new_rows.words)
+    if not is_file(data) or is_large(Path(data)):
+        return origin
+    usual, usual_rows = arguments_of(Reading()), vars(FileFormat())
+    table, of_groups = (
+        {name: one for name, one in arguments_of(some).items() if name == "target" or one != usual[name]}
+        for some in readings_in_groups(reading, groups)
+    )
+    new_rows = {name: one for name, one in vars(reading.new_rows).items() if one != usual_rows[name]}
+    new_rows |= {"missing_cells": "keep"} if reading.impute is not None else {}
+    return replace(origin, table=table, groups=None if groups is None else of_groups, features=new_rows)
 
 
 def _table_of(given: dict[str, str], reading: Reading) -> Callable[[str], LabelledTable | None]:

@@ -48,8 +48,13 @@ def labelled(data: str, reading: Reading) -> LabelledTable:
 
 
 def _read(data: str, reading: Reading) -> LabelledTable:
-    options = vars(reading) | {"drop": reading.drop or (), "missing_cells": reading.missing_cells}
-    return read_table(data, **{name: one for name, one in options.items() if name not in ("impute", "drop_missing")})
+    return read_table(data, **arguments_of(reading))
+
+
+def arguments_of(reading: Reading) -> dict[str, Any]:
+    """Return the arguments of `read_table`."""
+    given = vars(reading) | {"drop": reading.drop or (), "missing_cells": reading.missing_cells}
+    return {name: one for name, one in given.items() if name not in ("impute", "drop_missing")}
 
 
 def comes_in_parts(data: str, out: Path | None = None, *, needs_rows: bool = False) -> bool:
@@ -125,24 +130,23 @@ def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple
         return labelled(data, reading), None
     if not is_file(data):
         raise ValueError(f"--groups must not be used with {data!r}, a data set of the catalogue. Leave it out.")
+    rows, others = readings_in_groups(reading, groups)
     try:
-        table = labelled(data, without_groups(reading, groups))
-        if reading.id_column in (None, groups):
-            return table, table.ids
-        dropped = [*(reading.drop or []), reading.id_column]
-        return table, _read(data, replace(reading, id_column=groups, drop=dropped)).ids
+        table = labelled(data, rows)
+        return table, table.ids if others == rows else _read(data, others).ids
     except TableError as error:  # the column is read as ids or dropped, but the user typed --groups
         fact = error.fact.replace(f"{groups!r} (id)", f"{groups!r} (groups)")
         raise TableError(fact.replace(f"{groups!r} (drop)", f"{groups!r} (groups)"), *error.advice) from None
 
 
-def without_groups(reading: Reading, groups: str | None) -> Reading:
-    """Return the options for reading the table without the column of groups as a feature."""
-    if groups in (None, reading.id_column):
-        return reading
-    if reading.id_column is None:
-        return replace(reading, id_column=groups)
-    return replace(reading, drop=[*(reading.drop or []), groups])
+def readings_in_groups(reading: Reading, groups: str | None) -> tuple[Reading, Reading]:
+    """Return the options for reading the table without the column of groups as a feature, and for the groups as ids."""
+    ids, dropped = reading.id_column, reading.drop or []
+    if groups is None or ids == groups:
+        return reading, reading
+    if ids is None:
+        return (replace(reading, id_column=groups),) * 2
+    return replace(reading, drop=[*dropped, groups]), replace(reading, id_column=groups, drop=[*dropped, ids])
 
 
 def note_unused(data: str, feature_names: Sequence[str], written: FileFormat) -> None:

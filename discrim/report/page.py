@@ -268,7 +268,7 @@ def _said(results: Comparison, look: Looks, origin: Origin) -> dict[str, Any]:
         "results": results,
         "headline": verdict and verdict.headline,
         "commands": wanted and commands(wanted, origin),
-        "code": wanted and python_code(wanted),
+        "code": wanted and python_code(wanted, origin),
         "rows": list(zip(lines, _tracks(lines), strict=True)),
         "not_listed": dropped_and_joined(lines),
         "metric": METRICS[results.metric],

@@ -54,7 +54,7 @@ def test_the_model_is_the_one_in_memory_and_survives_a_pipeline(spark, tmp_path)
     found = Pipeline(stages=[SparkReducer(inputCols=list("abcd"))]).fit(rows)
     wanted = BayesErrorLDA(cv=HashKFold(5)).fit(X, FRAME["label"])
     np.testing.assert_allclose(found.stages[0].model.transform(FRAME[list("abcd")]), wanted.transform(X), atol=1e-10)
-    found.write().overwrite().save(str(tmp_path / "pipeline"))
+    found.write().save(str(tmp_path / "pipeline"))
     out = PipelineModel.load(str(tmp_path / "pipeline")).transform(rows).select("a", "reduced").collect()
     expected = dict(zip(X[:, 0], wanted.transform(X), strict=True))
     for row in out:
@@ -83,7 +83,7 @@ def test_a_cross_validator_chooses_among_reducers_and_the_best_is_kept(spark, tm
     found = search.fit(rows)
     best = [PCA(1), PCA(3)][int(np.argmax(found.avgMetrics))].fit(FRAME[list("abcd")])
     np.testing.assert_allclose(found.bestModel.stages[0].model.components_, best.components_, atol=1e-10)
-    found.bestModel.write().overwrite().save(str(tmp_path / "best"))
+    found.bestModel.write().save(str(tmp_path / "best"))
     kept = PipelineModel.load(str(tmp_path / "best"))
     np.testing.assert_array_equal(kept.stages[0].model.components_, found.bestModel.stages[0].model.components_)
     assert found.avgMetrics[0] != found.avgMetrics[1]
@@ -222,11 +222,11 @@ def test_hyperparameters_are_params(spark, tmp_path):
     model = reducer.fit(rows)
     assert model.parent is reducer
     assert "n_components: hyperparameter of RegularizedLDA (current: 2)" in model.explainParams()
-    model.write().overwrite().save(str(tmp_path / "model"))
+    model.write().save(str(tmp_path / "model"))
     again = SparkReducerModel.load(str(tmp_path / "model"))
     assert again.getPredictionCol() == "prediction"
     np.testing.assert_array_equal(again.model.components_, model.model.components_)
-    reducer.write().overwrite().save(str(tmp_path / "reducer"))
+    reducer.write().save(str(tmp_path / "reducer"))
     assert SparkReducer.load(str(tmp_path / "reducer")).getModel().shrinkage == 0.1
 
 
