@@ -30,8 +30,8 @@ except ImportError as error:
         "discrim.onnx needs skl2onnx, which is not installed. Install it with pip install 'discrim[onnx]'."
     ) from error
 
-from discrim.core.calibration import any_class
 from discrim.core.classifier_rule import ClassifierRule, MeanRule
+from discrim.core.cross_validation import any_class
 from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import LandmarkKernel
 from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder

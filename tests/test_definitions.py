@@ -14,9 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from discrim import PCA, BayesErrorPCA, HeteroscedasticLDA, MarginPCA, RegularizedLDA
 from discrim.core.coordinates.basis import Features
-from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.spread import total_spread
+from discrim.core.spread import Margins, total_spread
 from discrim.tables.rows import LabelledRows
 
 pytestmark = QUIET

@@ -14,7 +14,7 @@ from samples import graded, labelled, note
 from discrim import PCA, BayesErrorLDA, BayesErrorPCA, MarginPCA, RegularizedLDA
 from discrim.core.coordinates.products import Products
 from discrim.core.cross_validation import PATH
-from discrim.core.margin_vectors import Margins
+from discrim.core.spread import Margins
 from discrim.tables.rows import LabelledRows
 
 pytestmark = QUIET

@@ -23,8 +23,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.validation import has_fit_parameter
 
-from discrim.core.calibration import ANY_TEMPERATURES, any_class, best_temperature, standard_error
-from discrim.core.cross_validation import Folds
+from discrim.core.cross_validation import ANY_TEMPERATURES, Folds, any_class, best_temperature, standard_error
 from discrim.core.kernel_choice import Candidate, Choice, HeldOutScores, TriedKernel
 from discrim.core.kernel_rule import PosteriorRule
 from discrim.tables.rows import LabelledRows, block_slices

@@ -1,4 +1,4 @@
-"""Cross-validation: folds with the statistics of each part, and scores along a path of shrinkages.
+"""Cross-validation: folds with the statistics of each part, scores along a path of shrinkages, and calibration.
 
 Fold statistics are additive: if the test rows partition the table, the statistics of each training set are the sum of
 those of the other folds (added, never subtracted), at the cost of one pass. The rules of a training set are computed
@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.model_selection import PredefinedSplit, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from discrim.core.calibration import standard_error
 from discrim.core.discriminants import discriminants
 from discrim.core.moments.accumulate import first_rows
 from discrim.core.moments.class_moments import ClassMoments
@@ -395,3 +395,44 @@ class _CentroidRules:
         """Return the scores, γ×q×C×n."""
         projections = self.axes @ self.moments.centred(np.asarray(X, dtype=np.float64)).T
         return np.cumsum(self.centres[..., None] * projections[:, :, None], axis=1) + self.offsets[..., None]
+
+
+# ---------------------------------------------------------------------- scores as probabilities
+#
+# p(x) = (1 − 1/n) softmax(a(x)/T) + 1/(nC) , with one temperature T, chosen by the log loss of held-out rows. The small
+# share 1/n for "any class" bounds the loss of a single row; without it, one outlier would determine T.
+
+TEMPERATURES = 2.0 ** np.arange(-1, 8.25, 0.5)
+ANY_TEMPERATURES = 2.0 ** np.arange(-12, 8.25, 0.5)  # for scores in any unit
+
+
+def calibrated(scores: Array, temperature: float, total_weight: float) -> Array:
+    """Compute p for every row and class; n is the total weight of the rows on which the temperature was chosen."""
+    share = any_class(total_weight)
+    return (1 - share) * softmax(scores / temperature, axis=1) + share / scores.shape[1]
+
+
+def best_temperature(
+    scores: Array, codes: NDArray[np.intp], weights: Array, temperatures: Array = TEMPERATURES
+) -> tuple[float, float]:
+    """Return the temperature with the smallest log loss, and that loss, for n×C scores, class numbers and weights."""
+    below = scores - scores.max(axis=1, keepdims=True)
+    own_below = below[np.arange(len(codes)), codes]
+    total = float(weights.sum())
+    share = any_class(total)
+    losses = []
+    for temperature in temperatures:
+        own = np.exp(own_below / temperature) / np.exp(below / temperature).sum(axis=1)
+        losses.append(-(weights @ np.log((1 - share) * own + share / scores.shape[1])) / total)
+    best = int(np.argmin(losses))
+    return float(temperatures[best]), float(losses[best])
+
+
+def standard_error(share: float, weight: float) -> float:
+    """Return the standard error of a share observed on rows of this total weight."""
+    return float(np.sqrt(share * max(1 - share, 0.0) / weight))  # rounding may put the share above 1
+
+
+def any_class(total_weight: float) -> float:
+    """Return the probability 1/n that is shared evenly by all classes."""
+    return 1 / max(total_weight, 2.0)

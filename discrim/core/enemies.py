@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.enemy_search import EnemyMatches, search_enemies
-from discrim.core.margin_vectors import Pairs
+from discrim.core.spread import Pairs
 from discrim.core.svm.identical_rows import equal_rows
 
 Ints = NDArray[np.intp]

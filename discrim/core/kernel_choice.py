@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 
-from discrim.core.calibration import best_temperature, standard_error
-from discrim.core.cross_validation import Folds, TrainingSet
+from discrim.core.cross_validation import Folds, TrainingSet, best_temperature, standard_error
 from discrim.core.explanation import two_classes
 from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance

@@ -18,9 +18,9 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.core.coordinates.products import Products
-from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio
+from discrim.core.spread import Margins
 from discrim.decompositions import svd
 from discrim.tables.rows import LabelledRows, projected
 

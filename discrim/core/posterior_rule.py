@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from discrim.core.calibration import calibrated, standard_error
 from discrim.core.class_places import simplex
 from discrim.core.coordinates.basis import Basis, column_variances
 from discrim.core.coordinates.choose import EXACT_SIDE, Plan
-from discrim.core.cross_validation import Folds, TrainingSet
+from discrim.core.cross_validation import Folds, TrainingSet, calibrated, standard_error
 from discrim.core.kernel_choice import (
     Candidate,
     Choice,
@@ -31,11 +30,11 @@ from discrim.core.kernel_choice import (
 )
 from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import drawn_landmarks
-from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Statistics
 from discrim.core.ridge_rules import RidgeRules
 from discrim.core.row_hash import Hashes, hash_folds, row_hashes
+from discrim.core.spread import Margins
 from discrim.tables.rows import LabelledRows
 
 Array = NDArray[np.float64]

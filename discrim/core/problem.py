@@ -30,13 +30,12 @@ from discrim.core.cross_validation import (
     splits_of,
 )
 from discrim.core.eigen import Spectrum
-from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.ratio import Ratio
 from discrim.core.row_hash import seed_number
-from discrim.core.spread import Spread
+from discrim.core.spread import Margins, Spread
 from discrim.tables.check_parameters import class_factors
 from discrim.tables.rows import LabelledRows
 from discrim.threads import computed_once

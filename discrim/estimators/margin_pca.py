@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from discrim.core.coordinates.basis import Basis
 from discrim.core.eigen import Spectrum, kept_count
 from discrim.core.enemies import TIES, enemy_pairs
-from discrim.core.margin_vectors import Margins, Pairs, class_medians
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.problem import Needs, Problem
-from discrim.core.spread import Spread
+from discrim.core.spread import Margins, Pairs, Spread, class_medians
 from discrim.core.svm.shift import Shift, added_rows, class_pulls, margin_shift
 from discrim.decompositions import eigh
 from discrim.estimators.base import Reducer

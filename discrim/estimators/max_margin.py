@@ -11,10 +11,9 @@ from scipy.linalg import helmert
 from sklearn.exceptions import ConvergenceWarning
 
 from discrim.core.eigen import kept_count, spectrum_of_factor
-from discrim.core.margin_vectors import Margins
 from discrim.core.max_margin import MaxMarginProblem, MaxMarginState, state_sequence
 from discrim.core.problem import Needs, Problem
-from discrim.core.spread import total_spread
+from discrim.core.spread import Margins, total_spread
 from discrim.core.svm.identical_rows import content_order
 from discrim.core.svm.shift import UnitRows, class_pulls, margin_shift
 from discrim.decompositions import eigh

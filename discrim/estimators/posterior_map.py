@@ -13,10 +13,9 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 from sklearn.utils import Tags
 
-from discrim.core.calibration import calibrated
 from discrim.core.class_places import class_places, on_principal_axes
 from discrim.core.classifier_rule import ClassifierRule, MeanRule, choose_classifier, choose_forest, suits_forest
-from discrim.core.cross_validation import Folds, hash_splitter, splits_of
+from discrim.core.cross_validation import Folds, calibrated, hash_splitter, splits_of
 from discrim.core.explanation import Explanation, two_classes
 from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, ChosenKernel, require_known_kernel_params
 from discrim.core.kernel_rule import PosteriorRule

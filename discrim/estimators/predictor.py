@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.core.calibration import best_temperature, calibrated
+from discrim.core.cross_validation import best_temperature, calibrated
 from discrim.core.row_limits import RowLimits
 from discrim.doc_links import public_estimator
 from discrim.estimators.pca import PCA

@@ -11,8 +11,8 @@ from discrim.core.coordinates.basis import Features, column_variances
 from discrim.core.coordinates.choose import Plan
 from discrim.core.coordinates.products import Products
 from discrim.core.coordinates.row_space import GramRows, SingularRows
-from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.spread import Margins
 from discrim.tables.rows import LabelledRows
 
 ROWS = Plan("rows", "wide")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discrim.core.calibration import TEMPERATURES, best_temperature, calibrated
+from discrim.core.cross_validation import TEMPERATURES, best_temperature, calibrated
 
 
 def simulated(temperature, n=20_000, n_classes=4, seed=0):

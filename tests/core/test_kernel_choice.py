@@ -5,8 +5,7 @@ import pytest
 
 from discrim import PosteriorMap
 from discrim.core import kernel_choice
-from discrim.core.calibration import best_temperature
-from discrim.core.cross_validation import Folds, splits_of
+from discrim.core.cross_validation import Folds, best_temperature, splits_of
 from discrim.core.kernel_choice import RIDGES, Candidate, FeatureSpaces, HeldOutScores, best_choice
 from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import relevance

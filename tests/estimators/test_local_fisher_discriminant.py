@@ -8,7 +8,7 @@ from geometry import most_turned
 from samples import labelled
 
 from discrim import LocalFisherDiscriminant, RegularizedLDA
-from discrim.core import local_scatter
+from discrim.estimators import local_fisher
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.3])
@@ -45,7 +45,7 @@ def test_units(metric, power):
 def test_blocks_do_not_matter(monkeypatch):
     X, y = labelled(60, 4)
     whole = LocalFisherDiscriminant(3).fit(X, y).components_
-    monkeypatch.setattr(local_scatter, "AFFINITIES", 50)
+    monkeypatch.setattr(local_fisher, "AFFINITIES", 50)
     np.testing.assert_allclose(LocalFisherDiscriminant(3).fit(X, y).components_, whole, rtol=1e-9)
 
 

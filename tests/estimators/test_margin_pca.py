@@ -129,5 +129,5 @@ def test_the_solver_is_described(pairs):
 def test_medians_do_not_depend_on_the_number_of_columns_in_a_block(kind, monkeypatch):
     X, y = labelled(41, 7)
     plain = MarginPCA(2, pairs="median").fit(kind(X), y).components_
-    monkeypatch.setattr("discrim.core.margin_vectors.BLOCK_BYTES", 8 * 41 * 3)
+    monkeypatch.setattr("discrim.core.spread.BLOCK_BYTES", 8 * 41 * 3)
     np.testing.assert_array_equal(MarginPCA(2, pairs="median").fit(kind(X), y).components_, plain)

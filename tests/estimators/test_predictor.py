@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from discrim import PCA, FisherLDA, KernelMap, Predictor, RegularizedLDA, UncorrelatedLDA
-from discrim.core.calibration import calibrated
+from discrim.core.cross_validation import calibrated
 from discrim.evaluation.classifiers import CLASSIFIERS
 
 LOADED = {"two classes": load_breast_cancer, "three classes": load_wine, "ten classes": load_digits}

@@ -21,10 +21,9 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.core.eigen import Spectrum, spectrum_of_matrix
-from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio, ratio_of
-from discrim.core.spread import Spread
+from discrim.core.spread import Margins, Spread
 from discrim.tables.rows import LabelledRows, block_slices, projected
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ from discrim.core.coordinates.basis import Basis, Features
 from discrim.core.coordinates.products import Products
 from discrim.core.coordinates.row_space import GramRows, SingularRows
 from discrim.core.eigen import SPARE
-from discrim.core.margin_vectors import Margins
+from discrim.core.spread import Margins
 from discrim.tables.rows import LabelledRows
 
 EXACT_SIDE = 5_000  # an eigendecomposition of this size takes seconds

@@ -18,11 +18,10 @@ from discrim.core.coordinates.row_space import GramRows
 from discrim.core.cross_validation import Indices, TrainingSet
 from discrim.core.discriminants import RANK
 from discrim.core.eigen import Spectrum, spectrum_of_operator, spectrum_of_passes
-from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio
 from discrim.core.row_hash import row_hashes
-from discrim.core.spread import Spread
+from discrim.core.spread import Margins, Spread
 from discrim.decompositions import eigh
 from discrim.tables.rows import LabelledRows
 from discrim.tables.warn_once import warn

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import RESOLVED, Basis, column_variances
 from discrim.core.eigen import Spectrum, spectrum_of_factor
-from discrim.core.margin_vectors import Margins
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.spread import Spread
+from discrim.core.spread import Margins, Spread
 from discrim.decompositions import svd
 from discrim.tables.rows import LabelledRows, dense_block
 from discrim.tables.validation import require_representable
