@@ -357,6 +357,14 @@ CALLS = {
         ValueError,
         "float64",
     ),
+    **{
+        f"rows longer than float64 for {model}": (
+            lambda model=model: model.fit(np.repeat([0, 1e308, 0], 2)[:, None] * np.ones(12), [0, 1, 0, 1, 2, 2]),
+            ValueError,
+            r"\bX\b",
+        )
+        for model in (FisherLDA(1), RegularizedLDA(1, cv=2))
+    },
     "squares beyond float64": (
         lambda: MaxMarginShift(PCA(1), embedding="rff").fit(1e200 * X, Y),
         ValueError,
@@ -364,7 +372,27 @@ CALLS = {
     ),
     "negative cells for NMF": (lambda: MaxMarginShift(NMF(2), shift=0).fit(X, Y), ValueError, "NMF"),
     "negative shifted cells for NMF": (lambda: MaxMarginShift(NMF(2)).fit(X, Y), ValueError, "NMF"),
+    "missing cells": (lambda: FisherLDA().fit(BAD, Y), ValueError, r"SimpleImputer.*missing='pairwise'"),
+    **{
+        f"missing cells with {named}": (
+            lambda model=model: model.set_params(missing="pairwise").fit(BAD, Y),
+            ValueError,
+            f"missing.*{named}",
+        )
+        for named, model in (
+            ("covariance_estimator", FisherLDA(covariance_estimator=OAS())),
+            ("class_weight", FisherLDA(class_weight="balanced")),
+            ("cross-validation", RegularizedLDA()),
+            ("ledoit_wolf", RegularizedLDA(shrinkage="ledoit_wolf")),
+        )
+    },
+    "missing cells with folds for the errors": (
+        lambda: BayesErrorLDA(missing="pairwise").fit(BAD, Y),
+        ValueError,
+        "missing.*cross-validation",
+    ),
     # labels
+    "classes of one row each": (lambda: PosteriorMap().fit(np.eye(3), [0, 1, 2]), ValueError, "one row"),
     **{
         f"one class for {type(model).__name__}": (lambda model=model: model.fit(X, np.zeros(60)), ValueError, "class")
         for model in (CrammerSingerSVC(), MarginSubspace(), MaxMarginShift(), RefinedHyperplane())
@@ -467,6 +495,37 @@ CALLS = {
         "covariance_",
     ),
     "a covariance that was not stored": (lambda: FisherLDA().fit(X, Y).covariance_, AttributeError, "store_covariance"),
+    **{
+        f"{given!r} of a map": (lambda given=given: PosteriorMap(classifier=given).fit(X, Y), ValueError, "classifier")
+        for given in ("forest", RidgeClassifier)
+    },
+    "weights for a classifier of a map": (
+        lambda: PosteriorMap(classifier=LinearDiscriminantAnalysis()).fit(X, Y, np.ones(60)),
+        ValueError,
+        "sample_weight",
+    ),
+    "a stream with a classifier": (
+        lambda: PosteriorMap(classifier=RidgeClassifier()).partial_fit(X, Y),
+        ValueError,
+        "classifier",
+    ),
+    "parts with a splitter of rows": (
+        lambda: fit_parts(PosteriorMap(2, kernel="linear", cv=StratifiedKFold(2)), PARTS),
+        ValueError,
+        "cv",
+    ),
+    "an explanation without a gradient": (
+        lambda: PosteriorMap(kernel="laplacian").fit(X, Y).explain(X),
+        ValueError,
+        "kernel",
+    ),
+    "loadings of a map": (lambda: PosteriorMap(kernel="linear").fit(X, Y).components_, AttributeError, "BayesErrorLDA"),
+    "a map back": (
+        lambda: PosteriorMap(kernel="linear").fit(X, Y).inverse_transform,
+        AttributeError,
+        "inverse transform",
+    ),
+    "an unfitted map": (lambda: PosteriorMap().predict_proba(X), NotFittedError, "fit"),
     "classes of PCA": (lambda: PCA().fit(X).classes_, AttributeError, "classes_"),
     "an unfitted transform": (lambda: MaxMarginShift().transform(X), NotFittedError, "fit"),
     "an unfitted predict": (lambda: CrammerSingerSVC().predict(X), NotFittedError, "fit"),

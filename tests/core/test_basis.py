@@ -6,10 +6,8 @@ import scipy.sparse as sp
 from geometry import largest_angle
 from samples import graded, labelled
 
-from discrim import FisherLDA, RegularizedLDA
-from discrim.core.coordinates.basis import Features, column_variances
+from discrim.core.coordinates.basis import column_variances
 from discrim.core.coordinates.choose import Plan
-from discrim.core.coordinates.products import Products
 from discrim.core.coordinates.row_space import GramRows, SingularRows
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.spread import Margins
@@ -60,17 +58,6 @@ def test_where_the_largest_directions_suffice_the_mean_is_taken_off_the_gram_mat
     np.testing.assert_allclose(basis.mean(ClassMoments.from_rows(basis.points)), X.mean(axis=0), rtol=1e-14)
 
 
-def test_features_and_operator_are_the_rows_themselves():
-    X, y = wide()
-    rows = rows_of(X, y)
-    for name, kind in (("features", Features), ("products", Products)):
-        basis = Plan(name, "why").build(rows, Margins())
-        assert type(basis) is kind
-        assert basis.points.X is X
-        assert basis.how.startswith("why")
-        assert basis.lift(X) is X
-
-
 def test_a_sparse_column_without_zeros_is_moved_near_the_origin_and_the_mean_is_not():
     X, y = wide()
     X = np.where(X > 0, X, 0.0)
@@ -97,34 +84,6 @@ def test_what_a_gram_matrix_can_and_cannot_show():
         assert resolved.is_resolved
         assert largest_angle(resolved.vectors.T, V.T) < 1e-15 / smallest
     assert judged == {1e-2: (True, True), 1e-4: (False, True), 1e-7: (False, False), 1e-9: (False, False)}
-
-
-@pytest.mark.parametrize("basis", ["features", "rows", "products"])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_variances_of_the_features(basis, kind):
-    X, y = labelled(20, 30)
-    X = np.where(X > -1, X, 0.0)
-    weights = np.linspace(0.5, 2, 20)
-    found = Plan(basis, "why").build(rows_of(kind(X), y, weights), Margins())
-    moments = ClassMoments.from_rows(found.points)
-    mean = weights @ X / weights.sum()
-    wanted = weights @ (X - mean) ** 2 / weights.sum()
-    np.testing.assert_allclose(found.feature_variances(moments), wanted, rtol=1e-9)
-
-
-def test_numbers_whose_differences_lie_beyond_the_largest_are_named_as_such():
-    X, y = labelled(8, 12)
-    X[:, :7] = 1e308 * np.sign(X[:, :7])
-    with pytest.raises(ValueError, match=r"\bX\b"):
-        FisherLDA(1).fit(X, y)
-
-
-@pytest.mark.parametrize("estimator", [FisherLDA(1), RegularizedLDA(1, cv=2)], ids=str)
-def test_rows_that_are_longer_than_the_largest_number_are_named_as_such(estimator):
-    X = np.zeros((6, 12))
-    X[2:4] = 1e308  # each cell a number, their squares' root none
-    with pytest.raises(ValueError, match=r"\bX\b"):
-        estimator.fit(X, [0, 1, 0, 1, 2, 2])
 
 
 def test_variances_of_columns_whose_first_row_is_an_outlier_that_hardly_counts(rng):

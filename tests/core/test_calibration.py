@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discrim.core.cross_validation import TEMPERATURES, best_temperature, calibrated
+from discrim.core.cross_validation import best_temperature, calibrated
 
 
 def simulated(temperature, n=20_000, n_classes=4, seed=0):
@@ -13,10 +13,6 @@ def simulated(temperature, n=20_000, n_classes=4, seed=0):
     posteriors = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     codes = (rng.random(n)[:, None] > np.cumsum(posteriors, axis=1)).sum(axis=1)
     return temperature * logits, codes, np.ones(n)
-
-
-def test_the_grid():
-    np.testing.assert_allclose(TEMPERATURES, [2 ** (half / 2) for half in range(-2, 17)])
 
 
 @pytest.mark.parametrize("temperature", [0.5, 2.0, 2**4.5, 256.0])
@@ -54,10 +50,3 @@ def test_weights_that_do_not_count_rows_leave_probabilities():
     p = calibrated(scores, temperature, 0.5)
     assert (p > 0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-
-
-def test_weights_are_repetition():
-    scores, codes, _ = simulated(3.0, n=50)
-    weights = np.arange(50) % 4
-    repeated = best_temperature(np.repeat(scores, weights, axis=0), np.repeat(codes, weights), np.ones(weights.sum()))
-    np.testing.assert_allclose(best_temperature(scores, codes, weights.astype(float)), repeated, rtol=1e-12)

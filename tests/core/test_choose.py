@@ -38,16 +38,3 @@ def test_the_table(n, d, stored, wanted, why_all, basis):
     plan = choose(n, d, stored=stored, wanted=wanted, why_all=why_all)
     assert plan.basis == basis
     assert str(n) in plan.reason or str(d) in plan.reason
-
-
-@pytest.mark.parametrize("n", [1, 10, 4999, 5000, 5001, 40_000])
-@pytest.mark.parametrize(("stored", "wanted"), [(None, 1), (None, None), (10_000, 1)])
-def test_no_square_array_of_columns_is_chosen_for_fewer_rows(n, stored, wanted):
-    assert choose(n, n + 1, stored=stored, wanted=wanted).basis in ("rows", "products")
-
-
-def test_a_large_sparse_table_is_refused_with_what_is_possible():
-    with pytest.raises(ValueError, match="n_components"):
-        choose(20_000, 50_000, stored=10**6, wanted=None)
-    with pytest.raises(ValueError, match="columns"):
-        choose(20_000, 50_000, stored=10**6, wanted=3, why_all="it needs them all")

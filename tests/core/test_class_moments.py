@@ -103,14 +103,6 @@ def test_large_and_small_numbers_are_counted_in_a_power_of_two(factor):
     np.testing.assert_allclose(moments.means, ClassMoments.of(X, y).means * factor, rtol=1e-13)
 
 
-def test_many_classes():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((900, 3)), rng.permutation(np.arange(900) % 300)
-    moments = ClassMoments.of(X, y)
-    assert exact.error(moments.within, exact.within(X, y)) < 1e-13
-    np.testing.assert_allclose(moments.means[17], X[y == 17].mean(axis=0), rtol=1e-13)
-
-
 @pytest.mark.parametrize("factor", [1e-300, 1e-170, 1e160, 1e300])
 @pytest.mark.parametrize("size", [1, 2, 7])
 @pytest.mark.parametrize("keep", ["pooled", "each"])

@@ -1,22 +1,15 @@
 """Dual solver compared with its definition, a plain solver and LIBLINEAR; exact constraints; invariances."""
 
 import math
-import warnings
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from memory import peak_of
 from samples import labelled
-from scipy.optimize import minimize
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
 
-from discrim.core.svm import compiled
 from discrim.core.svm import crammer_singer_descent as descent
 from discrim.core.svm.crammer_singer import solve_crammer_singer
 
@@ -120,79 +113,6 @@ def test_rows_sum_to_zero_and_stay_in_their_box_exactly(X, codes, C, weights):
     assert not np.signbit(svm.dual_coef[svm.dual_coef == 0]).any()
 
 
-@over_zoo
-@with_and_without_intercept
-def test_primal_is_liblinears(X, codes, C, weights, fit_intercept):
-    if np.ptp(X) == 0:
-        pytest.skip("LIBLINEAR takes no row as often as this: nothing to compare on equal rows")
-    # intercept_scaling=1: a feature of value 1, penalised, as here
-    peer = LinearSVC(C=C, multi_class="crammer_singer", fit_intercept=fit_intercept, tol=1e-4, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        peer.fit(X, codes, sample_weight=weights)
-    coef, intercept = peer.coef_, np.broadcast_to(peer.intercept_, len(peer.coef_))
-    if len(coef) == 1:
-        coef, intercept = np.r_[-coef / 2, coef / 2], np.r_[-intercept / 2, intercept / 2]
-    bound = C * (np.ones(len(codes)) if weights is None else weights)
-    ours = solved(X, codes, C=C, sample_weight=weights, fit_intercept=fit_intercept, tol=1e-4)
-    assert ours.primal <= literal_primal(coef, intercept, X, codes, bound) * (1 + 1e-4)
-
-
-@with_and_without_intercept
-@pytest.mark.parametrize("C", [0.05, 1.0])
-def test_a_plain_solver_of_the_quadratic_program_finds_the_same(C, fit_intercept):
-    X, codes = noisy(9, 2, 3, seed=3)
-    n, n_classes = len(codes), 3
-    upper = np.zeros((n, n_classes))
-    upper[np.arange(n), codes] = C
-    table = np.c_[X, np.full(n, 1.0 * fit_intercept)]
-    gram = table @ table.T
-    plain = minimize(
-        lambda a: -literal_dual(a.reshape(n, -1), X, codes, fit_intercept),
-        np.zeros(n * n_classes),
-        jac=lambda a: (gram @ a.reshape(n, -1) - (upper > 0)).ravel(),
-        bounds=[(None, u) for u in upper.ravel()],
-        constraints={
-            "type": "eq",
-            "fun": lambda a: a.reshape(n, -1).sum(axis=1),
-            "jac": lambda a: np.kron(np.eye(n), np.ones((1, n_classes))),
-        },
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    svm = solved(X, codes, C=C, fit_intercept=fit_intercept, tol=1e-12)
-    assert plain.success
-    assert svm.dual == pytest.approx(-plain.fun, rel=1e-9)
-    np.testing.assert_allclose(svm.class_coef, plain.x.reshape(n, -1).T @ X, atol=1e-5)
-
-
-def literal_row_optimum(B, own, q, bound):
-    """min ½q‖A‖² + B·A over Σ A = 0, A ≤ bound·1[own], by bisection on the multiplier."""
-    upper = np.where(np.arange(len(B)) == own, bound, 0.0)
-    low, high = B.min() - q * bound - 1, B.max() + q * bound + 1
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.minimum(upper, (middle - B) / q).sum() < 0 else (low, middle)
-    return np.minimum(upper, (low - B) / q)
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    pulls=st.lists(st.integers(-20, 20), min_size=2, max_size=70),
-    q=st.sampled_from([0.1, 1.0, 30.0]),
-    bound=st.sampled_from([1e-3, 0.7, 50.0]),
-)
-def test_the_subproblem_of_a_row_is_solved_exactly(pulls, q, bound):
-    B = np.array(pulls) / 7.0
-    A, work, classes = np.zeros((1, len(B))), np.empty((2, len(B))), np.arange(len(B), dtype=np.uint32)
-    with patch.object(compiled, "shared_level", compiled.shared_level.py_func):  # parts cannot be called from Python
-        gain = compiled.solve_row.py_func(A, 0, 0, bound, q, classes, 0, len(B), B, *work)
-    expected = literal_row_optimum(B, 0, q, bound)
-    np.testing.assert_allclose(A[0], expected, atol=1e-12 * max(1.0, bound))
-    assert A.sum() == pytest.approx(0.0, abs=1e-12 * max(1.0, bound))
-    assert gain == pytest.approx(-(B @ expected + 0.5 * q * expected @ expected), rel=1e-9, abs=1e-9)
-
-
 def test_a_tiny_row_keeps_its_digits():
     X = np.array([[1e-9, 0.0], [0.0, 1e-9], [-1e-9, -1e-9]])
     svm = solved(X, np.arange(3), fit_intercept=False, tol=1e-12)
@@ -233,14 +153,6 @@ def test_equal_rows_share_their_duals_in_any_order(seed):
     doubled = solved(np.r_[X, X[order]], np.r_[y, y[order]], C=0.5, tol=1e-5)
     np.testing.assert_array_equal(doubled.dual_coef[:150], plain.dual_coef / 2)
     np.testing.assert_array_equal(doubled.dual_coef[150:], plain.dual_coef[order] / 2)
-
-
-def test_weights_are_repetitions():
-    X, codes = noisy(50, 4, 3)
-    weights = np.random.default_rng(1).integers(1, 4, 50)
-    once, often = solved(X, codes, sample_weight=weights), solved(X.repeat(weights, 0), codes.repeat(weights))
-    np.testing.assert_array_equal(once.class_coef, often.class_coef)
-    np.testing.assert_allclose(once.dual_coef.repeat(weights, 0), often.dual_coef * weights.repeat(weights)[:, None])
 
 
 def test_unequal_weights_share_in_proportion():
@@ -287,15 +199,6 @@ def test_sparse_rows_with_entries_twice_unsorted_or_zero():
     np.testing.assert_allclose(svm.class_coef, solved(messy.toarray(), codes).class_coef, atol=1e-5)
 
 
-def test_float32_is_taken_as_it_is():
-    X, codes = noisy(60, 5, 3)
-    X = X.astype(np.float32)
-    for table in (X, sp.csr_matrix(X)):
-        narrow, wide = solved(table, codes), solved(table.astype(np.float64), codes)
-        np.testing.assert_allclose(narrow.class_coef, wide.class_coef, atol=1e-6)
-        assert narrow.gap <= 1e-8
-
-
 @with_and_without_intercept
 @pytest.mark.parametrize("offset", [None, 1.0, 20.0])
 def test_centring_and_scaling_on_the_way(offset, fit_intercept):
@@ -312,12 +215,6 @@ def test_centring_and_scaling_on_the_way(offset, fit_intercept):
         np.testing.assert_allclose(svm.intercept, expected.intercept, atol=3e-5)
         assert svm.primal == pytest.approx(expected.primal, rel=2e-9)
         assert svm.dual == pytest.approx(literal_dual(svm.dual_coef, moved, codes, fit_intercept), rel=1e-9)
-
-
-def test_a_wide_sparse_table_is_never_made_dense():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((60, 2_000_000), density=2e-5, random_state=rng).tocsr()  # dense: nearly 1 GB
-    assert solved(X, np.arange(60) % 3, tol=1e-6).converged
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -339,20 +236,6 @@ def test_a_class_without_rows_is_one_more_to_keep_away_from():
     primal = literal_primal(svm.class_coef, svm.intercept, X, codes, ones)
     assert svm.primal == pytest.approx(primal, rel=1e-12)
     assert primal - literal_dual(svm.dual_coef, X, codes, True) <= 1.0001e-8 * primal
-
-
-def test_many_classes():
-    X, codes = noisy(400, 20, 150, noise=0.3)
-    assert solved(X, codes, tol=1e-5).gap <= 1e-5
-
-
-@pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
-def test_digits_as_they_are(C):
-    X, y = load_digits(return_X_y=True)
-    svm = solved(X, y, C=C, tol=1e-4)
-    assert svm.converged
-    if C >= 1:  # separable: the hard margin for every C
-        assert svm.primal == pytest.approx(0.92131, rel=1.5e-4)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -415,9 +298,7 @@ def test_the_seed_is_the_only_chance():
 @pytest.mark.parametrize("max_iter", [1, 7])
 def test_too_few_passes_warn_with_the_gap(max_iter):
     X, codes = noisy(80, 5, 4)
-    with pytest.warns(
-        ConvergenceWarning, match=rf"after {max_iter} passes with a relative duality gap of \d"
-    ) as record:
+    with pytest.warns(ConvergenceWarning, match=rf"{max_iter} passes.*gap") as record:
         svm = solved(X, codes, max_iter=max_iter)
     assert f"{svm.gap:.1e}" in str(record[0].message)
     assert not svm.converged

@@ -148,25 +148,6 @@ def test_off_the_grid_in_rows_not_looked_at_first(rng, monkeypatch):
     assert_as_brute_force(X, codes, 2)
 
 
-LAYOUTS = {
-    "Fortran": np.asfortranarray,
-    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
-    "backwards": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
-    "other byte order": lambda X: X.astype(X.dtype.newbyteorder()),
-}
-
-
-@pytest.mark.parametrize("d", [3, 20])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts(rng, layout, dtype, d):
-    X = rng.integers(0, 3, (90, d)).astype(dtype) / 10
-    codes = rng.integers(0, 3, 90)
-    given = LAYOUTS[layout](X)
-    given.flags.writeable = False
-    assert_as_brute_force(given, codes, 3, X)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["normal", "integers", "tenths", "few distinct rows"])
 def test_sparse_rows(small_tiles, rng, kind, dtype):
@@ -175,13 +156,6 @@ def test_sparse_rows(small_tiles, rng, kind, dtype):
     codes = rng.integers(0, 5, 150)
     assert_as_brute_force(sparse.csr_array(X), codes, 5, X)
     assert_as_brute_force(sparse.csr_matrix(X), codes, 5, X)
-
-
-def test_wide_sparse_rows_are_never_made_dense():
-    X = sparse.random_array((1500, 50_000), density=1e-3, random_state=np.random.default_rng(0), format="csr")
-    codes = np.arange(1500) % 2
-    nearest_enemies(X[:9], codes[:9], 2)  # compiled beforehand
-    assert peak_of(lambda: nearest_enemies(X, codes, 2)) < 0.1 * 8 * 1500 * 50_000
 
 
 def test_dense_rows_take_one_copy_at_most():
@@ -268,45 +242,6 @@ def test_pairs_are_their_definition(rng, monkeypatch, enemies, ties, weighted, t
     assert (pairs.left < pairs.right).all()
     assert pairs.weight.dtype == np.float64
     assert pairs.left.dtype == pairs.right.dtype == np.intp
-
-
-@each_or_any
-@ways_with_ties
-def test_multiplicities_equal_repeated_rows(rng, enemies, ties):
-    X, codes, w = rng.integers(0, 4, (40, 3)) * 1.0, rng.integers(0, 3, 40), rng.integers(1, 4, 40)
-    source = np.repeat(np.arange(40), w)
-    once = enemy_pairs(X, codes, 3, weights=w, enemies=enemies, ties=ties)
-    often = enemy_pairs(X[source], codes[source], 3, enemies=enemies, ties=ties)
-    assert as_dict(once) == {(source[i], source[j]): weight for (i, j), weight in as_dict(often).items()}
-
-
-@each_or_any
-def test_shares_do_not_depend_on_the_order_of_rows_nor_on_rounding(rng, enemies):
-    X, codes = rng.integers(0, 3, (60, 4)).astype(float), rng.integers(0, 3, 60)
-    spread = pair_matrix(X, enemy_pairs(X, codes, 3, enemies=enemies))
-    order = rng.permutation(60)
-    shuffled = pair_matrix(X[order], enemy_pairs(X[order], codes[order], 3, enemies=enemies))
-    np.testing.assert_allclose(shuffled, spread, rtol=1e-12)
-    turned = np.linalg.qr(rng.standard_normal((4, 4)))[0]
-    np.testing.assert_allclose(
-        turned @ pair_matrix(X @ turned, enemy_pairs(X @ turned, codes, 3, enemies=enemies)) @ turned.T,
-        spread,
-        atol=1e-10,
-    )
-    lowest = [pair_matrix(X[o], enemy_pairs(X[o], codes[o], 3, ties="lowest")) for o in (np.arange(60), order)]
-    assert not np.allclose(*lowest)
-
-
-def pair_matrix(X, pairs):
-    gaps = X[pairs.left] - X[pairs.right]
-    return (gaps * pairs.weight[:, None]).T @ gaps
-
-
-def test_without_ties_every_pair_counts_once(rng):
-    X, codes = rng.standard_normal((80, 3)), rng.integers(0, 3, 80)
-    shares, every, lowest = (as_dict(enemy_pairs(X, codes, 3, ties=ties)) for ties in ("share", "all", "lowest"))
-    assert shares == every == lowest
-    assert set(shares.values()) == {1.0}
 
 
 def test_no_enemies_make_no_pairs():

@@ -75,13 +75,6 @@ def test_one_pass_gives_statistics_of_all_rows_and_of_held_out_rows(rng):
     assert [fold.project(directions).n_rows for fold in halves] == [len(test) for _, test in halves.splits.pairs]
 
 
-def test_a_bad_cell_is_named_by_its_row_in_the_table_not_in_a_fold():
-    points = rows()
-    points.X[30, 2] = np.nan
-    with pytest.raises(ValueError, match="row 30, column 2"):
-        _ = Folds(points, splits_of(points, 4, None)).training_sets
-
-
 def test_given_row_numbers_refer_to_the_given_table():
     left = np.flatnonzero(np.arange(41) % 4 != 1)
     whole = rows()

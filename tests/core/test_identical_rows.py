@@ -46,11 +46,3 @@ def test_whole_numbers_do_not_collide_by_the_thousand():
     X = np.random.default_rng(0).integers(0, 17, (3000, 64)).astype(float)
     groups = equal_rows(X, np.zeros(3000, dtype=np.intp))
     assert len(groups.first) == 3000
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_order_of_groups_is_that_of_the_data(dtype):
-    rng = np.random.default_rng(0)
-    X, codes, order = rng.standard_normal((50, 4)).astype(dtype), rng.integers(0, 3, 50), rng.permutation(50)
-    plain, mixed = equal_rows(X, codes), equal_rows(X[order], codes[order])
-    np.testing.assert_array_equal(X[plain.first], X[order][mixed.first])

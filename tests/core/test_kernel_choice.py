@@ -66,16 +66,6 @@ def test_a_dropped_candidate_is_reported_and_never_chosen():
     np.testing.assert_array_equal(choice.held_out.codes, CODES)
 
 
-def test_weights_are_repetition():
-    weights = np.resize([1.0, 2.0, 0.0, 3.0], 100)
-    each = np.repeat(np.arange(100), weights.astype(int))
-    weighted = best_choice({Candidate("linear"): [held_out(BEST, NEAR, FAR, weights=weights)]})
-    listed = [one[each] for one in (BEST, NEAR, FAR)]
-    repeated = best_choice({Candidate("linear"): [held_out(*listed, codes=CODES[each])]})
-    assert weighted.why == repeated.why
-    assert (weighted.temperature, weighted.log_loss) == pytest.approx((repeated.temperature, repeated.log_loss))
-
-
 def test_repeatedly_held_out_rows_do_not_narrow_the_standard_error(rng):
     X, y = rng.standard_normal((60, 3)), np.arange(60) % 3
     points = LabelledRows(X + 0.7 * np.eye(3)[y], y, np.arange(3))

@@ -7,11 +7,8 @@ import scipy.sparse as sp
 from estimators import SUPERVISED, over
 from geometry import most_turned
 from samples import labelled
-from sklearn.covariance import OAS
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 
-from discrim import PCA, BayesErrorLDA, FisherLDA, RegularizedLDA, fit_parts
+from discrim import PCA, FisherLDA, fit_parts
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.pairwise import pairwise_moments, without_negative_part
 from discrim.estimators.discriminant import DiscriminantReducer
@@ -111,15 +108,6 @@ def test_pca_with_gaps():
     assert PCA(2, missing="pairwise").__sklearn_tags__().input_tags.allow_nan
 
 
-def test_without_asking_the_error_names_an_imputer_in_a_pipeline():
-    gaps = with_gaps(X)
-    with pytest.raises(ValueError, match=r"SimpleImputer.*missing='pairwise'"):
-        FisherLDA().fit(gaps, Y)
-    assert np.isfinite(make_pipeline(SimpleImputer(), FisherLDA()).fit_transform(gaps, Y)).all()
-    with pytest.raises(ValueError, match="missing"):
-        PCA(missing="mean").fit(X)
-
-
 def fit_file(model, gaps, folder):
     pd.DataFrame(gaps).add_prefix("x").assign(label=Y).to_parquet(folder / "rows.parquet")
     model.fit(folder / "rows.parquet", "label")
@@ -157,22 +145,6 @@ def test_rows_of_no_weight_are_left_out_of_pairwise_statistics():
     gaps[5, 2] = np.inf
     with pytest.raises(ValueError, match="row 5, column 2"):
         FisherLDA(missing="pairwise").fit(gaps, Y, sample_weight=kept)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "named"),
-    [
-        (FisherLDA(missing="pairwise", covariance_estimator=OAS()), "missing.*covariance_estimator"),
-        (FisherLDA(missing="pairwise", class_weight="balanced"), "missing.*class_weight"),
-        (RegularizedLDA(missing="pairwise"), "missing.*cross-validation"),
-        (BayesErrorLDA(missing="pairwise"), "missing.*cross-validation"),
-        (RegularizedLDA(shrinkage="ledoit_wolf", missing="pairwise"), "missing.*ledoit_wolf"),
-    ],
-    ids=["covariance_estimator", "class_weight", "cv", "cv of the errors", "ledoit_wolf"],
-)
-def test_methods_that_need_whole_rows_refuse_missing_cells(estimator, named):
-    with pytest.raises(ValueError, match=named):
-        estimator.fit(with_gaps(X), Y)
 
 
 def test_a_column_or_a_pair_of_columns_that_is_never_there():

@@ -37,13 +37,6 @@ def test_a_stream_keeps_what_it_needs_and_no_rows():
     assert not any(np.shares_memory(array, X) for array in held)
 
 
-def test_partial_fit_is_a_method_of_the_class_and_documented():
-    assert callable(MarginPCA.partial_fit)
-    assert "Add rows to the statistics" in MarginPCA.partial_fit.__doc__
-    with pytest.raises(AttributeError, match="partial_fit"):
-        _ = MarginPCA(pairs="median").partial_fit
-
-
 def test_changing_a_parameter_takes_a_stream_away():
     estimator = MarginPCA(2, pairs="mean")
     assert hasattr(estimator, "partial_fit")
@@ -68,14 +61,6 @@ def test_float32_at_an_offset_is_centred_before_it_is_projected():
     fitted = PCA(2).fit(single)
     wanted = (single.astype(np.float64) - fitted.mean_) @ fitted.components_.T.astype(np.float64)
     np.testing.assert_allclose(fitted.transform(single), wanted, atol=1e-4)
-
-
-def test_a_failed_solution_is_not_taken_for_a_fit(monkeypatch):
-    X, y = labelled(20, 3)
-    estimator = PCA(5)
-    with pytest.raises(ValueError, match="n_components"):
-        estimator.fit(X, y)
-    assert not hasattr(estimator, "components_")
 
 
 def test_small_directions_are_computed_twice_at_most(monkeypatch):

@@ -15,7 +15,6 @@ from scipy.stats import norm, spearmanr
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import check_estimator
 
 from discrim import BayesErrorLDA, RegularizedLDA
 from discrim.estimators import bayes_error_lda
@@ -23,11 +22,6 @@ from discrim.tables.read import read_table
 
 OWN = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
 SHARED = ["satimage", "isolet1560", "vehicle"]
-
-
-# others are among the laws' cases; a given shrinkage with folds for the error is not
-def test_scikit_learns_contract():
-    check_estimator(BayesErrorLDA(shrinkage=0.2), on_skip=None)
 
 
 # ---------------------------------------------------------------------- definition
@@ -229,18 +223,6 @@ def test_the_seed_of_the_starts_does_not_matter():
         assert_same(wanted, model(n_components=3, random_state=seed).fit(X, y))
 
 
-@pytest.mark.parametrize("shrinkage", [0.1, "oas"])
-def test_a_stream_equals_one_fit(six_classes, shrinkage):
-    X, y = six_classes
-    streamed = model(shrinkage=shrinkage)
-    for first in range(0, len(X), 17):
-        streamed.partial_fit(X[first : first + 17], y[first : first + 17])
-    whole = model(shrinkage=shrinkage).fit(X, y)
-    assert_same(whole, streamed)
-    assert streamed.spread_inflation_ == pytest.approx(whole.spread_inflation_, rel=1e-9)
-    np.testing.assert_allclose(streamed.predict_proba(X), whole.predict_proba(X), atol=1e-9)
-
-
 def test_a_stream_reports_nearly_the_error_that_folds_show():
     X, y = load_digits(return_X_y=True)
     streamed = model().partial_fit(X[:900], y[:900]).partial_fit(X[900:], y[900:])
@@ -258,17 +240,6 @@ def test_without_folds_a_fit_has_the_attributes_of_a_stream(six_classes):
     np.testing.assert_allclose(plain.pair_errors_, model(cv=None).partial_fit(X, y).pair_errors_, rtol=1e-6)
     assert plain.bayes_error_ != folded.bayes_error_
     assert BayesErrorLDA(shrinkage="cv", cv=None).fit(X, y).path_ is not None  # five folds, as in scikit-learn
-
-
-def test_what_needs_all_rows_has_no_stream():
-    assert not hasattr(BayesErrorLDA(shrinkage="ledoit_wolf"), "partial_fit")
-
-
-def test_sparse_rows_are_the_dense_ones(six_classes):
-    X, y = six_classes
-    X = np.where(X > 0.5, X, 0.0)
-    for options in ({}, {"shrinkage": "cv"}):
-        assert_same(model(**options).fit(X, y), model(**options).fit(sp.csr_array(X), y))
 
 
 @pytest.mark.parametrize("options", [{}, {"nested": True}, {"n_components": 7}, {"n_components": 1}, {"cv": None}])

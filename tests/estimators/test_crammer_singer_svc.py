@@ -162,10 +162,11 @@ def test_a_warm_start_follows_a_path_over_the_cost():
     assert model.set_params(warm_start=False).fit(X[:130], y[:130]).dual_coef_.shape == (130, 2)
 
 
-def test_float32_is_kept_and_gives_the_same():
-    X, y = load_digits(return_X_y=True)
-    narrow = CrammerSingerSVC(tol=1e-6, random_state=0).fit(X[:300].astype(np.float32), y[:300])
-    wide = CrammerSingerSVC(tol=1e-6, random_state=0).fit(X[:300], y[:300])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_float32_is_kept_and_gives_the_same(make):
+    X, y = (part[:300] for part in load_digits(return_X_y=True))
+    wide = CrammerSingerSVC(tol=1e-6, random_state=0).fit(make(X), y)
+    narrow = CrammerSingerSVC(tol=1e-6, random_state=0).fit(make(X.astype(np.float32)), y)
     np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=1e-9)  # whole numbers: the same table
     assert narrow.coef_.dtype == np.float64
 

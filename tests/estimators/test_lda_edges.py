@@ -120,25 +120,6 @@ def test_a_graded_wide_table_is_solved_and_warned_of_once():
     assert len(caught) == 1
 
 
-def test_a_failed_refit_leaves_the_model_as_it_was():
-    X = sample()
-    model = FisherLDA().fit(X, y)
-    before = model.predict(X)
-    with pytest.raises(ValueError, match="n_components"):
-        model.set_params(n_components=0).fit(X[:40], y[:40])
-    np.testing.assert_array_equal(model.predict(X), before)
-    with pytest.raises(ValueError, match="equal"):
-        model.set_params(n_components=2).fit(np.zeros((40, 2)), y[:40])
-    np.testing.assert_array_equal(model.predict(X), before)
-
-
-def test_a_stream_keeps_its_declared_classes():
-    X = sample()
-    model = FisherLDA().partial_fit(X[:40], y[:40], classes=[0, 1])
-    with pytest.raises(ValueError, match=r"classes.*\[2\]"):
-        model.partial_fit(X, y)
-
-
 def test_moments_take_what_fits_take():
     X = sample()
     expected = ClassMoments.of(X, y).within
@@ -146,8 +127,6 @@ def test_moments_take_what_fits_take():
     np.testing.assert_allclose(ClassMoments.of(sp.coo_array(X), y).within, expected, rtol=1e-12)
     weights = np.where(y == 2, 0.0, 1.0)
     assert ClassMoments.of(X, y, weights).classes.tolist() == [0, 1]
-    with pytest.raises(ValueError, match=r"\by\b"):
-        ClassMoments.of(X, None)
 
 
 def test_pca_lda_reports_its_number_of_components():
@@ -258,8 +237,6 @@ def test_whole_numbers_and_bools_of_pandas_keep_their_digits():
     long = pd.Series([2**53 + int(v) for v in y], dtype="Int64")
     np.testing.assert_array_equal(FisherLDA().fit(sample(), long).classes_, [2**53, 2**53 + 1, 2**53 + 2])
     assert FisherLDA().fit(sample(), pd.Series(y > 0, dtype="boolean")).classes_.dtype == bool
-    with pytest.raises(ValueError, match=r"\by\b"):
-        FisherLDA().fit(sample(), pd.Series([None, *y[1:]], dtype="Int64"))
 
 
 def test_text_of_any_length_is_text():

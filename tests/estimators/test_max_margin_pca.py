@@ -12,7 +12,6 @@ from sklearn.svm import LinearSVC
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
 from discrim.core.max_margin import MaxMarginProblem, state_sequence
-from discrim.core.svm.compiled import settle_rows
 from discrim.core.svm.crammer_singer import solve_crammer_singer
 from discrim.core.svm.shift import UnitRows
 from discrim.tables.rows import LabelledRows
@@ -193,22 +192,6 @@ def test_too_few_rounds_warn_with_their_number():
         model = MaxMarginPCA(2, max_iter=1).fit(X, y)
     assert model.n_iter_ == 1
     assert len(model.objective_curve_) == 3
-
-
-def test_for_two_classes_one_step_solves_a_row(rng):
-    """The step makes the scores equal or uses all of the dual; no further step would change anything."""
-    coef = rng.normal(size=(2, 3))
-    latent, codes = rng.normal(size=(40, 3)), np.arange(40) % 2
-    shares = np.eye(2)[codes]
-    for C in (0.1, 10.0):
-        scores, found = latent @ coef.T + 1 - shares, shares.copy()
-        settle_rows(scores, found, C * coef @ coef.T, 0.0, 1)
-        apart = np.abs(scores[:, 0] - scores[:, 1])
-        assert (found.min(axis=1) > 0).any()
-        np.testing.assert_allclose(apart[found.min(axis=1) > 0], 0.0, atol=1e-12)
-        np.testing.assert_allclose(found.sum(axis=1), 1.0)
-        whole = found.max(axis=1) == 1
-        assert (scores[whole].argmax(axis=1) == found[whole].argmax(axis=1)).all()
 
 
 def test_the_better_of_two_starts_is_kept():

@@ -14,12 +14,9 @@ from discrim.estimators.merging_rules import (
     RULES,
     Terms,
     discriminant,
-    grouping_of,
     groupings,
     groups_of,
-    merged,
     merged_pairs,
-    one_merged,
     two_group_splits,
 )
 
@@ -128,45 +125,6 @@ def test_a_long_run_of_fishers_weights_over_blocks_of_columns():
     assert len(down) > 64  # more than one block
 
 
-def test_fishers_weights_always_take_the_negative_sign():
-    # Σ_i a_i(μ_−i − μ_+i) = −aᵀδ < 0 for a = S_w⁻¹δ: the negative terms outweigh the others.
-    for seed in range(20):
-        terms = random_terms(seed, n=40, d=6)
-        terms = Terms(fisher_weights(terms.rows, terms.positive), terms.rows, terms.positive, np.ones(40))
-        means = [terms.rows[side].mean(axis=0) for side in (terms.positive, ~terms.positive)]
-        negative = np.flatnonzero(terms.weights * (means[1] - means[0]) < 0)
-        assert MERGED_SET["sign"](terms).tolist() == negative.tolist()
-
-
-@pytest.mark.parametrize("rule", MERGED_SET)
-def test_weights_of_rows_are_repetitions(rule):
-    for seed in range(10):
-        once = random_terms(seed)
-        times = np.random.default_rng(seed).integers(1, 4, size=len(once.rows))
-        weighted = Terms(once.weights, once.rows, once.positive, times.astype(float))
-        repeated = Terms(
-            once.weights, np.repeat(once.rows, times, axis=0), np.repeat(once.positive, times), np.ones(times.sum())
-        )
-        assert MERGED_SET[rule](weighted).tolist() == MERGED_SET[rule](repeated).tolist()
-
-
-@pytest.mark.parametrize("rule", MERGED_SET)
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10**6), permutation=st.permutations(range(7)))
-def test_permuted_features_give_permuted_choice(rule, seed, permutation):
-    terms, order = random_terms(seed), np.array(permutation)
-    permuted = Terms(terms.weights[order], terms.rows[:, order], terms.positive, terms.row_weights)
-    assert set(order[MERGED_SET[rule](permuted)].tolist()) == set(MERGED_SET[rule](terms).tolist())
-
-
-@pytest.mark.parametrize("rule", MERGED_SET)
-def test_swapped_classes_give_the_same_choice(rule):
-    for seed in range(10):
-        terms = random_terms(seed)
-        swapped = Terms(-terms.weights, terms.rows, ~terms.positive, terms.row_weights)
-        assert MERGED_SET[rule](swapped).tolist() == MERGED_SET[rule](terms).tolist()
-
-
 def test_twin_columns_with_rounding_between_them_are_a_tie():
     weights = np.array([0.7, 0.3, 0.3 * (1 - 1e-15), 0.3, 0.7 * (1 + 1e-15)])
     terms = Terms(weights, np.zeros((2, 5)), np.array([True, False]), np.ones(2))
@@ -228,31 +186,6 @@ def test_splits_and_pairs_are_all_there_are():
 def test_one_feature_is_a_group_of_its_own(rule):
     terms = Terms(np.array([2.0]), np.array([[0.0], [1.0], [3.0]]), np.array([True, True, False]), np.ones(3))
     assert [g.tolist() for g in groupings(rule, terms)] == [[0]]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=9), st.integers(0, 1000))
-def test_merged_columns_are_the_sums_of_their_group(labels, seed):
-    grouping = np.unique(labels, return_inverse=True)[1]
-    values = np.random.default_rng(seed).integers(-9, 9, size=(4, len(labels))).astype(float)
-    sums = merged(values, grouping)
-    assert sums.shape == (4, grouping.max() + 1)
-    for k in range(grouping.max() + 1):
-        assert sums[:, k].tolist() == values[:, grouping == k].sum(axis=1).tolist()
-    groups = groups_of(grouping, np.arange(len(labels)))
-    assert grouping_of(groups, len(labels)).tolist() == grouping.tolist()
-
-
-def test_one_merged_puts_the_merged_first_and_the_rest_in_order():
-    assert one_merged(np.array([3, 1]), 5).tolist() == [1, 0, 2, 0, 3]
-    assert one_merged(np.array([3]), 5).tolist() == [0, 1, 2, 3, 4]
-    assert one_merged(np.array([], dtype=int), 3).tolist() == [0, 1, 2]
-    assert one_merged(np.arange(3), 3).tolist() == [0, 0, 0]
-
-
-def test_given_groups_are_completed():
-    assert grouping_of([[0], [1, 2, 3]], 4).tolist() == [0, 1, 1, 1]
-    assert grouping_of([[1, 3]], 4).tolist() == [1, 0, 2, 0]
 
 
 def test_equal_class_means_belong_to_no_sign():

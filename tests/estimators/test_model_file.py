@@ -1,5 +1,6 @@
 """Models are restored unchanged, and other files are rejected."""
 
+import copy
 import errno
 import hashlib
 import json
@@ -122,7 +123,7 @@ def test_folds_by_content_are_restored(kind, table, path):
 def test_folds_alone_are_no_model_and_other_splitters_cannot_be_saved(table, path):
     with pytest.raises(ModelFileError, match="HashKFold"):
         FORMAT.from_bytes(FORMAT.to_bytes(HashKFold(3)), path)
-    with pytest.raises(TypeError, match="cv is a StratifiedKFold, which cannot be saved"):
+    with pytest.raises(TypeError, match=r"cv.*StratifiedKFold"):
         save(RegularizedLDA(2, cv=StratifiedKFold(3)).fit(*table), path)
 
 
@@ -223,72 +224,53 @@ def test_a_file_does_not_decide_how_many_threads_a_prediction_starts(table, path
     assert (load(path)[-1].n_jobs, load(path)[-1].verbose) == (None, 0)
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("left_child", 10**6),
-        ("left_child", 0),  # a circle: the prediction would not end
-        ("right_child", -5),
-        ("right_child", 0),
-        ("feature", 10**6),
-        ("feature", -1),
+SPOILT = {  # classifier, and the parts of its state that do not fit to the others, with their values
+    DecisionTreeClassifier: [
+        *((("tree_", "nodes", "left_child"), value) for value in (10**6, 0)),  # 0: a circle, which would not end
+        *((("tree_", "nodes", "right_child"), value) for value in (-5, 0)),
+        *((("tree_", "nodes", "feature"), value) for value in (10**6, -1)),
+        (("tree_", "n_features"), 7),
+        (("tree_", "max_depth"), -1),
+        (("tree_", "values"), np.zeros((2, 1, 3))),
+        (("tree_", "values"), np.zeros((0, 1, 3))),
     ],
-)
-def test_trees_that_point_outside_are_refused(column, value, table, path):
-    model = make_pipeline(PCA(2), DecisionTreeClassifier(random_state=0)).fit(*table)
-    state = classifier_states.plain_state(model[-1])
-    state["tree_"]["nodes"][column] = state["tree_"]["nodes"][column].copy()
-    state["tree_"]["nodes"][column][0] = value
-    with pytest.raises(ValueError, match="tree"):
-        classifier_states.restore(DecisionTreeClassifier, state)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_features", 7),
-        ("max_depth", -1),
-        ("values", np.zeros((2, 1, 3))),
-        ("values", np.zeros((0, 1, 3))),
+    SVC: [
+        *((("_n_support",), np.array(counts, dtype=np.int32)) for counts in ([1, 1, 1], [2**30] * 3, [-1, 5, 5])),
+        (("_dual_coef_",), np.zeros((1, 3))),
+        (("dual_coef_",), np.zeros((1, 3))),
+        (("_intercept_",), np.zeros(1)),
+        (("support_",), np.zeros(1, dtype=np.int32)),
+        (("_probA",), np.zeros(3)),
+        (("_sparse",), True),
+        (("kernel",), "precomputed"),
+        (("shape_fit_",), (4, 1)),
     ],
-)
-def test_trees_of_another_size_are_refused(name, value, table):
-    state = classifier_states.plain_state(DecisionTreeClassifier(random_state=0).fit(*table))
-    state["tree_"][name] = value
-    with pytest.raises(ValueError, match="tree"):
-        classifier_states.restore(DecisionTreeClassifier, state)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("_n_support", np.array([1, 1, 1], dtype=np.int32)),
-        ("_n_support", np.array([2**30, 2**30, 2**30], dtype=np.int32)),
-        ("_n_support", np.array([-1, 5, 5], dtype=np.int32)),
-        ("_dual_coef_", np.zeros((1, 3))),
-        ("dual_coef_", np.zeros((1, 3))),
-        ("_intercept_", np.zeros(1)),
-        ("support_", np.zeros(1, dtype=np.int32)),
-        ("_probA", np.zeros(3)),
-        ("_sparse", True),
-        ("kernel", "precomputed"),
-        ("shape_fit_", (4, 1)),
+    KNeighborsClassifier: [
+        (("_y",), np.array([0])),
+        (("_y",), np.full(40, 9)),
+        (("n_neighbors",), 10**9),
+        (("leaf_size",), 10**9),
+        (("metric",), None),
     ],
-)
-def test_support_vector_machines_that_do_not_fit_together_are_refused(name, value, table):
-    state = classifier_states.plain_state(SVC().fit(*table))
-    with pytest.raises(ValueError, match="fit together"):
-        classifier_states.restore(SVC, state | {name: value})
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("_y", np.array([0])), ("_y", np.full(40, 9)), ("n_neighbors", 10**9), ("leaf_size", 10**9), ("metric", None)],
+    ("kind", "place", "value"),
+    [(kind, *change) for kind, changes in SPOILT.items() for change in changes],
+    ids=lambda one: one[-1] if isinstance(one, tuple) and one and isinstance(one[-1], str) else "",
 )
-def test_neighbours_that_do_not_fit_together_are_refused(name, value, table):
-    state = classifier_states.plain_state(KNeighborsClassifier().fit(*table))
-    with pytest.raises(ValueError, match="fit together"):
-        classifier_states.restore(KNeighborsClassifier, state | {name: value})
+def test_classifiers_whose_parts_do_not_fit_together_are_refused(kind, place, value, table):
+    state = copy.deepcopy(classifier_states.plain_state(kind().fit(*table)))
+    held = state
+    for name in place[:-1]:
+        held = held[name]
+    if "nodes" in place:
+        held[place[-1]][0] = value
+    else:
+        held[place[-1]] = value
+    with pytest.raises(ValueError, match=r"tree|fit together"):
+        classifier_states.restore(kind, state)
 
 
 def test_forests_with_a_foreign_tree_are_refused(table, path):
@@ -399,9 +381,9 @@ def test_pipelines_inside_pipelines_are_read_in_time_linear_in_the_size_of_the_f
     expected = load(path).transform(table[0])
     for depth in (50, 200):
         forged(path, described | {"model": wrapped(described["model"], depth)}, data)
-        began = time.perf_counter()
+        began = time.process_time()
         again = load(path)
-        assert time.perf_counter() - began < 2.0
+        assert time.process_time() - began < 2.0
         assert [name for name, _ in again.steps] == ["standardscaler", "pca"]
         np.testing.assert_array_equal(again.transform(table[0]), expected)
 
@@ -467,7 +449,6 @@ def test_a_full_disk_leaves_the_old_model_and_names_the_path(path):
     code = f"""
 import numpy as np, resource, signal
 from discrim import PCA
-from discrim.evaluation.methods import METHODS
 from discrim.model_file import save
 model = PCA(5).fit(np.random.default_rng(0).normal(size=(20, 2000)))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

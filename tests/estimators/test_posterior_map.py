@@ -402,12 +402,6 @@ def test_parts_behind_a_scaler_and_with_names():
     assert fit_parts(PosteriorMap(2, kernel="linear"), parts).feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-def test_row_index_cv_is_rejected_for_parts():
-    X, y = curved(40)
-    with pytest.raises(ValueError, match="cv"):
-        fit_parts(PosteriorMap(2, kernel="linear", cv=StratifiedKFold(2)), parts_of(X, y, 2))
-
-
 # ---------------------------------------------------------------------- use
 
 
@@ -542,12 +536,6 @@ def test_columns_that_separate_two_classes_are_explained_by_them(rng):
         assert effect[rows].mean(axis=0).argmax() == column
 
 
-def test_kernels_without_a_gradient_are_not_explained():
-    X, y = curved(60)
-    with pytest.raises(ValueError, match="kernel"):
-        PosteriorMap(2, kernel="laplacian").fit(X, y).explain(X)
-
-
 def test_on_noise_held_out_positions_look_like_noise(rng):
     X, y = rng.standard_normal((400, 10)), np.arange(400) % 4
     model = PosteriorMap(2).fit(X, y)
@@ -555,22 +543,6 @@ def test_on_noise_held_out_positions_look_like_noise(rng):
     fitted, held_out = model.transform(X), model.transform_held_out(X)
     assert neighbours.fit(fitted, y).score(fitted, y) > 0.45
     assert cross_val_score(neighbours, held_out, y).mean() < 0.32
-
-
-def test_missing_attributes_are_explained():
-    fitted = PosteriorMap().fit(*curved(40))
-    for name, says in [("components_", "BayesErrorLDA for loadings"), ("inverse_transform", "inverse transform")]:
-        assert not hasattr(fitted, name)
-        with pytest.raises(AttributeError, match=says):
-            getattr(fitted, name)
-    for use in ("transform", "predict", "predict_proba", "predict_log_proba", "decision_function"):
-        with pytest.raises(NotFittedError):
-            getattr(PosteriorMap(), use)(np.zeros((2, 2)))
-
-
-def test_classes_of_one_row_each_are_rejected():
-    with pytest.raises(ValueError, match="one row"):
-        PosteriorMap().fit(np.eye(3), [0, 1, 2])
 
 
 def test_a_class_of_one_row_has_a_place_too():
@@ -595,14 +567,6 @@ def test_a_model_file_restores_it(kernel, make, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.kernel_ == model.kernel_
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
-
-
-def test_in_a_pipeline(tmp_path):
-    X, y = curved(60)
-    model = make_pipeline(StandardScaler(), PosteriorMap(2)).fit(X, y)
-    save(model, tmp_path / "model")
-    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
-    assert model.get_feature_names_out().tolist() == ["posteriormap0", "posteriormap1"]
 
 
 def test_scikit_learns_contract():

@@ -22,7 +22,7 @@ LOADED = {"two classes": load_breast_cancer, "three classes": load_wine, "ten cl
 
 @pytest.fixture(params=LOADED)
 def split(request):
-    X, y = (array[:700] for array in LOADED[request.param](return_X_y=True))
+    X, y = (array[:400] for array in LOADED[request.param](return_X_y=True))
     return train_test_split(X, np.array([f"class {code}" for code in range(10)])[y], stratify=y, random_state=0)
 
 
