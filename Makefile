@@ -29,9 +29,12 @@ test: $(VENV)/installed
 method: $(VENV)/installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto --dist worksteal --method $(NAME) tests
 
-# Tests of the import from and export to other tools: ONNX, AnnData, skops and Dask.
-test-ecosystem: $(VENV)/installed
+$(VENV)/ecosystem-installed: $(VENV)/installed
 	$(RUN) -m pip install --quiet --editable '.[ecosystem-test]'
+	touch $@
+
+# Tests of the import from and export to other tools: ONNX, AnnData, skops and Dask.
+test-ecosystem: $(VENV)/ecosystem-installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n auto \
 		tests/test_onnx.py tests/test_anndata.py tests/test_persistence.py tests/engines/test_dask_tables.py
 
@@ -57,12 +60,15 @@ docs: $(VENV)/docs-installed
 torture: $(VENV)/installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m torture --into docs/reliability.md
 
-# Run the tests (all, or those in OLDEST_TESTS) with the oldest versions that pyproject.toml declares.
-OLDEST_TESTS ?= tests
-test-oldest:
+.venv-oldest/installed: pyproject.toml oldest.txt
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
 	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: --editable '.[test]' --constraint oldest.txt
+	touch $@
+
+# Run the tests (all, or those in OLDEST_TESTS) with the oldest versions that pyproject.toml declares.
+OLDEST_TESTS ?= tests
+test-oldest: .venv-oldest/installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n auto --dist worksteal $(OLDEST_TESTS)
 
 # Run the tests on every installed Python from 3.11 on with the newest versions, and once with the oldest versions.
