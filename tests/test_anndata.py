@@ -139,14 +139,14 @@ def test_files_that_are_not_tables_of_cells_are_rejected_by_name(cells, tmp_path
         read_table(path, "knd")
     with pytest.raises(TableError, match=r"target.*'kind'"):
         read_table(path, None)
-    with pytest.raises(TableError, match="more than the allowed 1,000 bytes"):
+    with pytest.raises(TableError, match="1,000 bytes"):
         read_table(path, "kind", max_bytes=1000)
     (tmp_path / "broken.h5ad").write_bytes(path.read_bytes()[:3000])
-    with pytest.raises(TableError, match="damaged or cut short"):
+    with pytest.raises(TableError, match="damaged"):
         read_table(tmp_path / "broken.h5ad", "kind")
     cells.obs.loc["cell3", "kind"] = np.nan
     cells.write_h5ad(path)
-    with pytest.raises(TableError, match=r"1 cell without a value, the first is 'cell3'"):
+    with pytest.raises(TableError, match=r"1 cell.*'cell3'"):
         read_table(path, "kind")
 
 

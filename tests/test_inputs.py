@@ -242,9 +242,9 @@ def test_frames_with_other_columns_are_refused(case, library):
     np.testing.assert_allclose(fitted.transform(table), case().fit(X, Y).transform(X), atol=1e-10)
     with pytest.raises(ValueError, match="order"):
         fitted.transform(table[list("dcba")])
-    with pytest.raises(ValueError, match=r"seen at fit time, yet now missing:\n- d"):
+    with pytest.raises(ValueError, match=r"missing:\n- d"):
         fitted.transform(table[list("abc")])
-    with pytest.raises(ValueError, match=r"unseen at fit time:\n- z"):
+    with pytest.raises(ValueError, match=r"unseen.*:\n- z"):
         fitted.transform(frame(library, "abcz"))
 
 
@@ -254,7 +254,7 @@ def test_a_stream_of_frames_keeps_its_columns(library):
     streamed = mean_margins().partial_fit(table, Y)
     with pytest.raises(ValueError, match="order"):
         streamed.partial_fit(table[list("dcba")], Y)
-    with pytest.raises(ValueError, match="X has 3 features, but MarginPCA is expecting 4"):
+    with pytest.raises(ValueError, match=r"X .*3 .*MarginPCA.*4"):
         mean_margins().partial_fit(X, Y).partial_fit(X[:, :3], Y)
 
 

@@ -93,16 +93,16 @@ def test_row_numbers_of_cv_are_refused_before_a_block_is_computed():
 
 def test_what_does_not_fit_together():
     rows = da.from_array(X, chunks=(100, 6))
-    with pytest.raises(PartError, match="X has 3 blocks of rows and y has 2"):
+    with pytest.raises(PartError, match=r"X .*3 .*y .*2"):
         BayesErrorLDA().fit(rows, da.from_array(Y, chunks=150))
-    with pytest.raises(PartError, match="or of other lengths"):
+    with pytest.raises(PartError, match="lengths"):
         BayesErrorLDA().fit(rows, da.from_array(Y, chunks=((100, 150, 50),)))
     for values, count in ((Y[1:], 299), (np.r_[Y, Y[:1]], 301)):
-        with pytest.raises(PartError, match=f"X has 300 rows, y has {count}"):
+        with pytest.raises(PartError, match=rf"X .*300 .*y .*{count}"):
             BayesErrorLDA().fit(rows, values)
     wrong = X.copy()
     wrong[150, 2] = np.nan
-    with pytest.raises(ValueError, match=r"\(NaN\) in partition 1, row 50, column 2"):
+    with pytest.raises(ValueError, match=r"NaN.*partition 1, row 50, column 2"):
         PCA(2).fit(da.from_array(wrong, chunks=(100, 6)))
 
 

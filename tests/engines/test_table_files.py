@@ -69,11 +69,11 @@ def test_batches_of_any_length_are_the_file(tmp_path, monkeypatch):
         np.testing.assert_array_equal(np.concatenate([rows for rows, _ in batches]), X)
         assert np.concatenate([labels for _, labels in batches]).tolist() == FRAME["kind"].tolist()
     FRAME.assign(kind=FRAME["kind"].where(FRAME.index != 250)).to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match=r"rows.parquet, row 251: 1 missing cell .*'kind'"):
+    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'kind'"):
         gather_files(gathering_of(PCA(2)), TableSource.open(tmp_path / "rows.parquet", "kind"))
     FRAME.assign(c=FRAME["c"].where(FRAME.index != 250)).to_parquet(tmp_path / "rows.parquet")
     table = TableSource.open(tmp_path / "rows.parquet", "kind")
-    with pytest.raises(ValueError, match=r"rows.parquet, row 251: 1 missing cell .*column 'c'"):
+    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
         transform_files(lambda rows: PCA(2).fit(X).transform(rows).T, TWO, table, tmp_path / "out", b"")
 
 
@@ -267,7 +267,7 @@ def test_a_sample_that_would_fill_the_memory_is_refused(tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([X, Y]))
     table = TableSource.open(tmp_path / "rows.npy", "c7")
     assert len(sampled_rows(table, 300, 300 * 6 * 8)[0]) == 300
-    with pytest.raises(TableError, match=r"rows.npy would take 14,400 bytes"):
+    with pytest.raises(TableError, match=r"rows.npy.*14,400"):
         sampled_rows(table, 300, 300 * 6 * 8 - 1)
 
 
@@ -303,15 +303,15 @@ def test_errors_name_file_row_and_column(tmp_path):
     wrong = FRAME.copy()
     wrong.iloc[250, 2] = np.nan
     wrong.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match=r"rows.parquet, row 251: 1 missing cell .*column 'c'"):
+    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
         gather_files(gathering_of(PCA(2)), TableSource.open(tmp_path / "rows.parquet", "kind"))
     model, table = PCA(2).fit(X), TableSource.open(tmp_path / "rows.parquet", "kind")
-    with pytest.raises(ValueError, match=r"rows.parquet, row 251: 1 missing cell .*column 'c'"):
+    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
         transform_files(lambda rows: model.transform(rows).T, TWO, table, tmp_path / "out", b"")
     assert not list((tmp_path / "out").iterdir())
-    with pytest.raises(TableError, match="has no column 'sort'"):
+    with pytest.raises(TableError, match="'sort'"):
         TableSource.open(tmp_path / "rows.parquet", "sort")
-    with pytest.raises(TableError, match=r"column 'kind': '[xyz]' is not a number"):
+    with pytest.raises(TableError, match=r"column 'kind': '[xyz]'"):
         gathered(tmp_path / "rows.parquet", "a")
     (tmp_path / "none").mkdir()
     with pytest.raises(TableError, match="holds no files"):
@@ -557,7 +557,7 @@ def test_npy_parts_of_other_widths_and_bad_cells_are_named(tmp_path):
     parts.mkdir()
     np.save(parts / "p0.npy", np.column_stack([X, Y]))
     np.save(parts / "p1.npy", X[:, :5])
-    with pytest.raises(TableError, match=r"p1.npy lacks column 'c6'"):
+    with pytest.raises(TableError, match=r"p1.npy.*'c6'"):
         TableSource.open(parts, "c1")
     wrong = np.column_stack([X, Y])
     wrong[20, 3] = np.inf

@@ -41,7 +41,7 @@ def found(wine):
 def test_missing_labels_are_not_a_class():
     X = np.random.default_rng(0).normal(size=(30, 3))
     for labels in (np.where(np.arange(30) < 5, None, "a"), np.where(np.arange(30) < 5, np.nan, 1.0)):
-        with pytest.raises(ValueError, match="5 labels are missing"):
+        with pytest.raises(ValueError, match="5 labels"):
             compare(X, labels)
 
 
@@ -146,7 +146,7 @@ def test_rows_that_cannot_be_compared_are_refused(wine):
         compare(np.where(X > 1000, np.nan, X), y)
     with pytest.raises(ValueError, match="177"):
         compare(X, y[:-1])
-    with pytest.raises(ValueError, match="at least two classes"):
+    with pytest.raises(ValueError, match="two classes"):
         compare(X, np.zeros(len(X)))
 
 
@@ -222,9 +222,9 @@ def test_rows_of_a_group_are_on_one_side_of_every_split(wine):
             assert set(y[train]) == set(y)
         assert found.verdict.bias_corrected is not None
     assert not set(found.grid.by_key) & set(compare(X, y, methods="pca", n_splits=1, n_jobs=1).grid.by_key)
-    with pytest.raises(ValueError, match="groups must be at least 3"):
+    with pytest.raises(ValueError, match=r"groups.*3"):
         compare(X, y, groups=np.arange(len(y)) % 2)
-    with pytest.raises(ValueError, match="at least two groups"):
+    with pytest.raises(ValueError, match="two groups"):
         compare(X, y, groups=y)
     with pytest.raises(ValueError, match="groups must"):
         compare(X, y, groups=y[:-1])
@@ -397,7 +397,7 @@ def test_missing_groups_are_rejected(wine, missing):
     groups = [f"patient {at % 30}" for at in range(178)]
     groups[3] = missing
     for given in (groups, np.array(groups, dtype=object), pd.Series(groups)):
-        with pytest.raises(ValueError, match="groups must not be missing"):
+        with pytest.raises(ValueError, match="groups"):
             compare(*wine, **SMALL, groups=given)
 
 
@@ -405,13 +405,13 @@ def test_missing_groups_are_rejected(wine, missing):
 def test_missing_numbers_and_dates_as_groups_are_rejected(wine, kind):
     groups = (np.arange(178) % 30).astype(kind)
     groups[3] = "nat" if kind.startswith("date") else np.nan
-    with pytest.raises(ValueError, match="groups must not be missing"):
+    with pytest.raises(ValueError, match="groups"):
         compare(*wine, **SMALL, groups=groups)
 
 
 def test_labels_that_numpy_would_merge_are_refused():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    with pytest.raises(ValueError, match="zero characters at their end"):
+    with pytest.raises(ValueError, match="zero characters"):
         labelled_table(X, np.array(["a", "a\0", "b"] * 10, dtype=object))
 
 

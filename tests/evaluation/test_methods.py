@@ -74,9 +74,9 @@ def test_names_are_found_once_in_order_or_refused():
     assert slow <= {method.name for method in named_methods(["default"], n_rows=20_000)}
     assert slow.isdisjoint(method.name for method in named_methods(["default"], n_rows=20_001))
     assert "posterior-map" in {method.name for method in named_methods(["posterior-map"], n_rows=50_000)}
-    with pytest.raises(ValueError, match=r"methods must be .*got 'pcaa'. Did you mean pca"):
+    with pytest.raises(ValueError, match=r"methods.*'pcaa'.*\bpca\b"):
         named_methods(["pcaa"])
-    with pytest.raises(ValueError, match=r"classifiers must be .*got 'svn'. Did you mean svm"):
+    with pytest.raises(ValueError, match=r"classifiers.*'svn'.*\bsvm\b"):
         named_classifiers(["svn"])
 
 

@@ -91,7 +91,7 @@ def test_groups_of_nearly_one_label_each_are_refused_before_the_comparison():
     groups = np.repeat(np.arange(12), 10)
     nearly = groups % 2
     nearly[0] = 1
-    with pytest.raises(ValueError, match=r"groups must .*1\.5 % of the labels"):
+    with pytest.raises(ValueError, match=r"groups.*1\.5 %"):
         compare(X, nearly, groups=groups, permutations=9, methods="pls-da", n_components=[1], n_jobs=1)
     require_exchange(grid_of(X, y, groups=groups))  # half of the labels change
     require_exchange(grid_of(X, groups % 2, groups=groups))  # whole groups exchange theirs
@@ -118,7 +118,7 @@ def test_it_is_on_the_page_in_json_and_in_the_chart(capsys):
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "many"])
 def test_other_numbers_are_refused(wrong):
-    with pytest.raises(ValueError, match="permutations must be a whole number"):
+    with pytest.raises(ValueError, match="permutations"):
         compare(*table(0, 1.0), permutations=wrong)
 
 

@@ -108,7 +108,7 @@ def test_a_failed_trial_is_kept_and_can_be_tried_again(store, monkeypatch):
 
 
 def test_a_second_run_on_the_store_is_refused(store):
-    with run_lock(store.path), pytest.raises(StoreInUseError, match="must not be in use"):
+    with run_lock(store.path), pytest.raises(StoreInUseError, match="in use"):
         run(grid(), store, jobs=1)
 
 

@@ -149,7 +149,7 @@ def test_best_first_and_of_equals_the_one_with_fewer_components():
     everything = rows("a", 3, [0.9, 0.9]) + rows("b", 2, [0.9, 0.9]) + rows("c", 1, [0.95, 0.95])
     assert [line.method for line in lines_of(Results(everything))] == ["c", "b", "a"]
     assert [line.method for line in lines_of(Results(everything), "f1")] == ["b", "a", "c"]
-    with pytest.raises(ValueError, match=r"metric must be one of accuracy"):
+    with pytest.raises(ValueError, match=r"metric.*accuracy"):
         lines_of(Results([]), "aux")
 
 

@@ -102,7 +102,7 @@ def test_a_page_gets_the_tables_between_its_markers(script, results, tmp_path, m
 
 def test_a_page_without_the_marks_or_with_two_of_them_is_refused():
     for page in ("nothing", f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n", f"{BEGIN}\n"):
-        with pytest.raises(ValueError, match=f"must have {BEGIN} and {END}, each once"):
+        with pytest.raises(ValueError, match=rf"{BEGIN}.*{END}"):
             study_parts.written(page, "figures", ["new"])
 
 

@@ -87,7 +87,7 @@ def test_a_table_of_one_count_and_classifier_is_shown_cell_by_cell():
 
 def test_a_page_without_the_marks_is_refused(written, tmp_path):
     (tmp_path / "page.md").write_text("nothing")
-    with pytest.raises(ValueError, match="must have <!-- lda-refinement: begin -->"):
+    with pytest.raises(ValueError, match="<!-- lda-refinement: begin -->"):
         written("--as-stored")
 
 

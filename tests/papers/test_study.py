@@ -34,7 +34,7 @@ def printed(**changes):
 
 def test_the_studies_are_those_of_the_papers():
     assert tuple(study_names()) == STUDIES
-    with pytest.raises(ValueError, match=r"study must be .*got 'bayes-eror-pca'\. Did you mean bayes-error-pca"):
+    with pytest.raises(ValueError, match=r"study.*'bayes-eror-pca'.*bayes-error-pca"):
         study("bayes-eror-pca")
 
 
@@ -80,7 +80,7 @@ def test_claims_are_compared_with_a_baseline_by_methods_anyone_can_use(name):
 
 def test_numbers_of_cells_are_those_of_the_readable_tables():
     cells = {name: Counter() for name in STUDIES[:-1]}
-    with pytest.raises(ValueError, match="--figure must be one of compression, projection, remedies or all"):
+    with pytest.raises(ValueError, match=r"--figure.*compression, projection, remedies or all"):
         study(STUDIES[-1]).part()
     for name in cells:
         for table in study(name).part().tables:
@@ -117,11 +117,11 @@ def test_a_part_of_a_study():
     assert [table.dataset for table in whole.part("7").tables] == ["splice"]
     assert [table.name for table in whole.part(dataset="colon").tables] == ["8", "3"]
     assert [table.title for table in whole.part(figure="4").tables] == ["Figure 4, ionosphere"]
-    with pytest.raises(ValueError, match=r"--table and --dataset must be one of 4 \(ionosphere\), 5 \("):
+    with pytest.raises(ValueError, match=r"--table.*--dataset.*4 \(ionosphere\), 5 \("):
         whole.part("7", "colon")
-    with pytest.raises(ValueError, match=r"--figure and --dataset must be one of 4 \(ionosphere\) "):
+    with pytest.raises(ValueError, match=r"--figure.*--dataset.*4 \(ionosphere\) "):
         whole.part(figure="5")
-    with pytest.raises(ValueError, match=r"max-margin-data-shifting: table 2 has TRECVID2003, whose data are not pub"):
+    with pytest.raises(ValueError, match=r"max-margin-data-shifting.*table 2.*TRECVID2003"):
         study("max-margin-data-shifting").part("2")
 
 

@@ -160,7 +160,7 @@ def test_components_are_chosen_by_number_and_counted_in_the_error(parts):
     values = ProjectionValues.from_estimator(model, X, y)
     shown = ProjectionDisplay(values).plot(components=(2, 0))
     np.testing.assert_allclose(shown.artists_["points"]["ash"].get_offsets(), model.transform(X[y == "ash"])[:, [2, 0]])
-    with pytest.raises(ValueError, match="Component must be from 0 to 2; got 3"):
+    with pytest.raises(ValueError, match=r"Component.*2.*3"):
         ProjectionDisplay(values).plot(components=(0, 3))
 
 
@@ -293,9 +293,9 @@ def test_missing_values_cannot_be_drawn(parts):
     assert LoadingsDisplay(values).plot().ax_.get_xlabel() == "correlation with the component"
     with pytest.raises(ValueError, match=r"Halving.*loadings"):
         LoadingsDisplay(values).plot(kind="loadings")
-    with pytest.raises(ValueError, match="kind must be one of 'loadings', 'structure', 'arrows'"):
+    with pytest.raises(ValueError, match=r"kind.*'loadings', 'structure', 'arrows'"):
         LoadingsDisplay(values).plot(kind="bars")
-    with pytest.raises(ValueError, match="Component must be from 0 to 1; got 2"):
+    with pytest.raises(ValueError, match=r"Component.*1.*2"):
         LoadingsDisplay(values).plot(component=2)
 
 
@@ -376,11 +376,11 @@ def test_numbers_of_components_are_labelled_if_they_fit():
 def test_curves_are_picked_by_name(comparison):
     shown = AccuracyCurveDisplay.from_comparison(comparison, methods=["pca"])
     assert list(shown.artists_["lines"]) == ["pca"]
-    with pytest.raises(ValueError, match=r"method must be one of .*'pls'"):
+    with pytest.raises(ValueError, match=r"method.*'pls'"):
         AccuracyCurveDisplay(shown.values).plot(methods=["pls"])
-    with pytest.raises(ValueError, match=r"classifier must be one of .*'svm'"):
+    with pytest.raises(ValueError, match=r"classifier.*'svm'"):
         AccuracyCurveDisplay(shown.values).plot(classifier="svm")
-    with pytest.raises(ValueError, match="no results to draw"):
+    with pytest.raises(ValueError, match="no results"):
         AccuracyCurveDisplay.from_comparison([])
 
 

@@ -65,7 +65,7 @@ def test_a_spectrum_is_a_line_over_all_of_it():
 def test_what_has_no_loadings_or_other_columns_is_refused():
     with pytest.raises(ValueError, match="loadings"):
         VIPValues.from_estimator(RBFSampler().fit(X), X, Y)
-    with pytest.raises(ValueError, match="X must have the 9 columns"):
+    with pytest.raises(ValueError, match=r"X .*9 columns"):
         VIPValues.from_estimator(make_pipeline(RBFSampler(n_components=9, random_state=0), PCA(2)).fit(X), X, Y)
 
 

@@ -115,5 +115,5 @@ def test_other_levels_are_refused(level):
 
 
 def test_too_few_rows_are_refused():
-    with pytest.raises(ValueError, match="at least 5 rows"):
+    with pytest.raises(ValueError, match="5 rows"):
         MonitoringValues.from_estimator(PCA(3).fit(X), X[:4])

@@ -297,9 +297,9 @@ def test_curves_have_the_corrected_interval_at_every_k():
         assert (pca.mean[at], pca.low[at], pca.high[at]) == pytest.approx((interval.mean, interval.low, interval.high))
     assert np.isnan(raw.low).all()
     assert AccuracyCurveValues.from_results(rows, "f1").curves[1].mean == 0.25
-    with pytest.raises(ValueError, match="No result has the score 'auc'"):
+    with pytest.raises(ValueError, match="'auc'"):
         AccuracyCurveValues.from_results(rows, "auc")
-    with pytest.raises(ValueError, match=r"metric must be one of .*; got 'luck'"):
+    with pytest.raises(ValueError, match=r"metric.*'luck'"):
         AccuracyCurveValues.from_results(rows, "luck")
 
 

@@ -90,9 +90,9 @@ def test_no_two_share_a_content_or_an_openml_number():
 
 def test_names_and_aliases():
     assert entry("breast_cancer") is entry("wdbc")
-    with pytest.raises(CatalogueError, match=r"'irs'.*Did you mean 'iris'"):
+    with pytest.raises(CatalogueError, match=r"'irs'.*'iris'"):
         load("irs")
-    with pytest.raises(CatalogueError, match=r"Did you mean 'ionosphere'"):
+    with pytest.raises(CatalogueError, match="'ionosphere'"):
         where("Ionosphere")
     with pytest.raises(CatalogueError, match=r"Known are .*banknote.*zzzz\.csv"):
         load("zzzz")
@@ -192,9 +192,9 @@ def test_errors_of_absent_data_sets_advise(tmp_path, monkeypatch):
     place = where("ovarian")
     assert place.kind == "absent"
     assert not place.here
-    with pytest.raises(CatalogueError, match=r"'ovarian' is not on this machine.*ovarian\.csv\.gz.*DISCRIM_DATA"):
+    with pytest.raises(CatalogueError, match=r"'ovarian'.*ovarian\.csv\.gz.*DISCRIM_DATA"):
         load("ovarian")
-    with pytest.raises(CatalogueError, match=r"OpenML data set 1467, but leave out the first two columns"):
+    with pytest.raises(CatalogueError, match=r"OpenML.*1467.*columns"):
         load("climate_crashes")
     monkeypatch.setenv("DISCRIM_DATA", str(tmp_path / "gone"))
     with pytest.raises(CatalogueError, match=r"gone, which is no folder"):
@@ -210,7 +210,7 @@ def test_no_download_unless_allowed(toy, openml):
 
 
 def test_no_network(toy):
-    with pytest.raises(CatalogueError, match=r"OpenML data set 7 \(toy\).*no network here.*toy\.csv\.gz"):
+    with pytest.raises(CatalogueError, match=r"OpenML.*7.*network.*toy\.csv\.gz"):
         load("toy")
 
 

@@ -84,7 +84,7 @@ def test_bad_cells_may_pass_validation_because_the_sums_reveal_them():
     bad = np.where(X == 5, np.nan, X)
     assert np.isnan(check.checked_table(PCA(), bad, reset=True)).sum() == 1
     check.require_representable(np.ones(3), bad)  # nothing shows in the result, so nothing is searched
-    with pytest.raises(ValueError, match=r"1 cell, the first .NaN. in row 1, column 2"):
+    with pytest.raises(ValueError, match=r"1 cell.*NaN.*row 1, column 2"):
         check.require_representable(np.array([1.0, np.nan]), bad)
 
 
@@ -98,7 +98,7 @@ def test_an_overflow_without_bad_cells_is_reported_as_such():
 
 def test_a_bad_cell_of_a_sparse_table_is_found_behind_stored_zeros():
     table = sp.csr_array((np.array([0.0, 2.0, np.inf]), np.array([2, 0, 1]), np.array([0, 1, 1, 3])), shape=(3, 3))
-    with pytest.raises(ValueError, match=r"1 cell, the first .infinity. in row 2, column 1"):
+    with pytest.raises(ValueError, match=r"1 cell.*infinity.*row 2, column 1"):
         check.require_finite(table)
 
 

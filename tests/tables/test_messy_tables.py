@@ -392,7 +392,7 @@ def test_running_out_of_memory_is_reported(read, file, monkeypatch, words, expec
         raise MemoryError(*words)
 
     monkeypatch.setattr("discrim.tables.source.numbers", fails)
-    with pytest.raises(TableError, match=rf"t.csv does not fit into the {expected}"):
+    with pytest.raises(TableError, match=rf"t.csv.*{expected}"):
         read(file("a,label\n1,x\n2,y\n"))
 
 
@@ -429,9 +429,7 @@ def test_feather_is_held_to_the_limit_by_its_texts_too_and_read_in_its_first_ver
 def test_a_missing_text_of_new_rows_is_named_by_its_line(file):
     path = file("town,a\nRome,1\n,2\nOslo,3\n")
     names = ["town=Rome", "town=Oslo", "a"]
-    with pytest.raises(
-        TableError, match=r"t.csv, line 3: 1 missing cell in 1 column \(column 'town': 1, first on line 3"
-    ):
+    with pytest.raises(TableError, match=r"t.csv, line 3: 1 missing.*'town'"):
         read_features(path, names)
     X, _ = read_features(path, names, missing_cells="keep")
     np.testing.assert_array_equal(X, [[1, 0, 1], [np.nan, np.nan, 2], [0, 1, 3]])

@@ -444,7 +444,7 @@ def test_npz_target_and_names(npz):
 def test_columns_of_an_npz_without_names_are_not_taken_for_named_ones(npz, arrays):
     path = npz(**arrays)
     for names in (["width", "length", "height"], ["f1", "f0", "f2"], ["c1", "c3", "c2"]):
-        with pytest.raises(TableError, match=f"does not name its columns, and '{names[0]}'.*called feature_names"):
+        with pytest.raises(TableError, match=f"'{names[0]}'.*feature_names"):
             read_features(path, names)
     for names in (["f0", "f1", "f2"], ["c1", "c2", "c3"]):  # of files that had none either
         assert read_features(path, names)[0].shape == (3, 3)
@@ -453,7 +453,7 @@ def test_columns_of_an_npz_without_names_are_not_taken_for_named_ones(npz, array
 def test_other_columns_of_an_npz_may_lack_cells(npz):
     path = npz(X=np.where([False, True, False], np.nan, np.eye(3)), feature_names=np.array(["a", "b", "c"]))
     np.testing.assert_array_equal(read_features(path, ["c", "a"])[0], np.eye(3)[:, [2, 0]])
-    with pytest.raises(TableError, match="row 1, column 2: 3 cells missing or infinite, in 1 column"):
+    with pytest.raises(TableError, match=r"row 1, column 2: 3 cells.*1 column"):
         read_features(path, ["c", "b"])
 
 
