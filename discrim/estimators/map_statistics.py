@@ -22,12 +22,14 @@ from discrim.core.explanation import two_classes
 from discrim.core.kernel_choice import Candidate, Choice
 from discrim.core.landmark_rule import Look, landmark_count
 from discrim.core.landmarks import content_priorities, drawn_landmarks
-from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require_statistics, statistics_of_rows
+from discrim.core.moments.gather import Gathering, Statistics, require_statistics, statistics_of_rows
 from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.posterior_rule import HeldOutRows, column_deviations
 from discrim.core.problem import Needs
 from discrim.core.row_hash import HashKFold, seed_number
-from discrim.estimators.fitting import record_columns, rows_of_sample, warn_of_new_stream
+from discrim.doc_links import public_estimator
+from discrim.estimators.base import Reducer
+from discrim.estimators.fitting import record_columns, rows_of_sample, solved, warn_of_new_stream
 from discrim.tables.rows import LabelledRows, block_slices
 from discrim.tables.validation import (
     labelled_rows,
@@ -36,14 +38,13 @@ from discrim.tables.validation import (
     require_known_labels,
     unchanged_on_failure,
 )
-from discrim.threads import on_one_blas_thread, on_one_blas_thread_throughout
+from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
 IMPORTANCE_ROWS = 1_000  # training rows over which effects of columns are averaged
 MAX_MEMORY = 8 * 2**30  # bytes for the moments of the landmarks' features
 
 
-@on_one_blas_thread_throughout
 class AbsentAttribute:
     """Attribute that other reducers have and this one lacks; access raises an error with the reason."""
 
@@ -57,6 +58,7 @@ class AbsentAttribute:
         raise AttributeError(f"{owner.__name__} has no {self.name}: {self.why}")
 
 
+@public_estimator
 class MapOfStatistics(BaseEstimator, ABC):
     """Base class for fitting a posterior map from a sample of the rows and moments of all rows."""
 
@@ -66,15 +68,15 @@ class MapOfStatistics(BaseEstimator, ABC):
     classifier: Any
     cv: Any
     random_state: Any
-    solver_: str
-    classes_: NDArray[Any]
-    temperature_: float
+    solver_: str = solved()
+    classes_: NDArray[Any] = solved()
+    temperature_: float = solved()
     _rule: Any
-    _statistics: Statistics | None = None  # of a stream
-    _look: Look | None = None  # choice on a sample, while moments of all rows are gathered
-    _held_out: HeldOutRows | None = None  # not stored in model files
+    _statistics: Statistics | None  # of a stream
+    _look: Look | None  # choice on a sample, while moments of all rows are gathered
+    _held_out: HeldOutRows | None  # not stored in model files
     _column_deviations: Array
-    _importances: Array | None = None  # also None in models saved by earlier versions
+    _importances: Array | None
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -133,30 +135,7 @@ class MapOfStatistics(BaseEstimator, ABC):
     def _needs(self) -> Needs:
         return Needs()
 
-    def statistics(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, part: str = ""
-    ) -> Statistics:
-        """Return the statistics of a part of a table; the sum over all parts, in any order, is for `fit_statistics`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples of the part.
-        y : array of shape (n_samples,)
-            Class labels.
-        sample_weight : array of shape (n_samples,), default=None
-            Sample weights.
-        part : str, default=""
-            Name of the part in errors, which also distinguishes it from another part with the same rows.
-
-        Returns
-        -------
-        statistics : Statistics
-            Statistics of the part.
-        """
-        gatherer = Gatherer(self._gathering(), part)
-        gatherer.add(X, y, sample_weight)
-        return gatherer.statistics()
+    statistics = Reducer.statistics
 
     def fit_statistics(self, total: Statistics) -> Self:
         """Fit from gathered statistics.
@@ -197,6 +176,11 @@ class MapOfStatistics(BaseEstimator, ABC):
         self._look_at(total, max_memory)
         return self
 
+    @property
+    def _chosen(self) -> Look | None:
+        """Kernel and landmarks, if they are chosen already."""
+        return vars(self).get("_look")
+
     def _second_gathering(
         self, total: Statistics, max_memory: int, units: tuple[Array, Array] | None = None
     ) -> Gathering | None:
@@ -217,10 +201,10 @@ class MapOfStatistics(BaseEstimator, ABC):
         """Fit to validated statistics."""
         record_columns(self, total)
         assert total.sample is not None
-        if self._look is None and not self._is_linear:
+        if self._chosen is None and not self._is_linear:
             self._fit_rows(rows_of_sample(self, total))
             return
-        look = self._look or Look(None, None)
+        look = self._chosen or Look(None, None)
         choice, rule, held_out = look.rule(total)
         moments, rows = total.moments, total.sample.with_classes(total.moments.classes)
         self._publish(moments.classes, moments.total_weight, look.choice or choice, choice, rule, self._seed)
@@ -249,10 +233,10 @@ class MapOfStatistics(BaseEstimator, ABC):
         self._check_parameters()
         require_unnumbered(self.cv)
         asked = Gathering(type(self).__name__, keep="means", sample_rows=SAMPLE_ROWS)
-        if not self._is_linear and self._look is None:
+        look = self._chosen
+        if not self._is_linear and look is None:
             return asked
-        splitter = self._splitter()
-        features = None if self._look is None else self._look.features
+        splitter, features = self._splitter(), None if look is None else look.features
         n_folds, seed = splitter.get_n_splits(), seed_number(splitter.random_state)
         return replace(asked, keep="pooled", n_folds=n_folds, seed=seed, features=features)
 
@@ -268,10 +252,10 @@ class MapOfStatistics(BaseEstimator, ABC):
 
     def _fit_many_rows(self, rows: LabelledRows) -> None:
         """Fit to moments of all rows in the features of landmarks drawn from a sample."""
-        streamed, self._look = self._statistics, None
+        self._look = None
         self._look_at(statistics_of_rows(self._gathering(), rows), MAX_MEMORY)
         self._fit_total(statistics_of_rows(self._gathering(), rows))
-        self._statistics, self._look = streamed, None
+        self._look = None
 
     # ------------------------------------------------------------------ streams
 
@@ -311,7 +295,7 @@ class MapOfStatistics(BaseEstimator, ABC):
                 f"classifier must be None or 'rule' for partial_fit; got {type(self.classifier).__name__}, which needs "
                 "all rows at once."
             )
-        so_far = self._statistics
+        so_far = vars(self).get("_statistics")
         if so_far is None and self.__sklearn_is_fitted__():
             warn_of_new_stream(self)
         with unchanged_on_failure(self):
@@ -324,7 +308,7 @@ class MapOfStatistics(BaseEstimator, ABC):
             gathering = self._gathering() if so_far is None else self._gathering().sufficing_for(so_far.gathering)
             total = statistics_of_rows(gathering, rows, names_of(X), so_far)
             assert total.sample is not None
-            if self._look is None and not self._is_linear and not total.sample.is_whole:
+            if self._chosen is None and not self._is_linear and not total.sample.is_whole:
                 self._look_at(total, MAX_MEMORY)
                 kept = None if so_far is None else self._kept_rows(so_far)
                 total = statistics_of_rows(self._gathering(), rows, names_of(X), kept)
@@ -336,33 +320,19 @@ class MapOfStatistics(BaseEstimator, ABC):
         assert so_far.sample is not None
         return statistics_of_rows(self._gathering(), so_far.sample.with_classes(so_far.moments.classes), so_far.names)
 
-    def _hold(self, total: Statistics) -> None:
-        """Store statistics whose map is not computed yet."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
-            delattr(self, name)
-        self._statistics = total
+    _hold = Reducer._hold
 
     @on_one_blas_thread
     def _require_solution(self) -> None:
         """Raise if there was no fit; compute the map of a stream on first use."""
         check_is_fitted(self)
-        if "places_" in vars(self) or self._statistics is None:
-            return
-        self._fit_total(self._statistics)
-
-    def __getattr__(self, name: str) -> Any:
-        # called only if an attribute is missing: the map of a stream may not be computed yet
-        is_found = name.endswith("_") and not name.startswith("_") and not name.endswith("_in_")
-        if is_found and self._statistics is not None and "places_" not in vars(self):
-            try:
-                self._require_solution()
-            except ValueError as error:
-                raise AttributeError(str(error)) from error
-            return getattr(self, name)
-        return object.__getattribute__(self, name)  # raises the standard error
+        if "places_" not in vars(self):
+            total = self._statistics
+            assert total is not None
+            self._fit_total(total)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "places_" in vars(self) or self._statistics is not None
+        return "places_" in vars(self) or vars(self).get("_statistics") is not None
 
 
 def require_rows_to_hold_out(rows: LabelledRows) -> None:

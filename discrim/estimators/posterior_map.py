@@ -36,6 +36,7 @@ from discrim.core.posterior_rule import (
 from discrim.doc_links import public_estimator
 from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
+from discrim.estimators.fitting import fitted_attribute, solved
 from discrim.estimators.map_statistics import AbsentAttribute, MapOfStatistics, require_rows_to_hold_out
 from discrim.estimators.parts import fit_within
 from discrim.tables.check_parameters import (
@@ -147,9 +148,13 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     True
     """
 
-    _weight_covariance: Array | None = None  # of q, over held-out rows; None in models saved by version 0.1
-    _choice: Choice | None = None  # with the scores of held-out rows; not stored in model files
-
+    places_: Array = solved()
+    confusions_: Array = solved()
+    kernel_: ChosenKernel = solved()
+    shrinkage_: float = solved()
+    sharpness_: float = solved()
+    held_out_score_: float = solved()
+    held_out_log_loss_: float = solved()
     inverse_transform = AbsentAttribute(
         "a position only shows class probabilities and is shared by many rows. Use BayesErrorLDA, whose components "
         "have an inverse transform."
@@ -304,11 +309,10 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
 
     def _set_places(self, choice: Choice) -> None:
         """Set places and sharpness for the requested number of components."""
-        places, given, covariance = self._unrotated_places(), self.sharpness, self._weight_covariance
-        assert covariance is not None
+        places, given = self._unrotated_places(), self.sharpness
         self.sharpness_ = SHARPNESS_RULES[given](choice, places) if isinstance(given, str) else float(given)
         self._picture_sharpness = tempered_sharpness(choice, places)
-        self.places_ = on_principal_axes(places, covariance)
+        self.places_ = on_principal_axes(places, self._weight_covariance)
 
     def _unrotated_places(self) -> Array:
         """Compute the places of the classes for the requested number of components."""
@@ -338,10 +342,10 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self._require_solution()
         other = copy(self).set_params(n_components=n_components)
         check_parameters(other)
-        if self._choice is not None:
+        if "_choice" in vars(self):  # not in model files
             other._set_places(self._choice)
             return other
-        places, covariance = other._unrotated_places(), self._weight_covariance
+        places, covariance = other._unrotated_places(), vars(self).get("_weight_covariance")  # not in the oldest ones
         if self.sharpness == "auto" and places.shape[1] == len(places) - 1:
             other.sharpness_ = SHARPNESS
         elif isinstance(self.sharpness, str) and places.shape != self.places_.shape:
@@ -403,8 +407,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
 
     def _held_out_scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
         scores, dtype = self._scores(X)
-        if self._held_out is not None:
-            scores = self._held_out.replace(checked_table(self, X), scores)
+        if (held_out := vars(self).get("_held_out")) is not None:
+            scores = held_out.replace(checked_table(self, X), scores)
         return scores, dtype
 
     def _positions(self, scores: Array) -> Array:
@@ -445,19 +449,19 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         log_odds, *moved = self._rule.effects(table, weights, spread)
         return Explanation(self.classes_[first], self.classes_[second], log_odds, np.stack(moved, axis=1))
 
-    @property
+    @fitted_attribute
     def feature_importances_(self) -> Array:
         """Mean absolute effect of each column on the log odds of a row's two most probable classes.
 
         The effect is that of one standard deviation; the mean is over at most 1,000 training rows.
         """
-        self._require_solution()
-        if self._importances is None:
+        importances: Array | None = vars(self).get("_importances")  # not in models of earlier versions
+        if importances is None:
             raise AttributeError(
                 f"{type(self).__name__} has no feature_importances_: the kernel {self.kernel_.name!r} has no "
                 "gradients, or the model was saved by an older version. Use sklearn.inspection.permutation_importance."
             )
-        return self._importances
+        return importances
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Return a/T of all classes (n×C); for two classes the second's minus the first's (n)."""
@@ -489,10 +493,9 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         require_representable(scores[:, seen], table)
         return scores, table.dtype
 
-    @property
+    @fitted_attribute
     def n_components_(self) -> int:
         """Number of dimensions."""
-        self._require_solution()
         return self.places_.shape[1]
 
     @property
