@@ -23,50 +23,33 @@ _PLACE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
 _START = re.compile(r"^(?=\w+_ : |\w+: |\{)", re.MULTILINE)  # of an entry
 _SHORT = re.compile(r"^( *)(\w+): (.*)$", re.MULTILINE)  # an entry without its type
 
-PER_COMPONENT = "array of shape (n_components_,)"
-PER_FEATURE = "array of shape (n_features,)"
-KINDS: dict[str, str] = {
-    "C": "float",
-    "cv": "int, splitter or list of (training, test) row numbers",
-    "class_weight": 'dict, "balanced" or None',
-    "label_weight": "float",
-    "max_iter": "int",
-    "missing": '{"pairwise"} or None',
-    "n_components": "int, float or None",
-    "penalty": "float",
-    "priors": 'array of shape (n_classes,), "equal" or None',
-    "random_state": "int, RandomState or None",
-    "scale_labels": "bool",
-    "shrinkage": 'float, "ledoit_wolf", "oas" or "cv"',
-    "store_covariance": "bool",
-    "tol": "float",
-    "classes_": "array of shape (n_classes,)",
-    "coef_": "array of shape (n_classes, n_features), or (1, n_features) with two classes",
-    "components_": "array of shape (n_components_, n_features)",
-    "covariance_": "array of shape (n_features, n_features)",
-    "duality_gap_": "float",
-    "eigenvalues_": PER_COMPONENT,
-    "explained_variance_": PER_COMPONENT,
-    "explained_variance_ratio_": PER_COMPONENT,
-    "intercept_": "array of shape (n_classes,), or (1,) with two classes",
-    "mean_": PER_FEATURE,
-    "n_components_": "int",
-    "n_features_in_": "int",
-    "n_iter_": "int",
-    "n_supervised_": "int",
-    "objective_": "array of shape (n_iter_ + 1,)",
-    "path_": "PathScores or None",
-    "r2x_": PER_COMPONENT,
-    "r2y_": PER_COMPONENT,
-    "rank_": "int",
-    "shrinkage_": "float",
-    "singular_values_": PER_COMPONENT,
-    "solver_": "str",
-    "vip_": PER_FEATURE,
-    "x_loadings_": "array of shape (n_features, n_components_)",
-    "x_weights_": "array of shape (n_features, n_components_)",
-    "y_loadings_": "array of shape (n_classes, n_components_)",
+_NAMES = {  # of parameters and attributes, by their type
+    "bool": "scale_labels store_covariance",
+    "float": "C label_weight penalty tol duality_gap_ shrinkage_",
+    "int": "max_iter n_components_ n_features_in_ n_iter_ n_supervised_ rank_",
+    "str": "solver_",
+    "int, float or None": "n_components",
+    "int, RandomState or None": "random_state",
+    "int, splitter or list of (training, test) row numbers": "cv",
+    'float, "ledoit_wolf", "oas" or "cv"': "shrinkage",
+    'dict, "balanced" or None': "class_weight",
+    'array of shape (n_classes,), "equal" or None': "priors",
+    '{"pairwise"} or None': "missing",
+    "PathScores or None": "path_",
+    "array of shape (n_components_,)": (
+        "eigenvalues_ explained_variance_ explained_variance_ratio_ r2x_ r2y_ singular_values_"
+    ),
+    "array of shape (n_features,)": "mean_ vip_",
+    "array of shape (n_classes,)": "classes_",
+    "array of shape (n_classes,), or (1,) with two classes": "intercept_",
+    "array of shape (n_iter_ + 1,)": "objective_",
+    "array of shape (n_components_, n_features)": "components_",
+    "array of shape (n_features, n_components_)": "x_loadings_ x_weights_",
+    "array of shape (n_classes, n_components_)": "y_loadings_",
+    "array of shape (n_classes, n_features), or (1, n_features) with two classes": "coef_",
+    "array of shape (n_features, n_features)": "covariance_",
 }
+KINDS: dict[str, str] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 
 SHARED: dict[str, str] = {
     # parameters
@@ -99,12 +82,6 @@ label_weight: Weight α of the labels' loss relative to the reconstruction of th
 penalty: Penalty β on the classifier's weights; without it there is no minimum if the classes are separable.
 tol: Relative decrease of the objective per round below which to stop.
 max_iter: Maximum number of rounds.
-""",
-    "svm": """\
-C: Weight of the hinge losses. The SVM is fitted to centred rows divided by one scalar (mean square length 1), so C has
-    the same meaning for every table.
-tol: Relative duality gap at which the SVM stops.
-max_iter: Maximum number of passes over the rows.
 """,
     # attributes
     "fitted": """\

@@ -52,94 +52,47 @@ def fewer_than_columns(sizes: Sizes) -> int:
 
 @dataclass(frozen=True)
 class Laws:
-    """Properties of a method that the law tests use; the defaults are those of most methods.
+    """Properties of a method that the law tests use; the defaults are those of most methods."""
 
-    Parameters
-    ----------
-    supervised : bool
-        It uses class labels.
-    linear : bool
-        It has `components_`, and its features are (x − mean_) @ components_.T.
-    streams : bool
-        It has `partial_fit`: the statistics of parts of a table add up.
-    orthonormal : bool
-        The rows of `components_` are orthonormal.
-    inverts : bool
-        If not orthonormal: it divides by the within-class scatter, and rejects a table in which that is zero.
-    rotates : bool
-        A rotation of the rows rotates the components.
-    nests : bool
-        The first components do not depend on the number of components.
-    by_products : bool
-        A few components can be computed from products with X, without a dense matrix of its size.
-    by_products_beyond_classes : bool
-        The same for more components than n_classes − 1.
-    counts_enter : bool
-        The result depends on the number of rows, so repeating every row changes it.
-    whole_weights : bool
-        Sample weights must be integers.
-    breaks_ties : bool
-        Equal distances are resolved by the order of rows.
-    sees_shapes : bool
-        It finds components if class means are equal and class covariances differ.
-    chosen_by_folds : bool
-        Cross-validation chooses a parameter; laws on the order or repetition of rows hold for fixed splits.
-    iterated : bool
-        The result is accurate to the tolerance `tol` of an iteration.
-    uses_svm : bool
-        The result is accurate to the duality gap of an SVM.
-    """
-
-    supervised: bool = True
-    linear: bool = True
-    streams: bool = True
-    orthonormal: bool = True
-    inverts: bool = True
-    rotates: bool = True
-    nests: bool = True
-    by_products: bool = True
-    by_products_beyond_classes: bool = True
-    counts_enter: bool = False
-    whole_weights: bool = False
-    breaks_ties: bool = False
-    sees_shapes: bool = False
-    chosen_by_folds: bool = False
-    iterated: bool = False
-    uses_svm: bool = False
+    supervised: bool = True  # it uses class labels
+    linear: bool = True  # it has `components_`, and its features are (x − mean_) @ components_.T
+    streams: bool = True  # it has `partial_fit`: the statistics of parts of a table add up
+    orthonormal: bool = True  # the rows of `components_` are orthonormal
+    inverts: bool = True  # if not orthonormal: it rejects a table without within-class scatter, by which it divides
+    rotates: bool = True  # a rotation of the rows rotates the components
+    nests: bool = True  # the first components do not depend on the number of components
+    by_products: bool = True  # few components can be computed from products with X, without a dense matrix of its size
+    by_products_beyond_classes: bool = True  # the same for more components than n_classes − 1
+    counts_enter: bool = False  # the result depends on the number of rows, so repeating every row changes it
+    whole_weights: bool = False  # sample weights must be integers
+    breaks_ties: bool = False  # equal distances are resolved by the order of rows
+    sees_shapes: bool = False  # it finds components if class means are equal and class covariances differ
+    chosen_by_folds: bool = False  # folds choose a parameter; laws on the order of rows hold for fixed splits
+    iterated: bool = False  # the result is accurate to the tolerance `tol` of an iteration
+    uses_svm: bool = False  # the result is accurate to the duality gap of an SVM
 
 
 @dataclass(frozen=True)
 class Method:
-    """A reduction by its name in a comparison.
-
-    build : a callable that takes n_components, or "module:name" of one; None for the raw features
-    options : further arguments of `build`
-    nested_from : smallest K from which a fit with more components contains those with fewer, so one fit is enough
-    resizes : True if a fitted model gives every other K by `with_components`; one fit is enough, too
-    most_components : largest possible number of components
-    seeded : True if it takes random_state
-    default : True if it is compared when no methods are named; default_rows : up to this number of rows
-    laws : properties that the law tests use
-    predicts_by_components : True if its own prediction uses the requested components, not all discriminants
-    written : all parameters of an estimator that the caller passed; they identify its trials
-    """
+    """A reduction by its name in a comparison."""
 
     name: str
     gloss: str
-    build: Callable[..., Any] | str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    build: Callable[..., Any] | str | None = None  # called with n_components, or "module:name"; None: the raw features
+    options: Mapping[str, Any] = field(default_factory=dict)  # further arguments of `build`
+    # smallest K from which a fit with more components contains those with fewer, so one fit is enough
     nested_from: Callable[[Sizes], float] = from_the_first
-    resizes: bool = False
+    resizes: bool = False  # a fitted model gives every other K by `with_components`; one fit is enough, too
     most_components: Callable[[Sizes], int] = directions_of_rows
-    seeded: bool = False
+    seeded: bool = False  # it takes random_state
     takes_sparse: bool = True
     ours: bool = True
-    default: bool = False
-    default_rows: float = float("inf")
+    default: bool = False  # it is compared when no methods are named,
+    default_rows: float = float("inf")  # up to this number of rows
     note: str = ""
     laws: Laws = field(default_factory=Laws)
-    predicts_by_components: bool = False
-    written: str = ""
+    predicts_by_components: bool = False  # its own prediction uses the requested components, not all discriminants
+    written: str = ""  # all parameters of an estimator that the caller passed; they identify its trials
 
     def estimator(self, n_components: int, seed: int) -> Any:
         """Return an unfitted transformer with that many components."""

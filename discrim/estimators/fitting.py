@@ -164,6 +164,17 @@ def statistics_of_moments(method: str, moments: ClassMoments, needs: Needs, gath
     return Statistics(asked, None, np.dtype(np.float64), (moments,), None, None, NO_PARTS)
 
 
+def warn_of_few_rows(estimator: Any, codes: NDArray[np.intp]) -> None:
+    """Warn if no class has more than two rows, for a method that chooses by held-out rows."""
+    if np.bincount(codes).max() <= 2:
+        name = type(estimator).__name__
+        warn(
+            f"No class has more than two rows, so {name} trains each of its folds on at most one row of a held-out "
+            "row's class: its choices by held-out rows are hardly better than chance, and the training classes look "
+            "better separated than new rows will be. Pass more rows.",
+        )
+
+
 def warn_of_new_stream(estimator: Any) -> None:
     """Warn that partial_fit discards the rows of an earlier fit."""
     warn(

@@ -20,7 +20,8 @@ from discrim.decompositions import eigh
 from discrim.estimators.base import Reducer
 from discrim.estimators.margin_pca import shifted_spread
 from discrim.estimators.solution import Solution
-from discrim.tables.check_parameters import COUNT, PASSES, POSITIVE, Constraints
+from discrim.estimators.svc import SVM
+from discrim.tables.check_parameters import COUNT, Constraints
 from discrim.tables.rows import LabelledRows
 from discrim.tables.warn_once import warn
 
@@ -88,12 +89,7 @@ class MaxMarginPCA(Reducer):
     (178, 2)
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "n_components": COUNT,
-        "C": POSITIVE,
-        "tol": POSITIVE,
-        "max_iter": PASSES,
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, **SVM}
 
     def __init__(
         self, n_components: int | float | None = None, *, C: float = 1.0, tol: float = 1e-9, max_iter: int = 500
@@ -117,7 +113,7 @@ class MaxMarginPCA(Reducer):
         basis, moments, request = problem.basis, problem.moments, problem.request
         duals = basis.margins.duals
         assert duals is not None
-        wanted = request + 1 if isinstance(request, int) else None
+        wanted = request + 1 if isinstance(request, int) else None  # one more shows a tie at the cut
         plain = problem.spectrum(total_spread(moments), wanted)
         k = kept_count(request, plain.values, plain.total, plain.rank, problem.shape)
         shifted = basis.spectrum(shifted_spread(moments, basis, duals), moments, k)
@@ -220,12 +216,7 @@ class MarginSubspace(Reducer):
     (178, 2)
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "n_components": COUNT,
-        "C": POSITIVE,
-        "tol": POSITIVE,
-        "max_iter": PASSES,
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"n_components": COUNT, **SVM}
 
     def __init__(
         self, n_components: int | float | None = None, *, C: float = 1.0, tol: float = 1e-10, max_iter: int = 10_000

@@ -14,20 +14,21 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from discrim.core.svm.shift import Shift, corrupted_rows, iterated_shift, margin_shift
 from discrim.doc_links import public_estimator
-from discrim.estimators.embedding import embedded, fitted_embedding, require_embedding
 from discrim.estimators.pca import PCA
 from discrim.estimators.shift_search import (
     best_shift,
+    embedded,
+    fitted_embedding,
     has_closed_form,
     held_out_accuracies,
     input_tags,
+    require_embedding,
     seeded,
     trained_extractors,
 )
+from discrim.estimators.svc import SVM
 from discrim.tables.check_parameters import (
     NOTHING,
-    PASSES,
-    POSITIVE,
     SHIFT,
     Constraints,
     check_parameters,
@@ -145,11 +146,9 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     _parameter_constraints: ClassVar[Constraints] = {
         "shift": SHIFT,
         "sigma2": (number("a finite number ≥ 0", lambda value: 0 <= value < np.inf), NOTHING),
-        "C": POSITIVE,
         "n_rounds": (whole(1),),
         "copies": (whole(1), NOTHING),
-        "tol": POSITIVE,
-        "max_iter": PASSES,
+        **SVM,
     }
 
     def __init__(

@@ -82,13 +82,11 @@ class Standard:
     lost: Indices  # dropped features that vary in the class that is not the reference
 
     @classmethod
-    def none(cls, d: int) -> Standard:
-        """Build the identity."""
-        return cls(d, np.arange(d), np.zeros(d), np.ones(d), np.arange(0))
-
-    @classmethod
-    def of(cls, pair: Pair, reference_class: str, constant_features: str) -> Standard:
-        """Build with mean 0 and variance 1 in the smaller ("minority") or larger ("majority") class."""
+    def of(cls, pair: Pair, reference_class: str | None, constant_features: str) -> Standard:
+        """Build with mean 0 and variance 1 in the smaller ("minority") or larger ("majority") class; None: as is."""
+        if reference_class is None:
+            d = pair.rows.shape[1]
+            return cls(d, np.arange(d), np.zeros(d), np.ones(d), np.arange(0))
         of_class = _reference(pair, reference_class)
         centre, scale = _centre_and_scale(pair.rows[of_class], pair.weights[of_class])
         least = np.maximum(CONSTANT * np.abs(pair.rows).max(axis=0), MIN_SCALE)
@@ -166,22 +164,6 @@ Rule = str | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Parameters of `RefinedHyperplane` for one pair of classes."""
-
-    estimator: Any
-    rule: Rule
-    C: float
-    class_weight: Any
-    reference_class: str | None
-    constant_features: str
-    normalize: bool | float
-    n_folds: int
-    tol: float
-    max_iter: int
-
-
-@dataclass(frozen=True)
 class Hyperplane:
     """Hyperplane weightsᵀz + intercept = 0 with margin 2/‖weights‖; the margin is 0 if all weights are 0."""
 
@@ -218,20 +200,19 @@ class Refinement:
         return merged(self.standard(rows) * self.initial.weights, self.grouping)
 
 
-def refinement(pair: Pair, settings: Settings) -> Refinement:
-    """Return the refinement by the rule of the settings, or by the best rule."""
-    if settings.rule == "best":
-        settings = replace(settings, rule=best_rule(pair, settings))
-    standard = _standard(pair, settings)
+def refinement(pair: Pair, rule: Rule, model: Any) -> Refinement:
+    """Return the refinement by a rule, or by the best one; the other parameters are those of `model`."""
+    rule = best_rule(pair, model) if rule == "best" else rule
+    standard = Standard.of(pair, model.reference_class, model.constant_features)
     standardised = standard.apply(pair)
-    return _refinement_by_rule(standardised, settings, standard, initial_hyperplane(standardised, settings))
+    return _refinement_by_rule(standardised, rule, model, standard, initial_hyperplane(standardised, model))
 
 
-def initial_hyperplane(pair: Pair, settings: Settings) -> Hyperplane:
+def initial_hyperplane(pair: Pair, model: Any) -> Hyperplane:
     """Compute a and −c of the linear classifier fitted to the standardised rows."""
     # Fisher's discriminant by default; classes with equal costs get equal priors
-    default = FisherLDA(priors="equal" if settings.class_weight == "balanced" else None)
-    estimator = default if settings.estimator is None else clone(settings.estimator)
+    default = FisherLDA(priors="equal" if model.class_weight == "balanced" else None)
+    estimator = default if model.estimator is None else clone(model.estimator)
     labels = pair.labels[pair.positive.astype(np.intp)]
     if not pair.weighted:  # repeat rows by their counts, so the estimator gets the original rows
         repeated = np.repeat(np.arange(len(labels)), pair.counts)
@@ -243,17 +224,17 @@ def initial_hyperplane(pair: Pair, settings: Settings) -> Hyperplane:
             f"sample_weight must be None for estimator={type(estimator).__name__}, whose fit takes no weights. Leave "
             "the weights out, or pass an estimator that takes them, e.g. LogisticRegression or LinearSVC."
         )
-    return _hyperplane_of(estimator, pair.rows.shape[1], settings.normalize)
+    return _hyperplane_of(estimator, pair.rows.shape[1], model.normalize)
 
 
-def linear_svm(rows: Floats, positive: Mask, costs: Floats, settings: Settings) -> tuple[Hyperplane, int]:
+def linear_svm(rows: Floats, positive: Mask, costs: Floats, model: Any) -> tuple[Hyperplane, int]:
     """Minimise ½‖b‖² + C Σ_i cost_i max(0, 1 − y_i(bᵀu_i − c̃)), without a penalty on the intercept −c̃."""
     wide = rows.shape[1] > rows.shape[0]  # then the n×n Gram matrix suffices: one matrix product
     svm = SVC(
-        C=settings.C,
+        C=model.C,
         kernel="precomputed" if wide else "linear",
-        tol=settings.tol,
-        max_iter=settings.max_iter,
+        tol=model.tol,
+        max_iter=model.max_iter,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter shows it, and the fit warns once
@@ -277,42 +258,36 @@ def best_intercept(values: Floats, positive: Mask, costs: Floats) -> float:
     return float((bends[order[first]] + bends[order[last]]) / 2)
 
 
-def best_rule(pair: Pair, settings: Settings) -> str:
+def best_rule(pair: Pair, model: Any) -> str:
     """Return the rule with the highest cross-validated accuracy, weighted by costs; the first of ties."""
     right = dict.fromkeys(MERGED_SET, 0.0)
-    for train, test in _inner_folds(pair, settings.n_folds):
-        standard = _standard(pair.part(train), settings)
+    for train, test in _inner_folds(pair, model.n_folds):
+        standard = Standard.of(pair.part(train), model.reference_class, model.constant_features)
         training, held_out = standard.apply(pair.part(train)), standard.apply(pair.part(test))
-        costs = pair.costs(settings.class_weight)[test]
-        initial = initial_hyperplane(training, settings)
+        costs = pair.costs(model.class_weight)[test]
+        initial = initial_hyperplane(training, model)
         for rule in right:
-            refined = _refinement_by_rule(training, replace(settings, rule=rule), standard, initial).refined
+            refined = _refinement_by_rule(training, rule, model, standard, initial).refined
             values = held_out.rows @ refined.weights + refined.intercept
             right[rule] += costs[(values > 0) == held_out.positive].sum()
     return max(right, key=lambda rule: round(right[rule] / pair.weights.sum(), 9))
 
 
-def _standard(pair: Pair, settings: Settings) -> Standard:
-    if settings.reference_class is None:
-        return Standard.none(pair.rows.shape[1])
-    return Standard.of(pair, settings.reference_class, settings.constant_features)
-
-
-def _refinement_by_rule(pair: Pair, settings: Settings, standard: Standard, initial: Hyperplane) -> Refinement:
+def _refinement_by_rule(pair: Pair, rule: Rule, model: Any, standard: Standard, initial: Hyperplane) -> Refinement:
     """Return the grouping with the largest margin among those that the rule proposes for a standardised pair."""
-    costs = pair.costs(settings.class_weight)
-    if isinstance(settings.rule, str):
-        proposed = groupings(settings.rule, Terms(initial.weights, pair.rows, pair.positive, pair.weights))
+    costs = pair.costs(model.class_weight)
+    if isinstance(rule, str):
+        proposed = groupings(rule, Terms(initial.weights, pair.rows, pair.positive, pair.weights))
     else:
-        grouping = grouping_of(settings.rule, standard.n_features)
+        grouping = grouping_of(rule, standard.n_features)
         proposed = iter([renumbered(grouping[standard.features])])
     terms = pair.rows * initial.weights
     best: Refinement | None = None
     for grouping in proposed:
-        in_merged, n_iter = linear_svm(merged(terms, grouping), pair.positive, costs, settings)
+        in_merged, n_iter = linear_svm(merged(terms, grouping), pair.positive, costs, model)
         refined = Hyperplane(in_merged.weights[grouping] * initial.weights, in_merged.intercept)
         if best is None or refined.margin > best.refined.margin:
-            best = Refinement(settings.rule, standard, initial, grouping, in_merged, refined, n_iter)
+            best = Refinement(rule, standard, initial, grouping, in_merged, refined, n_iter)
     assert best is not None  # every rule proposes at least one grouping
     return best
 

@@ -24,7 +24,7 @@ from discrim.core.problem import Folding, Needs, Problem
 from discrim.core.ratio import Ratio
 from discrim.estimators.base import Reducer
 from discrim.estimators.discriminant import CentroidClassifier, CentroidRule
-from discrim.estimators.fitting import fitted_attribute, solved
+from discrim.estimators.fitting import fitted_attribute, solved, warn_of_few_rows
 from discrim.estimators.solution import Solution, importances
 from discrim.tables.check_parameters import COUNT, COUNT_OR_CV, FLAG, WHOLE, Constraints, is_number
 
@@ -301,6 +301,8 @@ class SparsePLSDA(PLSReducer):
         given = _counts_to_keep(self.keep, wanted, varying)
         folds = []
         if given is None or np.bincount(rows.codes).max() > 1:
+            if given is None:
+                warn_of_few_rows(self, rows.codes)
             splits = problem.splits().pairs
             folds = [Fold.of(rows, training, test, scale_labels=scaled) for training, test in splits]
         start = LeastSquaresComponents.of(ratio, scale_labels=scaled)

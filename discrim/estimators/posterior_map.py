@@ -36,7 +36,7 @@ from discrim.core.posterior_rule import (
 from discrim.doc_links import public_estimator
 from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
-from discrim.estimators.fitting import fitted_attribute, solved
+from discrim.estimators.fitting import fitted_attribute, solved, warn_of_few_rows
 from discrim.estimators.map_statistics import AbsentAttribute, MapOfStatistics, require_rows_to_hold_out
 from discrim.estimators.parts import fit_within
 from discrim.tables.check_parameters import (
@@ -239,6 +239,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
 
     def _fit_rows(self, rows: LabelledRows) -> None:
         require_rows_to_hold_out(rows)
+        warn_of_few_rows(self, rows.codes)
         if rows.shape[0] > LARGE_ROWS and self._has_landmarks and hash_splitter(self.cv, self.random_state):
             self._fit_many_rows(rows)
             return

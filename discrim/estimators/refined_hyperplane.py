@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.doc_links import public_estimator
 from discrim.estimators.merging_rules import MAX_FEATURES_TO_SPLIT, RULES, grouping_of
-from discrim.estimators.pair_refinement import Floats, Indices, Pair, Refinement, Rule, Settings, refinement
+from discrim.estimators.pair_refinement import Floats, Indices, Pair, Refinement, Rule, refinement
 from discrim.tables.check_parameters import (
     FLAG,
     NOTHING,
@@ -165,14 +165,17 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         require_finite(data.X)
         require_two_classes(self, data.classes)
         self.classes_ = data.classes
-        settings = checked_settings(self)
+        check_parameters(self)
+        class_factors(self.class_weight, self.classes_, np.ones(len(self.classes_)))
+        _require_classifier(self.estimator)
+        rule = _checked_rule(self.rule, self.n_features_in_)
         rows, codes, weights, counts = _different_rows(data.X, data.codes, data.weights)
         self.refinements_ = []
         for low, high in combinations(range(len(data.classes)), 2):
             chosen = np.flatnonzero((codes == low) | (codes == high))
             labels, weighted = data.classes[[low, high]], data.weights is not None
             pair = Pair(rows, codes == high, weights, counts, labels, weighted).part(chosen)
-            self.refinements_.append(refinement(pair, settings))
+            self.refinements_.append(refinement(pair, rule, self))
         self._publish()
         return self
 
@@ -287,15 +290,6 @@ def _refuse_sparse(X: Any) -> None:
             "X must be dense for RefinedHyperplane, because standardising fills the table; got a sparse table. Pass "
             "X.toarray(), or reduce the columns first, e.g. with discrim.MarginPCA."
         )
-
-
-def checked_settings(model: Any) -> Settings:
-    """Return the settings for one pair of classes, from a model with known classes and columns."""
-    check_parameters(model)
-    class_factors(model.class_weight, model.classes_, np.ones(len(model.classes_)))
-    _require_classifier(model.estimator)
-    values = {name: getattr(model, name) for name in Settings.__dataclass_fields__}
-    return Settings(**{**values, "rule": _checked_rule(model.rule, model.n_features_in_)})
 
 
 def _checked_rule(rule: Any, d: int) -> str | list[list[int]]:

@@ -23,6 +23,7 @@ from discrim.tables.validation import (
 )
 
 Floats = NDArray[np.float64]
+SVM: Constraints = {"C": POSITIVE, "tol": POSITIVE, "max_iter": PASSES}
 
 
 @public_estimator
@@ -83,7 +84,7 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {"C": POSITIVE, "tol": POSITIVE, "max_iter": PASSES}
+    _parameter_constraints: ClassVar[Constraints] = SVM
 
     def __init__(
         self,

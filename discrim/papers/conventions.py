@@ -25,13 +25,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from discrim.decompositions import pinv
 from discrim.estimators.autoencoder import Autoencoder
-from discrim.estimators.embedding import median_square_distance
 from discrim.estimators.factor_models import LogisticPCA, SupervisedExponentialPCA
 from discrim.estimators.margin_pca import MarginPCA
 from discrim.estimators.max_margin_shift import MaxMarginShift
 from discrim.estimators.pca import PCA, BayesErrorPCA
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
-from discrim.estimators.shift_search import SHIFTS, seeded
+from discrim.estimators.shift_search import SHIFTS, median_square_distance, seeded
 from discrim.evaluation.baselines import Wrapped, indicators
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSquare
 from discrim.evaluation.methods import METHODS, Method, named

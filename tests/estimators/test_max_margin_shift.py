@@ -25,9 +25,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from discrim import PCA, MarginPCA, RegularizedLDA
 from discrim.core.svm.shift import corrupted_rows, margin_shift
 from discrim.estimators.autoencoder import Autoencoder
-from discrim.estimators.embedding import median_square_distance
 from discrim.estimators.max_margin_shift import MaxMarginShift, max_margin_shift
-from discrim.estimators.shift_search import SHIFTS, best_shift
+from discrim.estimators.shift_search import SHIFTS, best_shift, median_square_distance
 from discrim.tables.rows import LabelledRows
 
 ScikitPCA = decomposition.PCA

@@ -1,13 +1,14 @@
 """The posterior map equals its definition, transcribed with explicit loops, and its laws hold."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from samples import labelled
-from sklearn.datasets import load_digits, make_circles
+from sklearn.datasets import load_digits, load_wine, make_circles
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import laplacian_kernel
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import check_estimator
 
-from discrim import BayesErrorLDA, HashKFold, PosteriorMap, RegularizedLDA, fit_parts, load, save
+from discrim import BayesErrorLDA, HashKFold, PosteriorMap, RegularizedLDA, SparsePLSDA, fit_parts, load, save
 from discrim.core import posterior_rule
 from discrim.core.class_places import class_places
 
@@ -609,3 +610,14 @@ def test_more_components_than_dimensions_are_all_of_them_with_a_warning():
     X, y = labelled(60, 4)
     with pytest.warns(UserWarning, match="n_components=9"):
         assert PosteriorMap(9, kernel="linear").fit(X, y).n_components_ == 2
+
+
+@pytest.mark.parametrize("method", [PosteriorMap, SparsePLSDA])
+def test_classes_of_at_most_two_rows_warn_that_held_out_rows_say_little(method):
+    X, y = load_wine(return_X_y=True)
+    few = [0, 1, 60, 61, 140, 141]
+    with pytest.warns(UserWarning, match=f"No class has more than two rows, so {method.__name__}"):
+        method().fit(scale(X)[few], y[few])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        method().fit(scale(X)[[*few, 2]], y[[*few, 2]])

@@ -322,10 +322,10 @@ def test_best_is_the_rule_that_wins_the_inner_folds():
     seen = {}
     original = pair_refinement._refinement_by_rule
 
-    def spoiled(pair, settings, standard, initial):
-        seen[settings.rule] = seen.get(settings.rule, 0) + 1
-        done = original(pair, settings, standard, initial)
-        if settings.rule == "max":
+    def spoiled(pair, rule, model, standard, initial):
+        seen[rule] = seen.get(rule, 0) + 1
+        done = original(pair, rule, model, standard, initial)
+        if rule == "max":
             return done
         wrong = pair_refinement.Hyperplane(-done.refined.weights, -done.refined.intercept)
         return dataclasses.replace(done, refined=wrong)
