@@ -1,4 +1,4 @@
-"""Shared parts of docstrings, written once and filled in when a class is defined.
+"""Documentation of estimators: shared parts of docstrings, and links from scikit-learn's HTML diagrams.
 
 A line {like_this} is replaced by the paragraph of that name; entries that the docstring describes itself are left out.
 An entry "name: text" gets the type that all parameters or attributes of that name have, and the constructor's default:
@@ -15,9 +15,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
+from importlib import metadata
 from inspect import Parameter, isfunction, signature
 from textwrap import dedent, indent
-from typing import Any
+from typing import Any, TypeVar
+
+from discrim.registry import PUBLIC
+from discrim.threads import on_one_blas_thread_throughout
+
+Kind = TypeVar("Kind", bound=type)
 
 _PLACE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
 _START = re.compile(r"^(?=\w+_ : |\w+: |\{)", re.MULTILINE)  # of an entry
@@ -208,3 +215,27 @@ def fill_estimator(cls: Any) -> None:
         text = fill(one.__doc__, SHARED)
         if text is not None:
             one.__doc__ = _SHORT.sub(typed, text) if one is cls else text
+
+
+@lru_cache
+def documentation_site() -> str:
+    """Return the URL of the documentation site in the package metadata, or "" if there is none."""
+    try:
+        entries = metadata.metadata("discrim").get_all("Project-URL", [])
+    except metadata.PackageNotFoundError:  # not installed, e.g. run from its folder or a zip file
+        return ""
+    addresses = (entry.split(", ", 1) for entry in entries)
+    return {name: address.rstrip("/") for name, address in addresses}.get("Documentation", "")
+
+
+def public_estimator(cls: Kind) -> Kind:
+    """Decorate a class: fill in its docstrings, link its diagram to its page, run its methods on one BLAS thread."""
+    fill_estimator(cls)
+    cls._get_doc_link = _doc_link  # type: ignore[attr-defined]
+    on_one_blas_thread_throughout(cls)
+    return cls
+
+
+def _doc_link(estimator: Any) -> str:
+    name, site = type(estimator).__name__, documentation_site()
+    return f"{site}/api/{name}.html" if site and name in PUBLIC else ""

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import discrim
-from discrim import PCA, doc_links
+from discrim import PCA, docstrings
 from discrim.registry import PUBLIC
 
 ESTIMATORS = [
@@ -70,9 +70,9 @@ def test_links_of_the_readme_point_to_files():
 @pytest.mark.parametrize("make", ESTIMATORS)
 def test_an_estimator_links_to_its_page_if_the_site_is_known(make, monkeypatch):
     model = make(PCA()) if make is discrim.Predictor else make()
-    monkeypatch.setattr(doc_links, "documentation_site", lambda: "")
+    monkeypatch.setattr(docstrings, "documentation_site", lambda: "")
     assert model._get_doc_link() == ""
-    monkeypatch.setattr(doc_links, "documentation_site", lambda: "https://docs.example/discrim")
+    monkeypatch.setattr(docstrings, "documentation_site", lambda: "https://docs.example/discrim")
     name = type(model).__name__
     assert name in PUBLIC
     assert model._get_doc_link() == f"https://docs.example/discrim/api/{name}.html"
@@ -84,21 +84,21 @@ def test_the_site_is_read_from_the_installed_metadata(monkeypatch):
         def get_all(self, name, default):
             return ["Source, https://forge.example", "Documentation, https://docs.example/discrim/"]
 
-    doc_links.documentation_site.cache_clear()
-    monkeypatch.setattr(doc_links.metadata, "metadata", lambda name: Metadata())
-    assert doc_links.documentation_site() == "https://docs.example/discrim"
-    doc_links.documentation_site.cache_clear()
+    docstrings.documentation_site.cache_clear()
+    monkeypatch.setattr(docstrings.metadata, "metadata", lambda name: Metadata())
+    assert docstrings.documentation_site() == "https://docs.example/discrim"
+    docstrings.documentation_site.cache_clear()
 
 
 def test_an_estimator_of_a_package_that_is_not_installed_is_shown_without_a_link(monkeypatch):
     def missing(name):
-        raise doc_links.metadata.PackageNotFoundError(name)
+        raise docstrings.metadata.PackageNotFoundError(name)
 
-    doc_links.documentation_site.cache_clear()
-    monkeypatch.setattr(doc_links.metadata, "metadata", missing)
+    docstrings.documentation_site.cache_clear()
+    monkeypatch.setattr(docstrings.metadata, "metadata", missing)
     assert discrim.PCA()._get_doc_link() == ""
     assert "PCA" in discrim.PCA()._repr_html_()
-    doc_links.documentation_site.cache_clear()
+    docstrings.documentation_site.cache_clear()
 
 
 def test_the_version_is_defined_once():

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.tables.check_parameters import Constraints, check_parameters, number, whole
 from discrim.tables.validation import checked_table, require_finite, require_representable, unchanged_if_it_fails
 

@@ -26,7 +26,7 @@ from discrim.core.moments.gather import Gatherer, Gathering, Statistics, require
 from discrim.core.moments.pairwise import has_gaps
 from discrim.core.problem import Needs, Problem
 from discrim.decompositions import pinv
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.engines.table_files import files_for, in_files, is_path

@@ -23,7 +23,7 @@ from discrim.core.discriminants import Discriminants, WhitenedClasses, standardi
 from discrim.core.eigen import discriminant_count, require_directions
 from discrim.core.problem import Folding, Needs, Problem
 from discrim.core.ratio import Covariance, Ratio, chosen_shrinkage
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.estimators.base import Reducer
 from discrim.estimators.fitting import fitted_attribute, solved
 from discrim.estimators.solution import Solution

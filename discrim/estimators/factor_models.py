@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from sklearn.exceptions import ConvergenceWarning
 
-from discrim.core.alternating import CentredRows, Factors, HingeLoss, LogisticLoss, Loss, alternate
+from discrim.core.alternating import CentredRows, HingeLoss, LogisticLoss, Loss, alternate
 from discrim.core.discriminants import principal
 from discrim.core.eigen import default_count, independent, kept_count
 from discrim.core.joint_factors import JointCovariance, SharedFactors, fitted_factors, minimise_factors
@@ -125,7 +125,9 @@ class AlternatingReducer(FactorReducer):
         """Minimise from the principal axes, and from the class means followed by these; return the better result."""
         _, rest = independent(means, axes, max(0, k - len(means)))
         starts = [axes[:k], np.concatenate([means, rest])[:k]]
-        tried = [self._descended(rows, start) for start in starts if len(start) == k]
+        parameters = self._loss, float(self.label_weight), float(self.penalty)
+        steps: dict[str, Any] = {"tol": float(self.tol), "max_iter": int(self.max_iter)}
+        tried = [alternate(rows, start, *parameters, **steps) for start in starts if len(start) == k]
         found = min(tried, key=lambda one: float(one.values[-1]))
         # F is invariant to a joint rotation of W, Z and V: rotate to the principal axes of the rows in their span
         projections = rows.project(found.W)
@@ -145,10 +147,6 @@ class AlternatingReducer(FactorReducer):
             class_coef_=coefficients,
             class_intercept_=found.V[-1],
         )
-
-    def _descended(self, rows: CentredRows, start: Array) -> Factors:
-        alpha, beta = float(self.label_weight), float(self.penalty)
-        return alternate(rows, start, self._loss, alpha, beta, tol=float(self.tol), max_iter=int(self.max_iter))
 
 
 class LogisticPCA(AlternatingReducer):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.cross_validation import Folds, splits_of
@@ -18,8 +18,9 @@ from discrim.core.kernel_choice import Candidate, FeatureSpaces, TriedKernel, re
 from discrim.core.landmarks import FeatureSpace, LandmarkKernel, content_priorities, drawn_landmarks
 from discrim.core.posterior_rule import CHOICE_LANDMARKS, choose_kernel
 from discrim.decompositions import eigh
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
+from discrim.estimators.map_statistics import drawn_seed
 from discrim.estimators.posterior_map import LANDMARKS_WANTED
 from discrim.tables.check_parameters import POSITIVE, Constraints, check_parameters, named
 from discrim.tables.rows import LabelledRows, block_slices
@@ -121,8 +122,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._check_parameters()
         rows = labelled_rows(self, X, y, sample_weight, supervised=self._needs_labels())
         require_finite(rows.X, rows.numbers)
-        seed = int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
-        priorities = content_priorities(rows.X, seed)
+        priorities = content_priorities(rows.X, drawn_seed(self.random_state))
         kernel = self._kernel(rows, priorities)
         if priorities.max() < kernel.landmarks.shape[0]:  # every distinct row is a landmark
             found = _exact_axes(kernel, rows, priorities)

@@ -27,7 +27,7 @@ from discrim.core.moments.row_sample import SAMPLE_ROWS
 from discrim.core.posterior_rule import HeldOutRows, column_deviations
 from discrim.core.problem import Needs
 from discrim.core.row_hash import HashKFold, seed_number
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.estimators.base import Reducer
 from discrim.estimators.fitting import record_columns, rows_of_sample, solved, warn_of_new_stream
 from discrim.tables.rows import LabelledRows, block_slices
@@ -128,7 +128,7 @@ class MapOfStatistics(BaseEstimator, ABC):
 
     @property
     def _seed(self) -> int:
-        return int(check_random_state(0 if self.random_state is None else self.random_state).randint(2**31 - 1))
+        return drawn_seed(self.random_state)
 
     # ------------------------------------------------------------------ statistics of parts
 
@@ -219,14 +219,18 @@ class MapOfStatistics(BaseEstimator, ABC):
         self.solver_ = look.how(total, choice, rule)
 
     @property
+    def _is_given(self) -> bool:
+        """True if the classifier is given by the user."""
+        return self.classifier is not None and not isinstance(self.classifier, str)
+
+    @property
     def _has_landmarks(self) -> bool:
         """True if many rows are fitted by moments of the landmarks' features."""
-        return not self._is_linear and (self.classifier is None or isinstance(self.classifier, str))
+        return not (self._is_linear or self._is_given)
 
     @property
     def _is_linear(self) -> bool:
-        is_own = self.classifier is None or isinstance(self.classifier, str)
-        return self.kernel == "linear" and not self.kernel_params and is_own
+        return self.kernel == "linear" and not (self.kernel_params or self._is_given)
 
     def _gathering(self) -> Gathering:
         """Return the statistics that a fit needs from every part: moments of folds and a sample, or only the sample."""
@@ -333,6 +337,11 @@ class MapOfStatistics(BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "places_" in vars(self) or vars(self).get("_statistics") is not None
+
+
+def drawn_seed(random_state: Any) -> int:
+    """Return a seed drawn from a random state; None is 0."""
+    return int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))
 
 
 def require_rows_to_hold_out(rows: LabelledRows) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from discrim.core.svm.shift import Shift, corrupted_rows, iterated_shift, margin_shift
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.estimators.pca import PCA
 from discrim.estimators.shift_search import (
     best_shift,

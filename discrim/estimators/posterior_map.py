@@ -33,7 +33,7 @@ from discrim.core.posterior_rule import (
     tempered_sharpness,
     weight_covariance,
 )
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.estimators.fitting import fitted_attribute, solved, warn_of_few_rows
@@ -271,11 +271,6 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         if isinstance(rule, PosteriorRule):
             return replace(first, tried=best.tried), choice, rule
         return best, best, rule
-
-    @property
-    def _is_given(self) -> bool:
-        """True if the classifier is given by the user."""
-        return self.classifier is not None and not isinstance(self.classifier, str)
 
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
         """Return the feature spaces to choose from."""

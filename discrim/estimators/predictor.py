@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.cross_validation import best_temperature, calibrated
 from discrim.core.row_limits import RowLimits
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.estimators.pca import PCA
 from discrim.tables.warn_once import columns_in_order, warn
 

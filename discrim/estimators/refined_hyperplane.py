@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.estimators.merging_rules import MAX_FEATURES_TO_SPLIT, RULES, grouping_of
 from discrim.estimators.pair_refinement import Floats, Indices, Pair, Refinement, Rule, refinement
 from discrim.tables.check_parameters import (

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
-from discrim.doc_links import public_estimator
+from discrim.docstrings import public_estimator
 from discrim.tables.check_parameters import PASSES, POSITIVE, Constraints, check_parameters, class_factors
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
