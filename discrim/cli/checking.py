@@ -42,14 +42,17 @@ def check(data: Data, reading: Reading) -> None:
     if lines:
         out.print()
         print_list(("problem", "where", "options"), lines)
-    if facts.obstacle:
-        out.print(f"\nNo compare command is possible: {facts.obstacle}.", soft_wrap=True)
+    settled_by, obstacle = facts.settle(
+        impute=reading.impute, drop_missing=reading.drop_missing, min_class_size=reading.min_class_size
+    )
+    if obstacle:
+        out.print(f"\nNo compare command is possible: {obstacle}.", soft_wrap=True)
         return
     if not lines:
         out.print("No problems: the table can be compared as it is.")
     words = ["discrim", "compare", data, *reading.words]
     target = [] if reading.target is not None or not is_file(data) else ["--target", facts.target]
-    out.print(f"\nThis command works:\n{shlex.join([*words, *target, *facts.settled_by])}", soft_wrap=True)
+    out.print(f"\nThis command works:\n{shlex.join([*words, *target, *settled_by])}", soft_wrap=True)
 
 
 def _with_decimal_commas(data: str, reading: Reading, facts: TableFacts) -> tuple[TableFacts, Reading]:

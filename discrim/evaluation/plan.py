@@ -305,7 +305,7 @@ def equal_numbers(table: LabelledTable, equal_rows: str) -> np.ndarray | None:
     """Return numbers of the different rows if equal rows are to be kept together; else None.
 
     With "auto" they are if more than half of the columns are continuous: these have more than MANY_VALUES different
-    values, or more than half as many as there are different rows.
+    values, or more than half as many as there are different rows and a quarter as many as there are rows.
     """
     if equal_rows not in EQUAL_ROWS:
         raise ValueError(f"equal_rows must be one of {', '.join(EQUAL_ROWS)}; got {equal_rows!r}.")
@@ -314,7 +314,7 @@ def equal_numbers(table: LabelledTable, equal_rows: str) -> np.ndarray | None:
     numbers = numbered_rows(table.X)
     if numbers is None:
         return None
-    least = min(MANY_VALUES, (numbers.max() + 1) / 2)
+    least = min(MANY_VALUES, max((numbers.max() + 1) / 2, len(numbers) / 4))
     continuous = np.mean([len(np.unique(column)) > least for column in table.X.T])
     return numbers if equal_rows == "together" or continuous > 0.5 else None
 

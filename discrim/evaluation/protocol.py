@@ -341,11 +341,15 @@ class EqualTogether(Protocol):
         return self.base.size
 
     def splits(self, y: ArrayLike, seed: int = 0) -> Iterator[Split]:
-        codes, _ = codes_in_order(y)
+        codes, labels = codes_in_order(y)
         _, first, member = np.unique(np.array(self.equal), return_index=True, return_inverse=True)
         order = np.argsort(first)  # the different rows in the order of the table
         place = np.argsort(order)[member]
-        return self._extended(self.base.splits(codes[first[order]], seed), place)
+        try:
+            return self._extended(self.base.splits([labels[code] for code in codes[first[order]]], seed), place)
+        except TableError as error:
+            apart = Advice("divide equal rows like others with", equal_rows="apart")
+            raise TableError(f"{error.fact} Equal rows count once.", *error.advice, apart) from None
 
     def _extended(self, splits: Iterator[Split], place: Indices) -> Iterator[Split]:
         for train, _ in splits:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from discrim.tables.cells import ABSENT, INFINITE, TEXT, Dialect
-from discrim.tables.labelled_table import LabelledTable, is_numbering, notes_on_labels
+from discrim.tables.labelled_table import LabelledTable, is_numbering, label_array, notes_on_labels
 from discrim.tables.source import TableSource
-from discrim.tables.table_error import MAX_BYTES
+from discrim.tables.table_error import MAX_BYTES, TableError
 
 FEW_ROWS = 10  # of a class, below which its scores say little
 FEWEST_ROWS = 2  # of a class that can be split into training and test rows
@@ -29,6 +30,8 @@ class TableFacts:
     thousands : the character between groups of three digits in these numbers, None if there is none
     identifiers, constant, unnamed : names of columns; equal_rows : number of rows that equal an earlier one
     unlabelled : number of rows without a label; notes : what was decided in reading
+    complete : number of rows of each class without missing cells, in columns that can be used
+    label_fault : why the labels cannot be classes; an empty text if they can
     """
 
     source: str
@@ -48,6 +51,8 @@ class TableFacts:
     notes: tuple[str, ...] = ()
     comma_numbers: tuple[str, ...] = ()
     thousands: str | None = None
+    complete: dict[Any, int] = field(default_factory=dict)
+    label_fault: str = ""
 
     @classmethod
     def from_source(cls, source: TableSource, unnamed: tuple[str, ...] = (), max_bytes: int = MAX_BYTES) -> TableFacts:
@@ -63,9 +68,14 @@ class TableFacts:
                 X[:, at] = scan.texts_of(name)[1]
         values, codes = scan.typed_labels()
         counts = np.bincount(codes, minlength=len(values))
+        label_fault = ""
+        try:
+            label_array(values, codes, source.target, source.path, max_bytes)
+        except TableError as error:
+            label_fault = error.fact
         in_commas = [name for name, one in surveys.items() if one.count(TEXT) and _have_commas(scan.levels(name))]
         grouped = any("." in text for name in in_commas for text in scan.levels(name))
-        return cls(
+        found = cls(
             str(source.path),
             source.target,
             scan.n_rows,
@@ -80,8 +90,15 @@ class TableFacts:
             notes=(*source.notes, *notes_on_labels(values, source.target)),
             comma_numbers=tuple(in_commas),
             thousands="." if grouped else None,
+            label_fault=label_fault,
             **_facts_of_columns(X, source.features, worded, free),
         )
+        lacking = np.zeros(scan.n_rows, dtype=bool)
+        for name, one in surveys.items():
+            if name not in found.unusable:
+                lacking |= one.kinds == ABSENT
+        complete = np.bincount(codes[~lacking[~scan.unlabelled]], minlength=len(values))
+        return replace(found, complete=dict(zip(values, complete.tolist(), strict=True)))
 
     @classmethod
     def from_table(cls, table: LabelledTable) -> TableFacts:
@@ -92,7 +109,10 @@ class TableFacts:
             return cls(*shape, notes=table.notes)
         lacking = np.isnan(X).sum(axis=0)
         missing = {name: int(count) for name, count in zip(table.feature_names, lacking, strict=True) if count}
-        return cls(*shape, missing=missing, notes=table.notes, **_facts_of_columns(X, table.feature_names))
+        found = cls(*shape, missing=missing, notes=table.notes, **_facts_of_columns(X, table.feature_names))
+        used = [at for at, name in enumerate(table.feature_names) if name not in found.unusable]
+        complete = Counter(table.y[~np.isnan(X[:, used]).any(axis=1)].tolist())
+        return replace(found, complete={label: complete[label] for label in found.classes})
 
     @property
     def rare(self) -> dict[Any, int]:
@@ -105,30 +125,44 @@ class TableFacts:
         return tuple(dict.fromkeys((*self.identifiers, *self.stray, *self.infinite, *self.constant)))
 
     @property
-    def obstacle(self) -> str:
-        """Return why no options make a comparison possible; an empty text if some do."""
-        if sum(count >= FEWEST_ROWS for count in self.classes.values()) < 2:
-            return f"{self.target!r} must have at least two classes with {FEWEST_ROWS} rows each"
-        if len(self.unusable) >= self.n_features:
-            return f"no feature column is left without {_named(self.unusable)}"
-        return ""
-
-    @property
     def settled_by(self) -> tuple[str, ...]:
         """Options of the command line with which the table can be compared."""
-        dropped = dict.fromkeys((*self.unnamed, *self.unusable))
-        words: list[str] = []
-        for name in dropped:
-            words += ["--drop", name]
-        kept = [name for name in self.text if name not in dropped]
-        words += ["--one-hot"] if kept else []
-        if self.unlabelled:
+        return self.settle()[0]
+
+    def settle(
+        self, *, impute: str | None = None, drop_missing: bool = False, min_class_size: int = 1
+    ) -> tuple[tuple[str, ...], str]:
+        """Return the options to add to the given ones so that the table can be compared, and why none are enough.
+
+        The reason is an empty text if a comparison is possible.
+        """
+        least = max(FEWEST_ROWS, min_class_size)
+
+        def has_enough(counts: dict[Any, int]) -> bool:
+            return sum(count >= least for count in counts.values()) > 1
+
+        drops = drop_missing or self.unlabelled > 0
+        lost = drops and not has_enough(self.complete)  # the rows without missing cells are too few: drop the columns
+        dropped = dict.fromkeys((*self.unnamed, *self.unusable, *(self.missing if lost else ())))
+        words = [word for name in dropped for word in ("--drop", name)]
+        if any(name not in dropped for name in self.text):
+            words.append("--one-hot")
+        if drops and not drop_missing:
             words.append("--drop-missing")
-        elif any(name not in dropped for name in self.missing):
+        elif impute is None and not drops and any(name not in dropped for name in self.missing):
             words += ["--impute", "median"]
-        if any(count < FEWEST_ROWS for count in self.classes.values()):
+        counts = self.classes if lost or not drops else self.complete
+        if min_class_size < FEWEST_ROWS and any(count < FEWEST_ROWS for count in counts.values()):
             words += ["--min-class-size", str(FEWEST_ROWS)]
-        return tuple(words)
+        if not has_enough(self.classes):
+            return (), f"{self.target!r} must have at least two classes with {least} rows each"
+        if self.label_fault:
+            return (), self.label_fault.rstrip(".")
+        if drops and impute is not None:
+            return (), "rows without a label must be left out with --drop-missing; leave out --impute"
+        if len(dropped) - len(self.unnamed) >= self.n_features:
+            return (), f"no feature column is left without {_named(tuple(dropped))}"
+        return tuple(words), ""
 
     def lines(self) -> list[tuple[str, str, str]]:
         """Return what is noteworthy, where it is, and the options that settle it."""

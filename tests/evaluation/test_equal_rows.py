@@ -48,6 +48,23 @@ def test_equal_rows_of_few_discrete_columns_are_ordinary():
     assert equal_numbers(labelled_table(random.normal(size=(50, 3)), np.arange(50) % 2), "together") is None
 
 
+def test_a_single_discrete_column_of_few_rows_is_ordinary_and_copies_of_few_rows_are_not():
+    random = np.random.default_rng(0)
+    y = np.arange(24) % 2
+    assert equal_numbers(labelled_table(random.integers(0, 5, size=(24, 1)).astype(float), y), "auto") is None
+    for copies in (2, 3):
+        rows = np.tile(random.normal(size=(8, 3)), (copies, 1))
+        assert equal_numbers(labelled_table(rows, np.arange(len(rows)) % 2), "auto") is not None
+
+
+def test_a_class_of_one_different_row_is_named_by_its_label():
+    random = np.random.default_rng(0)
+    X, y = np.tile(random.normal(size=(20, 3)), (2, 1)), np.tile(["u"] * 19 + ["rare"], 2)
+    with pytest.raises(ValueError, match=r"got 1 for 'rare'.*Equal rows count once.*equal_rows='apart'"):
+        compare(X, y, **FEW)
+    assert compare(X, y, **FEW, equal_rows="apart").verdict is not None
+
+
 def test_zero_and_minus_zero_are_equal():
     X = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 3.0]])
     assert equal_numbers(labelled_table(X, ["a", "b", "a"]), "together").tolist() == [0, 0, 1]

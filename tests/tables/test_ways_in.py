@@ -788,6 +788,66 @@ def test_labels_that_are_equal_as_numbers_are_noted(labels, noted, tmp_path):
     assert ("The labels" in err) == bool(noted)
 
 
+def with_gaps(labels, lacking, n=24):
+    """Return CSV with columns a and b, where b is empty in the rows for which `lacking` holds."""
+    rows = [f"{at * 7 % 24}.5,{'' if lacking(at) else at * 5 % 24 + 0.25},{labels(at)}" for at in range(n)]
+    return "\n".join(["a,b,y", *rows, ""])
+
+
+GIVEN = {  # what the file holds, the options of check, and those that it adds
+    "rows without a label": (with_gaps(lambda at: "uv "[at % 3], lambda at: at == 3), [], ["--drop-missing"]),
+    "a class that missing cells make rare": (
+        with_gaps(lambda at: "w" if at in (6, 7) else "" if at == 8 else "uv"[at % 2], lambda at: at == 7),
+        [],
+        ["--drop-missing", "--min-class-size", "2"],
+    ),
+    "a class that has missing cells only": (
+        with_gaps(lambda at: "" if at == 8 else "uv"[at % 2], lambda at: at % 2 == 1),
+        [],
+        ["--drop", "b", "--drop-missing"],
+    ),
+    "--drop-missing": (with_gaps(lambda at: "uv"[at % 2], lambda at: at == 3), ["--drop-missing"], []),
+    "--impute": (with_gaps(lambda at: "uv"[at % 2], lambda at: at == 3), ["--impute", "mean"], []),
+    "--min-class-size": (
+        with_gaps(lambda at: "w" if at == 5 else "uv"[at % 2], lambda at: False),
+        ["--min-class-size", "4"],
+        [],
+    ),
+    "no way": (
+        with_gaps(lambda at: "uv "[at % 3], lambda at: at == 3),
+        ["--impute", "mean"],
+        "rows without a label must be left out with --drop-missing; leave out --impute",
+    ),
+    "measurements": (
+        with_gaps(lambda at: f"{at if at else 1}.5", lambda at: False),
+        [],
+        "'y' must have at least two classes with 2 rows each",
+    ),
+    "measurements of which some are equal": (
+        with_gaps(lambda at: f"{max(at, 1) if at != 5 else 3}.5", lambda at: False),
+        [],
+        "This looks like an identifier or a measurement",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "given", "added"), GIVEN.values(), ids=GIVEN)
+def test_the_command_of_check_works_with_the_options_that_were_given(text, given, added, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    code, out, _ = run("check", path, "-t", "y", *given)
+    assert code == 0
+    if isinstance(added, str):
+        assert "No compare command is possible" in out
+        assert added in out
+        assert run("compare", path, "-t", "y", "--splits", "2", "-m", "pca", "-c", "1-nn", *given)[0] == 2
+        return
+    words = shlex.split(out.strip().splitlines()[-1])
+    assert sorted(words[3:]) == sorted(["--target", "y", *given, *added])
+    code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
+    assert code == 0, err
+
+
 FEW_ROWS = "'y' must have at least two classes with 2 rows each"
 
 
