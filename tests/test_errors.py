@@ -372,6 +372,14 @@ CALLS = {
     ),
     "negative cells for NMF": (lambda: MaxMarginShift(NMF(2), shift=0).fit(X, Y), ValueError, "NMF"),
     "negative shifted cells for NMF": (lambda: MaxMarginShift(NMF(2)).fit(X, Y), ValueError, "NMF"),
+    **{
+        f"equal rows for a shift ({kind.__name__})": (
+            lambda kind=kind: max_margin_shift(kind(EQUAL), np.arange(20) % 2),
+            ValueError,
+            "equal",
+        )
+        for kind in (np.asarray, sp.csr_array)
+    },
     "missing cells": (lambda: FisherLDA().fit(BAD, Y), ValueError, r"SimpleImputer.*missing='pairwise'"),
     **{
         f"missing cells with {named}": (

@@ -441,6 +441,6 @@ def test_threads_do_not_wait_for_each_others_properties():
     assert computing.wait(60)
     third = threading.Thread(target=lambda: Squares(3).square and done.set())
     third.start()
-    assert done.wait(10)
+    assert done.wait(60)
     other.join(60)
     assert slow.square == 4

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from geometry import largest_angle
-from samples import graded, labelled
+from samples import labelled
 
 from discrim.core.coordinates.basis import column_variances
 from discrim.core.coordinates.choose import Plan
-from discrim.core.coordinates.row_space import GramRows, SingularRows
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.spread import Margins
 from discrim.tables.rows import LabelledRows
@@ -23,26 +21,6 @@ def rows_of(X, y, weights=None):
 def wide(offset=0.0, factor=1.0):
     X, y = labelled(9, 30)
     return (X + offset) * factor, y
-
-
-@pytest.mark.parametrize("resolve", [False, True], ids=["Gram", "QR and SVD"])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize(("offset", "factor"), [(0.0, 1.0), (1e6, 1.0), (0.0, 1e250), (0.0, 1e-250)])
-def test_coordinates_keep_inner_products(resolve, kind, offset, factor):
-    X, y = wide(offset, factor)
-    weights = np.linspace(0.5, 2, 9)
-    landmarks = np.array([X[y == c].max(axis=0) for c in range(3)])
-    basis = ROWS.build(rows_of(kind(X), y, weights), Margins(landmarks), resolve=resolve)
-    mean = weights @ (X / factor) / weights.sum()
-    centred = np.concatenate([X, landmarks]) / factor - mean
-    Y = np.concatenate([basis.points.X, basis.margins.landmarks]) / factor
-    scale = np.abs(centred @ centred.T).max()
-    np.testing.assert_allclose(Y @ Y.T, centred @ centred.T, atol=(1e-12 if offset == 0 else 1e-9) * scale)
-    np.testing.assert_allclose(basis.mean(ClassMoments.from_rows(basis.points)) / factor, mean, rtol=1e-12)
-    np.testing.assert_array_equal(basis.points.codes, y)
-    lifted = basis.lift(np.eye(Y.shape[1]))
-    np.testing.assert_allclose(lifted @ lifted.T, np.eye(Y.shape[1]), atol=1e-9)
-    np.testing.assert_allclose(Y @ lifted, centred, atol=1e-9 * np.sqrt(scale))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e8])
@@ -70,20 +48,6 @@ def test_a_sparse_column_without_zeros_is_moved_near_the_origin_and_the_mean_is_
     moved = Plan("products", "why").build(rows_of(sparse, y), Margins()).points.X
     assert moved.nnz == sparse.nnz
     np.testing.assert_array_equal(moved.toarray()[:, 3], np.arange(9))
-
-
-def test_what_a_gram_matrix_can_and_cannot_show():
-    judged = {}
-    for smallest in (1e-2, 1e-4, 1e-7, 1e-9):
-        X, y, V = graded(10, 50, smallest)
-        basis = ROWS.build(rows_of(X, y), Margins())
-        assert isinstance(basis, GramRows)
-        judged[smallest] = basis.is_resolved, basis.keeps_leading
-        resolved = ROWS.build(rows_of(X, y), Margins(), resolve=True)
-        assert isinstance(resolved, SingularRows)
-        assert resolved.is_resolved
-        assert largest_angle(resolved.vectors.T, V.T) < 1e-15 / smallest
-    assert judged == {1e-2: (True, True), 1e-4: (False, True), 1e-7: (False, False), 1e-9: (False, False)}
 
 
 def test_variances_of_columns_whose_first_row_is_an_outlier_that_hardly_counts(rng):

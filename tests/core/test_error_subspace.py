@@ -5,12 +5,10 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from discrim.core.pairwise_error import (
-    PairwiseError,
     error_subspace,
     minimise,
     orthonormal,
     random_subspaces,
-    tangent,
 )
 
 
@@ -27,20 +25,6 @@ def classes(n_classes=7, q=5, scale=1.5, seed=0):
 def pair_distances(means, B):
     a, b = np.triu_indices(len(means), 1)
     return np.linalg.norm((means[a] - means[b]) @ B, axis=1)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", range(3))
-def test_it_beats_its_starts_and_a_thousand_random_subspaces_and_lies_at_a_minimum(k, seed):
-    means, shares = classes(seed=seed)
-    objective = PairwiseError(means, shares)
-    B = error_subspace(means, shares, k, 8, 0)
-    loog = np.linalg.eigh(objective.loog_spread())[1][:, ::-1][:, :k]
-    rivals = [np.eye(5)[:, :k], loog, *random_subspaces(1000, np.ones(5), k, np.random.default_rng(seed))]
-    found = objective(B[None])[0][0]
-    assert found <= objective(np.stack(rivals))[0].min()
-    assert np.abs(tangent(B, objective(B[None])[1][0])).max() < 1e-10
-    np.testing.assert_allclose(B.T @ B, np.eye(k), atol=1e-12)
 
 
 def every_direction(q):
@@ -71,17 +55,6 @@ def test_means_close_together_the_mean_distance_is_the_largest_possible(q, seed)
     a, b = np.triu_indices(5, 1)
     possible = (np.abs((means[a] - means[b]) @ every_direction(q)[:, :, 0].T).T @ weights).max()
     assert weights @ pair_distances(means, B) >= possible * (1 - 1e-3)
-
-
-def test_seeds_signs_of_the_axes_and_order_of_the_classes_do_not_matter():
-    means, shares = classes(9, 6)
-    B = error_subspace(means, shares, 2, 8, 0)
-    order = np.random.default_rng(0).permutation(9)
-    flips = np.array([1, -1, -1, 1, 1, -1.0])
-    flipped = error_subspace(means[order] * flips, shares[order], 2, 8, 0)
-    assert np.max(subspace_angles(flips[:, None] * B, flipped)) < 1e-9
-    for seed in range(1, 4):
-        assert np.max(subspace_angles(B, error_subspace(means, shares, 2, 8, seed))) < 1e-9
 
 
 # ---------------------------------------------------------------------- the descent

@@ -106,42 +106,28 @@ def test_weights_are_those_of_liblinear_on_centred_rows_of_mean_square_one(table
     assert 0 <= found.gap <= 1e-12
 
 
-def test_rows_move_away_from_the_classes_they_are_confused_with():
-    X, y = labelled(80, 4)
-    found = margin_shift(rows_of(X, y), 3, **SVM)
-
-    def margins(points):
-        scores = (points - X.mean(axis=0)) @ found.class_coef.T
-        own = scores[np.arange(len(y)), y]
-        scores[np.arange(len(y)), y] = -np.inf
-        return own - scores.max(axis=1)
-
-    towards_own = found.shifted(X, 1.0)
-    mirrored = 2 * X - towards_own
-    pulled = found.duals.any(axis=1)
-    assert 10 < pulled.sum() < 80
-    assert margins(towards_own)[pulled].mean() > margins(X)[pulled].mean() > margins(mirrored)[pulled].mean()
-    np.testing.assert_array_equal(towards_own[~pulled], X[~pulled])
-    # along Σ_y α^y (η_own − η_y) every single one moves forward
-    direction = found.duals @ found.class_coef
-    assert (np.einsum("nd,nd->n", towards_own - X, direction)[pulled] > 0).all()
-
-
-def test_two_classes_add_one_direction():
-    X, y = labelled(60, 5, n_classes=2)
-    H = centred(X)
-    found = margin_shift(rows_of(X, y), 2, **SVM)
-    sigma2 = found.sigma2(1.5)
-    w = found.class_coef[1] - found.class_coef[0]
-    alpha = found.duals[np.arange(60), y]
-    T = found.shifted(H, 1.5)
-    wanted = H.T @ H + (sigma2 + sigma2**2 * alpha @ alpha) * np.outer(w, w)
-    np.testing.assert_allclose(T.T @ T, wanted, atol=1e-10 * np.abs(wanted).max())
-
-
-def test_far_from_the_origin():
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_far_from_the_origin(container):
     X, y = labelled(60, 6)
     X = np.round(X * 2**20) / 2**20  # adding 1e8 then loses no digit
-    near, far = (margin_shift(rows_of(X + offset, y), 3, **SVM) for offset in (0.0, 1e8))
+    near, far = (margin_shift(rows_of(container(X + offset), y), 3, **SVM) for offset in (0.0, 1e8))
     np.testing.assert_allclose(far.class_coef, near.class_coef, atol=1e-9)
     np.testing.assert_allclose(far.shifted(X + 1e8, 1.0) - 1e8, near.shifted(X, 1.0), atol=1e-7)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_any_unit(container, unit, table):
+    X, y = table
+    wanted = margin_shift(rows_of(X, y), 3, **SVM).shifted(X, 1.0)
+    found = margin_shift(rows_of(container(unit * X), y), 3, **SVM)
+    np.testing.assert_allclose(found.shifted(container(unit * X), 1.0) / unit, wanted, atol=1e-9)
+
+
+def test_float32_rows_give_float32_rows():
+    single, y = labelled(40, 4)[0].astype(np.float32), labelled(40, 4)[1]
+    shifted = margin_shift(rows_of(single, y), 3, **SVM).shifted(single, 1.0)
+    assert shifted.dtype == np.float32
+    np.testing.assert_allclose(
+        shifted, margin_shift(rows_of(single.astype(float), y), 3, **SVM).shifted(single, 1.0), atol=1e-4
+    )

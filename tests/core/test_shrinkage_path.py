@@ -8,6 +8,8 @@ import pytest
 from samples import labelled
 
 from discrim.core.cross_validation import PATH, Folds, PathScores, score_path, splits_of
+from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.ridge_rules import RidgeRules
 from discrim.tables.rows import LabelledRows
 
 GAMMAS = np.array([0.01, 0.2, 0.9])
@@ -178,3 +180,25 @@ def test_of_ridges_that_are_one_rule_the_least_is_chosen(seed):
     found = score_path(folds_of(LabelledRows(X, y, np.arange(3)), 4, None), PATH, None, every_count=False)
     np.testing.assert_allclose(found.losses, found.losses[0, 0], rtol=1e-12)
     assert found.best() == (0.0, 1)
+
+
+def test_rows_that_are_all_equal_leave_the_priors():
+    moments = ClassMoments.of(np.full((8, 3), 7.3), np.repeat([0, 1], [6, 2]))
+    scores = RidgeRules.of(moments, GAMMAS).scores(np.full((8, 3), 7.3)).mT
+    np.testing.assert_allclose(scores, np.broadcast_to(np.log([0.75, 0.25]), scores.shape))
+
+
+def test_classes_that_do_not_vary_are_separated():
+    X, y = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 4, axis=0), np.repeat([0, 1, 2], 4)
+    scores = RidgeRules.of(ClassMoments.of(X, y), GAMMAS).scores(X)
+    assert np.isfinite(scores).all()
+    assert (scores.argmax(axis=1) == y).all()
+
+
+@pytest.mark.parametrize(("n", "d", "columns"), [(10, 7, 7), (9, 7, 7), (10, 7, 9)])
+def test_a_rule_without_a_ridge_exists_as_long_as_rows_are_enough(n, d, columns, rng):
+    """Of n rows in three classes the within-class scatter has rank n − 3 at most; two columns may repeat others."""
+    X, y = rng.standard_normal((n, d)), np.arange(n) % 3
+    rules = RidgeRules.of(ClassMoments.of(np.c_[X, X[:, : columns - d]], y), np.array([0.0, 0.5]))
+    assert np.isfinite(rules.offsets[1]).all()
+    assert np.isnan(rules.offsets[0]).all() == (n - 3 < d)

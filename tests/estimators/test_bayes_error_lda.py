@@ -21,7 +21,7 @@ from discrim.estimators import bayes_error_lda
 from discrim.tables.read import read_table
 
 OWN = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
-SHARED = ["satimage", "isolet1560", "vehicle"]
+SHARED = ["satimage", "vehicle"]
 
 
 # ---------------------------------------------------------------------- definition

@@ -18,7 +18,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -313,14 +313,6 @@ def test_the_choice_does_not_depend_on_the_unit(unit):
     assert other == pytest.approx(one)
 
 
-def test_sparse_features_can_be_judged(rows):
-    X, y = rows
-    bins = KBinsDiscretizer(4, encode="onehot", strategy="uniform")
-    dense = clone(bins).set_params(encode="onehot-dense")
-    found, wanted = (MaxMarginShift(e, shift="cv", cv=3).fit(X, y).shift_scores_ for e in (bins, dense))
-    assert found == wanted
-
-
 # ---------------------------------------------------------------------- embeddings
 
 
@@ -378,22 +370,6 @@ def test_whole_weights_are_repetition_behind_an_embedding(name, rows):
     once.fit(X, y, sample_weight=weights)
     often.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     np.testing.assert_allclose(once.transform(X), often.transform(X), atol=1e-6)
-
-
-def test_random_features_separate_rings():
-    rng = np.random.default_rng(0)
-    y = np.arange(300) % 2
-    angle, radius = rng.uniform(0, 2 * np.pi, 300), 1 + y + 0.1 * rng.standard_normal(300)
-    X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
-    train, test = np.arange(0, 300, 2) + (np.arange(150) % 2), np.arange(1, 300, 2) - (np.arange(150) % 2)
-
-    def accuracy(**parameters):
-        model = make_pipeline(MaxMarginShift(PCA(1), shift=3, random_state=0, **parameters), LinearSVC())
-        return model.fit(X[train], y[train]).score(X[test], y[test])
-
-    assert accuracy(embedding="rff") > 0.95
-    assert accuracy(embedding="nystroem") > 0.95
-    assert accuracy() < 0.7
 
 
 def test_an_embedding_makes_nmf_possible(rows):

@@ -432,7 +432,7 @@ def test_probabilities_are_calibrated_on_digits():
 def test_the_tempered_map_puts_the_median_held_out_row_at_0_8():
     X, y = load_digits(return_X_y=True)
     X = scale(X)
-    sharp, tempered = (PosteriorMap(2, sharpness=s).fit(X[:700], y[:700]) for s in (2.0, "tempered"))
+    sharp, tempered = (PosteriorMap(2, classifier="rule", sharpness=s).fit(X[:400], y[:400]) for s in (2.0, "tempered"))
     assert tempered.sharpness_ < 1 < sharp.sharpness_
     radii = np.linalg.norm(tempered.transform(X[700:]), axis=1)
     assert 0.7 < np.median(radii) < 0.9
@@ -522,19 +522,6 @@ def test_explanations_are_finite_differences(kernel, params, make, k):
         change = (model.decision_function(make(up)) - model.decision_function(make(down))) / (2 * h)
         at = np.arange(len(rows))
         np.testing.assert_allclose(found.log_odds[:, j], change[at, first] - change[at, second], rtol=1e-5, atol=1e-6)
-
-
-def test_columns_that_separate_two_classes_are_explained_by_them(rng):
-    y = np.arange(300) % 3
-    X = rng.standard_normal((300, 6))
-    X[:, 1] += 4 * (y == 1)
-    X[:, 4] += 4 * (y == 2)
-    found = PosteriorMap(2).fit(X, y).explain(X)
-    effect = np.abs(found.log_odds)
-    between = {frozenset((0, 1)): 1, frozenset((0, 2)): 4}
-    for pair, column in between.items():
-        rows = [set(both) == pair for both in zip(found.first, found.second, strict=True)]
-        assert effect[rows].mean(axis=0).argmax() == column
 
 
 def test_on_noise_held_out_positions_look_like_noise(rng):

@@ -70,13 +70,6 @@ def test_a_path_is_its_fits_one_by_one(table):
         np.testing.assert_allclose(one.transform(X), wanted.transform(X), atol=1e-7)
 
 
-def test_a_fitted_one_can_be_fitted_again_to_other_rows():
-    (X, y), (Z, t) = labelled(40, 5), labelled(30, 5, seed=1)
-    rows = LabelledRows(X, y.astype(np.intp), np.arange(3))
-    (used,) = ShiftedPCA(2).fitted_to(rows, margin_shift(rows, 3, C=1.0, tol=1e-10, max_iter=10_000), [1.0])
-    np.testing.assert_array_equal(used.fit(Z, t).components_, ShiftedPCA(2).fit(Z, t).components_)
-
-
 def reconstruction_error(model, X):
     return float(((X - model.inverse_transform(model.transform(X))) ** 2).sum())
 

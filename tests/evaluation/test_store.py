@@ -521,7 +521,7 @@ def test_a_second_run_is_refused_and_the_lock_dies_with_its_process_by_kill_9(pa
         start = time.monotonic()
         with pytest.raises(StoreInUseError, match=r"results\.sqlite"), run_lock(path, wait=0.3):
             pass
-        assert 0.3 <= time.monotonic() - start < 5
+        assert 0.3 <= time.monotonic() - start < 30
     finally:
         os.kill(holder.pid, signal.SIGKILL)
         holder.communicate()
@@ -532,9 +532,9 @@ def test_a_second_run_is_refused_and_the_lock_dies_with_its_process_by_kill_9(pa
 def test_waiting_ends_when_the_other_run_does(path):
     holder = script(HOLDER, path, 0.5)
     assert holder.stdout.readline() == "held\n"
-    with run_lock(path, wait=30):
+    with run_lock(path, wait=120):
         pass
-    assert holder.wait(timeout=10) == 0
+    assert holder.wait(timeout=120) == 0
     holder.communicate()
 
 
@@ -543,7 +543,7 @@ def test_one_process_cannot_lock_twice_and_trying_keeps_the_lock(path):
         with pytest.raises(StoreInUseError), run_lock(path):
             pass
         other = script(HOLDER, path, 0)
-        assert other.communicate(timeout=30)[0] == ""
+        assert other.communicate(timeout=120)[0] == ""
         assert other.returncode != 0
     with run_lock(path):
         pass

@@ -86,9 +86,9 @@ def test_fits_in_threads_do_not_share_warnings():
 
     def one(name):
         with collected_warnings() as caught:
-            both_in.wait(timeout=10)
+            both_in.wait(timeout=60)
             warn(name)
-            both_in.wait(timeout=10)
+            both_in.wait(timeout=60)
         collected[name] = [text for text, _ in caught]
 
     threads = [threading.Thread(target=one, args=(name,)) for name in "ab"]
