@@ -22,7 +22,7 @@ from discrim.evaluation.results import Cell, Result, Results, RunFacts, setting_
 from discrim.evaluation.summary import METRICS, Line, lines_of
 from discrim.evaluation.trial import SplitData
 from discrim.evaluation.verdict import UNBALANCED, Verdict, metric_for, verdict_of
-from discrim.evaluation.wording import percent, pipeline_name, printed
+from discrim.evaluation.wording import judge, percent, pipeline_name, printed
 from discrim.registry import load_target
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.table_error import plural
@@ -248,7 +248,7 @@ def unfinished(results: Results, asked: int) -> tuple[str, ...]:
     short = {cell: len(splits) for cell, splits in tried.items() if len(splits) < asked}
     if not short:
         return ()
-    lines = sorted({f"{cell.method} with {cell.judge}" for cell in short})
+    lines = sorted({f"{cell.method} with {judge(cell)}" for cell in short})
     fewest, most = min(short.values()), max(short.values())
     done = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     which = "All lines use"

@@ -32,11 +32,6 @@ class Cell(NamedTuple):
     k: int
     classifier: str
 
-    @property
-    def judge(self) -> str:
-        """Return the classifier in words."""
-        return "its own classifier" if self.classifier == ITSELF else self.classifier
-
 
 @dataclass(frozen=True)
 class Result:

@@ -166,18 +166,19 @@ class Verdict:
 
     @property
     def over_raw(self) -> float:
-        """Return the score of the reduction minus that of the best line of all columns, both corrected if known."""
+        """Return the score of the reduction minus that of the best line of all columns, both as they are printed."""
         return self._over(self.against_raw)
 
     @property
     def over_pca(self) -> float:
-        """Return the score of the reduction minus that of the best line of PCA, both corrected if known."""
+        """Return the score of the reduction minus that of the best line of PCA, both as they are printed."""
         return self._over(self.against_pca)
 
     def _over(self, other: Contrast | None) -> float:
         if other is None:
             return np.nan
-        return (self.reduction_score if self.finding == COSTS else self.shown_score[0]) - other.score
+        ours = self.reduction_score if self.finding == COSTS else self.shown_score[0]
+        return round(ours, 3) - round(other.score, 3)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)

@@ -91,7 +91,7 @@ def _against_all_columns(found: Verdict) -> str:
     if raw is None:
         return ""
     score = found.shown_score[0] if found.finding != COSTS else found.reduction_score
-    gap, sure = in_signed_points(found.over_raw), in_p(raw.p_value)
+    gap, sure = f"{signed(found.over_raw)} points", in_p(raw.p_value)
     theirs = f"{judge(raw.other)} has {percent(raw.score)}"
     subject = "It is" if found.reduction.k == 1 else "They are"
     if raw.finding == COSTS:
@@ -120,7 +120,7 @@ def _good_for(found: Verdict) -> str:
     if found.linear is not None:
         cell = found.linear
         use = f"use {cell.method} with {in_components(cell.k)}"
-        return f"For a linear model with loadings {use} ({percent(found.linear_score)})."
+        return f"For components with loadings {use} ({percent(found.linear_score)}, judged by {judge(cell)})."
     pca, ours = found.against_pca, found.reduction
     if found.finding == COSTS:
         return f"For loadings or a picture in few dimensions use {ours.method}."
@@ -165,10 +165,6 @@ def in_points(difference: float) -> str:
     return f"{100 * abs(difference):.1f} points"
 
 
-def in_signed_points(difference: float) -> str:
-    return f"{signed(difference)} points"
-
-
 def signed(difference: float) -> str:
     """Return a difference in points with its sign; a difference that rounds to zero has a plus."""
     return f"{round(100 * difference, 1) + 0.0:+.1f}".replace("-", "−")
@@ -181,7 +177,7 @@ def in_components(k: int) -> str:
 def pipeline_name(cell: Cell) -> str:
     """Return method, number of components and classifier of a pipeline in words."""
     reduced = "all columns" if cell.method == "raw" else f"{cell.method} with {in_components(cell.k)}"
-    return f"{reduced} and {cell.judge}"
+    return f"{reduced} and {judge(cell)}"
 
 
 def percent(score: float) -> str:
@@ -265,8 +261,8 @@ def explanation(found: Comparison, everything: bool = False) -> str:
     left = len(found.lines) - len(shown(found, everything))
     more = f" {plural(left, 'more line')}: --all." if left else ""
     return (
-        f"{TAKEN} recommended. Scores are means over held-out rows with 95 % intervals; they are not corrected for "
-        f"choosing the best line. vs raw, vs PCA: points above the best line of all columns or PCA; {BETTER} better, "
+        f"{TAKEN} recommended. Scores are means over held-out rows with 95 % intervals, not corrected for "
+        f"choosing the best line. vs raw, vs PCA: points above the best raw or PCA line at any K; {BETTER} better, "
         f"{WORSE} worse (p < 0.05).{more}"
     )
 
@@ -280,10 +276,13 @@ def doubts(found: Comparison) -> list[str]:
 def dropped_and_joined(table: Sequence[Line]) -> list[str]:
     """Return which methods were not tried on all splits, and which lines are those of several methods."""
     lines = []
-    gone = sorted({line.method for line in table if line.dropped})
+    gone = sorted((line for line in table if line.dropped), key=lambda line: (line.method, line.classifier))
     if gone:
-        splits = min(line.n_splits for line in table if line.dropped)
-        lines.append(f"Dropped after {plural(splits, 'split')}, far behind the best: {', '.join(gone)}.")
+        left = {line.method for line in table if not line.dropped}
+        # of a method with other lines, only these judges were given up
+        names = [line.method + f" ({line.classifier})" * (line.method in left) for line in gone]
+        listed, splits = ", ".join(dict.fromkeys(names)), min(line.n_splits for line in gone)
+        lines.append(f"Dropped after {plural(splits, 'split')}, far behind the best: {listed}.")
     same: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for line in table:
         if line.same:

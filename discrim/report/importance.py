@@ -18,38 +18,76 @@ from discrim.report.loadings import features_chart, spectrum_places
 
 
 @dataclass(frozen=True, eq=False)
-class VIPValues:
-    """Importance of each feature (`vip`); the mean of the squares is 1."""
+class FeatureValues:
+    """One importance for each feature."""
 
     method: str
     feature_names: tuple[str, ...]
-    vip: Array
+    importances: Array
+
+    def __post_init__(self) -> None:
+        if len(self.importances) != len(self.feature_names):
+            raise ValueError(
+                f"X must have the {len(self.importances)} columns that {self.method} works on; got "
+                f"{len(self.feature_names)}. Pass the last step alone, with its own input rows."
+            )
+
+    def top(self, count: int = 12) -> Codes:
+        """Return the numbers of the most important features, the most important first."""
+        return np.argsort(-self.importances, kind="stable")[:count]
+
+
+@dataclass(frozen=True, eq=False)
+class VIPValues(FeatureValues):
+    """Importance of each feature (`vip`); the mean of the squares is 1."""
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, names: Any = None, method: str | None = None
     ) -> VIPValues:
         """Compute the importance; X, y are the rows that the transformer was fitted on, names those of its columns."""
-        called, features = method or name_of(estimator), feature_names(X, names)
+        called = method or name_of(estimator)
         vip = getattr(reducer_of(estimator), "vip_", None)
         if vip is None:
             vip = importances(directions_of(estimator, called), explained_by(scores_of(estimator, X), y))
-        if len(vip) != len(features):
-            raise ValueError(
-                f"X must have the {len(vip)} columns that {called} works on; got {len(features)}. Pass the last "
-                "step alone, with its own input rows."
-            )
-        return cls(called, features, np.asarray(vip, dtype=np.float64))
+        return cls(called, feature_names(X, names), np.asarray(vip, dtype=np.float64))
 
-    def top(self, count: int = 12) -> Codes:
-        """Return the numbers of the most important features, the most important first."""
-        return np.argsort(-self.vip, kind="stable")[:count]
+    @property
+    def vip(self) -> Array:
+        return self.importances
 
     def chart(self, count: int = 12) -> Chart:
         """Return the most important features as bars; for a spectrum, all features as a line."""
         one = Mark("upright", "one", [1.0], [1.0], colour="soft", dash="dash")
         across = Axis("importance (VIP)")
         return features_chart(self.feature_names, self.vip, self.top(count), across, self.method, one, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class SeparationValues(FeatureValues):
+    """Importance of features for the separation of two classes.
+
+    importances : mean effect of one standard deviation of each feature on the log odds of the two classes
+    """
+
+    between: tuple[str, str]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, between: Any, *, names: Any = None, method: str | None = None
+    ) -> SeparationValues:
+        """Compute the importance; rows of other classes than the two labels of `between` are not used."""
+        of_pair = rows_seen(estimator, X)[np.flatnonzero(np.isin(np.asarray(y), list(between)))]
+        found = reducer_of(estimator).explain(of_pair, between).importances
+        first, second = map(str, between)
+        return cls(method or name_of(estimator), feature_names(X, names), found, (first, second))
+
+    def chart(self, count: int = 12) -> Chart:
+        """Return the most important features as bars; for a spectrum, all features as a line."""
+        zero = Mark("upright", "zero", [0.0], [0.0])
+        across = Axis("effect of one standard deviation on the log odds")
+        title = f"{self.method}: {self.between[0]} against {self.between[1]}"
+        return features_chart(self.feature_names, self.importances, self.top(count), across, title, zero, 2)
 
 
 def directions_of(estimator: Any, called: str) -> Array:
@@ -67,7 +105,31 @@ def explained_by(components: Array, y: ArrayLike) -> Array:
     return labels_explained(label_spread(np.eye(components.shape[1]), Features.from_moments(moments), moments))
 
 
-class VIPDisplay(Display):
+class FeaturesDisplay(Display):
+    """Base class of displays with one importance for each feature."""
+
+    features_: tuple[str, ...]
+
+    def plot(self, ax: Any = None, *, count: int = 12, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        {ax}
+        count : int, default=12
+            How many features, the most important ones.
+        **kwargs : dict
+            For matplotlib's bars or line.
+
+        {returns}
+        """
+        values, whole = self.values, spectrum_places(self.values.feature_names) is not None
+        top = range(len(values.importances)) if whole else values.top(count)
+        self.features_ = tuple(values.feature_names[at] for at in top)
+        return self._draw(values.chart(count), ax, "line" if whole else "bars", kwargs)
+
+
+class VIPDisplay(FeaturesDisplay):
     """Importance of features over all components (variable influence on projection, VIP).
 
     √(d Σ_h SS_h w_jh² / Σ_h SS_h): the squared unit directions of the components, weighted by the variance of the
@@ -120,66 +182,8 @@ class VIPDisplay(Display):
         """
         return cls(VIPValues.from_estimator(estimator, X, y, names=names)).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, count: int = 12, **kwargs: Any) -> Self:
-        """Draw.
 
-        Parameters
-        ----------
-        {ax}
-        count : int, default=12
-            How many features, the most important ones.
-        **kwargs : dict
-            For matplotlib's bars or line.
-
-        {returns}
-        """
-        values, whole = self.values, spectrum_places(self.values.feature_names) is not None
-        top = range(len(values.vip)) if whole else values.top(count)
-        self.features_ = tuple(values.feature_names[at] for at in top)
-        return self._draw(values.chart(count), ax, "line" if whole else "bars", kwargs)
-
-
-@dataclass(frozen=True, eq=False)
-class SeparationValues:
-    """Importance of features for the separation of two classes.
-
-    importances : mean effect of one standard deviation of each feature on the log odds of the two classes
-    """
-
-    method: str
-    feature_names: tuple[str, ...]
-    between: tuple[str, str]
-    importances: Array
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, between: Any, *, names: Any = None, method: str | None = None
-    ) -> SeparationValues:
-        """Compute the importance; rows of other classes than the two labels of `between` are not used."""
-        called, features, reducer = method or name_of(estimator), feature_names(X, names), reducer_of(estimator)
-        rows = rows_seen(estimator, X)
-        if rows.shape[1] != len(features):
-            raise ValueError(
-                f"X must have the {rows.shape[1]} columns that {called} works on; got {len(features)}. Pass the last "
-                "step alone, with the rows as it sees them."
-            )
-        found = reducer.explain(rows[np.flatnonzero(np.isin(np.asarray(y), list(between)))], between)
-        first, second = (str(label) for label in between)
-        return cls(called, features, (first, second), found.importances)
-
-    def top(self, count: int = 12) -> Codes:
-        """Return the numbers of the most important features, the first first."""
-        return np.argsort(-self.importances, kind="stable")[:count]
-
-    def chart(self, count: int = 12) -> Chart:
-        """Return the most important features as bars; if the features are a spectrum, all of them as a line."""
-        zero = Mark("upright", "zero", [0.0], [0.0])
-        across = Axis("effect of one standard deviation on the log odds")
-        title = f"{self.method}: {self.between[0]} against {self.between[1]}"
-        return features_chart(self.feature_names, self.importances, self.top(count), across, title, zero, 2)
-
-
-class SeparationDisplay(Display):
+class SeparationDisplay(FeaturesDisplay):
     """Features that separate two classes: the effect of each on the log odds of the one against the other.
 
     The mean over rows of the two classes of `explain(X, between).importances`, for `PosteriorMap` and for the linear
@@ -226,21 +230,3 @@ class SeparationDisplay(Display):
         {drawn}
         """
         return cls(SeparationValues.from_estimator(estimator, X, y, between, names=names)).plot(ax, **kwargs)
-
-    def plot(self, ax: Any = None, *, count: int = 12, **kwargs: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        {ax}
-        count : int, default=12
-            How many features, the most important ones.
-        **kwargs : dict
-            For matplotlib's bars or line.
-
-        {returns}
-        """
-        values, whole = self.values, spectrum_places(self.values.feature_names) is not None
-        top = range(len(values.importances)) if whole else values.top(count)
-        self.features_ = tuple(values.feature_names[at] for at in top)
-        return self._draw(values.chart(count), ax, "line" if whole else "bars", kwargs)

@@ -435,7 +435,7 @@ def test_pipelines_without_results_on_every_split_are_named(found):
     short = Comparison.of(found.grid, rows)
     assert "Not judged, because some splits have no result: regularized-lda with 2 components and " in short.answer
     assert "(3 of 4)" in short.answer
-    assert pipeline_name(Cell("raw", 4, "forest")) == "all columns and forest"
+    assert pipeline_name(Cell("raw", 4, "forest")) == "all columns and a random forest"
     assert short.verdict.recommended.k == 1 or short.verdict.recommended.method != "regularized-lda"
     assert "Not judged" not in found.answer
     assert "nothing scored higher" not in short.answer

@@ -16,7 +16,17 @@ from discrim.evaluation.results import Cell, Result, Results, RunFacts, Scores, 
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores
 from discrim.evaluation.verdict import PipelineChoice, _finding, _linear_instead, metric_for, verdict_of
-from discrim.evaluation.wording import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, in_points, recall_in_words
+from discrim.evaluation.wording import (
+    AS_WELL,
+    COSTS,
+    HELPS,
+    NO_SIGNAL,
+    NOT_SHOWN,
+    in_points,
+    judge,
+    recall_in_words,
+    signed,
+)
 
 RATIO = 0.25
 METHODS = ("one", "two", "three", "four", "pca")
@@ -267,11 +277,11 @@ def test_if_the_recommended_method_is_nonlinear_a_linear_one_is_named_too():
     assert (found.recommended, found.linear) == (cells[0], cells[2])
     of_linear = [row.scores["accuracy"] for row in rows if row.cell.k == 5]
     assert found.linear_score == pytest.approx(np.mean(of_linear))
-    expected = f"use lda with 5 components ({100 * np.mean(of_linear):.1f} %)."
-    assert found.sentences[-1] == f"For a linear model with loadings {expected}"
+    expected = f"use lda with 5 components ({100 * np.mean(of_linear):.1f} %, judged by a linear SVM)."
+    assert found.sentences[-1] == f"For components with loadings {expected}"
     linear = verdict_of(Results(rows, facts=facts), "accuracy")
     assert linear.linear is None
-    assert "For a linear model" not in str(linear)
+    assert "For components with loadings" not in str(linear)
     alone = verdict_of(Results([row for row in rows if row.cell.method != "lda"], facts=facts), "accuracy", ["kernel"])
     assert alone.linear is None  # there is none to name
 
@@ -534,8 +544,17 @@ def test_a_callers_estimator_is_not_called_linear():
 
 
 def test_the_classifier_of_a_callers_pipeline_is_called_its_own():
-    assert Cell("PCA+SVC", 2, "itself").judge == "its own classifier"
-    assert Cell("pca", 2, "svm").judge == "svm"
+    assert judge(Cell("PCA+SVC", 2, "itself")) == "its own prediction"
+    assert judge(Cell("pca", 2, "svm")) == "a linear SVM"
+
+
+def test_the_difference_agrees_with_the_printed_scores():
+    cells = (Cell("lda", 1, "svm"), Cell("pca", 2, "svm"), Cell("raw", 9, "svm"))
+    for seed in range(12):
+        rows, facts, _ = held_out_rows(np.random.default_rng(seed), 120, cells, [0.9, 0.7, 0.9])
+        found = verdict_of(Results(rows, facts=facts), "accuracy")
+        ours, theirs = (round(100 * score, 1) for score in (found.shown_score[0], found.against_raw.score))
+        assert f"(difference {signed((ours - theirs) / 100)} points" in found.sentences[1]
 
 
 def test_cells_with_fewer_splits_than_others_take_no_part():

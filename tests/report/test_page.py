@@ -413,9 +413,10 @@ def test_dropped_methods_and_lines_with_equal_predictions_are_named():
     twin = replace(best, same=("regularized-lda",))
     other_twins = [replace(twin, k=1), replace(twin, k=3, same=("lda", "two-step"))]
     lines = [twin, *other_twins, *(replace(one, dropped=one.method != "pca") for one in others)]
+    lines.append(replace(next(one for one in others if one.method == "pca"), k=3, dropped=True))
     vars(made)["lines"] = lines  # kept there once they are found
     text = page_of([made], Origin())
-    assert "Dropped after 4 splits, far behind the best: max-margin-criterion.</bdi>" in text
+    assert "Dropped after 4 splits, far behind the best: max-margin-criterion, pca (5-nn).</bdi>" in text
     for sentence in (
         "regularized-lda predicts the same labels as fisher-lda with 2 components (5-nn), 1 component (5-nn).",
         "lda, two-step predict the same labels as fisher-lda with 3 components (5-nn).",
