@@ -83,9 +83,11 @@ class MarginValues:
 
     @property
     def collapsed(self) -> bool:
-        """Return True if most boxes on the components have no width, because classes are mapped to one place."""
-        quarters = [np.quantile(self.of_class(number)[1], (0.25, 0.75)) for number in np.unique(self.codes)]
-        return bool(quarters) and float(np.median(np.ptp(quarters, axis=1))) < NO_WIDTH
+        """Return True if most rows are in classes whose box on the components has no width."""
+        numbers, counts = np.unique(self.codes, return_counts=True)
+        quarters = np.array([np.quantile(self.of_class(number)[1], (0.25, 0.75)) for number in numbers])
+        flat = np.ptp(quarters.reshape(-1, 2), axis=1) < NO_WIDTH
+        return bool(counts[flat].sum() > counts.sum() / 2)
 
     @property
     def shares(self) -> dict[str, tuple[float, float]]:

@@ -124,7 +124,7 @@ def test_other_numbers_are_refused(wrong):
 
 def test_a_pipeline_without_a_score_is_reported_as_not_tested():
     tested = PermutationTest(Cell("pca", 2, "5-nn"), "accuracy", np.nan, np.array([0.3, 0.4]), 4)
-    assert "not possible, because pca with 2 components and 5-nn has no score" in str(tested)
+    assert "not possible, because pca with 2 components and 5-NN has no score" in str(tested)
     assert tested.p_value == 1
 
 

@@ -498,3 +498,7 @@ def test_margins_without_width_are_not_drawn(found):
     values = MarginValues("map", ("a", "b"), np.arange(40) % 2, np.linspace(-1, 1, 40), np.ones(40), 40, True)
     assert values.collapsed
     assert not replace(values, after=values.before).collapsed
+    codes = np.arange(40) < 4  # one class of many rows has no width
+    unequal = replace(values, codes=codes.astype(int), after=np.where(codes, np.linspace(-1, 10, 40), 1.0))
+    assert unequal.collapsed
+    assert not replace(unequal, after=np.where(codes, 1.0, np.linspace(-1, 1, 40))).collapsed

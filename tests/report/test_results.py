@@ -286,8 +286,8 @@ def test_a_store_that_was_interrupted_is_reported_as_such(tmp_path):
     (stopped,) = comparisons_in(part, "auto", lambda name: None, runs)
     not_judged, not_finished = stopped.remarks
     assert not_judged.startswith(
-        "Not judged, because some splits have no result: pca with 1 component and 5-nn (2 of 4)"
+        "Not judged, because some splits have no result: pca with 1 component and 5-NN (2 of 4)"
     )
-    assert not_finished == "The run was not finished: 1 line (pca with 5-nn) uses 2 of 4 splits."
+    assert not_finished == "The run was not finished: 1 line (pca with 5-NN) uses 2 of 4 splits."
     text = unescape(page([stopped], Origin()))
     assert all(f'<p class="note"><bdi>{remark}</bdi></p>' in text for remark in stopped.remarks)
