@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 import numpy as np
-from study_parts import CLASSIFIERS, Result, better_and_worse, figure, main_of_trials, markdown, tried
+from study_parts import CLASSIFIERS, Result, better_and_worse, difference, figure, main_of_trials, markdown, tried
 
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.methods import named_methods
@@ -19,7 +19,7 @@ from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.results import Cell
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference, nemenyi_p_values
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference
+from discrim.evaluation.summary import LEVEL, Difference, adjusted
 from discrim.tables.labelled_table import LabelledTable
 
 DATASETS = (

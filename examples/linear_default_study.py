@@ -17,12 +17,12 @@ import numpy as np
 from default_reducer_study import DATASETS as MORE_CLASSES
 from nonlinear_study import COUNTS, TWO_CLASSES
 from sklearn.preprocessing import StandardScaler
-from study_parts import CLASSIFIERS, arguments, drawn, markdown, show
+from study_parts import CLASSIFIERS, arguments, difference, drawn, markdown, show
 
 from discrim import BayesErrorLDA, PosteriorMap
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.protocol import named_protocol
-from discrim.evaluation.summary import LEVEL, difference
+from discrim.evaluation.summary import LEVEL
 from discrim.tables import catalogue
 
 ACCURACY, LOSS, TEMPERED = "highest accuracy", "least log loss", "least log loss at the best temperature"

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 import numpy as np
 from default_reducer_study import DATASETS as MORE_CLASSES
 from default_reducer_study import difference_cells
-from study_parts import CLASSIFIERS, Result, better_and_worse, figure, main_of_trials, markdown, tried
+from study_parts import CLASSIFIERS, Result, better_and_worse, difference, figure, main_of_trials, markdown, tried
 
 from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.methods import METHODS, Method, named_methods
@@ -22,7 +22,7 @@ from discrim.evaluation.plan import Grid, product
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.results import Cell
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import LEVEL, Difference, adjusted, difference
+from discrim.evaluation.summary import LEVEL, Difference, adjusted
 from discrim.registry import never
 from discrim.tables.labelled_table import LabelledTable
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from default_reducer_study import DATASETS, ComparedWithDefault, data_sets
 from sklearn.base import clone
-from study_parts import CLASSIFIERS, better_and_worse, figure, main_of_trials, markdown, tried
+from study_parts import CLASSIFIERS, better_and_worse, difference, figure, main_of_trials, markdown, tried
 
 import discrim
 from discrim.evaluation.classifiers import named_classifiers
@@ -23,7 +23,7 @@ from discrim.evaluation.plan import Grid, product
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.statistics import friedman_test, nemenyi_critical_difference
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import adjusted, difference
+from discrim.evaluation.summary import adjusted
 from discrim.registry import OUR_METHODS
 from discrim.tables.labelled_table import LabelledTable
 

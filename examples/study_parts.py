@@ -18,11 +18,13 @@ from discrim.evaluation.protocol import Holdout
 from discrim.evaluation.results import Cell, Scores
 from discrim.evaluation.run import opened_store, run
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import BySplit, Difference
+from discrim.evaluation.summary import Difference
+from discrim.evaluation.summary import difference as tested
 from discrim.tables import catalogue
 from discrim.tables.labelled_table import LabelledTable
 
 CLASSIFIERS = ("svm", "5-nn", "naive-bayes")
+BySplit = dict[int, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,18 @@ class Result:
 Kind = TypeVar("Kind", bound=Result)
 
 
+def by_split(scores: Scores, cell: Cell) -> BySplit:
+    """Return the scores of a cell by the number of the split."""
+    values = zip(scores.splits, scores.values[scores.cells.index(cell)].tolist(), strict=True)
+    return {split: value for split, value in values if np.isfinite(value)}
+
+
+def difference(ours: BySplit, others: BySplit, ratio: float) -> Difference | None:
+    """Compare two series of scores on the splits that both have; return None for fewer than two."""
+    shared = sorted(ours.keys() & others.keys())
+    return tested(np.array([ours[split] - others[split] for split in shared]), ratio)
+
+
 # ---------------------------------------------------------------------- running
 
 
@@ -80,7 +94,7 @@ def tried(
             fits[row.cell.method].append(row.scores["fit_seconds"])
     seconds = {method: float(np.mean(of_method)) for method, of_method in fits.items()}
     scored = Scores.from_rows(rows, "accuracy")
-    scores = {cell: scored.by_split(cell) for cell in scored.cells}
+    scores = {cell: by_split(scored, cell) for cell in scored.cells}
     return kind(name, whole.n_samples, table, scores, seconds, scored.ratio)
 
 

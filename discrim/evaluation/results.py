@@ -276,11 +276,6 @@ class Scores:
         values = self.values[self.cells.index(cell)] if cell in self.cells else np.array([])
         return values[np.isfinite(values)]
 
-    def by_split(self, cell: Cell) -> dict[int, float]:
-        """Return the scores of a cell by the number of the split."""
-        values = zip(self.splits, self.values[self.cells.index(cell)].tolist(), strict=True)
-        return {split: value for split, value in values if np.isfinite(value)}
-
     def both(self, ours: Cell, other: Cell) -> NDArray[np.float64]:
         """Return the differences of two cells on the splits that both have."""
         if ours not in self.cells or other not in self.cells:

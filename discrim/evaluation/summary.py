@@ -10,7 +10,7 @@ that the best one was chosen from. Only splits that both sides have are compared
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +28,6 @@ METRICS = {
 }
 LEVEL = 0.05
 NO_DIFFERENCE = "no difference shown"
-BySplit = Mapping[int, float]
 
 
 @dataclass(frozen=True)
@@ -97,18 +96,13 @@ def require_metric(metric: str, also: tuple[str, ...] = ()) -> None:
         raise ValueError(f"metric must be one of {', '.join((*METRICS, *also))}; got {metric!r}.")
 
 
-def difference(ours: BySplit, others: BySplit, ratio: float) -> Difference | None:
-    """Compare two series of scores by split; return None for fewer than two shared splits. `adjusted` is not set."""
-    shared = sorted(ours.keys() & others.keys())
-    return _difference(np.array([ours[split] - others[split] for split in shared]), ratio)
-
-
 def cell_difference(scores: Scores, ours: Cell, other: Cell) -> Difference | None:
     """Compare two cells; return None for fewer than two shared splits. `adjusted` is not set."""
-    return _difference(scores.both(ours, other), scores.ratio)
+    return difference(scores.both(ours, other), scores.ratio)
 
 
-def _difference(gaps: NDArray[np.float64], ratio: float) -> Difference | None:
+def difference(gaps: NDArray[np.float64], ratio: float) -> Difference | None:
+    """Test differences by split; return None for fewer than two splits. `adjusted` is not set."""
     if len(gaps) < 2:
         return None
     test = corrected_t_test(gaps, ratio)

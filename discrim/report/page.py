@@ -266,7 +266,6 @@ def _said(results: Comparison, look: Looks, origin: Origin) -> dict[str, Any]:
         origin = replace(origin, data=setting["data"])
     return {
         "results": results,
-        "headline": verdict and verdict.headline,
         "commands": wanted and commands(wanted, origin),
         "code": wanted and python_code(wanted, origin),
         "rows": list(zip(lines, _tracks(lines), strict=True)),
