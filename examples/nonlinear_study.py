@@ -17,13 +17,13 @@ from default_reducer_study import difference_cells
 from study_parts import CLASSIFIERS, Result, better_and_worse, difference, figure, main_of_trials, markdown, tried
 
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.methods import METHODS, Method, named_methods
+from discrim.evaluation.methods import METHODS, named_methods
 from discrim.evaluation.plan import Grid, product
 from discrim.evaluation.protocol import named_protocol
 from discrim.evaluation.results import Cell
 from discrim.evaluation.store import Store
 from discrim.evaluation.summary import LEVEL, Difference, adjusted
-from discrim.registry import never
+from discrim.registry import Method, never
 from discrim.tables.labelled_table import LabelledTable
 
 TWO_CLASSES = ("wdbc", "pima", "ionosphere", "sonar", "splice", "spambase", "ilpd", "leukemia", "colon", "prostate")

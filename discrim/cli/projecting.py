@@ -42,8 +42,8 @@ from discrim.engines.table_files import (
 from discrim.estimators.parts import fit_in_parts
 from discrim.estimators.pipeline import folded_transform
 from discrim.estimators.predictor import Predictor, split_steps
-from discrim.evaluation.classifiers import CLASSIFIERS
-from discrim.evaluation.methods import METHODS, named
+from discrim.evaluation.classifiers import CLASSIFIERS, named
+from discrim.evaluation.methods import METHODS
 from discrim.evaluation.pipelines import Recommendation, build_pipeline, fit_pipeline
 from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import ITSELF

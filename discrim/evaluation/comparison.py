@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
-from discrim.evaluation.methods import METHODS, Method
+from discrim.evaluation.methods import METHODS
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.pipelines import Recommendation, build_pipeline
 from discrim.evaluation.plan import Grid
@@ -23,7 +23,7 @@ from discrim.evaluation.summary import METRICS, Line, lines_of
 from discrim.evaluation.trial import SplitData
 from discrim.evaluation.verdict import UNBALANCED, Verdict, metric_for, verdict_of
 from discrim.evaluation.wording import judge, percent, pipeline_name, printed
-from discrim.registry import load_target
+from discrim.registry import Method, load_target
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.table_error import plural
 

@@ -13,30 +13,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from discrim.evaluation.baselines import MOST_NCA_ROWS
-from discrim.evaluation.classifiers import Classifier, entries_named, named
+from discrim.evaluation.classifiers import Classifier, entries_named
 from discrim.evaluation.results import ITSELF
 from discrim.registry import (
     OUR_METHODS,
     Method,
     Sizes,
-    directions_of_rows,
     fewer_than_classes,
     fewer_than_columns,
     never,
 )
-
-__all__ = [
-    "DEFAULT_METHODS",
-    "METHODS",
-    "RAW",
-    "GivenMethod",
-    "Method",
-    "Sizes",
-    "as_methods",
-    "directions_of_rows",
-    "named",
-    "named_methods",
-]
 
 _baseline = partial(Method, ours=False)
 _BASELINES = (

@@ -12,11 +12,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from discrim.estimators.linear_map import LinearMap
 from discrim.estimators.predictor import Predictor
-from discrim.evaluation.classifiers import CLASSIFIERS
-from discrim.evaluation.methods import METHODS, Method, Sizes, named
+from discrim.evaluation.classifiers import CLASSIFIERS, named
+from discrim.evaluation.methods import METHODS
 from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import ITSELF, Cell
 from discrim.evaluation.trial import keep_groups, numbers_of_folds
+from discrim.registry import Method, Sizes
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.warn_once import columns_in_order
 

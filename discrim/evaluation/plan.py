@@ -20,8 +20,8 @@ from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from discrim.estimators.pca import PCA
-from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS, Classifier, named_classifiers
-from discrim.evaluation.methods import METHODS, RAW, GivenMethod, Method, Sizes, as_methods, directions_of_rows, named
+from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS, Classifier, named, named_classifiers
+from discrim.evaluation.methods import METHODS, RAW, GivenMethod, as_methods
 from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.protocol import (
     EqualTogether,
@@ -38,7 +38,7 @@ from discrim.evaluation.protocol import (
 from discrim.evaluation.results import ITSELF, Cell, RunFacts, Scores, trial_key
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import OWN_PREDICTION, TrialRows, Work
-from discrim.registry import fewer_than_classes
+from discrim.registry import Method, Sizes, directions_of_rows, fewer_than_classes
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.validation import checked_labels, checked_table, require_finite
 

@@ -28,9 +28,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from discrim.evaluation.classifiers import Classifier
-from discrim.evaluation.methods import Method, Sizes
 from discrim.evaluation.protocol import Split
 from discrim.evaluation.results import ITSELF, Cell, Result, packed
+from discrim.registry import Method, Sizes
 from discrim.tables.table_error import plural
 
 OWN_PREDICTION = Classifier(ITSELF, "the reduction's own prediction", DummyClassifier)

@@ -32,9 +32,9 @@ from discrim.estimators.pca import PCA, BayesErrorPCA
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.estimators.shift_search import SHIFTS, median_square_distance, seeded
 from discrim.evaluation.baselines import Wrapped, indicators
-from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSquare
-from discrim.evaluation.methods import METHODS, Method, named
-from discrim.registry import Sizes, never
+from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, UnitMeanSquare, named
+from discrim.evaluation.methods import METHODS
+from discrim.registry import Method, Sizes, never
 
 # by name: True if it is applied to the rows instead of their random features, and its factory
 EXTRACTORS: dict[str, tuple[bool, Callable[..., Any]]] = {

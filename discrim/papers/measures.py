@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.methods import named
+from discrim.evaluation.classifiers import named
 from discrim.evaluation.results import Result
 from discrim.evaluation.statistics import paired_t_test, sign_test
 from discrim.evaluation.summary import LEVEL

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.evaluation.methods import named
+from discrim.evaluation.classifiers import named
 from discrim.evaluation.protocol import Holdout, Indices, Protocol, Split, named_protocol
 from discrim.papers.gradients import hog
 from discrim.tables import catalogue

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import KNeighborsClassifier
 
+from discrim.evaluation.classifiers import named
 from discrim.evaluation.comparison import Comparison
-from discrim.evaluation.methods import METHODS, RAW, Method, named
+from discrim.evaluation.methods import METHODS, RAW
 from discrim.evaluation.summary import Line
 from discrim.evaluation.trial import SplitData
+from discrim.registry import Method
 from discrim.report.fitted import class_codes, for_plotting, natural, reducer_of, scores_of
 from discrim.report.importance import SeparationValues
 from discrim.report.loadings import LoadingsValues

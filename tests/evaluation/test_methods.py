@@ -11,8 +11,9 @@ from sklearn.svm import LinearSVC
 
 from discrim.evaluation.baselines import MOST_NCA_ROWS, LassoSelection, NeighborhoodComponents
 from discrim.evaluation.classifiers import CLASSIFIERS, LinearSVM, UnitMeanSquare, named_classifiers
-from discrim.evaluation.methods import DEFAULT_METHODS, METHODS, Sizes, named_methods
+from discrim.evaluation.methods import DEFAULT_METHODS, METHODS, named_methods
 from discrim.papers.conventions import PAPER_METHODS
+from discrim.registry import Sizes
 
 REDUCTIONS = {
     name: method

@@ -15,12 +15,13 @@ from parcels import double, full, kill_at_three, kill_at_three_once, threads_of_
 from sklearn.datasets import load_iris
 
 from discrim.evaluation.classifiers import named_classifiers
-from discrim.evaluation.methods import METHODS, Method, Sizes, named_methods
+from discrim.evaluation.methods import METHODS, named_methods
 from discrim.evaluation.plan import Grid, automatic_counts, labelled_table, product, training_sizes
 from discrim.evaluation.protocol import PROTOCOLS, named_protocol
 from discrim.evaluation.run import Memory, StoreInUseError, resumable, run, run_lock
 from discrim.evaluation.store import Store
 from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
+from discrim.registry import Method, Sizes
 
 
 def grid(n_splits=3, methods=("pca", "fisher-lda", "raw"), protocol="holdout-80-20", **options):

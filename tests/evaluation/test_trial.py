@@ -15,10 +15,11 @@ from sklearn.svm import LinearSVC
 
 from discrim import FisherLDA, PosteriorMap
 from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare
-from discrim.evaluation.methods import METHODS, Method
+from discrim.evaluation.methods import METHODS
 from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import Cell
 from discrim.evaluation.trial import TrialRows, Work, classification_scores, evaluate, features_by_count, seed_of
+from discrim.registry import Method
 
 TRAIN, TEST = np.arange(0, 150, 2), np.arange(1, 150, 2)
 
