@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,17 +202,15 @@ def _refusals(method: str, refused: list[str]) -> Iterator[None]:
 
 
 def _method_view(line: Line, models: Models, names: Sequence[str], budget: PageBudget) -> MethodView:
-    data, method, model = models.data, line.method, models.model(line.k)
+    data, model = models.data, models.model(line.k)
     parts = (data.train, data.y_train, data.test, data.y_test)
     shown: dict[str, Any] = {"most_components": min(line.k, MOST_COMPONENTS), "linear": models.method.linear}
-    return MethodView(
-        line,
-        MarginValues.from_estimator(model, *parts, method=method, n_components=line.k, most_rows=2 * budget.points),
-        LoadingsValues.from_estimator(model, data.train, method=method, names=names, **shown),
-        SpectrumValues.from_estimator(
-            models.model(models.largest), data.train, data.y_train, method=method, chosen=line.k
-        ),
-    )
+    margins = MarginValues.from_estimator(model, *parts, n_components=line.k, most_rows=2 * budget.points)
+    loadings = LoadingsValues.from_estimator(model, data.train, names=names, **shown)
+    largest = models.model(models.largest)
+    spectrum = SpectrumValues.from_estimator(largest, data.train, data.y_train, chosen=line.k)
+    name = {"method": line.method}
+    return MethodView(line, replace(margins, **name), replace(loadings, **name), replace(spectrum, **name))
 
 
 # ---------------------------------------------------------------------- maps
@@ -228,7 +226,8 @@ def _map(name: str, models: Models, budget: PageBudget, most: int = 3) -> Method
 def _view(model: Any, k: int, data: SplitData, name: str, points: int) -> MapView:
     drawn = for_plotting(model)
     parts = (data.train, data.y_train, data.test, data.y_test)
-    values = ProjectionValues.from_estimator(drawn, *parts, method=name, most_points=points, most_components=k)
+    values = ProjectionValues.from_estimator(drawn, *parts, most_points=points, most_components=k)
+    values = replace(values, method=name)
     train, test = (scores_of(drawn, rows)[:, :k] for rows in (data.train, data.test))
     judge = KNeighborsClassifier(min(NEIGHBOURS, len(train))).fit(train, data.y_train)
     predicted = judge.predict(test)

@@ -42,11 +42,9 @@ class VIPValues(FeatureValues):
     """Importance of each feature (`vip`); the mean of the squares is 1."""
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, names: Any = None, method: str | None = None
-    ) -> VIPValues:
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, names: Any = None) -> VIPValues:
         """Compute the importance; X, y are the rows that the transformer was fitted on, names those of its columns."""
-        called = method or name_of(estimator)
+        called = name_of(estimator)
         vip = getattr(reducer_of(estimator), "vip_", None)
         if vip is None:
             vip = importances(directions_of(estimator, called), explained_by(scores_of(estimator, X), y))
@@ -74,13 +72,13 @@ class SeparationValues(FeatureValues):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, between: Any, *, names: Any = None, method: str | None = None
+        cls, estimator: Any, X: Any, y: ArrayLike, between: Any, *, names: Any = None
     ) -> SeparationValues:
         """Compute the importance; rows of other classes than the two labels of `between` are not used."""
         of_pair = rows_seen(estimator, X)[np.flatnonzero(np.isin(np.asarray(y), list(between)))]
         found = reducer_of(estimator).explain(of_pair, between).importances
         first, second = map(str, between)
-        return cls(method or name_of(estimator), feature_names(X, names), found, (first, second))
+        return cls(name_of(estimator), feature_names(X, names), found, (first, second))
 
     def chart(self, count: int = 12) -> Chart:
         """Return the most important features as bars; for a spectrum, all features as a line."""

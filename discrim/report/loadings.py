@@ -46,7 +46,6 @@ class LoadingsValues:
         X: Any,
         *,
         names: Any = None,
-        method: str | None = None,
         most_components: int = MOST_COMPONENTS,
         linear: bool = True,
     ) -> LoadingsValues:
@@ -64,9 +63,7 @@ class LoadingsValues:
         known = loadings[:k] if fits and loadings is not None else None
         own_names = names if names is not None or X.shape[1] == d else [f"f{at}" for at in range(d)]
         given = feature_names(X if own_names is None else seen, own_names)
-        return cls(
-            method or name_of(estimator), component_names(estimator, k), given, known, correlations(scores, seen)
-        )
+        return cls(name_of(estimator), component_names(estimator, k), given, known, correlations(scores, seen))
 
     @property
     def spectrum(self) -> Array | None:

@@ -55,7 +55,6 @@ class MarginValues:
         y_test: ArrayLike | None = None,
         *,
         n_components: int | None = None,
-        method: str | None = None,
         most_rows: int = MOST_ROWS,
     ) -> MarginValues:
         """Compute margins of the test rows to the class means of the fitted rows X; without test rows, of X.
@@ -73,8 +72,7 @@ class MarginValues:
         fitted, seen = (scores_of(estimator, rows)[:, :n_components] for rows in (X, judged))
         after = relative_margins(fitted, codes[0], seen, labels)
         kept = np.isfinite(before) & np.isfinite(after)
-        name = method or name_of(estimator)
-        return cls(name, classes, labels[kept], before[kept], after[kept], len(codes[-1]), held_out)
+        return cls(name_of(estimator), classes, labels[kept], before[kept], after[kept], len(codes[-1]), held_out)
 
     def of_class(self, number: int) -> tuple[Array, Array]:
         """Return the margins of a class before and after."""

@@ -43,14 +43,13 @@ class MonitoringValues:
         *,
         ids: Any = None,
         level: float = 0.95,
-        method: str | None = None,
     ) -> MonitoringValues:
         """Compute T² and SPE; X are the rows that the transformer was fitted on, X_new other rows or None."""
         judged = X if X_new is None else X_new
         model = RowLimits.fit(scores_of(estimator, X), rows_seen(estimator, X), level)
         t2, spe = model.distances(scores_of(estimator, judged), rows_seen(estimator, judged))
         limits = model.for_training_rows(spe) if X_new is None else (model.t2_limit, model.spe_limit)
-        return cls(method or name_of(estimator), row_ids(judged, ids), t2, spe, *limits, level, X_new is None)
+        return cls(name_of(estimator), row_ids(judged, ids), t2, spe, *limits, level, X_new is None)
 
     @property
     def beyond(self) -> Codes:

@@ -167,7 +167,6 @@ class ProjectionValues:
         X_test: Any = None,
         y_test: ArrayLike | None = None,
         *,
-        method: str | None = None,
         most_points: int = MOST_POINTS,
         most_components: int = MOST_COMPONENTS,
     ) -> ProjectionValues:
@@ -185,13 +184,12 @@ class ProjectionValues:
             for one, of_part in zip(scores, codes, strict=True)
         ]
         names = component_names(estimator, parts[0].scores.shape[1])
-        shown = method or name_of(estimator)
         placed = PlacedClasses.from_estimator(estimator, classes)
         test = parts[1] if len(parts) > 1 else None
         probable = tuple(
             probable_classes(estimator, rows, held_out=at == 0) for at, rows in enumerate((X, X_test)[: len(parts)])
         )
-        return cls(shown, classes, names, _labels(estimator, names), parts[0], test, placed, probable)
+        return cls(name_of(estimator), classes, names, _labels(estimator, names), parts[0], test, placed, probable)
 
     @property
     def parts(self) -> tuple[ProjectedRows, ...]:

@@ -62,7 +62,6 @@ class SpectrumValues:
         y: ArrayLike,
         *,
         chosen: int | None = None,
-        method: str | None = None,
         most_components: int = MOST_COMPONENTS,
     ) -> SpectrumValues:
         """Compute the values; X, y are the rows that the transformer was fitted on."""
@@ -79,7 +78,7 @@ class SpectrumValues:
         errors = apparent_errors(members.T @ decorrelated(centred) / counts[:, None], shares)
         eigenvalues, ratios = fitted_array(estimator, "eigenvalues_", "explained_variance_"), shares_of(estimator)
         return cls(
-            method or name_of(estimator),
+            name_of(estimator),
             None if eigenvalues is None else eigenvalues[:k],
             None if ratios is None else ratios[:k],
             scores,
