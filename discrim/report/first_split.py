@@ -209,8 +209,10 @@ def _method_view(line: Line, models: Models, names: Sequence[str], budget: PageB
     loadings = LoadingsValues.from_estimator(model, data.train, names=names, **shown)
     largest = models.model(models.largest)
     spectrum = SpectrumValues.from_estimator(largest, data.train, data.y_train, chosen=line.k)
-    name = {"method": line.method}
-    return MethodView(line, replace(margins, **name), replace(loadings, **name), replace(spectrum, **name))
+    name = line.method
+    return MethodView(
+        line, replace(margins, method=name), replace(loadings, method=name), replace(spectrum, method=name)
+    )
 
 
 # ---------------------------------------------------------------------- maps
