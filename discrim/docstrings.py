@@ -165,6 +165,32 @@ Parameters
 X : array, data frame or sparse matrix of shape (n_samples, n_features)
     Samples.
 """,
+    "streamed": """\
+{of_rows}
+y : array of shape (n_samples,)
+    Class labels; not used by PCA.
+classes : array, default=None
+    All labels that the stream may contain, to raise an error for others.
+sample_weight : array of shape (n_samples,), default=None
+    Sample weights.
+
+Returns
+-------
+self : object
+    The estimator with all rows so far.
+""",
+    "explained": """\
+{of_rows}
+between : pair of class labels, default=None
+    Explain the log odds of the first label against the second; None for each row's two most probable classes.
+
+Returns
+-------
+explanation : Explanation
+    Effects of one standard deviation of each column, `log_odds` (n_samples, n_features) and `positions` (n_samples,
+    n_components_, n_features); the two classes `first` and `second` of each row; and `importances`, the mean absolute
+    effect over the rows.
+""",
     "predicted": """\
 {of_rows}
 

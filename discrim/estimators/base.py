@@ -294,21 +294,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     ) -> Self:
         """Add rows to the statistics; the directions are computed on first use.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
-        y : array of shape (n_samples,), default=None
-            Class labels; not used by PCA.
-        classes : array, default=None
-            All labels that the stream may contain, to raise an error for others.
-        sample_weight : array of shape (n_samples,), default=None
-            Sample weights.
-
-        Returns
-        -------
-        self : object
-            The estimator with all rows so far.
+        {streamed}
         """
         gathering = self._gathering()
         so_far: Statistics | None = vars(self).get("_statistics")
@@ -396,21 +382,10 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         """Compute how much each column moves each row, as `PosteriorMap.explain` does.
 
         Effects are those of one standard deviation of the column over the training rows. In a linear method the effect
-        on the components is the same for all rows.
+        on the components is the same for all rows. For methods that do not predict, `log_odds`, `first` and `second`
+        are None.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
-        between : pair of class labels, default=None
-            Explain the log odds of the first label against the second; None for each row's two most probable classes.
-
-        Returns
-        -------
-        explanation : Explanation
-            `log_odds` (n_samples, n_features), `positions` (n_samples, n_components_, n_features), the classes `first`
-            and `second` of each row, and `importances`, the mean over the rows. For methods that do not predict,
-            `log_odds`, `first` and `second` are None.
+        {explained}
         """
         table = self._fitted_table(X)
         effects = np.asarray(self.components_, dtype=np.float64) * fitted_deviations(self)

@@ -277,21 +277,7 @@ class MapOfStatistics(BaseEstimator, ABC):
         and landmarks are chosen on them; from then on moments of the landmarks' features are summed and rows are not
         kept. With kernel="linear", moments are summed from the start.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
-        y : array of shape (n_samples,)
-            Class labels.
-        classes : array, default=None
-            All labels that the stream may contain, to raise an error for others.
-        sample_weight : array of shape (n_samples,), default=None
-            Sample weights.
-
-        Returns
-        -------
-        self : object
-            The estimator with all rows so far.
+        {streamed}
         """
         self._check_parameters()
         if not (self._is_linear or self._has_landmarks):

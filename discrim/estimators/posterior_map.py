@@ -418,19 +418,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         times the standard deviation of the column over the training rows. The log odds are those of softmax(a/T),
         before `predict_proba` mixes in the share 1/n of all classes.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Samples.
-        between : pair of class labels, default=None
-            Explain the log odds of the first label against the second; None for each row's two most probable classes.
-
-        Returns
-        -------
-        explanation : Explanation
-            `log_odds` (n_samples, n_features) and `positions` (n_samples, n_components_, n_features) are the effects of
-            one standard deviation of each column. `first` and `second` are the two classes of each row, and
-            `importances` is the mean absolute effect on the log odds.
+        {explained}
         """
         scores = self._scores(X)[0]
         if "_column_deviations" not in vars(self):
