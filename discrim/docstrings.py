@@ -28,6 +28,7 @@ Kind = TypeVar("Kind", bound=type)
 
 _PLACE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
 _START = re.compile(r"^(?=\w+_ : |\w+: |\{)", re.MULTILINE)  # of an entry
+_NAME = re.compile(r"^ *(\w+) ?: ", re.MULTILINE)  # at the start of an entry
 _SHORT = re.compile(r"^( *)(\w+): (.*)$", re.MULTILINE)  # an entry without its type
 
 _NAMES = {  # of parameters and attributes, by their type
@@ -213,14 +214,17 @@ probabilities : array of shape (n_samples, n_classes)
 def fill(text: str | None, common: Mapping[str, str]) -> str | None:
     """Return a docstring with its lines {like_this} replaced; None if Python runs without docstrings."""
     while text is not None and (place := next((one for one in _PLACE.finditer(text) if one[2] in common), None)):
-        entries = _START.split(dedent(common[place[2]]))
-        missing = "".join(one for one in entries if not re.search(rf"^ *{_name(one)} ?: ", text, re.MULTILINE))
+        described = set(_NAME.findall(text))
+        missing = "".join(entry for name, entry in _entries(common[place[2]]) if name not in described)
         text = text[: place.start()] + indent(missing, place[1]).rstrip() + text[place.end() :]
     return text
 
 
-def _name(entry: str) -> str:
-    return re.escape(re.split(" ?: ", entry, maxsplit=1)[0])
+@lru_cache
+def _entries(paragraph: str) -> list[tuple[str | None, str]]:
+    """Return the entries of a paragraph with their names, if they have one."""
+    entries = _START.split(dedent(paragraph))
+    return [(found[1] if (found := _NAME.match(entry)) else None, entry) for entry in entries]
 
 
 def fill_estimator(cls: Any) -> None:

@@ -225,7 +225,7 @@ class ScreenedPCA(Reducer):
 
     References
     ----------
-    Bair, Hastie, Paul and Tibshirani, "Prediction by supervised principal components" (2006), with F in the
+    Bair, Hastie, Paul and Tibshirani, "Prediction by supervised principal components" (2006), with F
     replacing the univariate regression coefficient.
 
     Examples
