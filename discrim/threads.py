@@ -53,19 +53,15 @@ def _libraries() -> tuple[list[_Library], list[_Library]]:
         if found.user_api != "blas":
             continue
         is_local = found.internal_api == "mkl" or getattr(found, "threading_layer", "") == "openmp"
-        raw = None if is_local or found.internal_api != "openblas" else _openblas(found.dynlib)
-        library = raw or _Library(found.get_num_threads, found.set_num_threads)
+        library = _Library(found.get_num_threads, found.set_num_threads)
+        for before, after in _AFFIXES if found.internal_api == "openblas" and not is_local else ():
+            if hasattr(found.dynlib, f"{before}openblas_set_num_threads{after}"):
+                # OpenBLAS's own functions, because threadpoolctl ignores all threads but the first that sets a number
+                names = (f"{before}openblas_{verb}_num_threads{after}" for verb in ("get", "set"))
+                library = _Library(*(getattr(found.dynlib, name) for name in names))
+                break
         (of_thread if is_local else of_process).append(library)
     return of_process, of_thread
-
-
-def _openblas(library: Any) -> _Library | None:
-    """Return OpenBLAS's own functions, because threadpoolctl ignores all threads but the first that sets a number."""
-    for before, after in _AFFIXES:
-        if hasattr(library, f"{before}openblas_set_num_threads{after}"):
-            names = (f"{before}openblas_{verb}_num_threads{after}" for verb in ("get", "set"))
-            return _Library(*(getattr(library, name) for name in names))
-    return None
 
 
 def _set_to_one(libraries: list[_Library]) -> _Settings:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -149,19 +150,49 @@ class Problem:
         rows = rows if needs.class_weight is None else needs.weighted(rows)
         plan = needs.coordinates or _chosen_plan(rows, needs, request, groups)
         margins = Margins() if needs.margins is None else needs.margins(rows)
-        coarse = plan.build(rows, margins, leading=needs.directions == "leading")
+        pose = partial(cls._in_basis, rows=rows, needs=needs, request=request, groups=groups)
+        basis = plan.build(rows, margins, leading=needs.directions == "leading")
+        if needs.directions == "all" and basis.can_resolve and not basis.is_resolved:
+            basis = plan.build(rows, margins, resolve=True)
+        return pose(basis, in_finer=lambda: pose(plan.build(rows, margins, resolve=True)))
 
-        def in_basis(basis: Basis) -> Problem:
-            moments, folds = _moments_and_folds(basis, needs, groups)
-            shape = moments.n_rows, rows.shape[1]
-            given = {"request": request, "shape": shape, "dtype": rows.X.dtype, "groups": groups, "folds": folds}
-            return cls(needs=needs, basis=basis, moments=moments, in_finer=finer, **given)
-
-        def finer() -> Problem:
-            return in_basis(plan.build(rows, margins, resolve=True))
-
-        needs_finer = needs.directions == "all" and coarse.can_resolve and not coarse.is_resolved
-        return finer() if needs_finer else in_basis(coarse)
+    @classmethod
+    def _in_basis(
+        cls,
+        basis: Basis,
+        rows: LabelledRows,
+        needs: Needs,
+        request: Request,
+        groups: NDArray[Any] | None,
+        in_finer: Callable[[], Problem] | None = None,
+    ) -> Problem:
+        """Build from rows in their coordinates, with the folds if a choice uses them."""
+        folding, folds, moments, emphasis = needs.folds, None, None, None
+        # folds that choose nothing must not change the last digits of a fit
+        if folding is not None and folding.statistics == "choose":
+            # raised again where the folds are needed, after more serious errors
+            with contextlib.suppress(ValueError):
+                folds = Folds(basis.points, splits_of(basis.original, folding.cv, folding.random_state, groups))
+        keep: str = "means" if isinstance(basis, Products) else needs.scatter
+        if folds is not None and folds.splits.divide and keep == "pooled":
+            first = folds.training_sets[0]
+            assert first.tested is not None
+            moments = first.training + first.tested
+        elif keep == "weighted" and needs.scatter_weights is not None:
+            keep, emphasis = "pooled", needs.scatter_weights(basis.points.class_totals)
+        if moments is None:
+            moments = ClassMoments.from_rows(basis.points, keep=keep, emphasis=emphasis, doubles=False)
+        return cls(
+            needs=needs,
+            basis=basis,
+            moments=moments,
+            request=request,
+            shape=(moments.n_rows, rows.shape[1]),
+            dtype=rows.X.dtype,
+            groups=groups,
+            folds=folds,
+            in_finer=in_finer,
+        )
 
     @classmethod
     def from_statistics(
@@ -259,21 +290,3 @@ def _chosen_plan(rows: LabelledRows, needs: Needs, request: Request, groups: NDA
         why_all=needs.matrix,
         can_sample=rows.is_sparse and needs.scatter != "each" and by_content_alone,
     )
-
-
-def _moments_and_folds(basis: Basis, needs: Needs, groups: NDArray[Any] | None) -> tuple[ClassMoments, Folds | None]:
-    """Return the statistics of rows in a basis, and the folds if a choice uses them."""
-    folding, folds, emphasis = needs.folds, None, None
-    # folds that choose nothing must not change the last digits of a fit
-    if folding is not None and folding.statistics == "choose":
-        # raised again where the folds are needed, after more serious errors
-        with contextlib.suppress(ValueError):
-            folds = Folds(basis.points, splits_of(basis.original, folding.cv, folding.random_state, groups))
-    keep: str = "means" if isinstance(basis, Products) else needs.scatter
-    if folds is not None and folds.splits.divide and keep == "pooled":
-        first = folds.training_sets[0]
-        assert first.tested is not None
-        return first.training + first.tested, folds
-    if keep == "weighted" and needs.scatter_weights is not None:
-        keep, emphasis = "pooled", needs.scatter_weights(basis.points.class_totals)
-    return ClassMoments.from_rows(basis.points, keep=keep, emphasis=emphasis, doubles=False), folds
