@@ -8,7 +8,7 @@ rows. The same description serves all solvers: as a d×d matrix, as a factor Z w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,45 +75,45 @@ class Spread:
         if self.class_weights.any():
             A += moments.scatter(self.class_weights)
         if self.pairs is not None and points is not None:
-            for part in block_slices(len(self.pairs.weight), points.shape[1]):
-                differences = self._differences(points, part, moments)
-                A += differences.T @ differences
+            for gaps, weights in self._pair_blocks(moments, points):
+                gaps *= np.sqrt(weights)[:, None]
+                A += gaps.T @ gaps
         return A
 
     def factor(self, moments: ClassMoments, points: LabelledRows) -> Array:
-        """Return Z with A = ZᵀZ: one row per sample, extra row and pair."""
-        parts = [self.rows]
-        if self.class_weights.any():
-            scales = np.sqrt(self._row_weights(points))[:, None]
-            parts.append(moments.residuals(points.X, points.codes) * scales)
-        if self.pairs is not None:
-            parts.append(self._differences(points, slice(None), moments))
-        return np.concatenate(parts)
+        """Return Z with A = ZᵀZ: one row per extra row, sample and pair."""
+        return np.concatenate([rows * np.sqrt(weights)[:, None] for rows, weights in self._blocks(moments, points)])
 
     def operator(self, moments: ClassMoments, points: LabelledRows) -> LinearOperator:
         """Return A as the operator v ↦ Av."""
-        product = (self._sparse_product if points.is_sparse else self._dense_product)(moments, points)
         d = points.shape[1]
-        return LinearOperator((d, d), matvec=lambda v: product(v).ravel(), matmat=product, dtype=np.float64)
 
-    def _dense_product(self, moments: ClassMoments, points: LabelledRows) -> Product:
-        """Return the product, block by block around the class means, with the accuracy of the statistics."""
-        weights = self._row_weights(points)
-
-        def product(V: Array) -> Array:
-            V = V.reshape(points.shape[1], -1)
-            result = self.rows.T @ (self.rows @ V)
-            if self.class_weights.any():
-                for part in block_slices(*points.shape):
-                    block = moments.residuals(points.X[part], points.codes[part])
-                    result += block.T @ (weights[part, None] * (block @ V))
-            if self.pairs is not None:
-                for part in block_slices(len(self.pairs.weight), points.shape[1]):
-                    differences = self._differences(points, part, moments)
-                    result += differences.T @ (differences @ V)
+        def dense_product(V: Array) -> Array:
+            """Sum block by block around the class means, with the accuracy of the statistics."""
+            V = V.reshape(d, -1)
+            result = np.zeros_like(V, dtype=np.float64)
+            for rows, weights in self._blocks(moments, points):
+                result += rows.T @ (weights[:, None] * (rows @ V))
             return result
 
-        return product
+        product = self._sparse_product(moments, points) if points.is_sparse else dense_product
+        return LinearOperator((d, d), matvec=lambda v: product(v).ravel(), matmat=product, dtype=np.float64)
+
+    def _blocks(self, moments: ClassMoments, points: LabelledRows) -> Iterator[tuple[Array, Array]]:
+        """Yield rows z and weights s with A = Σ s z zᵀ: the extra rows, then class-centred dense rows, then pairs."""
+        yield self.rows, np.ones(len(self.rows))
+        if self.class_weights.any():
+            weights = self._row_weights(points)
+            for part in block_slices(*points.shape):
+                yield moments.residuals(points.X[part], points.codes[part]), weights[part]
+        yield from self._pair_blocks(moments, points)
+
+    def _pair_blocks(self, moments: ClassMoments, points: LabelledRows) -> Iterator[tuple[Array, Array]]:
+        """Yield the differences of pairs and their weights; nothing if there are no pairs."""
+        if (pairs := self.pairs) is not None:
+            for part in block_slices(len(pairs.weight), points.shape[1]):
+                gaps = points.X[pairs.left[part]] - points.X[pairs.right[part]]
+                yield moments.scaled(gaps.toarray() if sp.issparse(gaps) else gaps), pairs.weight[part]
 
     def _sparse_product(self, moments: ClassMoments, points: LabelledRows) -> Product:
         """Return the product with centring as a correction by the class means, so a sparse X stays sparse."""
@@ -137,38 +137,21 @@ class Spread:
         return product
 
     def trace(self, moments: ClassMoments, points: LabelledRows) -> float:
-        """Compute tr A without forming it."""
+        """Compute tr A without forming it; for sparse rows, near the origin, the means' part is subtracted."""
+        if not points.is_sparse:
+            return float(sum(weights @ _squared_norms(rows) for rows, weights in self._blocks(moments, points)))
         total = float(np.vdot(self.rows, self.rows))
         if self.class_weights.any():
-            total += self._trace_of_rows(moments, points)
-        if self.pairs is not None and points.is_sparse:
+            mean_part = self.class_weights * moments.weights @ _squared_norms(moments.scaled(moments.means))
+            total += float(self._row_weights(points) @ _squared_norms(moments.scaled(points.X)) - mean_part)
+        if self.pairs is not None:
             differences = _incidence(self.pairs, points.shape[0]) @ moments.scaled(points.X)
             total += float(_squared_norms(differences).sum())
-        elif self.pairs is not None:
-            for part in block_slices(len(self.pairs.weight), points.shape[1]):
-                total += float(_squared_norms(self._differences(points, part, moments)).sum())
-        return total
-
-    def _trace_of_rows(self, moments: ClassMoments, points: LabelledRows) -> float:
-        """Compute Σ_i w_{y_i} ‖x_i − μ_{y_i}‖²; for sparse rows, near the origin, the means' part is subtracted."""
-        weights = self._row_weights(points)
-        if points.is_sparse:
-            mean_part = self.class_weights * moments.weights @ _squared_norms(moments.scaled(moments.means))
-            return float(weights @ _squared_norms(moments.scaled(points.X)) - mean_part)
-        total = 0.0
-        for part in block_slices(*points.shape):
-            total += float(weights[part] @ _squared_norms(moments.residuals(points.X[part], points.codes[part])))
         return total
 
     def _row_weights(self, points: LabelledRows) -> Array:
         weights = self.class_weights[points.codes]
         return weights if points.weights is None else weights * points.weights
-
-    def _differences(self, points: LabelledRows, part: slice, moments: ClassMoments) -> Array:
-        assert self.pairs is not None
-        gap = points.X[self.pairs.left[part]] - points.X[self.pairs.right[part]]
-        gap = gap.toarray() if sp.issparse(gap) else gap
-        return moments.scaled(gap) * np.sqrt(self.pairs.weight[part])[:, None]
 
 
 def total_spread(moments: ClassMoments) -> Spread:
