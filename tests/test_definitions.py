@@ -6,11 +6,6 @@ import pytest
 from estimators import CASES, QUIET, WITH_DEFAULTS, over
 from samples import labelled
 from scipy.linalg import eigh
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from discrim import PCA, BayesErrorPCA, HeteroscedasticLDA, MarginPCA, RegularizedLDA
 from discrim.core.coordinates.basis import Features
@@ -251,34 +246,3 @@ def test_imbalance_hurts_pca_alone():
     for pairs in ("all", "mean", "median"):
         assert first_axis(MarginPCA(1, pairs=pairs), *balanced) == 0
         assert first_axis(MarginPCA(1, pairs=pairs), *uneven) == 0
-
-
-def accuracies(reducer, X, y):
-    """Mean accuracy of four classifiers on one component over halves of the rows."""
-    classifiers = [
-        KNeighborsClassifier(1),
-        GaussianNB(),
-        DecisionTreeClassifier(min_samples_split=10, random_state=0),
-        LinearDiscriminantAnalysis(),
-    ]
-    found = []
-    for train, test in StratifiedShuffleSplit(5, test_size=0.5, random_state=0).split(X, y):
-        Z = reducer.fit(X[train], y[train]).transform(X)
-        found.append([model.fit(Z[train], y[train]).score(Z[test], y[test]) for model in classifiers])
-    return np.mean(found, axis=0)
-
-
-def test_the_papers_example_of_least_bayes_error():
-    """50 rows per class, N(0, Σ) and N((0.9, 0.9), Σ): the paper prints 50.9–61.0 % for PCA, 92.9–95.3 % for this.
-
-    The loud component (1, −1) holds nothing of the classes, the quiet one (1, 1) separates them: its best rule is
-    right in Φ(0.9·√2/(2·√0.1)) = 97.8 % of cases. The paper drew once, here the mean of five draws must hold.
-    """
-    rng, root = np.random.default_rng(0), np.linalg.cholesky([[1.0, -0.9], [-0.9, 1.0]])
-    y = np.repeat([0, 1], 50)
-    draws = [rng.standard_normal((100, 2)) @ root.T + 0.9 * y[:, None] for _ in range(5)]
-    by_variance = np.mean([accuracies(PCA(1), X, y) for X in draws], axis=0)
-    by_error = np.mean([accuracies(BayesErrorPCA(1), X, y) for X in draws], axis=0)
-    assert (np.abs(by_variance - 0.5) < 0.11).all()
-    assert (by_error >= 0.929).all()
-    assert by_error[-1] == pytest.approx(0.978, abs=0.02)

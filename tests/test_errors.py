@@ -296,6 +296,39 @@ CALLS = {
         ValueError,
         "'when'",
     ),
+    "a bad cell behind rows of weight zero": (
+        lambda: MarginPCA(pairs="mean").fit(BAD, Y, sample_weight=1.0 * (ROWS > 3)),
+        ValueError,
+        "row 7, column 2",
+    ),
+    "a bad cell back": (lambda: PCA(2).fit(X).inverse_transform([[0.0, np.nan]]), ValueError, "row 0, column 1"),
+    "a text column of a frame": (
+        lambda: FisherLDA().fit(FRAME.assign(colour="red"), Y),
+        ValueError,
+        "row 0, column 'colour'",
+    ),
+    "a missing cell of a frame": (
+        lambda: FisherLDA().fit(FRAME.convert_dtypes().replace({"c": {X[4, 2]: pd.NA}}), Y),
+        ValueError,
+        "row 4, column 2",
+    ),
+    **{
+        f"{kind} in a {'frame' if make is pd.DataFrame else 'table'}": (
+            lambda kind=kind, make=make: PCA(1).fit(make(ROWS.reshape(30, 2).astype(kind))),
+            ValueError,
+            "dates or times",
+        )
+        for kind in ("M8[s]", "m8[s]")
+        for make in (np.asarray, pd.DataFrame)
+    },
+    **{
+        f"all directions of a large sparse table by {model}": (
+            lambda model=model: model.fit(sp.eye_array(5001, 5002, format="csr"), np.arange(5001) % 2),
+            ValueError,
+            named,
+        )
+        for model, named in ((MarginPCA(), "n_components"), (BayesErrorPCA(2), "columns"))
+    },
     "a path to transform": (lambda: PCA(2).fit(X).transform("rows.csv"), TypeError, "path"),
     # differences that a method needs
     "equal rows for KernelMap": (lambda: KernelMap().fit(EQUAL), ValueError, "equal"),
@@ -423,6 +456,24 @@ CALLS = {
         ValueError,
         r"\by\b",
     ),
+    "missing text labels of pandas": (
+        lambda: FisherLDA().fit(X, pd.array(["a", pd.NA] * 30, dtype="string")),
+        ValueError,
+        "row 1",
+    ),
+    "missing times among labels": (
+        lambda: FisherLDA().fit(X, np.array([pd.NaT, "a"] * 30, dtype=object)),
+        ValueError,
+        "30 labels",
+    ),
+    **{
+        f"{named} after numbers in a stream": (
+            lambda labels=labels: FisherLDA().partial_fit(X, Y).partial_fit(X, labels),
+            ValueError,
+            f"numbers.*{named}",
+        )
+        for named, labels in (("text", Y.astype(str)), ("bools", Y == 1))
+    },
     "labels outside the named classes": (
         lambda: FisherLDA().partial_fit(X[Y < 2], Y[Y < 2], classes=[0, 1]).partial_fit(X, Y),
         ValueError,
@@ -553,6 +604,16 @@ CALLS = {
     "a choice set in a stream": (stream(RegularizedLDA(1, shrinkage=0.1), shrinkage="cv"), ValueError, "tatistics"),
     "a weight set in a stream": (stream(MaximumMarginCriterion(1), weight=-3.0), ValueError, "weight"),
     "pairs set in a stream": (stream(MarginPCA(1, pairs="mean"), pairs="median"), ValueError, "pairs"),
+    "columns in another order in a stream": (
+        lambda: FisherLDA().partial_fit(FRAME, Y).partial_fit(FRAME[list("dcba")], Y),
+        ValueError,
+        "order",
+    ),
+    "fewer columns in a stream": (
+        lambda: FisherLDA().partial_fit(X, Y).partial_fit(X[:, :3], Y),
+        ValueError,
+        r"X .*3 .*FisherLDA.*4",
+    ),
     # statistics
     "moments kept in two ways": (lambda: MOMENTS + ClassMoments.of(X, Y, keep="each"), ValueError, "add"),
     "moments of other columns": (lambda: MOMENTS + ClassMoments.of(X[:, :3], Y), ValueError, "4 and 3 features"),

@@ -206,6 +206,12 @@ def test_constant_and_dependent_columns_add_no_rank(case, table, kind):
             assert fitted.rank_ == rank or (name == "sum" and case.name == "margin-pca-median")
 
 
+@pytest.mark.parametrize("rank", [1, 7, 40])
+def test_the_rank_of_many_columns_is_counted_though_few_components_are_wanted(rank):
+    rng = np.random.default_rng(rank)
+    assert PCA(1).fit(rng.standard_normal((200, rank)) @ rng.standard_normal((rank, 100))).rank_ == rank
+
+
 # ---------------------------------------------------------------------- scales
 
 

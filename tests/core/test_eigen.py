@@ -1,15 +1,25 @@
-"""Leading directions of a matrix, a factor and an operator agree, in descending order and with fixed signs."""
+"""Signs, order and number of directions."""
 
 import literal
 import numpy as np
+import pytest
+from geometry import most_turned
 
 from discrim.core.eigen import (
     descending,
     kept_count,
+    spectrum_of_matrix,
     with_fixed_signs,
 )
 
-EPS = float(np.finfo(float).eps)
+
+def test_an_indefinite_matrix_keeps_negative_values_and_drops_what_it_does_not_touch():
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 6)))[0]
+    A = (Q * [3.0, 1.0, 0.0, 0.0, -0.5, -2.0]) @ Q.T
+    found = spectrum_of_matrix(A, None, precision=float(np.finfo(float).eps), definite=False)
+    np.testing.assert_allclose(found.values, [3.0, 1.0, -0.5, -2.0], atol=1e-12)
+    assert most_turned(found.directions, Q.T[[0, 1, 4, 5]]) < 1e-9
+    assert (found.rank, found.total) == (4, pytest.approx(4.0))
 
 
 def test_signs():

@@ -6,15 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, scale
+from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -109,16 +105,6 @@ def test_categories_that_do_not_occur_are_no_classes():
     assert list(tight().fit(X_IRIS, y).classes_) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_remember_their_columns(frame):
-    table = frame({name: X_IRIS[:, k] for k, name in enumerate("abcd")})
-    model = tight().fit(table, Y_IRIS)
-    assert list(model.feature_names_in_) == list("abcd")
-    np.testing.assert_array_equal(model.predict(table), tight().fit(X_IRIS, Y_IRIS).predict(X_IRIS))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(table[["b", "a", "c", "d"]])
-
-
 def test_weights_count_as_rows_and_zeros_as_none():
     weights = np.random.default_rng(0).integers(0, 3, 150)
     once = tight().fit(X_IRIS, Y_IRIS, sample_weight=weights)
@@ -177,13 +163,6 @@ def test_other_numbers_are_converted(dtype):
     X = (X[:200] > 8).astype(dtype)
     expected = tight(tol=1e-6).fit(X.astype(float), y[:200])
     np.testing.assert_allclose(tight(tol=1e-6).fit(X, y[:200]).coef_, expected.coef_, atol=1e-6)
-
-
-def test_a_pipeline_a_grid_and_folds():
-    model = make_pipeline(StandardScaler(), CrammerSingerSVC(random_state=0))
-    grid = GridSearchCV(model, {"crammersingersvc__C": [0.01, 1.0]}, cv=3).fit(*load_wine(return_X_y=True))
-    assert grid.best_score_ > 0.95
-    assert cross_val_score(clone(model), *load_wine(return_X_y=True), cv=3).mean() > 0.95
 
 
 def test_real_text():

@@ -41,18 +41,6 @@ def test_a_doubled_column_does_not_hide_a_feature_in_small_units(model, unit, dt
     assert model.rank_ == 2
 
 
-@pytest.mark.filterwarnings("ignore:The within-class scatter is singular")
-@pytest.mark.parametrize(
-    "model", [FisherLDA(), RegularizedLDA(shrinkage=0.1), BayesErrorLDA(1, shrinkage=0.1)], ids=str
-)
-def test_equal_rows_within_classes_are_one_row_each(model):
-    for seed in range(10):
-        points = np.random.default_rng(seed).normal(size=(2, 6))
-        twice = np.repeat([0, 1], 2)
-        once, repeated = (model.fit(points[i], i).components_.copy() for i in (np.array([0, 1]), twice))
-        np.testing.assert_allclose(repeated, once, rtol=1e-8, atol=1e-10)
-
-
 @pytest.mark.parametrize("factor", [1.0, 1e200, 1e-200])
 def test_inverse_transform_with_features_in_very_different_units(factor):
     X = sample(d=3) * [1e5, 1, 1e-5] * factor
@@ -111,13 +99,6 @@ def test_the_number_of_discriminants_may_differ_along_the_path():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert 1 <= RegularizedLDA("cv").fit(X, labels).n_components_ <= 3
-
-
-def test_a_graded_wide_table_is_solved_and_warned_of_once():
-    X = np.random.default_rng(0).normal(size=(60, 300)) * np.logspace(0, -6, 300)
-    with pytest.warns(UserWarning, match="singular") as caught:
-        FisherLDA().fit(X, y)
-    assert len(caught) == 1
 
 
 def test_moments_take_what_fits_take():

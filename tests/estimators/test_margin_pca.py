@@ -40,21 +40,6 @@ def test_with_many_classes_all_pairs_turn_into_pca():
     assert angles[0] > 5 * angles[2]
 
 
-@pytest.mark.parametrize("enemies", ["each", "any"])
-def test_whole_weights_of_nearest_enemies_are_multiplicities_of_their_pairs(enemies):
-    """A pair found from one side counts w_i, i the row that found it; a mutual pair w_i + w_j − 1."""
-    X, y = labelled(20, 3)
-    w = 1 + np.arange(20) % 3
-    found = [set(literal.nearest_pairs(X, y, enemies))]
-    A = np.zeros((3, 3))
-    for i, j in found[0]:
-        finders = [a for a, b in ((i, j), (j, i)) if finds(X, y, a, b, enemies)]
-        weight = w[i] + w[j] - 1 if len(finders) == 2 else w[finders[0]]
-        A += weight * np.outer(X[i] - X[j], X[i] - X[j])
-    fitted = MarginPCA(pairs="nearest", enemies=enemies, ties="lowest").fit(X, y, sample_weight=w)
-    np.testing.assert_allclose(spread_of(fitted, w.sum()), A, atol=1e-10)
-
-
 def finds(X, y, i, j, enemies):
     """Return True if j is the nearest enemy of row i (of its class, or of all)."""
     candidates = [k for k in range(len(X)) if (y[k] == y[j] if enemies == "each" else y[k] != y[i])]

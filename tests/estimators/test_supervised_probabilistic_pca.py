@@ -24,7 +24,9 @@ def test_em_never_falls_and_ends_where_the_fit_is(n_classes, k):
     X, y = labelled(40, 5, n_classes, seed=1)
     centred, U = X - X.mean(axis=0), literal.label_contrasts(y)
     states = list(em(centred, U, k, 600))
-    likelihoods = [literal.joint_log_likelihood(centred, U, *state) for state in states]
+    likelihoods = [
+        literal.joint_log_likelihood(centred, U, *state) for state in [*states[:20], *states[20::20], states[-1]]
+    ]
     assert (np.diff(likelihoods) > -1e-10).all()
     fitted = SupervisedProbabilisticPCA(k).fit(X, y)
     assert fitted.log_likelihood_ >= likelihoods[-1] - 1e-9
