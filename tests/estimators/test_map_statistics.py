@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
@@ -43,6 +44,14 @@ def same(one, other, X):
 def parts_of(make, X, y, cuts, weights):
     order = [np.asarray(part) for part in np.split(np.arange(len(y)), cuts)]
     return [(make(X[at]), y[at], weights[at]) for at in order[::-1]]
+
+
+@pytest.mark.usefixtures("few_rows_are_many")
+def test_a_given_classifier_is_fitted_to_all_of_many_rows():
+    X, y = rings(500)
+    model = PosteriorMap(2, classifier=GaussianNB()).fit(X, y)
+    assert model.kernel_.name == "GaussianNB"
+    assert "500 rows" in model.solver_
 
 
 @pytest.mark.usefixtures("few_rows_are_many")
