@@ -56,7 +56,7 @@ from discrim.estimators.pipeline import linear_map
 from discrim.model_file import FORMAT, UNFITTED
 from discrim.tables.table_error import quoted
 from discrim.tables.validation import PartError
-from discrim.tables.warn_once import columns_in_order
+from discrim.warn_once import columns_in_order
 
 FAN_IN, ROUNDS = 8, 3  # statistics that one task adds, and how many times: 4,096 partitions send eight to the driver
 FOUND = "at int, found binary"

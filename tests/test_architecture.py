@@ -16,7 +16,7 @@ from discrim.registry import PUBLIC, load_target
 PACKAGE = Path(discrim.__file__).parent
 # A package imports from the lines above its own, or from other packages in its line.
 LAYERS = [
-    ["registry", "docstrings", "decompositions", "threads", "plain_format"],
+    ["registry", "docstrings", "decompositions", "threads", "plain_format", "warn_once"],
     ["tables"],
     ["core"],
     ["engines"],

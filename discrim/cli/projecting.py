@@ -50,8 +50,8 @@ from discrim.evaluation.results import ITSELF
 from discrim.evaluation.wording import rows_times
 from discrim.tables.source import TableSource
 from discrim.tables.table_error import plural, quoted
-from discrim.tables.warn_once import columns_in_order
 from discrim.tables.writing import write_table, written_ending
+from discrim.warn_once import columns_in_order
 
 DEFAULT = next(iter(METHODS))
 CALIBRATED = 20_000  # rows of a table in parts, with which probabilities and limits are estimated

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from discrim.core.moments.class_moments import rounding_share
 from discrim.decompositions import eigh, largest_eigenpairs, largest_eigenpairs_by_products, svd
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 SPARE = 10  # additional vectors in a block

@@ -15,8 +15,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.docstrings import public_estimator
+from discrim.estimators.fitting import unchanged_if_it_fails
 from discrim.tables.check_parameters import Constraints, check_parameters, number, whole
-from discrim.tables.validation import checked_table, require_finite, require_representable, unchanged_if_it_fails
+from discrim.tables.validation import checked_table, require_finite, require_representable
 
 Array = NDArray[np.float64]
 LOW, HIGH = 0.1, 0.9  # range in which the sigmoid is not flat

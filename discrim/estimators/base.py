@@ -41,6 +41,7 @@ from discrim.estimators.fitting import (
     solved,
     statistics_of_moments,
     streamed,
+    unchanged_on_failure,
     warn_of_new_stream,
 )
 from discrim.estimators.parts import fit_within
@@ -58,10 +59,9 @@ from discrim.tables.validation import (
     require_no_groups,
     require_representable,
     require_two_classes,
-    unchanged_on_failure,
 )
-from discrim.tables.warn_once import collected_warnings, issue_once
 from discrim.threads import on_one_blas_thread
+from discrim.warn_once import collected_warnings, issue_once
 
 Array = NDArray[np.float64]
 STREAMED_SPARSE_COLUMNS = 5_000  # because a stream keeps a d×d scatter

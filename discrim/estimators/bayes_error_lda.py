@@ -30,7 +30,7 @@ from discrim.estimators.discriminant import (
 )
 from discrim.estimators.fitting import fitted_attribute, solved
 from discrim.tables.check_parameters import FLAG, Constraints, whole
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 PAIRED_CLASSES = 1_000  # with more classes, the pairs of this many classes represent all

@@ -31,7 +31,7 @@ from discrim.tables.check_parameters import COUNT, FLAG, GAPS, SHARE, Constraint
 from discrim.tables.foreign_arrays import as_given
 from discrim.tables.rows import projected
 from discrim.tables.validation import require_representable
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 SCORES_AT_ONCE = 2**22  # rows × classes held while predicting

@@ -24,7 +24,7 @@ from discrim.estimators.base import Reducer
 from discrim.estimators.fitting import solved
 from discrim.estimators.solution import BEYOND_RANGE, Solution
 from discrim.tables.check_parameters import COUNT, POSITIVE, Constraints, whole
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 

@@ -1,8 +1,11 @@
-"""Parts of a fit shared by all methods: fitted attributes, callbacks, columns and samples of statistics."""
+"""Parts of a fit shared by all methods: fitted attributes, callbacks, failures, columns and samples of statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +21,8 @@ from discrim.estimators.solution import Solution
 from discrim.tables.check_parameters import plain_count
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import require_two_classes
-from discrim.tables.warn_once import warn
 from discrim.threads import one_blas_thread
+from discrim.warn_once import collected_warnings, issue_once, warn
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -47,6 +50,49 @@ def fit_with_callbacks(fit: Callable[..., Any], estimator: Any, *given: Any) -> 
         return result
 
     return with_callbacks(task)(estimator)
+
+
+_callers_errors: ContextVar[Any] = ContextVar("callers_errors", default=None)
+
+
+@contextmanager
+def numpy_as_the_caller_has_it() -> Iterator[None]:
+    """Run a caller's own code within a fit: numpy warns there, or raises, as before the fit."""
+    with np.errstate(**(_callers_errors.get() or {})):
+        yield
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Restore the model if a fit fails: an earlier fit, its columns, a stream so far.
+
+    Warnings are issued at the end, each kind once; a warning that the caller made an error is a failure, too.
+    """
+    before = dict(vars(estimator))
+    token = _callers_errors.set(np.geterr())
+    try:
+        # what overflows is found where results leave, and named there; numpy's words would say neither row nor remedy
+        with collected_warnings() as collected, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            yield
+        if collected:
+            issue_once(collected)
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+    finally:
+        _callers_errors.reset(token)
+
+
+def unchanged_if_it_fails(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method: the model is restored if it fails."""
+
+    @functools.wraps(fit)
+    def guarded(estimator: Any, *given: Any, **named: Any) -> Any:
+        with unchanged_on_failure(estimator):
+            return fit(estimator, *given, **named)
+
+    return guarded
 
 
 class fitted_attribute:  # noqa: N801 - used as a decorator

@@ -20,6 +20,7 @@ from discrim.core.posterior_rule import CHOICE_LANDMARKS, choose_kernel
 from discrim.decompositions import eigh
 from discrim.docstrings import public_estimator
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
+from discrim.estimators.fitting import unchanged_if_it_fails
 from discrim.estimators.map_statistics import drawn_seed
 from discrim.estimators.posterior_map import LANDMARKS_WANTED
 from discrim.tables.check_parameters import POSITIVE, Constraints, check_parameters, named
@@ -30,7 +31,6 @@ from discrim.tables.validation import (
     require_finite,
     require_representable,
     require_two_classes,
-    unchanged_if_it_fails,
 )
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discrim.tables.validation import unchanged_if_it_fails
+from discrim.estimators.fitting import unchanged_if_it_fails
 from discrim.threads import on_one_blas_thread_throughout
 
 Array = NDArray[np.float64]

@@ -29,14 +29,13 @@ from discrim.core.problem import Needs
 from discrim.core.row_hash import HashKFold, seed_number
 from discrim.docstrings import public_estimator
 from discrim.estimators.base import Reducer
-from discrim.estimators.fitting import record_columns, rows_of_sample, solved, warn_of_new_stream
+from discrim.estimators.fitting import record_columns, rows_of_sample, solved, unchanged_on_failure, warn_of_new_stream
 from discrim.tables.rows import LabelledRows, block_slices
 from discrim.tables.validation import (
     labelled_rows,
     names_of,
     require_finite,
     require_known_labels,
-    unchanged_on_failure,
 )
 from discrim.threads import on_one_blas_thread
 

@@ -23,7 +23,7 @@ from discrim.estimators.solution import Solution, leading_directions
 from discrim.tables.check_parameters import COUNT, Constraints, named, number, plain_count
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import require_finite
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 MAX_ENEMY_PAIRS = 2**26  # pairs of nearest enemies: about 60 bytes each when they are merged, 4 GB

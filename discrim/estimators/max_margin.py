@@ -23,7 +23,7 @@ from discrim.estimators.solution import Solution
 from discrim.estimators.svc import SVM
 from discrim.tables.check_parameters import COUNT, Constraints
 from discrim.tables.rows import LabelledRows
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 SAME = 1e-6  # objectives that differ by less belong to one minimum, so that rounding does not choose between them

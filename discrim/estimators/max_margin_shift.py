@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from discrim.core.svm.shift import Shift, corrupted_rows, iterated_shift, margin_shift
 from discrim.docstrings import public_estimator
+from discrim.estimators.fitting import numpy_as_the_caller_has_it, unchanged_if_it_fails
 from discrim.estimators.pca import PCA
 from discrim.estimators.shift_search import (
     best_shift,
@@ -39,10 +40,8 @@ from discrim.tables.check_parameters import (
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
     checked_table,
-    numpy_as_the_caller_has_it,
     partly_labelled_rows,
     require_finite,
-    unchanged_if_it_fails,
 )
 from discrim.threads import on_one_blas_thread
 

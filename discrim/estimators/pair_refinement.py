@@ -31,7 +31,7 @@ from discrim.estimators.merging_rules import (
     merged,
     renumbered,
 )
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

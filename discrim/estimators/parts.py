@@ -31,8 +31,8 @@ from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.tables.check_parameters import BYTES, plain_count, require
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import checked_table, labelled_rows
-from discrim.tables.warn_once import warn
 from discrim.threads import on_one_blas_thread
+from discrim.warn_once import warn
 
 MAX_MEMORY = 8 * 2**30
 

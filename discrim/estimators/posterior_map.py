@@ -36,7 +36,7 @@ from discrim.core.posterior_rule import (
 from discrim.docstrings import public_estimator
 from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
-from discrim.estimators.fitting import fitted_attribute, solved, warn_of_few_rows
+from discrim.estimators.fitting import fitted_attribute, solved, unchanged_on_failure, warn_of_few_rows
 from discrim.estimators.map_statistics import AbsentAttribute, MapOfStatistics, require_rows_to_hold_out
 from discrim.estimators.parts import fit_within
 from discrim.tables.check_parameters import (
@@ -54,9 +54,8 @@ from discrim.tables.validation import (
     require_finite,
     require_representable,
     require_two_classes,
-    unchanged_on_failure,
 )
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 Rule = PosteriorRule | ClassifierRule | MeanRule

@@ -19,7 +19,7 @@ from discrim.core.cross_validation import best_temperature, calibrated
 from discrim.core.row_limits import RowLimits
 from discrim.docstrings import public_estimator
 from discrim.estimators.pca import PCA
-from discrim.tables.warn_once import columns_in_order, warn
+from discrim.warn_once import columns_in_order, warn
 
 Array = NDArray[np.float64]
 FOLDS = 5

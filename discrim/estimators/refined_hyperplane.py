@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.docstrings import public_estimator
+from discrim.estimators.fitting import unchanged_if_it_fails
 from discrim.estimators.merging_rules import MAX_FEATURES_TO_SPLIT, RULES, grouping_of
 from discrim.estimators.pair_refinement import Floats, Indices, Pair, Refinement, Rule, refinement
 from discrim.tables.check_parameters import (
@@ -36,9 +37,8 @@ from discrim.tables.validation import (
     require_finite,
     require_representable,
     require_two_classes,
-    unchanged_if_it_fails,
 )
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 
 @public_estimator

@@ -26,11 +26,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from discrim.core.svm.identical_rows import equal_rows
 from discrim.core.svm.shift import Shift, margin_shift
+from discrim.estimators.fitting import numpy_as_the_caller_has_it
 from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.pca import PCA
 from discrim.tables.check_parameters import named, require, require_transformer
 from discrim.tables.rows import LabelledRows
-from discrim.tables.validation import numpy_as_the_caller_has_it, require_representable
+from discrim.tables.validation import require_representable
 
 
 def trained_extractors(

@@ -25,7 +25,7 @@ from discrim.estimators.pca import PCA
 from discrim.estimators.solution import Solution, leading_directions
 from discrim.tables.check_parameters import COUNT, Constraints, named, plain_count, whole
 from discrim.tables.rows import LabelledRows
-from discrim.tables.warn_once import collected_warnings
+from discrim.warn_once import collected_warnings
 
 Array = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
 from discrim.docstrings import public_estimator
+from discrim.estimators.fitting import unchanged_if_it_fails
 from discrim.tables.check_parameters import PASSES, POSITIVE, Constraints, check_parameters, class_factors
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
@@ -19,7 +20,6 @@ from discrim.tables.validation import (
     require_finite,
     require_representable,
     require_two_classes,
-    unchanged_if_it_fails,
 )
 
 Floats = NDArray[np.float64]

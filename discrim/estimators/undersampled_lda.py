@@ -12,7 +12,7 @@ from discrim.core.problem import Problem
 from discrim.core.ratio import Ratio
 from discrim.decompositions import svd
 from discrim.estimators.discriminant import DiscriminantReducer
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 

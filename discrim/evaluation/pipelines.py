@@ -19,7 +19,7 @@ from discrim.evaluation.results import ITSELF, Cell
 from discrim.evaluation.trial import keep_groups, numbers_of_folds
 from discrim.registry import Method, Sizes
 from discrim.tables.labelled_table import LabelledTable
-from discrim.tables.warn_once import columns_in_order
+from discrim.warn_once import columns_in_order
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,10 @@ def labels_of(place: str, values: Sequence[Any]) -> list[Any]:
             f"{place}, row {absent[0] + 1}: {plural(len(absent), 'label')} missing. Leave these rows out before the "
             "file is written."
         )
-    if any(isinstance(label, bool | str) for label in labels):
+    kinds = {"number" if type(label) in (int, float) else type(label).__name__ for label in labels}
+    if len(kinds) > 1:
+        raise TableError(f"{place}: labels must be of one type; got {', '.join(sorted(kinds))}. Write all as text.")
+    if kinds != {"number"}:
         return labels
     whole = as_integers(labels)
     return [str(float(label)) for label in labels] if whole is None else list(whole)

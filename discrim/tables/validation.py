@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +22,6 @@ from sklearn.utils.validation import (
 from discrim.tables.check_parameters import WEIGHT_RANGE
 from discrim.tables.foreign_arrays import on_host
 from discrim.tables.rows import LabelledRows, PickedRows
-from discrim.tables.warn_once import collected_warnings, issue_once
 
 FLOATS = float, np.floating
 
@@ -396,49 +392,6 @@ def require_known_labels(seen: NDArray[Any], classes: NDArray[Any]) -> None:
             f"partial_fit got labels that are not among classes: {unknown[:5].tolist()}. Name every class that the "
             "stream may bring in classes, or leave classes=None."
         )
-
-
-_callers_errors: ContextVar[Any] = ContextVar("callers_errors", default=None)
-
-
-@contextmanager
-def numpy_as_the_caller_has_it() -> Iterator[None]:
-    """Run a caller's own code within a fit: numpy warns there, or raises, as before the fit."""
-    with np.errstate(**(_callers_errors.get() or {})):
-        yield
-
-
-@contextmanager
-def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Restore the model if a fit fails: an earlier fit, its columns, a stream so far.
-
-    Warnings are issued at the end, each kind once; a warning that the caller made an error is a failure, too.
-    """
-    before = dict(vars(estimator))
-    token = _callers_errors.set(np.geterr())
-    try:
-        # what overflows is found where results leave, and named there; numpy's words would say neither row nor remedy
-        with collected_warnings() as collected, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            yield
-        if collected:
-            issue_once(collected)
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-    finally:
-        _callers_errors.reset(token)
-
-
-def unchanged_if_it_fails(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method: the model is restored if it fails."""
-
-    @functools.wraps(fit)
-    def guarded(estimator: Any, *given: Any, **named: Any) -> Any:
-        with unchanged_on_failure(estimator):
-            return fit(estimator, *given, **named)
-
-    return guarded
 
 
 def partly_labelled_rows(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from discrim.tables.archive import labels_of
 from discrim.tables.read import read_features, read_table
 from discrim.tables.table_error import TableError
 
@@ -241,6 +242,12 @@ def test_labels_that_an_array_cannot_tell_apart_are_refused(tmp_path):
 
     pq.write_table(pa.table({"a": [1.0, 2, 3], "label": ["x", "x\0", "x"]}), tmp_path / "t.parquet")
     assert "zero character" in str(refusal(tmp_path / "t.parquet"))
+
+
+@pytest.mark.parametrize("values", [[1, "1"] * 3, [True, "True"] * 3, [0.5, False] * 3])
+def test_labels_of_two_types_are_refused(values):
+    with pytest.raises(TableError, match="one type"):
+        labels_of("t", values)
 
 
 # --- shapes ---------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from discrim.core.row_hash import row_hashes
 from discrim.core.spread import Margins, Spread
 from discrim.decompositions import eigh
 from discrim.tables.rows import LabelledRows
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 FEW_COLUMNS = 64  # up to here a trace by products is summed over columns

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from discrim.core.svm.crammer_singer_descent import Descent, DualProblem, Table, round_duals
 from discrim.core.svm.identical_rows import Groups, equal_rows
-from discrim.tables.warn_once import warn
+from discrim.warn_once import warn
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import pytest
 from samples import labelled
 
 from discrim import PCA, RefinedHyperplane
-from discrim.tables.warn_once import collected_warnings, issue_once, warn
+from discrim.warn_once import collected_warnings, issue_once, warn
 
 
 def caught_by(call):
