@@ -582,7 +582,10 @@ def _call(model: Any, method: str, X: Any) -> NDArray[Any]:
 
 
 def _plain(column: Any) -> NDArray[Any]:
-    return np.asarray(column.to_pylist()) if column.null_count == 0 else np.asarray(column.to_pylist(), dtype=object)
+    """Return labels or weights; as objects where some are null or numpy would cut the zeros at the end of texts."""
+    values = column.to_pylist()
+    cut = any(isinstance(value, str) and value.endswith("\0") for value in values)
+    return np.asarray(values, dtype=object if cut or column.null_count else None)
 
 
 def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0) -> Any:

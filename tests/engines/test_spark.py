@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from samples import labelled
 from sklearn.preprocessing import StandardScaler
+from typed_tables import FRAMES, REFUSED, outcome_of
 
 from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA
 
@@ -170,6 +171,36 @@ def test_columns_of_other_kinds_of_numbers(spark):
     )
     single = spark.createDataFrame(FRAME[list("abcd")].astype(np.float32))
     assert SparkReducer(model=PCA(2), inputCols=list("abcd")).fit(single).model.components_.dtype == np.float32
+
+
+NOT_IN_SPARK = {"half precision"}  # a type that it does not have
+AS_NUMBERS = {"numbers as text"}  # cells that files turn into numbers, and Spark does not
+
+
+@pytest.mark.parametrize("name", [name for name in FRAMES if name not in NOT_IN_SPARK])
+def test_typed_columns_are_one_table_in_spark_and_in_memory(spark, tmp_path, name):
+    import pyarrow.parquet as pq
+
+    from discrim.spark import SparkReducer
+
+    table, _ = FRAMES[name]
+    pq.write_table(table, tmp_path / "t.parquet")
+    *features, target = table.column_names
+
+    def fitted(model):
+        try:
+            return SparkReducer(model=model, inputCols=features, labelCol=target).fit(rows).model
+        except Exception as error:
+            raise ValueError from error
+
+    rows = spark.read.parquet(str(tmp_path / "t.parquet"))
+    frame = table.to_pandas()
+    found, wanted = outcome_of(fitted), outcome_of(lambda m: m.fit(frame[features], frame[target]))
+    if name in AS_NUMBERS:
+        assert found == REFUSED
+    elif found != REFUSED or wanted != REFUSED:
+        assert found[0] == wanted[0]
+        np.testing.assert_allclose(found[1], wanted[1], atol=2e-5)
 
 
 NAMES = list("abcd")
