@@ -89,3 +89,18 @@ def test_a_class_that_was_not_in_training_is_left_out(rng):
 
 
 # ---------------------------------------------------------------------- analytic estimates
+
+
+def test_inflation_is_never_below_one(rng):
+    raw, _ = parts_of(rng)
+    tight = [HeldOut.of(t, ClassMoments.of(t[y] + 0.1 * (z - t[y]), y)) for z, y, t in raw]
+    assert inflation(tight) == inflation([]) == 1.0
+
+
+@pytest.mark.parametrize("shares", [[0.25, 0.25, 0.5], [0.05, 0.15, 0.8]])
+def test_expected_means_are_centred_as_training_means(shares, rng):
+    trained = rng.standard_normal((3, 2))
+    trained -= shares @ trained
+    expected = HeldOut.expected(trained, np.eye(2), 5.0, np.array(shares), 60.0, 0.1)
+    np.testing.assert_allclose(shares @ expected.means, 0.0, atol=1e-14)
+    assert np.abs(expected.means - trained).max() > 0.01

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from discrim.estimators import merging_rules
 from discrim.estimators.merging_rules import (
@@ -12,13 +11,14 @@ from discrim.estimators.merging_rules import (
     RULES,
     Terms,
     discriminant,
+    grouping_of,
     groupings,
     groups_of,
+    merged,
     merged_pairs,
+    one_merged,
     two_group_splits,
 )
-
-numbers = st.floats(-5, 5).map(lambda x: round(x, 2))
 
 
 def variance(values):
@@ -188,3 +188,32 @@ def test_signs_of_weights_equal_up_to_rounding_are_deterministic(more):
     for weights, merged_set in (([2.0, -1.0, 1.0], [1]), ([2.1, -1.0, 1.0], [0])):  # gaps 2 + 2·more, −2, 0
         terms = Terms(np.array(weights), rows, positive, np.ones(4))
         assert MERGED_SET["sign"](terms).tolist() == merged_set
+
+
+@pytest.mark.parametrize("rule", MERGED_SET)
+def test_weights_of_rows_are_repetitions(rule):
+    for seed in range(10):
+        once = random_terms(seed)
+        times = np.random.default_rng(seed).integers(1, 4, size=len(once.rows))
+        weighted = Terms(once.weights, once.rows, once.positive, times.astype(float))
+        repeated = Terms(
+            once.weights, np.repeat(once.rows, times, axis=0), np.repeat(once.positive, times), np.ones(times.sum())
+        )
+        assert MERGED_SET[rule](weighted).tolist() == MERGED_SET[rule](repeated).tolist()
+
+
+def test_merged_columns_are_the_sums_of_their_group():
+    rng = np.random.default_rng(0)
+    for n_groups in (1, 2, 4, 6):
+        grouping = np.unique(rng.permutation(np.arange(6) % n_groups), return_inverse=True)[1]
+        values = rng.integers(-9, 9, size=(4, 6)).astype(float)
+        wanted = np.stack([values[:, grouping == k].sum(axis=1) for k in range(n_groups)], axis=1)
+        np.testing.assert_array_equal(merged(values, grouping), wanted)
+        assert grouping_of(groups_of(grouping, np.arange(6)), 6).tolist() == grouping.tolist()
+
+
+def test_one_merged_puts_the_merged_first_and_the_rest_in_order():
+    assert one_merged(np.array([3, 1]), 5).tolist() == [1, 0, 2, 0, 3]
+    assert one_merged(np.array([3]), 5).tolist() == [0, 1, 2, 3, 4]
+    assert one_merged(np.array([], dtype=int), 3).tolist() == [0, 1, 2]
+    assert one_merged(np.arange(3), 3).tolist() == [0, 0, 0]
