@@ -283,6 +283,14 @@ def test_errors_at_given_splits_take_weights_as_repetition(rng):
         np.testing.assert_allclose(weighted.pair_errors_, repeated.pair_errors_, rtol=1e-8)
 
 
+def test_errors_without_shrinkage_do_not_depend_on_collinear_columns():
+    X, y = labelled(80, 5)
+    plain = BayesErrorLDA(2, shrinkage=0).fit(X, y)
+    collinear = BayesErrorLDA(2, shrinkage=0).fit(np.c_[X, X[:, 0] + X[:, 1], np.ones(80)], y)
+    np.testing.assert_allclose(collinear.pair_errors_, plain.pair_errors_, rtol=1e-7)
+    assert collinear.spread_inflation_ == pytest.approx(plain.spread_inflation_, rel=1e-9)
+
+
 def test_pair_errors_by_hand_for_two_classes(rng):
     """One direction per fold: held-out mean difference over the held-out deviation, each by its own fold."""
     X, y = labelled(80, 5, 2, seed=8)
