@@ -158,8 +158,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None, groups: NDArray[Any] | None
     ) -> Self:
         if is_path(X) or is_dask(X):
-            asked = self._gathering()
-            given = (X, y, sample_weight)
+            asked, given = self._gathering(), (X, y, sample_weight)
             fit_within(self, asked, in_files(files_for(asked, *given)) if is_path(X) else in_dask_parts([given]))
             return self
         needs = self._needs()
@@ -195,8 +194,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             self.classes_ = classes
         if statistics is None:
             self._declared = None
-        if solution.warnings:
-            issue_once(list(solution.warnings))
+        issue_once(list(solution.warnings))
 
     # ------------------------------------------------------------------ fitting from statistics
 
@@ -278,9 +276,8 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         """Fit from statistics that hold means only, in a basis that provides the rest."""
         with unchanged_on_failure(self):
             record_columns(self, total)
-            request = plain_count(self.n_components)
-            problem = Problem.from_moments(basis, total.moments, self._needs(), request, total.dtype)
-            solution = self._solve_in_features(problem)
+            needs, request = self._needs(), plain_count(self.n_components)
+            solution = self._solve_in_features(Problem.from_moments(basis, total.moments, needs, request, total.dtype))
             self._publish(solution, total.moments.classes if total.gathering.supervised else None)
 
     @streamed

@@ -251,7 +251,9 @@ class Descent:
 
     def run(self, tol: float, max_iter: int) -> State:
         """Run rounds until the relative gap of freshly summed weights is at most tol, or max_iter is reached."""
-        state = self.evaluate() if self._warm else self._initial_state()
+        C_total, dual = float(self.problem.bound.sum()), float(self.A[self.own].sum())
+        # at zero weights every row has loss 1, and every class is active
+        state = self.evaluate() if self._warm else State(C_total, dual, C_total - dual)
         rebuilt = self._warm
         while not (rebuilt and state.is_within(tol)) and not (rebuilt and self.passes >= max_iter):
             enough, less = SWEEP_MARGIN * tol * state.primal, ROUND_FACTOR * state.gap
@@ -264,11 +266,6 @@ class Descent:
                 self.weights.set_from(self.problem, self.A)
             state = self.evaluate()
         return state
-
-    def _initial_state(self) -> State:
-        """Return the state at zero weights: every row has loss 1, every class is active."""
-        C_total, dual = float(self.problem.bound.sum()), float(self.A[self.own].sum())
-        return State(C_total, dual, C_total - dual)
 
     def evaluate(self) -> State:
         """Return both objectives over all rows, and open the active rows and classes."""
@@ -371,11 +368,6 @@ class Face:
         self.image.set_from(self.problem, steps)
         return self._centred(self.image.scores(self.problem))
 
-    def _scaling(self) -> Callable[[Floats], Floats]:
-        """Return the preconditioner: nearly the exact inverse on a small face, that of the diagonal on a large one."""
-        nearly_exact = None if self.gram is None else self.differences.inverse(self.gram)
-        return nearly_exact or (lambda residual: residual / self.problem.square[:, None])
-
     @property
     def work(self) -> float:
         """Work, in products of a row with a class's weights; an operation of a factorisation counts a twentieth."""
@@ -384,7 +376,9 @@ class Face:
 
     def ascend(self, max_passes: int) -> None:
         """Run conjugate gradients towards the optimum of the face, ignoring bounds."""
-        scaled = self._scaling()
+        # the preconditioner: nearly the exact inverse on a small face, that of the diagonal on a large one
+        nearly_exact = None if self.gram is None else self.differences.inverse(self.gram)
+        scaled = nearly_exact or (lambda residual: residual / self.problem.square[:, None])
         residual = -self.gradient
         direction = scaled(residual)
         size = float(np.vdot(direction, residual))
