@@ -104,3 +104,11 @@ def test_expected_means_are_centred_as_training_means(shares, rng):
     expected = HeldOut.expected(trained, np.eye(2), 5.0, np.array(shares), 60.0, 0.1)
     np.testing.assert_allclose(shares @ expected.means, 0.0, atol=1e-14)
     assert np.abs(expected.means - trained).max() > 0.01
+
+
+def test_weights_that_add_up_to_one_give_finite_errors(rng):
+    raw, parts = parts_of(rng)
+    light = [HeldOut.of(t, ClassMoments.of(z, y, np.full(len(y), 1 / len(y)))) for z, y, t in raw]
+    errors, plain = (held_out_pair_errors(some, lambda _: np.eye(2), 3) for some in (light, parts))
+    assert np.isfinite(errors).all()
+    np.testing.assert_allclose(errors, plain, atol=0.1)
