@@ -179,18 +179,15 @@ class SubspaceDescent:
     slopes: Array
     steps: Array
 
-    @classmethod
-    def at(cls, objective: Objective, B: Array) -> SubspaceDescent:
-        values, gradients = objective(B)
-        slopes = tangent(B, gradients)
-        return cls(B, values, slopes, FIRST_ANGLE / np.maximum(np.linalg.norm(slopes, axis=(1, 2)), 1e-300))
-
 
 def minimise(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple[float, Array]:
     """Return the lowest minimum reached from the starts: its value and its B (q×k)."""
-    state = SubspaceDescent.at(objective, starts)
-    for steps, survivors in RACE:
-        state = descend(objective, state, steps)
+    values, gradients = objective(starts)
+    slopes = tangent(starts, gradients)
+    steps = FIRST_ANGLE / np.maximum(np.linalg.norm(slopes, axis=(1, 2)), 1e-300)
+    state = SubspaceDescent(starts, values, slopes, steps)
+    for turns, survivors in RACE:
+        state = descend(objective, state, turns)
         best = np.argsort(state.values, kind="stable")[:survivors]
         state = SubspaceDescent(state.B[best], state.values[best], state.slopes[best], state.steps[best])
     state = descend(objective, state, max_iter)
