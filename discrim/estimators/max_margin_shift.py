@@ -30,9 +30,9 @@ from discrim.estimators.shift_search import (
 from discrim.estimators.svc import SVM
 from discrim.tables.check_parameters import (
     NOTHING,
-    SHIFT,
     Constraints,
     check_parameters,
+    named,
     number,
     require_transformer,
     whole,
@@ -46,6 +46,8 @@ from discrim.tables.validation import (
 from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
+
+FAR = "a number ≥ 0 (how far the rows move relative to their spread; 0 is the plain extractor, 0.3 to 10 are useful)"
 
 
 def _extractor_attribute(name: str, doc: str) -> Any:
@@ -143,7 +145,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "shift": SHIFT,
+        "shift": (number(FAR, lambda value: 0 <= value < np.inf), *named("cv")),
         "sigma2": (number("a finite number ≥ 0", lambda value: 0 <= value < np.inf), NOTHING),
         "n_rounds": (whole(1),),
         "copies": (whole(1), NOTHING),

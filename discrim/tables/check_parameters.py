@@ -64,8 +64,6 @@ COUNT_OR_CV = (whole(1), _FRACTION, *named("cv"), _ALL)
 SHARE = number("a number in [0, 1]", lambda value: 0 <= value <= 1)
 PASSES = (whole(1, "an int ≥ 1: passes of the SVM over the rows"),)
 GAPS = (*named("pairwise"), NOTHING)
-_FAR = "a number ≥ 0 (how far the rows move relative to their spread; 0 is the plain extractor, 0.3 to 10 are useful)"
-SHIFT = (number(_FAR, lambda value: 0 <= value < np.inf), *named("cv"))
 FOLDS = (whole(2, "a whole number from 2 on"),)
 BYTES = (number("a number of bytes, e.g. 8 * 2**30", lambda value: value >= 0),)
 FLAG = (Possible("True or False", lambda value: isinstance(value, (bool, np.bool_))),)

@@ -303,9 +303,13 @@ def open_sheet(path: Path, opening: Opening) -> TablePart:
 
 
 def _sheet_column(pyarrow: Any, cells: Sequence[Any]) -> Any:
-    """Return a column of numbers or truth values as such, any other as text."""
-    for kinds, arrow_type, convert in ((bool, pyarrow.bool_(), bool), (bool | int | float, pyarrow.float64(), float)):
-        if all(cell is None or isinstance(cell, kinds) for cell in cells):
+    """Return a column of whole numbers, numbers or truth values as such, any other as text."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds == {int} and all(cell is None or abs(cell) < 2**63 for cell in cells):  # a double would cut long ids
+        return pyarrow.array(cells, pyarrow.int64())
+    for known, arrow_type in (({bool}, pyarrow.bool_()), ({bool, int, float}, pyarrow.float64())):
+        if kinds <= known:
+            convert = float if float in known else bool
             return pyarrow.array([None if cell is None else convert(cell) for cell in cells], arrow_type)
     return pyarrow.array([_cell_text(cell) for cell in cells], pyarrow.string())
 

@@ -271,12 +271,6 @@ def archive_features(
 ) -> tuple[np.ndarray | csr_array, np.ndarray | None]:
     """Return the named features of an .npz or .h5ad file, and the ids of its rows."""
     archive = ARCHIVES[path.suffix.lower()](path, None, id_column, max_bytes)
-    X = _columns_by_name(archive, feature_names, path)
-    _require_finite(path, X, missing_cells)
-    return X, archive.ids
-
-
-def _columns_by_name(archive: Archive, feature_names: Sequence[str], path: Path) -> np.ndarray | csr_array:
     if archive.feature_names is None:
         if archive.X.shape[1] != len(feature_names):
             raise TableError(f"{path} has {plural(archive.X.shape[1], 'column')}, but {len(feature_names)} are needed.")
@@ -286,9 +280,11 @@ def _columns_by_name(archive: Archive, feature_names: Sequence[str], path: Path)
                 f"{path} does not name its columns, and {quoted(list(feature_names))} are needed. Add an array called "
                 "feature_names with one name per column."
             )
-        return archive.X
-    lacking = [name for name in feature_names if name not in archive.feature_names]
-    if lacking:
-        raise TableError(f"{path} lacks {plural(len(lacking), 'column')}: {quoted(lacking)}.")
-    place = {name: at for at, name in enumerate(archive.feature_names)}
-    return archive.X[:, [place[name] for name in feature_names]]
+        X = archive.X
+    else:
+        if lacking := [name for name in feature_names if name not in archive.feature_names]:
+            raise TableError(f"{path} lacks {plural(len(lacking), 'column')}: {quoted(lacking)}.")
+        place = {name: at for at, name in enumerate(archive.feature_names)}
+        X = archive.X[:, [place[name] for name in feature_names]]
+    _require_finite(path, X, missing_cells)
+    return X, archive.ids

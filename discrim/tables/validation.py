@@ -95,8 +95,7 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
             return X
     _refuse_what_is_not_in_memory(X)
     X = on_host(X)
-    if hasattr(X, "columns"):
-        _require_unique_names(X.columns)
+    _require_unique_names(_columns(X))
     _refuse_categories_and_dates(X)
     if np.ma.is_masked(X):
         raise ValueError(
@@ -167,7 +166,7 @@ def require_table(X: Any) -> None:
 
 def _refuse_text(X: Any, error: Exception) -> None:
     """Raise, naming the first cell that is no number."""
-    names = list(getattr(X, "columns", ()))
+    names = _columns(X)
     for (row, column), value in np.ndenumerate(np.asarray(X, dtype=object)):
         try:
             float(value)
@@ -181,21 +180,28 @@ def _refuse_text(X: Any, error: Exception) -> None:
 
 def _refuse_categories_and_dates(X: Any) -> None:
     """Raise if columns are categories of text or dates, which would be read as numbers if they look like some."""
-    kinds: Any = getattr(X, "dtypes", None)
-    named = list(kinds.items()) if hasattr(kinds, "items") else [("all", getattr(X, "dtype", None))]
-    for what, bad in (
-        ("categories of text", [str(n) for n, kind in named if _is_category_of_text(kind)]),
-        ("dates or times", [str(n) for n, kind in named if getattr(kind, "kind", "") in ("m", "M")]),
-    ):
-        if bad:
+    kinds: Any = getattr(X, "dtypes", None)  # of pandas; polars and Arrow have a schema
+    if not hasattr(kinds, "items"):
+        schema: Any = getattr(X, "schema", {"all": getattr(X, "dtype", None)})
+        kinds = schema if hasattr(schema, "items") else dict(zip(schema.names, schema.types, strict=True))
+    for what, is_bad in (("categories of text", _is_category_of_text), ("dates or times", _is_date)):
+        if bad := [str(name) for name, kind in kinds.items() if is_bad(kind)]:
             raise ValueError(
                 f"Columns of X must hold numbers; got {what} in {', '.join(map(repr, bad[:5]))} ({len(bad)} of "
-                f"{len(named)} columns). Leave them out, or encode them first: {_encoder([repr(one) for one in bad])}."
+                f"{len(kinds)} columns). Leave them out, or encode them first: {_encoder([repr(one) for one in bad])}."
             )
 
 
 def _is_category_of_text(kind: Any) -> bool:
-    return str(kind) == "category" and kind.categories.dtype.kind not in "biuf"
+    if str(kind) == "category":
+        return kind.categories.dtype.kind not in "biuf"
+    return str(kind).startswith(("Categorical", "Enum", "dictionary<values=string", "dictionary<values=large_string"))
+
+
+def _is_date(kind: Any) -> bool:
+    return getattr(kind, "kind", "") in ("m", "M") or str(kind).startswith(
+        ("Date", "Duration", "Time", "date", "timestamp", "duration", "time")
+    )
 
 
 def _encoder(columns: Sequence[Any]) -> str:
@@ -204,7 +210,12 @@ def _encoder(columns: Sequence[Any]) -> str:
     return f"ColumnTransformer([('text', OneHotEncoder(), [{listed}])], remainder='passthrough'), of sklearn.compose"
 
 
-def _require_unique_names(names: Any) -> None:
+def _columns(X: Any) -> list[Any]:
+    """Return the names of a frame's columns; what Arrow calls its columns are their contents."""
+    return list(getattr(X, "column_names", getattr(X, "columns", ())))
+
+
+def _require_unique_names(names: Sequence[Any]) -> None:
     values, counts = np.unique([str(name) for name in names], return_counts=True)
     if (counts > 1).any():
         doubled = ", ".join(repr(str(v)) for v in values[counts > 1][:5])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from discrim import PCA, FisherLDA
 from discrim.tables.archive import labels_of
 from discrim.tables.read import read_features, read_table
 from discrim.tables.table_error import TableError
@@ -304,6 +305,21 @@ def test_sheets(tmp_path):
     assert "not a readable .xlsx" in str(refusal(tmp_path / "t.xlsx"))
 
 
+def test_whole_numbers_of_a_sheet_are_those_of_other_files(tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame({"who": [7, 8, 123_456_789_012_345, 10], "a": [1, None, 3, 4.5], "b": [1, 2, 3, 2**40]})
+    frame["label"] = [1, 10, 1, 10]
+    tables = []
+    for name, write in (("t.xlsx", frame.to_excel), ("t.csv", frame.to_csv), ("t.parquet", frame.to_parquet)):
+        write(tmp_path / name, index=False)
+        tables.append(read_table(tmp_path / name, "label", id_column="who", missing_cells="keep"))
+    for table in tables:
+        assert table.ids.tolist() == ["7", "8", "123456789012345", "10"]
+        assert table.y.tolist() == frame["label"].tolist()
+        np.testing.assert_array_equal(table.X, frame[["a", "b"]].astype(float))
+
+
 @pytest.mark.parametrize("quoted", [False, True])
 def test_a_header_of_any_width(file, quoted):
     names = [f"ENSG{at:017d}" for at in range(9_000)]
@@ -448,3 +464,36 @@ def test_numbers_that_repeat_after_many_rows_are_not_an_identifier(file):
     once = "".join(f"{7 * at},{at * 37 % 11},{'xy'[at * 7 % 13 > 5]}\n" for at in range(300))
     (note,) = read_table(file("visit_id,a,label\n" + once), "label").notes
     assert note == "'visit_id' looks like row numbers or identifiers, and is used as features."
+
+
+LOOK_LIKE_NUMBERS = {  # column b of a frame, made of texts and dates
+    "polars categories": lambda pl, pa, texts, dates: pl.Series(texts).cast(pl.Categorical),
+    "polars enums": lambda pl, pa, texts, dates: pl.Series(texts).cast(pl.Enum(["1", "7"])),
+    "polars dates": lambda pl, pa, texts, dates: pl.Series(dates).cast(pl.Date),
+    "polars times": lambda pl, pa, texts, dates: dates,
+    "Arrow categories": lambda pl, pa, texts, dates: pa.array(texts).dictionary_encode(),
+    "Arrow dates": lambda pl, pa, texts, dates: pa.array(dates.astype("M8[D]")),
+    "Arrow durations": lambda pl, pa, texts, dates: pa.array(dates - dates[0]),
+}
+
+
+@pytest.mark.parametrize("name", LOOK_LIKE_NUMBERS)
+def test_frames_of_other_libraries_with_categories_or_dates_are_refused(name):
+    import pyarrow as pa
+
+    pl = pytest.importorskip("polars")
+    b = LOOK_LIKE_NUMBERS[name](pl, pa, ["1", "7"] * 10, np.arange(20).astype("M8[ms]"))
+    frame = (pl.DataFrame if name.startswith("polars") else pa.table)({"a": np.arange(20.0), "b": b})
+    held = "categories of text" if name.endswith(("categories", "enums")) else "dates or times"
+    for fit in (lambda: PCA(1).fit(frame), lambda: FisherLDA(1).fit(frame, ["u", "v"] * 10)):
+        with pytest.raises(ValueError, match=rf"{held} in 'b' \(1 of 2 columns\)"):
+            fit()
+
+
+def test_equal_columns_of_an_arrow_table_are_two_columns_and_equal_names_are_refused():
+    import pyarrow as pa
+
+    a = np.arange(20.0)
+    assert PCA(1).fit(pa.table({"a": a, "b": a})).feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match=r"Column names must be unique; got 'a' more than once"):
+        PCA(1).fit(pa.table([pa.array(a), pa.array(a**2)], names=["a", "a"]))
