@@ -53,6 +53,7 @@ def test_features_that_no_component_uses_have_none_and_the_most_important_are_dr
     assert list(shown.features_) == sorted(vip, key=vip.get, reverse=True)[:3]
     assert {name for name, value in vip.items() if value > 0} == {"abcdef"[at] for at in model[-1].selected_}
     assert len(shown.artists_["bars"][""]) == 3
+    assert [mark.x for mark in shown.chart_.of("one")] == [[1.0]]  # the mean of the squares
 
 
 def test_a_spectrum_is_a_line_over_all_of_it():
