@@ -46,7 +46,7 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         desk = opened(browser, options.page, 1160, "light")
-        whole = {"x": 0, "y": 0, "width": 1160, "height": 1650}
+        whole = {"x": 0, "y": 0, "width": 1160, "height": 1480}
         desk.screenshot(path=pictures["desktop"], full_page=True, clip=whole)
         section = desk.locator("section", has=desk.locator('[data-chart="map"]')).first
         section.screenshot(path=pictures["map"])
