@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from samples import labelled
 from scipy.stats import norm
 
+from discrim.core.discriminants import discriminants
 from discrim.core.generalisation import HeldOut, held_out_pair_errors, inflation
 from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.ratio import ratio_of
 
 
 def parts_of(rng, n_parts=3, n_classes=3, q=2, per_class=5):
@@ -112,3 +115,45 @@ def test_weights_that_add_up_to_one_give_finite_errors(rng):
     errors, plain = (held_out_pair_errors(some, lambda _: np.eye(2), 3) for some in (light, parts))
     assert np.isfinite(errors).all()
     np.testing.assert_allclose(errors, plain, atol=0.1)
+
+
+def foretold(ratio, gamma, sigma=None):
+    """Return the estimates along the discriminants, and the discriminants."""
+    sigma = ratio.covariance(gamma) if sigma is None else sigma
+    G = discriminants(ratio.means, sigma).directions
+    trained = (ratio.means @ G.T) / np.sqrt(ratio.shares)[:, None]
+    trace = sigma.trace_of_quotient(ratio.within)
+    return HeldOut.expected(trained, G @ ratio.within @ G.T, trace, ratio.shares, ratio.weight, gamma), G
+
+
+def foretold_and_true(gamma, seed, n=240, d=120, n_classes=4):
+    """Expected and true held-out covariance and means along discriminants of a training set."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((n_classes, d)) * 3 / np.sqrt(2 * d)
+    deviations = np.geomspace(1.5, 0.6, d)
+    y = np.arange(n) % n_classes
+    X = centres[y] + rng.standard_normal((n, d)) * deviations
+    ratio = ratio_of(ClassMoments.of(X, y))
+    expected, G = foretold(ratio, gamma)
+    return expected, (G * deviations**2) @ G.T, (centres - X.mean(axis=0)) @ G.T
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 0.5, 1.0])
+def test_statistics_foretell_spread_and_means_of_fresh_rows(gamma):
+    draws = [foretold_and_true(gamma, seed) for seed in range(8)]
+    spread = np.mean([np.trace(part.scatter) / part.freedom / 3 for part, _, _ in draws])
+    true_spread = np.mean([np.trace(covariance) / 3 for _, covariance, _ in draws])
+    apparent = np.mean([np.mean((part.trained**2).sum(axis=1)) for part, _, _ in draws])
+    between = np.mean([np.mean((part.trained * part.means).sum(axis=1)) for part, _, _ in draws])
+    true_between = np.mean([np.mean((part.trained * means).sum(axis=1)) for part, _, means in draws])
+    assert spread == pytest.approx(true_spread, rel=0.08)
+    assert between == pytest.approx(true_between, rel=0.12)
+    assert apparent > 1.25 * true_between  # what training rows say is far too much
+
+
+def test_statistics_predict_no_error_from_too_few_rows():
+    X, y = labelled(12, 30, 3)
+    ratio = ratio_of(ClassMoments.of(X, y))
+    assert foretold(ratio, 0.5)[0] is not None
+    assert foretold(ratio_of(ClassMoments.of(X, y, np.full(12, 1e-3))), 0.5, ratio.covariance(0.5))[0] is None
+    assert foretold(ratio, 1e-9)[0] is None
