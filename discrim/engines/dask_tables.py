@@ -16,7 +16,7 @@ import numpy as np
 
 from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathered_total
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
-from discrim.tables.validation import PartError, require_table
+from discrim.tables.validation import PartError, require_table, unmixed
 
 FAN_IN = 8  # statistics that one task adds
 GROUP_CELLS = 2**23  # most cells of neighbouring blocks that one task gathers: 64 MiB of doubles
@@ -178,7 +178,8 @@ def _blocks_beside(X: Any, rows: Sequence[Any], values: Any, name: str) -> list[
     if len(values) != sum(lengths):
         raise PartError(f"X has {sum(lengths)} rows, {name} has {len(values)}. Pass one for each row.")
     ends = np.cumsum((0, *lengths))
-    return [np.asarray(values)[start:end] for start, end in itertools.pairwise(ends)]
+    values = np.asarray(unmixed(values))
+    return [values[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def _known(lengths: Sequence[float]) -> bool:

@@ -199,9 +199,7 @@ def _is_category_of_text(kind: Any) -> bool:
 
 
 def _is_date(kind: Any) -> bool:
-    return getattr(kind, "kind", "") in ("m", "M") or str(kind).startswith(
-        ("Date", "Duration", "Time", "date", "timestamp", "duration", "time")
-    )
+    return getattr(kind, "kind", "") in ("m", "M") or str(kind).lower().startswith(("date", "duration", "time"))
 
 
 def _encoder(columns: Sequence[Any]) -> str:
@@ -235,7 +233,7 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
     if type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "iubU":  # names of classes, as they are
         return y
     y = on_host(y)
-    labels = column_or_1d(_of_numpy(y), warn=True)
+    labels = column_or_1d(unmixed(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {len(labels)} "
@@ -255,8 +253,8 @@ def checked_labels(who: str, y: Any, n_rows: int) -> NDArray[Any]:
     return labels
 
 
-def _of_numpy(y: Any) -> Any:
-    """Convert labels of other libraries to numpy, or keep them as objects if numpy would change them.
+def unmixed(y: Any) -> Any:
+    """Return labels of other libraries as numpy's, or as objects if numpy would change them.
 
     Whole numbers would lose digits as floats; 1, "a" and NaN in one list would all become text.
     """
@@ -428,7 +426,7 @@ def partly_labelled_rows(
 
 def _known_labels(estimator: Any, y: Any, n_rows: int, unlabeled: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Return a mask of the rows that have a label, and these labels."""
-    given: Any = None if y is None else column_or_1d(_of_numpy(y), warn=True)
+    given: Any = None if y is None else column_or_1d(unmixed(y), warn=True)
     if given is None or len(given) != n_rows:
         checked_labels(type(estimator).__name__, given, n_rows)  # says what is wrong
     known = np.array([not (is_absent(v) or (unlabeled is not None and v == unlabeled)) for v in given.tolist()])

@@ -34,6 +34,18 @@ def assert_wanted(scores):
     np.testing.assert_allclose(np.asarray(scores), WANTED, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("labels", "refused"),
+    [([1, "1", 2], "one type"), (["a", np.nan, "b"], "NaN"), (["a", None, "b"], "NaN"), ([True, 1, 2], "one type")],
+)
+def test_labels_in_memory_are_checked_as_those_of_arrays_in_memory(labels, refused):
+    for rows in (X, da.from_array(X, chunks=(100, 6))):
+        with pytest.raises(ValueError, match=refused):
+            RegularizedLDA(1).fit(rows, labels * 100)
+    zeros = RegularizedLDA(1, shrinkage=0.1).fit(da.from_array(X, chunks=(100, 6)), ["a", "a\0", "b"] * 100)
+    assert zeros.classes_.tolist() == ["a", "a\0", "b"]
+
+
 @pytest.mark.parametrize("length", [300, 70, 37, 34])
 @pytest.mark.parametrize("labels", ["dask", "numpy"])
 def test_arrays(labels, length):
