@@ -555,6 +555,9 @@ def test_the_difference_agrees_with_the_printed_scores():
         found = verdict_of(Results(rows, facts=facts), "accuracy")
         ours, theirs = (round(100 * score, 1) for score in (found.shown_score[0], found.against_raw.score))
         assert f"(difference {signed((ours - theirs) / 100)} points" in found.sentences[1]
+    ours, theirs = replace(found.bias_corrected, mean=0.97744), replace(found.against_raw, score=0.96855)
+    rounded = replace(found, bias_corrected=ours, against_raw=theirs)  # printed as 97.7 and 96.9
+    assert signed(rounded.over_raw) == "+0.8"
 
 
 def test_cells_with_fewer_splits_than_others_take_no_part():
