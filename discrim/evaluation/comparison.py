@@ -111,8 +111,18 @@ class Comparison(Results):
     def sentences(self) -> tuple[str, ...]:
         """Return the verdict in words."""
         if self.verdict is None:
-            return ("No reduction could be judged: every trial failed or was skipped.",)
+            return (f"No reduction could be judged: {self._why_not_judged}.",)
         return self.verdict.sentences
+
+    @property
+    def _why_not_judged(self) -> str:
+        """Return the reason why there is no verdict."""
+        done = {row.cell.k for row in self.rows if row.ok and row.cell.method != "raw"}
+        if not done:
+            return "every trial failed or was skipped"
+        if min(done) >= self.sizes.get("features", np.inf):
+            return f"as many components as columns ({self.sizes['features']}) are no reduction"
+        return "no split has results of all pipelines"
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
@@ -148,7 +158,7 @@ class Comparison(Results):
         """
         wanted = self.recommendation
         if wanted is None:
-            raise ValueError("No pipeline is recommended: every trial failed or was skipped. See `notes`.")
+            raise ValueError(f"No pipeline is recommended: {self._why_not_judged}. See `notes`.")
         sparse = self.data is not None and issparse(self.data.X)
         given = self.methods.get(wanted.method)
         return build_pipeline(wanted, sparse=sparse, seed=self.setting["seed"], method=given)

@@ -154,7 +154,10 @@ class HeldOutLabels:
             outside = self._counts(left_out, test, labels, metric)
             pooled = outside if pooled is None else tuple(a + b for a, b in zip(pooled, outside, strict=True))
         assert pooled is not None
-        return Bootstrap(np.stack(inside, axis=1), _parts(metric, *pooled))
+        scores = np.stack(inside, axis=1)
+        # a sample without a test row of any split (few groups, few splits) cannot choose
+        usable = np.isfinite(scores).all(axis=2).any(axis=1)
+        return Bootstrap(scores[usable], _parts(metric, *pooled)[usable])
 
     @property
     def _alone(self) -> bool:

@@ -122,6 +122,8 @@ class Verdict:
         Number of reductions that were compared.
     n_features, n_rows : int
         Size of the table; 0 if it is not known.
+    n_splits : int
+        Number of splits on which all judged pipelines have results.
     classes : tuple of str
         Names of the classes.
     confusion : array of shape (n_classes, n_classes) or None
@@ -152,6 +154,7 @@ class Verdict:
     n_methods: int
     n_features: int
     n_rows: int
+    n_splits: int
     classes: tuple[str, ...]
     confusion: NDArray[np.intp] | None
     recall: dict[str, float]
@@ -198,15 +201,13 @@ class PipelineChoice:
     """Choice of a pipeline by its scores: those of all results, or those of a bootstrap sample.
 
     n_methods : number of reductions that were compared, with those dropped after the first splits
+    n_features : number of columns; 0 if it is not known
     """
 
     table: Scores
     nonlinear: frozenset[str] = frozenset()
     n_methods: int = 0
-
-    @cached_property
-    def n_features(self) -> int:
-        return max((cell.k for cell in self.table.cells if cell.method == "raw"), default=0)
+    n_features: int = 0
 
     @cached_property
     def reductions(self) -> list[int]:
@@ -310,7 +311,8 @@ def pipeline_choice(results: Results, metric: str, nonlinear: Iterable[str] = ()
     """
     everything = results.scores(metric)
     n_methods = len({cell.method for cell in everything.cells if cell.method != "raw"})
-    choice = PipelineChoice(everything.complete(), frozenset(nonlinear), n_methods)
+    n_features = results.sizes.get("features", 0)
+    choice = PipelineChoice(everything.complete(), frozenset(nonlinear), n_methods, n_features)
     return choice if choice.reductions and choice.table.n_splits else None
 
 
@@ -380,6 +382,7 @@ def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None,
         n_methods=choice.n_methods,
         n_features=choice.n_features,
         n_rows=n_rows,
+        n_splits=table.n_splits,
         classes=classes,
         confusion=confusion,
         recall={} if confusion is None else _recall(classes, confusion),

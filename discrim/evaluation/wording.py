@@ -47,12 +47,16 @@ _JUDGES = {
 def headline(found: Verdict) -> str:
     """Return the verdict in a few words."""
     columns = plural(found.n_features, "column") if found.n_features else "all columns"
-    verb = "is" if found.reduction.k == 1 else "are"
+    components = in_components(found.reduction.k)
+    as_good = f"{components} {'is' if found.reduction.k == 1 else 'are'} as good as {columns}"
+    not_shown = f"As far as {_rows(found)} can tell, {as_good}"
     return {
-        HELPS: f"Reducing helps: {in_components(found.reduction.k)} instead of {columns}",
+        HELPS: f"Reducing helps: {components} instead of {columns}",
         COSTS: f"Keep your {columns}",
+        AS_WELL: as_good,
+        NOT_SHOWN: not_shown if found.against_raw is not None else f"{components}, not compared with {columns}",
         NO_SIGNAL: "No signal: nothing is better than predicting the largest class",
-    }.get(found.finding, f"{in_components(found.reduction.k)} {verb} as good as {columns}")
+    }[found.finding]
 
 
 def sentences(found: Verdict) -> tuple[str, ...]:
@@ -64,7 +68,7 @@ def sentences(found: Verdict) -> tuple[str, ...]:
 
 def _without_signal(found: Verdict) -> tuple[str, ...]:
     best, score = found.recommended, found.shown_score[0]
-    rows = f"{found.n_rows:,} rows" if found.n_rows else "the rows"
+    rows = _rows(found, "the rows")
     return (
         f"Nothing is significantly better than predicting the largest class ({percent(found.majority)}).",
         f"The columns may hold no information about the classes, or {rows} may be too few.",
@@ -89,7 +93,10 @@ def _what_to_do(found: Verdict) -> str:
 def _against_all_columns(found: Verdict) -> str:
     raw = found.against_raw
     if raw is None:
-        return ""
+        why = "no classifier of all columns has a result on every split"
+        if found.n_splits < 2:
+            why = f"{plural(found.n_splits, 'split')} cannot show whether they differ"
+        return f"There is no comparison with all {_columns(found)}: {why}."
     score = found.shown_score[0] if found.finding != COSTS else found.reduction_score
     gap, sure = f"{signed(found.over_raw)} points", in_p(raw.p_value)
     theirs = f"{judge(raw.other)} has {percent(raw.score)}"
@@ -101,9 +108,8 @@ def _against_all_columns(found: Verdict) -> str:
         return f"Reducing helps: on all {_columns(found)}, {theirs} (difference {gap}, {sure})."
     if raw.finding == AS_WELL:
         return f"{subject} as good as all {_columns(found)}: {theirs} (difference {gap}, {sure})."
-    rows = f"{found.n_rows:,} rows" if found.n_rows else "these rows"
     return (
-        f"As far as {rows} can tell, {subject[0].lower()}{subject[1:]} as good as all {_columns(found)}: {theirs} "
+        f"As far as {_rows(found)} can tell, {subject[0].lower()}{subject[1:]} as good as all {_columns(found)}: {theirs} "
         f"(difference {gap}, {sure}; {_power(raw)})."
     )
 
@@ -140,6 +146,10 @@ def _columns(found: Verdict) -> str:
     return plural(found.n_features, "column") if found.n_features else "columns"
 
 
+def _rows(found: Verdict, otherwise: str = "these rows") -> str:
+    return f"{found.n_rows:,} rows" if found.n_rows else otherwise
+
+
 def judge(cell: Cell) -> str:
     """Return the classifier of a cell in words."""
     return _JUDGES.get(cell.classifier, cell.classifier)
@@ -147,11 +157,13 @@ def judge(cell: Cell) -> str:
 
 def recall_in_words(found: Verdict) -> str:
     """Return the recall of each class, the worst first, and the score of predicting the largest class."""
-    worst = sorted(found.recall.items(), key=lambda one: one[1])
+    worst = sorted(((name, share) for name, share in found.recall.items() if share >= 0), key=lambda one: one[1])
+    never = [_apart(name) for name, share in found.recall.items() if math.isnan(share)]
     shares = ", ".join(f"{_apart(name)} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
     rest = f" and {len(worst) - MOST_CLASSES} more classes" if len(worst) > MOST_CLASSES else ""
+    untested = f"; no row of {', '.join(never[:MOST_CLASSES])}{', …' * (len(never) > MOST_CLASSES)} was held out"
     return (
-        f"Recall on held-out rows: {shares}{rest}. Predicting the largest class for every row has "
+        f"Recall on held-out rows: {shares}{rest}{untested if never else ''}. Predicting the largest class for every row has "
         f"{METRICS[found.metric]} {percent(found.majority)}."
     )
 
@@ -260,8 +272,9 @@ def explanation(found: Comparison, everything: bool = False) -> str:
     """Return how to read the table."""
     left = len(found.lines) - len(shown(found, everything))
     more = f" {plural(left, 'more line')}: --all." if left else ""
+    taken = "" if found.verdict is None else f"{TAKEN} recommended. "
     return (
-        f"{TAKEN} recommended. Scores are means over held-out rows with 95 % intervals, not corrected for "
+        f"{taken}Scores are means over held-out rows with 95 % intervals, not corrected for "
         f"choosing the best line. vs raw, vs PCA: points above the best raw or PCA line at any K; {BETTER} better, "
         f"{WORSE} worse (p < 0.05).{more}"
     )

@@ -1,5 +1,6 @@
 """Verdict: each sentence if it is true, on data and in simulation; recommendation; bias-corrected scores."""
 
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -36,7 +37,8 @@ PARTNERS = ("logistic", "5-nn", "rbf-svm", "forest")
 
 def choice_of(cells, scores, ratio=RATIO, nonlinear=()):
     table = Scores(tuple(cells), tuple(range(scores.shape[1])), scores, ratio)
-    return PipelineChoice(table, frozenset(nonlinear))
+    n_features = max((cell.k for cell in cells if cell.method == "raw"), default=0)
+    return PipelineChoice(table, frozenset(nonlinear), n_features=n_features)
 
 
 def chosen_outside(bootstrap, choice):
@@ -424,8 +426,55 @@ def test_no_difference_can_be_shown_with_few_rows():
     assert found.verdict.finding == NOT_SHOWN
     assert found.sentences[1].startswith("As far as 50 rows can tell, they are as good as all 4 columns: ")
     assert in_points(found.verdict.against_raw.detectable) in found.sentences[1]
-    assert found.verdict.headline == "2 components are as good as 4 columns"
+    assert found.verdict.headline == "As far as 50 rows can tell, 2 components are as good as 4 columns"
     assert found.verdict.against_raw.detectable > abs(found.verdict.against_raw.difference)
+
+
+def test_one_split_compares_nothing_with_all_columns():
+    found = compare(*load_iris(return_X_y=True), **FEW | {"methods": "pca", "n_components": [2], "n_splits": 1})
+    assert found.verdict.against_raw is None
+    assert found.verdict.headline == "2 components, not compared with 4 columns"
+    why = "1 split cannot show whether they differ"
+    assert found.sentences[1] == f"There is no comparison with all 4 columns: {why}."
+
+
+def test_a_failure_of_all_columns_leaves_no_comparison_and_no_reduction_to_as_many_components():
+    found = compare(*load_iris(return_X_y=True), **FEW | {"methods": "pca", "n_components": [2, 4], "n_splits": 3})
+    rows = [
+        replace(row, status="failed", reason="lost") if row.cell.method == "raw" and row.split == 0 else row
+        for row in found.rows
+    ]
+    without = replace(found, rows=rows)
+    assert without.verdict.recommended.k == 2
+    assert without.verdict.headline == "2 components, not compared with 4 columns"
+    assert "no classifier of all columns has a result on every split" in without.sentences[1]
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_as_many_components_as_columns_are_not_reported_as_a_failure(n_columns):
+    X, y = load_iris(return_X_y=True)
+    asked = {"methods": "pca", "n_components": [n_columns], "n_splits": 2}
+    found = compare(X[:, :n_columns], y, **FEW | asked)
+    why = f"as many components as columns ({n_columns}) are no reduction"
+    assert found.verdict is None
+    assert found.sentences == (f"No reduction could be judged: {why}.",)
+    assert "recommended" not in str(found)
+    with pytest.raises(ValueError, match="are no reduction"):
+        found.best_pipeline()
+
+
+def test_classes_that_no_split_holds_out_have_no_recall():
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(8), 10)
+    groups = np.repeat([(c + shift) % 12 for c in range(8) for shift in (0, 5)], 5)
+    asked = {"methods": "pca", "n_components": [2], "n_splits": 2, "groups": groups}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # a bootstrap sample may hold no group that is tested
+        found = compare(random.standard_normal((80, 4)) + y[:, None], y, **FEW | asked)
+    lost = [name for name, share in found.verdict.recall.items() if np.isnan(share)]
+    assert lost
+    assert f"; no row of {', '.join(map(repr, lost))} was held out." in recall_in_words(found.verdict)
+    assert "nan" not in str(found)
 
 
 def test_without_signal_nothing_is_better_than_the_largest_class():
