@@ -474,11 +474,14 @@ CALLS = {
         )
         for named, labels in (("text", Y.astype(str)), ("bools", Y == 1))
     },
-    "labels outside the named classes": (
-        lambda: FisherLDA().partial_fit(X[Y < 2], Y[Y < 2], classes=[0, 1]).partial_fit(X, Y),
-        ValueError,
-        r"classes.*\[2\]",
-    ),
+    **{
+        f"labels outside the classes that a stream of {kind.__name__} named first": (
+            lambda kind=kind: kind().partial_fit(X[Y < 2], Y[Y < 2], classes=[0, 1]).partial_fit(X, Y),
+            ValueError,
+            r"classes.*\[2\]",
+        )
+        for kind in (FisherLDA, PosteriorMap)
+    },
     # weights and groups
     "weights of zero": (
         lambda: CrammerSingerSVC().fit(X, Y, sample_weight=np.zeros(60)),

@@ -32,6 +32,7 @@ from discrim.engines.device_arrays import gather_array, projected_array
 from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.estimators.fitting import (
     CallbackSupportMixin,
+    declare_classes,
     fit_with_callbacks,
     fitted_attribute,
     fitted_deviations,
@@ -55,7 +56,6 @@ from discrim.tables.validation import (
     names_of,
     require_columns,
     require_finite,
-    require_known_labels,
     require_no_groups,
     require_representable,
     require_two_classes,
@@ -308,11 +308,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
                     f"a d×d scatter; got {rows.shape[1]}. Use fit on all rows (which keeps X sparse), or reduce the "
                     "columns first, e.g. with sklearn.feature_selection or a HashingVectorizer."
                 )
-            if classes is not None or so_far is None:
-                self._declared = None if classes is None else np.asarray(classes)
-            declared = vars(self).get("_declared")
-            if gathering.supervised and declared is not None:
-                require_known_labels(rows.classes, declared)
+            declare_classes(self, rows, classes, is_first=is_first)
             if so_far is not None:
                 gathering = so_far.gathering.sufficing_for(gathering)
             names = names_of(X)

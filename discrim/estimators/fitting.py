@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discrim.core.coordinates.basis import Features
 from discrim.core.moments.class_moments import ClassMoments
@@ -20,7 +20,7 @@ from discrim.core.problem import Needs, Problem
 from discrim.estimators.solution import Solution
 from discrim.tables.check_parameters import plain_count
 from discrim.tables.rows import LabelledRows
-from discrim.tables.validation import require_two_classes
+from discrim.tables.validation import require_known_labels, require_two_classes
 from discrim.threads import one_blas_thread
 from discrim.warn_once import collected_warnings, issue_once, warn
 
@@ -152,6 +152,15 @@ def record_columns(estimator: Any, total: Statistics) -> None:
         estimator.feature_names_in_ = np.array(total.names, dtype=object)
     if total.gathering.supervised:
         require_two_classes(estimator, total.moments.classes)
+
+
+def declare_classes(estimator: Any, rows: LabelledRows, classes: ArrayLike | None, *, is_first: bool) -> None:
+    """Store the labels that a stream may contain, as given now or before; raise if rows have others."""
+    if classes is not None or is_first:
+        estimator._declared = None if classes is None else np.asarray(classes)
+    declared = vars(estimator).get("_declared")  # not in streams of earlier versions
+    if rows.classes[0] is not None and declared is not None:
+        require_known_labels(rows.classes, declared)
 
 
 def rows_of_sample(estimator: Any, total: Statistics) -> LabelledRows:

@@ -29,13 +29,19 @@ from discrim.core.problem import Needs
 from discrim.core.row_hash import HashKFold, seed_number
 from discrim.docstrings import public_estimator
 from discrim.estimators.base import Reducer
-from discrim.estimators.fitting import record_columns, rows_of_sample, solved, unchanged_on_failure, warn_of_new_stream
+from discrim.estimators.fitting import (
+    declare_classes,
+    record_columns,
+    rows_of_sample,
+    solved,
+    unchanged_on_failure,
+    warn_of_new_stream,
+)
 from discrim.tables.rows import LabelledRows, block_slices
 from discrim.tables.validation import (
     labelled_rows,
     names_of,
     require_finite,
-    require_known_labels,
 )
 from discrim.threads import on_one_blas_thread
 
@@ -292,8 +298,7 @@ class MapOfStatistics(BaseEstimator, ABC):
             require_finite(rows.X, rows.numbers, names_of(X), whole=False)
             if so_far is None:
                 self._look = None
-            if classes is not None:
-                require_known_labels(rows.classes, np.asarray(classes))
+            declare_classes(self, rows, classes, is_first=so_far is None)
             gathering = self._gathering() if so_far is None else self._gathering().sufficing_for(so_far.gathering)
             total = statistics_of_rows(gathering, rows, names_of(X), so_far)
             assert total.sample is not None

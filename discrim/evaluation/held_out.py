@@ -154,9 +154,9 @@ class HeldOutLabels:
             outside = self._counts(left_out, test, labels, metric)
             pooled = outside if pooled is None else tuple(a + b for a, b in zip(pooled, outside, strict=True))
         assert pooled is not None
-        scores = np.stack(inside, axis=1)
+        scores: Array = np.stack(inside, axis=1)
         # a sample without a test row of any split (few groups, few splits) cannot choose
-        usable = np.isfinite(scores).all(axis=2).any(axis=1)
+        usable = np.any(np.isfinite(scores).all(axis=2), axis=1)
         return Bootstrap(scores[usable], _parts(metric, *pooled)[usable])
 
     @property

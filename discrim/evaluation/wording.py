@@ -109,8 +109,8 @@ def _against_all_columns(found: Verdict) -> str:
     if raw.finding == AS_WELL:
         return f"{subject} as good as all {_columns(found)}: {theirs} (difference {gap}, {sure})."
     return (
-        f"As far as {_rows(found)} can tell, {subject[0].lower()}{subject[1:]} as good as all {_columns(found)}: {theirs} "
-        f"(difference {gap}, {sure}; {_power(raw)})."
+        f"As far as {_rows(found)} can tell, {subject[0].lower()}{subject[1:]} as good as all {_columns(found)}: "
+        f"{theirs} (difference {gap}, {sure}; {_power(raw)})."
     )
 
 
@@ -161,9 +161,11 @@ def recall_in_words(found: Verdict) -> str:
     never = [_apart(name) for name, share in found.recall.items() if math.isnan(share)]
     shares = ", ".join(f"{_apart(name)} {100 * share:.0f} %" for name, share in worst[:MOST_CLASSES])
     rest = f" and {len(worst) - MOST_CLASSES} more classes" if len(worst) > MOST_CLASSES else ""
-    untested = f"; no row of {', '.join(never[:MOST_CLASSES])}{', …' * (len(never) > MOST_CLASSES)} was held out"
+    if never:
+        more = ", …" if len(never) > MOST_CLASSES else ""
+        rest += f"; no row of {', '.join(never[:MOST_CLASSES])}{more} was held out"
     return (
-        f"Recall on held-out rows: {shares}{rest}{untested if never else ''}. Predicting the largest class for every row has "
+        f"Recall on held-out rows: {shares}{rest}. Predicting the largest class for every row has "
         f"{METRICS[found.metric]} {percent(found.majority)}."
     )
 
