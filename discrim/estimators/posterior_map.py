@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, is_classifier
@@ -199,7 +200,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         """Choose the classifier by held-out rows, fit it to all rows, and compute the places of the classes.
 
         Above 5,000 rows, kernel and landmarks are chosen on a sample of up to 20,000 rows, and moments of the
-        landmarks' features are summed over all rows; `solver_` reports it.
+        landmarks' features are summed over all rows, unless `random_state` is a RandomState or `cv` needs all rows;
+        `solver_` reports it.
 
         Parameters
         ----------
@@ -239,7 +241,9 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     def _fit_rows(self, rows: LabelledRows) -> None:
         require_rows_to_hold_out(rows)
         warn_of_few_rows(self, rows.codes)
-        if rows.shape[0] > LARGE_ROWS and self._has_landmarks and hash_splitter(self.cv, self.random_state):
+        # folds by content need a number as seed, which a RandomState is not
+        by_content = hash_splitter(self.cv, self.random_state) and not isinstance(self.random_state, RandomState)
+        if rows.shape[0] > LARGE_ROWS and self._has_landmarks and by_content:
             self._fit_many_rows(rows)
             return
         folds = Folds(rows, splits_of(rows, self.cv, self.random_state))

@@ -82,10 +82,8 @@ def _what_to_do(found: Verdict) -> str:
     score, low, high, _ = found.shown_score
     interval = "" if math.isnan(low) else f" (95 % interval {100 * low:.1f}–{100 * high:.1f})"
     if found.finding == COSTS:
-        model = "" if cell.method == "raw" else f"{cell.method}, "
-        return (
-            f"Keep your {_columns(found)}: {model}{judge(cell)} has {percent(score)} {name}{interval} on held-out rows."
-        )
+        partner = _partner(cell)
+        return f"Keep your {_columns(found)}: {partner} has {percent(score)} {name}{interval} on held-out rows."
     use = f"Use {in_components(cell.k)} of {cell.method}: {percent(score)} {name}{interval}"
     return f"{use}, judged by {judge(cell)} on held-out rows."
 
@@ -99,7 +97,7 @@ def _against_all_columns(found: Verdict) -> str:
         return f"There is no comparison with all {_columns(found)}: {why}."
     score = found.shown_score[0] if found.finding != COSTS else found.reduction_score
     gap, sure = f"{signed(found.over_raw)} points", in_p(raw.p_value)
-    theirs = f"{judge(raw.other)} has {percent(raw.score)}"
+    theirs = f"{_partner(raw.other)} has {percent(raw.score)}"
     subject = "It is" if found.reduction.k == 1 else "They are"
     if raw.finding == COSTS:
         ours = f"{in_components(found.reduction.k)} of {found.reduction.method}"
@@ -148,6 +146,11 @@ def _columns(found: Verdict) -> str:
 
 def _rows(found: Verdict, otherwise: str = "these rows") -> str:
     return f"{found.n_rows:,} rows" if found.n_rows else otherwise
+
+
+def _partner(cell: Cell) -> str:
+    """Return a pipeline of all columns in words: a classifier, or a caller's estimator."""
+    return judge(cell) if cell.method == "raw" else cell.method
 
 
 def judge(cell: Cell) -> str:

@@ -206,6 +206,14 @@ def test_a_linear_stream_is_the_fit_of_its_moments():
         streamed.partial_fit(X[:2], [9, 9], classes=[0, 1, 2, 3])
 
 
+@pytest.mark.usefixtures("few_rows_are_many")
+def test_many_rows_are_fitted_with_a_random_state_too():
+    X, y = rings(400)
+    found = PosteriorMap(2, kernel="rbf", random_state=np.random.RandomState(0)).fit(X, y)
+    assert found.held_out_score_ > 0.8
+    assert "400 rows, chosen by 5 folds" in found.solver_
+
+
 def test_a_stream_after_a_fit_starts_over():
     X, y = rings(80)
     model = PosteriorMap(2).fit(X, y)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
 
 from discrim import compare
 from discrim.evaluation.held_out import HeldOutLabels
@@ -461,6 +462,13 @@ def test_as_many_components_as_columns_are_not_reported_as_a_failure(n_columns):
     assert "recommended" not in str(found)
     with pytest.raises(ValueError, match="are no reduction"):
         found.best_pipeline()
+
+
+def test_a_callers_classifier_of_all_columns_is_called_by_its_name():
+    X, y = load_iris(return_X_y=True)
+    found = compare(X, y, **FEW | {"methods": [LogisticRegression()], "n_components": [2], "n_splits": 3})
+    rows = [row for row in found.rows if row.cell.method != "raw"]  # so that it is the best of all columns
+    assert ": LogisticRegression has " in replace(found, rows=rows).sentences[1]
 
 
 def test_classes_that_no_split_holds_out_have_no_recall():
