@@ -67,7 +67,7 @@ def test_small_directions_are_computed_twice_at_most(monkeypatch):
     X, _ = labelled(10, 60)
     built = []
     build = Plan.build
-    monkeypatch.setattr(Plan, "build", lambda *given, **how: built.append(how["resolve"]) or build(*given, **how))
+    monkeypatch.setattr(Plan, "build", lambda *given, **how: built.append(how.get("resolve", False)) or build(*given, **how))
     PCA(2).fit(X)
     assert built == [False]
     PCA(2).fit(np.repeat(X, 2, axis=0))
