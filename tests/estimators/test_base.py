@@ -67,7 +67,12 @@ def test_small_directions_are_computed_twice_at_most(monkeypatch):
     X, _ = labelled(10, 60)
     built = []
     build = Plan.build
-    monkeypatch.setattr(Plan, "build", lambda *given, **how: built.append(how.get("resolve", False)) or build(*given, **how))
+
+    def noted(*given, **how):
+        built.append(how.get("resolve", False))
+        return build(*given, **how)
+
+    monkeypatch.setattr(Plan, "build", noted)
     PCA(2).fit(X)
     assert built == [False]
     PCA(2).fit(np.repeat(X, 2, axis=0))
