@@ -276,8 +276,8 @@ def written() -> str:
         "ridge chosen by cross-validation. Every row is read twice, for the fit and for the features: this takes "
         f"{times:.1f} times as long as only reading the rows twice.",
         "",
-        f"Wall time with default threads, {size:,.0f} MiB: the fit alone, behind a scaler, takes {ours:.1f} s. Reading the "
-        f"files with polars and multiplying XᵀX with numpy takes {theirs:.1f} s (ratio {ours / theirs:.2f}).",
+        f"Wall time with default threads, {size:,.0f} MiB: the fit alone, behind a scaler, takes {ours:.1f} s. Reading "
+        f"the files with polars and multiplying XᵀX with numpy takes {theirs:.1f} s (ratio {ours / theirs:.2f}).",
         "",
         "| rows × 20 in generated parts | CPU | peak memory |",
         "|---|---|---|",
