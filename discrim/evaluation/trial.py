@@ -226,14 +226,18 @@ def _fitted_for(method: Method, counts: list[int], data: SplitData) -> dict[int,
 
 def keep_groups(model: Any, y: Any, groups: Any) -> Any:
     """Set the folds of a method's own cross-validation so that rows of one group stay together."""
-    if groups is None or (n_groups := len(np.unique(groups))) < 2:
+    if groups is None:
         return model
-    kept = {}
+    # scikit-learn refuses more folds than the largest class has rows
+    most, kept = min(len(np.unique(groups)), np.unique(y, return_counts=True)[1].max()), {}
+    if most < 2:
+        return model
     for name, folds in numbers_of_folds(model).items():
-        splitter = StratifiedGroupKFold(min(folds, n_groups), shuffle=True, random_state=0)
+        splitter = StratifiedGroupKFold(min(folds, most), shuffle=True, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds
-            kept[name] = list(splitter.split(np.zeros(len(y)), y, groups))
+            # few groups of very different sizes may leave a fold empty
+            kept[name] = [pair for pair in splitter.split(np.zeros(len(y)), y, groups) if len(pair[1])]
     return model.set_params(**kept)
 
 

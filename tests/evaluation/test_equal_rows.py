@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from samples import labelled
 
-from discrim import compare
+from discrim import RegularizedLDA, compare
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.plan import equal_numbers, labelled_table
 from discrim.evaluation.protocol import equal_together, named_protocol, protocol_of
@@ -112,3 +113,20 @@ def test_every_class_is_in_every_test_part_where_groups_allow_it():
     found = compare(np.random.default_rng(0).normal(size=(100, 3)), y, **FEW | {"n_splits": 15}, groups=groups)
     assert all(set(y[test]) == {0, 1} for _, test in found.grid.splits)
     assert found.verdict.majority == pytest.approx(0.5)
+
+
+def test_folds_of_groups_are_as_many_as_rows_and_groups_allow():
+    def folds(y, groups):
+        return keep_groups(RegularizedLDA(1), np.asarray(y), np.asarray(groups)).cv
+
+    assert len(folds(np.arange(9) % 3, np.arange(9))) == 3  # of three rows of each class
+    assert folds(np.arange(4), np.arange(4)) == folds([0, 1, 1], [0, 0, 0]) == 5  # no fold is possible
+    # scikit-learn leaves one of four folds empty
+    y = [1, 2, 0, 0, 2, 0, 1, 2, 2, 0, 2, 2, 1, 2, 1, 0, 1, 1, 0, 1, 1, 1]
+    assert len(folds(y, np.repeat(np.arange(4), [9, 2, 8, 3]))) == 3
+
+
+def test_methods_that_cross_validate_are_compared_on_few_rows_with_equal_ones():
+    X, y = labelled(60, 6, 3)
+    found = compare(np.r_[X, X[:6]], np.r_[y, y[:6]], **FEW, protocol="few-shot", per_class=3)
+    assert found.failures == []
