@@ -125,6 +125,11 @@ def adjusted(differences: Sequence[Difference | None], chosen_from: int = 1) -> 
     ]
 
 
+def least_score(metric: str) -> float:
+    """Return the lowest possible score."""
+    return -1.0 if metric == "mcc" else 0.0
+
+
 def limits(values: ArrayLike, ratio: float, least: float = -np.inf, most: float = np.inf) -> tuple[float, float]:
     """Return the corrected 95 % interval of a mean, cut to the possible range; NaN for one split."""
     if np.size(values) < 2:
@@ -153,7 +158,7 @@ def _line(
     cell, seconds = Cell(method, k, classifier), results.fit_seconds[method]
     of_kinds = {kind: results.scores(kind).of_cell(cell) for kind in METRICS}
     all_means = {kind: float(values.mean()) for kind, values in of_kinds.items() if len(values)}
-    low, high = limits(by_k[k], ratio, 0.0, 1.0)
+    low, high = limits(by_k[k], ratio, least_score(metric), 1.0)
     line = Line(method, classifier, k, curve[k], low, high, most, best, means[best], curve, seconds, all_means)
     return replace(line, dropped=cell in results.dropped)
 

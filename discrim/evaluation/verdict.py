@@ -29,7 +29,7 @@ from discrim.evaluation.held_out import NOT_OF_LABELS, BiasCorrectedScore, Boots
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.results import ITSELF, Cell, Results, Scores
 from discrim.evaluation.statistics import corrected_t_test
-from discrim.evaluation.summary import LEVEL, NO_DIFFERENCE, limits
+from discrim.evaluation.summary import LEVEL, NO_DIFFERENCE, least_score, limits
 from discrim.evaluation.wording import AS_WELL, COSTS, HELPS, NO_SIGNAL, NOT_SHOWN, headline, sentences
 
 Array = NDArray[np.float64]
@@ -359,7 +359,7 @@ def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None,
                 _corrected(contrast, choice, family, drawn)
                 for contrast, family in ((against_raw, choice.partners), (against_pca, choice.pca))
             )
-    low, high = limits(table.values[taken], table.ratio, -1.0, 1.0)
+    low, high = limits(table.values[taken], table.ratio, least_score(metric), 1.0)
     return Verdict(
         recommended=table.cells[taken],
         reduction=table.cells[chosen],

@@ -9,6 +9,7 @@ import pytest
 from discrim.evaluation.results import Cell, Result, Results, RunFacts
 from discrim.evaluation.statistics import corrected_interval, corrected_t_test, holm
 from discrim.evaluation.summary import difference, lines_of
+from discrim.evaluation.verdict import verdict_of
 from discrim.evaluation.wording import shown, table_lines
 
 RATIO = 20 / 80
@@ -159,3 +160,12 @@ def test_the_same_difference_in_every_split_is_not_significant():
     assert found.p_value == 1.0
     varied = difference(1 / 3 - 0.01 * (np.arange(8) % 2), 0.25)
     assert varied.p_value < 1e-6
+
+
+@pytest.mark.parametrize(("metric", "least"), [("accuracy", 0.0), ("mcc", -1.0)])
+def test_an_interval_ends_at_the_lowest_possible_score(metric, least):
+    tried = rows("pca", 1, [0.0, 0.5]) + rows("lda", 1, [0.0, 0.25])
+    tried = [replace(row, scores=row.scores | {"mcc": row.scores["accuracy"] - 0.9}) for row in tried]
+    for line in lines_of(Results(tried), metric):
+        assert line.low == least <= line.mean
+    assert verdict_of(Results(tried), metric).low == least
