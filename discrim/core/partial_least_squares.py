@@ -194,19 +194,20 @@ class Fold:
     def judged(self, counts: int, label_units: Array) -> Array:
         """Return accuracy and mean squared error of the one-hot labels (in their units) after 1, 2, … components.
 
-        A fold with fewer components than `counts` repeats the figures of its last one.
+        A fold with fewer components than `counts` repeats the figures of its last one, or of none.
         """
         scores, centroids, found = self._scores(), self.found.centroids(), self.found
         errors = np.zeros((len(scores), len(label_units)))
         errors[np.arange(len(scores)), self.test.codes] = 1.0
         errors[:, self.present] -= found.ratio.shares
         figures = []
-        for h in range(len(found.weights)):
-            errors[:, self.present] -= np.outer(scores[:, h], found.label_loadings[h] * found.label_units)
+        for h in range(len(found.weights) + 1):
+            if h:
+                errors[:, self.present] -= np.outer(scores[:, h - 1], found.label_loadings[h - 1] * found.label_units)
             squares = ((errors / label_units) ** 2).sum(axis=1)
-            accuracy = self._accuracy(scores[:, : h + 1], centroids[:, : h + 1])
+            accuracy = self._accuracy(scores[:, :h], centroids[:, :h])
             figures.append((accuracy, float(np.average(squares, weights=self.test.weights))))
-        return np.array(figures + figures[-1:] * (counts - len(figures)))
+        return np.array(figures + figures[-1:] * counts)[1 : counts + 1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,3 +149,13 @@ def test_weights_are_repetition_in_the_folds():
 def test_q2_of_the_largest_numbers_of_single_precision_is_finite():
     X = np.where(np.random.default_rng(0).random((40, 6)) < 0.5, -3e38, 3e38).astype(np.float32)
     assert np.isfinite(PLSDA(2, cv=2).fit(X, np.arange(40) % 3).q2_).all()
+
+
+@pytest.mark.parametrize("count", [1, "cv"])
+def test_a_fold_that_trains_on_one_class_predicts_it_for_all_rows(count):
+    X, y = labelled(11, 4, 2, seed=0)
+    y = (np.arange(11) == 10).astype(int)
+    fitted = PLSDA(count, cv=[(np.arange(8), np.arange(8, 11))]).fit(X, y)
+    assert fitted.count_accuracies_.tolist() == [pytest.approx(2 / 3)] * len(fitted.count_accuracies_)
+    # the only held-out errors are those of the row of the other class, whose two columns are both wrong by 1
+    assert fitted.q2_[0] == pytest.approx(1 - (2 / 3) / (2 * 10 / 121))
