@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
@@ -64,7 +64,8 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Fitted pipeline.
     classes_: Class labels.
     temperature_ : float or None
-        T; None if there are too few rows for folds. Probabilities are then those of the classifier, if it has any.
+        T; None if there are too few rows (or groups) for folds. Probabilities are then those of the classifier, if it
+        has any.
     limits_ : RowLimits or None
         Limits of T² and Q; None if there are too few rows for them.
 
@@ -104,12 +105,15 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         fitted = clone(self.pipeline).fit(X, y)
         return self.set_fitted(fitted, X, y)
 
-    def set_fitted(self, fitted: Pipeline, X: Any, y: ArrayLike) -> Self:
-        """Use a fitted pipeline, and estimate the temperature and the limits from its training rows."""
+    def set_fitted(self, fitted: Pipeline, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Use a fitted pipeline, and estimate the temperature and the limits from its training rows.
+
+        Rows of one group are held out together.
+        """
         self.pipeline_, self.classes_, self.n_features_in_ = fitted, fitted.classes_, int(fitted.n_features_in_)
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
-        self.temperature_ = self._choose_temperature(X, np.asarray(y))
+        self.temperature_ = self._choose_temperature(X, np.asarray(y), groups)
         self.n_calibrated_ = len(np.asarray(y))
         self._monitored, self.limits_ = None, None
         rows = self._rows(X)
@@ -185,17 +189,21 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         reduction = split_steps(self.pipeline_)[1] if self._monitored is None else [self._monitored]
         return _dense(_through(reduction, rows))
 
-    def _choose_temperature(self, X: Any, y: NDArray[Any]) -> float | None:
-        """Return the temperature with the smallest log loss on held-out rows; None if there are too few rows."""
+    def _choose_temperature(self, X: Any, y: NDArray[Any], groups: ArrayLike | None) -> float | None:
+        """Return the temperature with the smallest log loss on held-out rows; None if there are too few of them."""
         codes = np.searchsorted(self.classes_, y)
-        folds = min(FOLDS, int(np.bincount(codes).min()))
+        units = np.arange(len(codes)) if groups is None else np.asarray(groups)
+        folds = min(FOLDS, *(len(np.unique(units[codes == code])) for code in range(len(self.classes_))))
         if folds < 2:
             return None
         scores = np.empty((len(codes), len(self.classes_)))
-        for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(codes, codes):
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        for train, test in kind(folds, shuffle=True, random_state=0).split(codes, codes, groups):
             try:
                 fitted = clone(self.pipeline).fit(_safe_indexing(X, train), y[train])
             except ValueError:  # e.g. a fold with too few rows for the number of components
+                return None
+            if not len(test) or len(fitted.classes_) < len(self.classes_):  # the groups allow no better folds
                 return None
             scores[test] = _class_scores(fitted, _safe_indexing(X, test))
         return best_temperature(scores, codes, np.ones(len(codes)))[0]

@@ -97,7 +97,7 @@ def build_pipeline(
 def fit_pipeline(wanted: Recommendation, table: LabelledTable, groups: Any = None) -> Any:
     """Fit the pipeline on all rows of a table: a `Predictor` if there is a classifier, else a pipeline.
 
-    Rows of one group are kept together by the folds of a method's own choices.
+    Rows of one group are kept together by the folds of a method's own choices, and of the calibration.
     Linear reductions of scikit-learn are kept as their directions (`LinearMap`), so that the model can be saved.
     """
     reduction = named(wanted.method, METHODS, "method")
@@ -115,4 +115,4 @@ def fit_pipeline(wanted: Recommendation, table: LabelledTable, groups: Any = Non
     if not wanted.classifier:
         return model
     with columns_in_order():
-        return Predictor(pipeline).set_fitted(model, table.X, table.y)
+        return Predictor(pipeline).set_fitted(model, table.X, table.y, groups)

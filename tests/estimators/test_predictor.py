@@ -112,3 +112,19 @@ def test_limits_of_rows_whose_squares_are_beyond_the_largest_number(rng):
     assert beyond.limits_ is None
     assert not hasattr(beyond, "unusual")
     np.testing.assert_array_equal(beyond.predict(np.ldexp(X, 600)), plain.predict(X))
+
+
+def test_rows_of_a_group_are_held_out_together_for_the_probabilities(rng):
+    def drawn(n_groups):
+        kinds = np.arange(n_groups) % 2
+        centres = rng.normal(scale=1.5, size=(n_groups, 5)) + np.outer(kinds, np.eye(5)[0])
+        groups = np.repeat(np.arange(n_groups), 6)
+        return centres[groups] + rng.normal(scale=0.05, size=(len(groups), 5)), kinds[groups], groups
+
+    (X, y, groups), (X_new, y_new, _) = drawn(60), drawn(200)
+    pipeline = make_pipeline(PCA(3), KNeighborsClassifier())
+    apart = Predictor(pipeline).fit(X, y)
+    together = Predictor(pipeline).set_fitted(apart.pipeline_, X, y, groups)
+    assert log_loss(y_new, apart.predict_proba(X_new)) > 2
+    assert log_loss(y_new, together.predict_proba(X_new)) < 0.75
+    assert Predictor(pipeline).set_fitted(apart.pipeline_, X, y, groups % 2).temperature_ is None
