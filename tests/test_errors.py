@@ -1,9 +1,11 @@
 """Errors of the public interface: the exception of a call, and the parameter or cell that its message names."""
 
 import re
+from datetime import date, time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from samples import labelled
@@ -321,6 +323,19 @@ CALLS = {
         for kind in ("M8[s]", "m8[s]")
         for make in (np.asarray, pd.DataFrame)
     },
+    **{
+        f"{type(one).__name__} cells in a frame": (
+            lambda one=one: FisherLDA().fit(FRAME.assign(when=pd.Series([one] * 60, dtype=object)), Y),
+            ValueError,
+            "'when'",
+        )
+        for one in (date(2020, 1, 1), time(12), pd.Timestamp("2020-01-01"))
+    },
+    "dates in a part": (
+        lambda: fit_parts(PCA(1), [pa.table({"a": X[:, 0], "when": pa.array([date(2020, 1, 1)] * 60)})]),
+        ValueError,
+        "part 0.*dates.*'when'",
+    ),
     **{
         f"all directions of a large sparse table by {model}": (
             lambda model=model: model.fit(sp.eye_array(5001, 5002, format="csr"), np.arange(5001) % 2),

@@ -197,7 +197,7 @@ def fit_parts(
     def summed(look: Look) -> Any:
         return sum_of_some(map(partial(_looked_at, look), parts))
 
-    n_columns = np.shape(first[0][0])[1] if first and np.ndim(first[0][0]) > 1 else 0
+    n_columns = next(iter(np.shape(first[0][0])[1:]), 0) if first else 0
     return fit_in_parts(model, TableInParts(n_columns, gather, summed if can_repeat else None), max_memory)
 
 
@@ -208,7 +208,7 @@ def _as_tuple(part: Any) -> tuple[Any, ...]:
 def _part(given: Any) -> tuple[Any, ...]:
     """Return (X, y, …) of a part."""
     part = _as_tuple(given() if callable(given) else given)
-    if not 1 <= len(part) <= 3 or np.ndim(part[0]) == 0:
+    if not 1 <= len(part) <= 3 or not np.shape(part[0]):
         kinds = ", ".join(type(one).__name__ for one in part)
         raise TypeError(f"parts must be {PARTS}; got a part ({kinds}).")
     return part

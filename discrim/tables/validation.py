@@ -108,7 +108,14 @@ def checked_table(estimator: Any, X: Any, *, reset: bool = False) -> Any:
             check_array(X, **taken) if isinstance(estimator, str) else validate_data(estimator, X, reset=reset, **taken)
         )
     except (ValueError, TypeError) as error:
-        texts = "could not convert string to float", "promoted", "Cannot cast object"  # text, or dates and times
+        # text, or dates and times
+        texts = (
+            "could not convert string to float",
+            "promoted",
+            "Cannot cast object",
+            "not 'datetime.",
+            "not 'Timestamp'",
+        )
         if any(text in str(error) for text in texts):
             _refuse_text(X, error)
         raise
