@@ -249,7 +249,7 @@ def test_ids_missing_cells_loadings_and_every_method_through_project_and_apply(t
         assert again["who"].tolist() == frame["who"].tolist()
         np.testing.assert_allclose(again.iloc[:, 1], features.iloc[:, 1], atol=1e-12)
     raw, judged = ("project", path, "-m", "raw"), ("--classifier", "5-nn", "--model", model)
-    kept = "discrim: -m raw keeps the columns as they are: it has no features or loadings to write."
+    kept = "discrim: --method raw keeps the columns as they are: it has no features or loadings to write."
     fit = "ame a --classifier and a --model"
     assert refused(*raw, "--out", out) == f"{kept} N{fit}, and leave out --out."
     assert refused(*raw, "--model", model) == f"{kept} N{fit}."

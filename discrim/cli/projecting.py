@@ -49,7 +49,7 @@ from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import ITSELF
 from discrim.evaluation.wording import rows_times
 from discrim.tables.source import TableSource
-from discrim.tables.table_error import plural, quoted
+from discrim.tables.table_error import are, plural, quoted
 from discrim.tables.writing import write_table, written_ending
 from discrim.warn_once import columns_in_order
 
@@ -172,7 +172,7 @@ def _require_possible(wanted: Recommendation, out: Path | None, model: Path | No
         fit = [] if wanted.classifier else ["name a --classifier and a --model"]
         advice = ", and ".join([*fit, *([f"leave out {' and '.join(extra)}"] if extra else [])])
         raise ValueError(
-            "-m raw keeps the columns as they are: it has no features or loadings to write. "
+            "--method raw keeps the columns as they are: it has no features or loadings to write. "
             f"{advice[0].upper()}{advice[1:]}."
         )
 
@@ -237,11 +237,14 @@ def _types_of_columns(fitted: Any, *, predict: bool) -> dict[str, str]:
     if hasattr(fitted, "predict_proba"):
         types["probability"] = "float64"
     else:
-        say("No column of probabilities: the classifier has none, and there were too few rows to estimate them.")
+        say(
+            "The column probability is left out: the classifier has no probabilities, and there were too few rows to "
+            "estimate them."
+        )
     if hasattr(fitted, "unusual"):
         types["unusual"] = "string"
     else:
-        say("No column of unusual rows: the model has no limits. Fit it with `discrim project … --classifier`.")
+        say("The column unusual is left out: only models fitted with `discrim project … --classifier` have its limits.")
     return types
 
 
@@ -264,7 +267,10 @@ def _columns(
 
 def _note_unusual(unusual: np.ndarray) -> None:
     if n_unusual := int(np.sum(unusual != "no")):
-        say(f"{plural(n_unusual, 'row')} of {len(unusual)} are unlike the training rows: see the column unusual.")
+        say(
+            f"{n_unusual} of {plural(len(unusual), 'row')} {are(n_unusual)} unlike the training rows: see the column "
+            "unusual."
+        )
 
 
 def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
@@ -272,7 +278,7 @@ def _loadings(fitted: Any, method: str) -> dict[str, np.ndarray]:
     steps = split_steps(fitted.pipeline_)[1] if isinstance(fitted, Predictor) else [fitted[-1]]
     directions = getattr(steps[-1], "components_", None)
     if directions is None:
-        raise ValueError(f"-m {method} is not linear: its columns have no weights. Leave out --loadings.")
+        raise ValueError(f"--method {method} is not linear: its columns have no weights. Leave out --loadings.")
     return dict(zip(map(str, fitted.get_feature_names_out()), np.asarray(directions), strict=True))
 
 

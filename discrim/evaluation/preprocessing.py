@@ -1,4 +1,4 @@
-"""What is done to columns before a reduction: missing cells filled in, then all brought to one scale.
+"""Preprocessing of columns before a reduction: missing cells are filled, then all columns are scaled.
 
 Every step is a scikit-learn transformer, fitted on training rows alone and kept in the model file with the reducer.
 
@@ -29,7 +29,7 @@ def preprocessing(scale: str, impute: str | None = None, *, sparse: bool = False
     scale : {"standard", "range", "none"}
         How columns are scaled.
     impute : {"median", "mean", "most-frequent"}, default=None
-        What missing cells (NaN) are filled with; None where there are none.
+        Value that replaces missing cells (NaN); None if there are none.
     sparse : bool, default=False
         Whether the rows are sparse.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from discrim.evaluation.classifiers import CLASSIFIERS
@@ -301,16 +301,24 @@ def dropped_and_joined(table: Sequence[Line]) -> list[str]:
         names = [line.method + f" ({line.classifier})" * (line.method in left) for line in gone]
         listed, splits = ", ".join(dict.fromkeys(names)), min(line.n_splits for line in gone)
         lines.append(f"Dropped after {plural(splits, 'split')}, far behind the best: {listed}.")
-    same: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    same: dict[tuple[str, tuple[str, ...]], dict[int, list[str]]] = {}
     for line in table:
         if line.same:
-            place = f"{in_components(line.k)} ({line.classifier})"
-            same.setdefault((line.method, line.same), []).append(place)
-    return lines + [
-        f"{', '.join(others)} {'predicts' if len(others) == 1 else 'predict'} the same labels as {name} "
-        f"with {', '.join(places)}."
-        for (name, others), places in same.items()
-    ]
+            same.setdefault((line.method, line.same), {}).setdefault(line.k, []).append(line.classifier)
+    return lines + [_joined((name, *others), judges) for (name, others), judges in same.items()]
+
+
+def _joined(names: Sequence[str], judges: Mapping[int, Sequence[str]]) -> str:
+    """Return which methods share their lines of the table; judges : those of the lines, by number of components."""
+    places = [f"{in_components(k)} ({_in_a_row(of_k)})" for k, of_k in judges.items()]
+    lines = "one line" if sum(map(len, judges.values())) == 1 else "these lines"
+    return f"{_in_a_row(names)} predict the same labels with {_in_a_row(places)}; they share {lines} of the table."
+
+
+def _in_a_row(names: Iterable[str]) -> str:
+    """Return names as in a sentence: a, b and c."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _samples(found: Comparison) -> list[str]:

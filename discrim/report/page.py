@@ -187,7 +187,8 @@ def _map_chart(shown: MapView, look: Looks) -> Chart:
         sentences = ["One unit is as long in all directions."]
     if any(chart.of("outlines")):
         sentences.append(
-            "Ellipses have 95 % of a normal class of training rows: new rows outside indicate overfitting."
+            "Each ellipse holds 95 % of a normally distributed class, estimated on the training rows: if many more "
+            "new rows lie outside, the map overfits."
         )
     right = percent(shown.confusions.accuracy)
     seen = f"Five neighbours on {in_components(k)} are right on {right} of the new rows"

@@ -203,7 +203,7 @@ class ProjectionValues:
             f"{len(part.codes)} of {part.n_rows} {noun}".strip() for part, noun in zip(self.parts, nouns, strict=True)
         ]
         sampled_here = any(len(part.codes) < part.n_rows for part in self.parts)
-        return f"{' and '.join(drawn)} rows drawn, by chance" if sampled_here else ""
+        return f"{' and '.join(drawn)} rows drawn, at random" if sampled_here else ""
 
     def chart(
         self,
@@ -238,7 +238,7 @@ class ProjectionValues:
         elif len(chosen) == 2 and len(self.classes) > MOST_IN_LEGEND:
             marks.append(_names_at_means(self, chosen, large, marks))
         drawn = self.caption
-        title = self.method + (f" ({drawn.removesuffix(', by chance')})" if drawn else "")
+        title = self.method + (f" ({drawn.removesuffix(', at random')})" if drawn else "")
         held_out = "held-out positions of the training rows"
         key = "" if self.placed is None else held_out
         if self.test is not None:

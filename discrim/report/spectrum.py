@@ -38,8 +38,8 @@ class SpectrumValues:
     eigenvalues, shares : of what the method maximises, None if the method has none
     scores : s_i = Σ_c p_c (w̄_ci − w̄_i)² / λ_i, the share of component i's variance that lies between the classes
     predicted_error : after the first k components, Σ_{a<b} p_a p_b Q(r_ab/2) / Σ_{a<b} p_a p_b, r_ab the within-class
-        Mahalanobis distance of the means of classes a and b. Apparent: computed from the fitted rows, so it is too
-        low and never rises; it must not be used to choose k.
+        Mahalanobis distance of the means of classes a and b. The error of normal classes with the means and the
+        covariance of the fitted rows. It never rises, so it must not be used to choose k.
     chosen : number of components to keep; None if there was no choice
     worth : what the shares are of
     padding : first component (from 0) beyond the discriminants; None if there is none
@@ -92,7 +92,7 @@ class SpectrumValues:
         """Return the chart of shares, separation and errors, in percent.
 
         observed : the error on held-out rows by number of components; if known, the predicted error, which is computed
-            from the fitted rows and too low, is not drawn
+            from the fitted rows, is not drawn
         """
         k = np.arange(1, len(self.scores) + 1)
         shares, marks = self.shares, []
@@ -112,7 +112,7 @@ class SpectrumValues:
                 "error on new rows, first k",
             )
         else:
-            counts, errors, legend = list(k), 100 * self.predicted_error, "predicted error (optimistic)"
+            counts, errors, legend = list(k), 100 * self.predicted_error, "predicted error of normal classes"
         tip = "first {x}: {y:.1f} % wrong"
         marks.append(Mark("line", "errors", counts, errors, legend=legend, colour=0, symbol=0, tip=tip))
         if self.chosen is not None:
@@ -143,9 +143,9 @@ class SpectrumDisplay(Display):
     """Value of each component: its share of the criterion, how well it separates classes, the error after the first k.
 
     All in percent: columns for the share of each component, squares for the share of its variance that lies between the
-    classes, a line for the predicted error after the first k. That error is apparent (computed from the fitted rows):
-    it is too low and never rises, and must not be used to choose k. Grey columns are components beyond the
-    discriminants.
+    classes, a line for the predicted error after the first k. It is the error of normal classes with the means
+    and the covariance of the fitted rows: it never rises, so it must not be used to choose k, and classes of another
+    shape may have a lower one. Grey columns are components beyond the discriminants.
 
     {parameters}
 

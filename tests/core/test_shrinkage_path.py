@@ -197,7 +197,7 @@ def test_classes_that_do_not_vary_are_separated():
 
 @pytest.mark.parametrize(("n", "d", "columns"), [(10, 7, 7), (9, 7, 7), (10, 7, 9)])
 def test_a_rule_without_a_ridge_exists_as_long_as_rows_are_enough(n, d, columns, rng):
-    """Of n rows in three classes the within-class scatter has rank n − 3 at most; two columns may repeat others."""
+    """Check the rank that decides: n rows in three classes give a within-class scatter of rank n − 3 at most."""
     X, y = rng.standard_normal((n, d)), np.arange(n) % 3
     rules = RidgeRules.of(ClassMoments.of(np.c_[X, X[:, : columns - d]], y), np.array([0.0, 0.5]))
     assert np.isfinite(rules.offsets[1]).all()

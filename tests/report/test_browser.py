@@ -129,7 +129,7 @@ def test_large_data_open_quickly_and_state_the_sample(opened, large_page):
     assert 0 < opening(tab) < 1
     chart(tab, "map")
     caption = figure(tab, "map").locator("[data-caption]").inner_text()
-    assert caption.endswith("% of the new rows; 500 of 8000 fitted and 500 of 2000 new rows drawn, by chance.")
+    assert caption.endswith("% of the new rows; 500 of 8000 fitted and 500 of 2000 new rows drawn, at random.")
 
 
 # Every name that a button of plotly's has or had which sends the chart somewhere, or changes it in another service.

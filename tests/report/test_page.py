@@ -238,7 +238,7 @@ def test_the_map_has_two_components_and_shows_predicted_classes(found, parsed):
 def test_a_map_mentions_ellipses_and_units_only_if_it_has_them(parsed):
     maps = values_of(parsed)["blocks"][0]["figures"]["map"]
     flat, deep = maps["0,0"]["caption"], maps["0,1"]["caption"]
-    assert flat.startswith("One unit is as long in all directions. Ellipses have 95 %")
+    assert flat.startswith("One unit is as long in all directions. Each ellipse holds 95 %")
     assert deep.startswith("One unit is as long in all directions. Five neighbours on 3 components are right on")
     two = made_up(trees(classes=("ash", "birch")), "wood", [("lda", 1, 0.9)])
     caption = values_of(Elements(page_of([two], Origin())))["blocks"][0]["figures"]["map"]["0,0"]["caption"]
@@ -412,18 +412,24 @@ def test_dropped_methods_and_lines_with_equal_predictions_are_named():
     made = made_up(trees(), "wood", [("fisher-lda", 2, 0.9), ("max-margin-criterion", 2, 0.3), ("pca", 2, 0.6)])
     best, *others = made.lines
     twin = replace(best, same=("regularized-lda",))
-    other_twins = [replace(twin, k=1), replace(twin, k=3, same=("lda", "two-step"))]
+    third = replace(twin, k=3, same=("lda", "two-step"))
+    other_twins = [replace(twin, k=1), third]
     lines = [twin, *other_twins, *(replace(one, dropped=one.method != "pca") for one in others)]
     lines.append(replace(next(one for one in others if one.method == "pca"), k=3, dropped=True))
     vars(made)["lines"] = lines  # kept there once they are found
     text = page_of([made], Origin())
     assert "Dropped after 4 splits, far behind the best: max-margin-criterion, pca (5-nn).</bdi>" in text
     for sentence in (
-        "regularized-lda predicts the same labels as fisher-lda with 2 components (5-nn), 1 component (5-nn).",
-        "lda, two-step predict the same labels as fisher-lda with 3 components (5-nn).",
+        "fisher-lda and regularized-lda predict the same labels with 2 components (5-nn) and 1 component (5-nn); they "
+        "share these lines of the table.",
+        "fisher-lda, lda and two-step predict the same labels with 3 components (5-nn); they share one line of the "
+        "table.",
     ):
         assert f"{sentence}</bdi>" in text
         assert sentence in doubts(made)
+    vars(made)["lines"] = [third, replace(third, classifier="svm")]
+    sentence = "fisher-lda, lda and two-step predict the same labels with 3 components (5-nn and svm); they share these"
+    assert doubts(made) == [f"{sentence} lines of the table."]
 
 
 def test_one_split_has_no_interval(found):

@@ -66,8 +66,8 @@ def test_the_chart_has_class_names_and_lines_between_confused_classes():
     )
     assert chart.key.startswith("held-out positions")
     assert "grey lines" in chart.key  # they are explained where there is no caption
-    beside = values.chart((0,))
-    assert "grey" not in beside.key
+    on_one_component = values.chart((0,))
+    assert "grey" not in on_one_component.key
     assert "nearest to the most probable" in chart.caption
     assert chart.x.limits == chart.y.limits
     assert chart.y.limits[1] > np.abs(shown).max()
