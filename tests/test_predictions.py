@@ -236,7 +236,7 @@ def test_unusual_rows_are_flagged_and_counted(files):
     assert found["unusual"][3] != "no"
     count = int((found["unusual"] != "no").sum())
     assert count < 5
-    assert f"{count} row" in err
+    assert f"\n{count} of 50 rows" in err
 
 
 def test_predictions_that_are_impossible_are_rejected(files):
