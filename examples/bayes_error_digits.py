@@ -1,24 +1,23 @@
-"""Handwritten digits in two components of LDA and of BayesErrorLDA: figures and picture of the docs.
+"""Accuracy of few components of LDA and of BayesErrorLDA: a table of docs/bayes_error_lda.md, and its picture.
 
-    python examples/bayes_error_digits.py [--splits 10] [--picture docs/images/bayes_error_digits.png]
+    DISCRIM_DATA=folder python examples/bayes_error_digits.py --into docs/bayes_error_lda.md
+    python examples/bayes_error_digits.py --picture docs/images/bayes_error_digits.png
 
-The picture needs matplotlib (pip install 'discrim[plots]'). With DISCRIM_DATA naming a folder of data sets
-(NAME.csv.gz with a column "target"), their accuracies are printed too.
-"""
+The picture needs matplotlib (pip install 'discrim[plots]')."""
 
-import argparse
-import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
+from study_parts import arguments, markdown, show
 
 from discrim import BayesErrorLDA, RegularizedLDA
-from discrim.tables.read import read_table
+from discrim.tables import catalogue
 
-SHARED = ("satimage", "isolet1560", "vehicle", "letter", "opencv_digits", "orl", "yale")
+DATASETS = ("digits", "satimage", "isolet1560", "vehicle", "letter", "opencv_digits", "orl", "yale")
 COUNTS = (1, 2, 3, 5)
 METHODS = {
     "RegularizedLDA": lambda k: RegularizedLDA(k),
@@ -40,12 +39,17 @@ def accuracies(X: np.ndarray, y: np.ndarray, n_splits: int) -> dict[tuple[str, i
     return {cell: float(np.mean(values)) for cell, values in found.items()}
 
 
-def print_table(name: str, X: np.ndarray, y: np.ndarray, n_splits: int) -> dict[tuple[str, int], float]:
-    found = accuracies(X, y, n_splits)
-    for k in sorted({k for _, k in found}):
-        cells = " | ".join(f"{found[method, k]:6.1%}" for method in METHODS)
-        print(f"| {name} ({X.shape[0]}×{X.shape[1]}, {len(np.unique(y))} classes) | {k} | {cells} |", flush=True)
-    return found
+def lines(n_splits: int) -> Iterator[str]:
+    """Yield the table: a row for each data set and number of components; digits have all splits, others a third."""
+    rows = []
+    for name in DATASETS:
+        table = catalogue.load(name, download=False)
+        found = accuracies(table.X, table.y, n_splits if name == "digits" else max(2, n_splits // 3))
+        title = f"{name} ({table.n_samples:,}×{table.n_features:,}, {len(table.class_counts())} classes)"
+        for k in sorted({k for _, k in found}):
+            rows.append([title, str(k), *(f"{100 * found[method, k]:.1f}" for method in METHODS)])
+            title = ""
+    yield from markdown(["data", "k", *METHODS], rows)
 
 
 def draw(X: np.ndarray, y: np.ndarray, found: dict[tuple[str, int], float], path: Path) -> None:
@@ -71,32 +75,16 @@ def draw(X: np.ndarray, y: np.ndarray, found: dict[tuple[str, int], float], path
     figure.savefig(path, dpi=110)
 
 
-def print_confused(X: np.ndarray, y: np.ndarray) -> None:
-    """Print the pairs of digits that are closest in two components."""
-    fitted = BayesErrorLDA(2).fit(X, y)
-    errors = np.triu(fitted.pair_errors_, 1)
-    order = np.argsort(-errors, axis=None)[:6]
-    pairs = ", ".join(
-        f"{a}–{b} {errors[a, b]:.0%}" for a, b in zip(*np.unravel_index(order, errors.shape), strict=True)
-    )
-    print(f"bayes_error_ {fitted.bayes_error_:.1%}; most confused: {pairs}")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = arguments(__doc__, jobs=False)
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--picture", type=Path)
-    arguments = parser.parse_args()
-    print(f"| data | k | {' | '.join(METHODS)} |\n|---|---|{'---|' * len(METHODS)}")
-    X, y = load_digits(return_X_y=True)
-    found = print_table("digits", X, y, arguments.splits)
-    if folder := os.environ.get("DISCRIM_DATA"):
-        for name in SHARED:
-            table = read_table(Path(folder) / f"{name}.csv.gz", "target")
-            print_table(name, table.X, table.y, max(2, arguments.splits // 3))
-    print_confused(X, y)
-    if arguments.picture:
-        draw(X, y, found, arguments.picture)
+    parser.add_argument("--picture", type=Path, help="draw digits in two components instead")
+    options = parser.parse_args()
+    if options.picture:
+        X, y = load_digits(return_X_y=True)
+        draw(X, y, accuracies(X, y, options.splits), options.picture)
+    else:
+        show(lines(options.splits), options.into, "accuracy")
 
 
 if __name__ == "__main__":

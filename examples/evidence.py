@@ -59,7 +59,10 @@ PAGES = {
         Page("nonlinear_study.py", "--store {store} --splits 10 --rows 600 --into docs/posterior_map.md", 15),
         Page("posterior_map_study.py", "--store {stores}/map.json --into docs/posterior_map.md", 3),
     ],
-    "bayes_error_lda": [Page("linear_default_study.py", "--into docs/bayes_error_lda.md", 10)],
+    "bayes_error_lda": [
+        Page("linear_default_study.py", "--into docs/bayes_error_lda.md", 2),
+        Page("bayes_error_digits.py", "--into docs/bayes_error_lda.md", 2),
+    ],
     "related_methods": [
         Page("related_methods_study.py", "--store {store} --splits 5 --rows 400 --into docs/related_methods.md", 25)
     ],
