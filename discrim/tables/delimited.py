@@ -34,7 +34,7 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _QUOTED_FIELD = re.compile(rb'(?:\A|(?<=[,;\t|\r\n])) *"[^"]*(?:""[^"]*)*"')
 _RECORD = re.compile(rb"(?:%s|[^\r\n])*(?:\r\n|\n|\r|\Z)" % _QUOTED_FIELD.pattern)
 _CHUNK = 1 << 20
-_BLOCK = 1 << 25
+_BLOCK = 1 << 24
 _NEUTRALISED = re.compile(r"^\s*'('*[=+\-@\t\r])")
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive (an Excel workbook, or an .npz file under another name)",
@@ -81,39 +81,40 @@ class DelimitedPart(TablePart):
         """Yield doubles where all cells of a block are numbers, else text; the columns in `text` always so."""
         positions = [self._position_of[name] for name in names]
         worded = {at for at, name in zip(positions, names, strict=True) if name in text}
-        skipped, guess = self._body, set(positions) - worded if self._dialect.thousands is None else set()
+        start, guess = self._body, set(positions) - worded if self._dialect.thousands is None else set()
         for block in self._blocks():
-            body, skipped = block[skipped:], 0
             found = None
-            for numeric in (guess, set()) if self._is_plainly_quoted(body) else ():
+            for numeric in (guess, set()) if self._is_plainly_quoted(block, start) else ():
                 with suppress(arrow("pyarrow", self.path).ArrowInvalid):
-                    found = self._by_arrow(body, positions, numeric)
+                    found = self._by_arrow(block, start, positions, numeric)
                     break
-            yield self._without_apostrophes(block, self._by_records(body, positions) if found is None else found)
+            found = self._by_records(block[start:], positions) if found is None else found
+            yield self._without_apostrophes(block, found)
+            start = 0
 
     def _without_apostrophes(self, block: bytes, columns: list[Any]) -> list[Any]:
         """Return text without the apostrophe that keeps spreadsheets from running it."""
-        if not re.search(rb"'[=+\-@\t\r]", block):
+        if b"'" not in block or not re.search(rb"'[=+\-@\t\r]", block):
             return columns
         bare = partial(
             arrow("pyarrow.compute", self.path).replace_substring_regex, pattern=_NEUTRALISED.pattern, replacement=r"\1"
         )
         return [bare(column) if str(column.type) == "string" else column for column in columns]
 
-    def _by_arrow(self, body: bytes, positions: Sequence[int], numeric: set[int]) -> list[Any]:
+    def _by_arrow(self, block: bytes, start: int, positions: Sequence[int], numeric: set[int]) -> list[Any]:
         pyarrow, csv_reader = arrow("pyarrow", self.path), arrow("pyarrow.csv", self.path)
         kinds = {f"{at}": pyarrow.float64() if at in numeric else pyarrow.string() for at in positions}
         # In memory of Arrow's own: a thread of Arrow's that frees a Python object when the process ends aborts it.
         copy = pyarrow.BufferOutputStream()
-        copy.write(body)
-        first = _LINE.match(body)
+        copy.write(memoryview(block)[start:])
+        first = _LINE.match(block, start)
         longest = 8 * len(first[0]) if first else 0  # a block of pyarrow's must hold a whole row
         table = csv_reader.read_csv(
             pyarrow.BufferReader(copy.getvalue()),
             csv_reader.ReadOptions(
                 column_names=[f"{at}" for at in range(len(self._own))], block_size=min(max(_CHUNK, longest), 2**30)
             ),
-            csv_reader.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in body),
+            csv_reader.ParseOptions(delimiter=self._delimiter, newlines_in_values=block.find(b'"', start) >= 0),
             csv_reader.ConvertOptions(
                 column_types=kinds,
                 include_columns=list(kinds),
@@ -133,13 +134,13 @@ class DelimitedPart(TablePart):
             raise
         return [pyarrow.array([cells[at] for cells in rows], pyarrow.string()) for at in range(len(positions))]
 
-    def _is_plainly_quoted(self, body: bytes) -> bool:
+    def _is_plainly_quoted(self, block: bytes, start: int) -> bool:
         """Return whether every quote opens or closes a field, or is doubled within one: then all parsers agree."""
         if not self._delimiter.isascii():
             return False
-        if b'"' not in body:
+        if block.find(b'"', start) < 0:
             return True
-        data = np.frombuffer(body, dtype=np.uint8)
+        data = np.frombuffer(block, dtype=np.uint8, offset=start)
         quotes = np.flatnonzero(data == ord('"'))
         opening, closing = quotes[::2], quotes[1::2]
         around = [ord(mark) for mark in '"\r\n' + self._delimiter]
@@ -168,7 +169,7 @@ class DelimitedPart(TablePart):
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield (line, cells) of each row of the whole file."""
-        records = self._records(self._blocks(), len(self._own))
+        records = self._records(self._blocks(_CHUNK), len(self._own))
         return records if self._dialect.header is False else islice(records, 1, None)
 
     def _records(self, blocks: Iterable[bytes], width: int) -> Iterator[tuple[int, list[str]]]:
@@ -218,21 +219,24 @@ class DelimitedPart(TablePart):
 
     def _blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
         """Yield the file as UTF-8 without byte order mark, in blocks of whole records, each of about `size` bytes."""
-        held, wanted = bytearray(), size
-        for chunk in _decoded(self.path, self._dialect.encoding):
-            held += chunk
-            require_memory(self.path, len(held), self._max_bytes, is_known=False)
-            if len(held) >= wanted:
-                cut = _last_record_end(held)
-                if cut:
-                    yield bytes(held[:cut])
-                    del held[:cut]
-                wanted = max(size, 2 * len(held))
-        if held:
-            yield bytes(held)
+        held: list[bytes] = []
+        length, wanted = 0, size
+        for chunk in _decoded(self.path, self._dialect.encoding, size):
+            held.append(chunk)
+            length += len(chunk)
+            require_memory(self.path, length, self._max_bytes, is_known=False)
+            if length >= wanted:
+                block = b"".join(held)
+                if cut := _last_record_end(block):
+                    yield block[:cut]
+                held = [block[cut:]]
+                length -= cut
+                wanted = max(size, 2 * length)
+        if length:
+            yield b"".join(held)  # the same bytes, not a copy, if they were read at once
 
 
-def _last_record_end(held: bytearray) -> int:
+def _last_record_end(held: bytes) -> int:
     """Return where the last whole record ends: at a line break with an even number of quotes before it; 0 if none."""
     mark = b"\n" if b"\n" in held else b"\r"
     cut = held.rfind(mark, 0, len(held) if mark == b"\n" else len(held) - 1)
@@ -243,9 +247,9 @@ def _last_record_end(held: bytearray) -> int:
     return 0
 
 
-def _decoded(path: Path, encoding: str | None) -> Iterator[bytes]:
+def _decoded(path: Path, encoding: str | None, size: int) -> Iterator[bytes]:
     """Yield the file's text in UTF-8; its encoding by name, by its byte order mark, or UTF-8."""
-    chunks = _unzipped(path)
+    chunks = _unzipped(path, size)
     first = next(chunks, b"")
     if encoding is None:
         for mark, what in _FOREIGN.items():
@@ -269,14 +273,14 @@ def _decoded(path: Path, encoding: str | None) -> Iterator[bytes]:
         raise _undecodable(path, encoding, error) from error
 
 
-def _unzipped(path: Path) -> Iterator[bytes]:
-    """Yield the file's bytes, unzipped if it is gzipped, whatever its name says."""
+def _unzipped(path: Path, size: int) -> Iterator[bytes]:
+    """Yield the file's bytes, `size` at a time, unzipped if it is gzipped, whatever its name says."""
     with open(path, "rb") as raw:
         zipped = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
         try:
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read(size):
                 yield chunk
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise TableError(f"{path}: the gzip data are damaged or cut short ({error}).") from error

@@ -170,9 +170,10 @@ def collect(
             dtype=np.dtype(np.float64) if levels else source.dtype,
         )
         blocks = rows.scan(max_bytes=max_bytes).blocks
-    X = np.concatenate(blocks)[present]
+    X = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     notes = list(source.notes)
     if not present.all():
+        X = X[present]
         notes.append(f"{plural(int(np.sum(~present)), 'row')} without a label in {source.target!r} left out.")
     ids = None if scan.row_ids is None else scan.row_ids[present]
     names = checked_names(rows.features, source.path)

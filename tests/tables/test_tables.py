@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from processes import script
 
 from discrim.tables import formats
+from discrim.tables.delimited import DelimitedPart
 from discrim.tables.formats import MissingExtraError
 from discrim.tables.labelled_table import LabelledTable
 from discrim.tables.read import read_features, read_table
@@ -109,6 +110,18 @@ def test_quoted_fields_may_hold_delimiters_quotes_and_newlines_and_lines_still_c
     assert table.feature_names == ("a", 'first, "second"\nline')
     assert table.y.tolist() == ["x\ny", "x\ny", "z"]
     refused(file(head + "7,oops,z\n"), "line 8", "'oops'", target="l")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("size", [40, 700, 4096])
+def test_blocks_of_any_size_give_the_same_rows(file, name, size, monkeypatch):
+    words = [f"{'w' * (at % 5)}{at}" + "\n" * (at % 7 == 0) + '""' * (at % 11 == 0) for at in range(300)]
+    content = "".join(["a,word,l\r\n", *(f'{at},"{word}",{at % 2}\r\n' for at, word in enumerate(words))]).encode()
+    path = file(content if name == "t.csv" else gzip.compress(content), name)
+    monkeypatch.setattr(DelimitedPart._blocks, "__defaults__", (size,))
+    table = read_table(path, "l", id_column="word")
+    np.testing.assert_array_equal(table.X.ravel(), np.arange(300))
+    assert table.ids.tolist() == [word.replace('""', '"').strip() for word in words]
 
 
 def test_decimal_commas_and_thousands_are_read_when_named(file):

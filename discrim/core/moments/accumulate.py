@@ -14,8 +14,6 @@ copied.
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +23,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cython_blas
 
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.tables.validation import require_finite
@@ -213,41 +210,41 @@ class ClassSums:
         """Return the class sums and the scatter of some blocks: the kind that is kept, or only its trace."""
         (n_classes, d), codes = self.pilots.shape, self.rows.codes
         sums, sides = np.zeros((n_classes, d)), {"pooled": (d, d), "each": (n_classes, d, d), "means": (1, 1)}
-        scatter: Any = np.zeros(sides[self.keep], order="F" if self.keep == "pooled" else "C")
+        scatter: Any = np.zeros(sides[self.keep])
+        squares = np.empty((d, d), self.dtype) if self.keep == "pooled" else None
         buffer = self._buffers.pop() if self._buffers else np.empty((self._longest, d), self.dtype)
         for part in blocks:
             weights = None if self._row_weights is None else self._row_weights[part]
             block = self._minus_pilots(part, around, buffer)
+            # the scatter first: a product reads rows from memory faster than a sum does
+            if self.keep == "pooled":
+                # rows whose squares carry the weights of rows and classes
+                factors = weights if self._even else self.emphasis[codes[part]] * (1.0 if weights is None else weights)
+                rows = block
+                if factors is not None:
+                    rows = block * np.sqrt(factors)[:, None].astype(block.dtype, copy=False)
+                scatter += np.matmul(rows.T, rows, out=squares)  # numpy computes one triangle and copies it
+            elif self.keep == "each":
+                _add_each(scatter, block, codes[part], weights)
+            else:
+                scatter += np.vdot(block, block)
             if n_classes <= FEW_CLASSES:
                 sums += _class_sums(block, codes[part], weights, n_classes)
             else:
                 seen, places = np.unique(codes[part], return_inverse=True)
                 sums[seen] += _class_sums(block, places, weights, len(seen))
-            if self.keep == "pooled":
-                # rows whose squares carry the weights of rows and classes
-                if not self._even:
-                    weights = self.emphasis[codes[part]] * (1.0 if weights is None else weights)
-                if weights is not None:
-                    factors = np.sqrt(weights)[:, None].astype(block.dtype, copy=False)
-                    block = np.multiply(block, factors, out=buffer[: len(block)])
-                add_squares(scatter, 1.0, block)
-            elif self.keep == "each":
-                _add_each(scatter, block, codes[part], weights)
-            else:
-                scatter += np.vdot(block, block)
         self._buffers.append(buffer)
         return sums, scatter
 
-    def _take_off_means(self, triangle: Any) -> None:
-        """Subtract Σ W b bᵀ from the pooled scatter (given as one triangle), and store its diagonal."""
+    def _take_off_means(self, scatter: Array) -> None:
+        """Subtract Σ W b bᵀ from the pooled scatter, and store its diagonal."""
         factors = np.sqrt(self.weights if self._even else self.weights * self.emphasis)[:, None]
-        self._mean_squares = np.zeros(len(triangle))
+        self._mean_squares = np.zeros(len(scatter))
         for part in block_slices(*self.remainders.shape):
             rows = self.remainders[part] * factors[part]
-            add_squares(triangle, -1.0, rows)
+            scatter -= rows.T @ rows
             self._mean_squares += np.einsum("cd,cd->d", rows, rows)
-        self.pooled = triangle + triangle.T
-        self.pooled.flat[:: len(triangle) + 1] *= 0.5
+        self.pooled = scatter
 
     def _minus_pilots(self, part: slice, pilots: NDArray[Any] | None, buffer: NDArray[Any]) -> NDArray[Any]:
         """Return rows − pilots in a buffer that stays in the cache. Do not modify it: it may be the table."""
@@ -331,37 +328,6 @@ def _one_of_each(n_classes: int, n_rows: int, dtype: np.dtype[Any]) -> sp.csc_ar
     """Return an indicator matrix with every row in class 0, to be copied; building one takes as long as a product."""
     where = np.zeros(n_rows, dtype=np.intp), np.arange(n_rows + 1)
     return sp.csc_array((np.ones(n_rows, dtype), *where), shape=(n_classes, n_rows))
-
-
-def add_squares(triangle: Any, factor: float, rows: NDArray[Any]) -> None:
-    """Add factor · rowsᵀrows to the upper triangle of a matrix in Fortran order (half the work of a product).
-
-    Calling BLAS directly releases the GIL, which the functions of scipy.linalg.blas do not.
-    """
-    (n, d), is_double = rows.shape, rows.dtype == np.float64
-    if not n or not d:
-        return
-    rows = np.ascontiguousarray(rows)
-    sums = triangle if is_double else np.zeros((d, d), np.float32, order="F")
-    routine, integer, number = _symmetric_product(is_double)
-    one, side, length = number(1.0), integer(d), integer(n)
-    begun, by = (one, number(factor)) if is_double else (number(0.0), one)
-    routine(b"U", b"N", side, length, by, rows.ctypes.data, side, begun, sums.ctypes.data, side)
-    if not is_double:
-        triangle += factor * sums
-
-
-@lru_cache(maxsize=2)
-def _symmetric_product(is_double: bool) -> tuple[Callable[..., None], Any, Any]:
-    """Return syrk of scipy's BLAS library and the types of its integers and numbers."""
-    python, capsule = ctypes.pythonapi, cython_blas.__pyx_capi__["dsyrk" if is_double else "ssyrk"]
-    signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", python))(capsule)
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
-    integer = ctypes.c_int if b", int *" in signature else ctypes.c_int64
-    number = ctypes.c_double if is_double else ctypes.c_float
-    text, count, value, cells = ctypes.c_char_p, ctypes.POINTER(integer), ctypes.POINTER(number), ctypes.c_void_p
-    given = (text, text, count, count, value, cells, count, value, cells, count)
-    return ctypes.CFUNCTYPE(None, *given)(pointer(capsule, signature)), integer, number
 
 
 def _add_each(scatters: Any, rows: NDArray[Any], codes: NDArray[np.intp], weights: Array | None) -> None:
