@@ -151,6 +151,10 @@ class Statistics:
         """Class moments of all rows."""
         return functools.reduce(operator.add, self.fold_moments)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the sums of moments that were computed, which may be larger than all folds."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     @property
     def n_rows(self) -> int:
         return sum(fold.n_rows for fold in self.folds)
@@ -271,7 +275,7 @@ def statistics_of_rows(
 
 def _with_rows(gathering: Gathering, so_far: Fold | None, rows: LabelledRows) -> Fold:
     """Return what was gathered including more rows, in the requested features."""
-    if so_far is None and gathering.features is None and gathering.keep != "means" and are_few(rows):
+    if so_far is None and gathering.features is None and gathering.keep != "means" and are_few(*rows.shape):
         return FewRows.from_rows(rows, gathering.keep)
     for block in [rows] if gathering.features is None else gathering.features.blocks(rows):
         so_far = ClassMoments.from_rows(block, keep=gathering.keep) if so_far is None else so_far.with_rows(block)
