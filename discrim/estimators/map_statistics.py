@@ -222,7 +222,7 @@ class MapOfStatistics(BaseEstimator, ABC):
             self._column_deviations = column_deviations(rows)
         else:
             variances = Features.from_moments(moments).feature_variances(moments)
-            self._column_deviations = np.ldexp(np.sqrt(variances), moments.exponent)
+            self._column_deviations = moments.in_row_units(np.sqrt(variances))
         self._importances = self._mean_effects(rows, content_priorities(rows.X, self._seed))
         self.solver_ = look.how(total, choice, rule)
 
