@@ -370,10 +370,11 @@ class Gatherer:
         return np.frombuffer(digest, "<u8").astype(np.uint64)
 
 
-def part_statistics(gathering: Gathering, part: str, X: Any, y: Any = None, weights: Any = None) -> Statistics | None:
-    """Return the statistics of one part, or None if it has no rows."""
+def part_statistics(gathering: Gathering, part: str, batches: Iterable[Sequence[Any]]) -> Statistics | None:
+    """Return the statistics of one part from batches of (X, y, weights), or None if it has no rows."""
     gatherer = Gatherer(gathering, part)
-    gatherer.add(X, y, weights)
+    for batch in batches:
+        gatherer.add(*batch)
     return None if gatherer.is_empty else gatherer.statistics()
 
 
@@ -407,9 +408,10 @@ def _named_apart(before: tuple[str, ...] | None, now: tuple[str, ...] | None) ->
     return " ".join(differences)
 
 
-def gathered_total(parts: list[Any]) -> Any:
-    """Return the sum of statistics (or arrays), adding in a tree so that summands are of similar size."""
+def gathered_total(found: Iterable[Any]) -> Any:
+    """Return the sum of statistics (or arrays), added in a tree of similar summands; None if all parts had no rows."""
+    parts = [one for one in found if one is not None]
     while len(parts) > 1:
         paired = [parts[i] + parts[i + 1] for i in range(0, len(parts) - 1, 2)]
         parts = paired + parts[len(paired) * 2 :]
-    return parts[0]
+    return parts[0] if parts else None
