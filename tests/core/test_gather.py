@@ -1,6 +1,7 @@
 """Gathered statistics: every division, order and tree of additions gives the same total; bytes keep every bit."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -106,8 +107,16 @@ def test_a_row_of_a_long_stream_is_copied_a_few_times_only(rng):
         so_far = FewRows.from_rows(rows, "pooled") if so_far is None else so_far.with_rows(rows)
         copied += sum(len(block) for block in so_far.blocks if not any(block is one for one in kept))
         kept = so_far.blocks
+        lengths = [len(block) for block in kept]
+        assert all(longer > shorter for longer, shorter in pairwise(lengths))
     assert copied <= 64 * 7
     np.testing.assert_array_equal(so_far.rows.X, X)
+
+
+def test_rows_are_held_while_they_take_less_memory_than_a_scatter():
+    X, y = labelled(10, 40)
+    kinds = [type(gathered(X[:n], y[:n], gathering=Gathering()).folds[0]) for n in (9, 10)]
+    assert kinds == [FewRows, ClassMoments]
 
 
 def test_a_pickle_holds_no_sums_of_moments():
